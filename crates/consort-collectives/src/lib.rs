@@ -1,0 +1,1 @@
+//! Barriers, broadcasts and reductions, each algorithm once, over any fabric.

@@ -1,0 +1,1 @@
+//! The threads fabric: cache lines, waiting, topology and affinity of this machine.

@@ -1,0 +1,1 @@
+//! Tuned collectives and one-sided communication between the threads of a process.
