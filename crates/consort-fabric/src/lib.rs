@@ -1,1 +1,27 @@
-//! Ground floor of Consort: ranks, modes, the fabric and machine interfaces, kernels, costs.
+//! The ground floor of Consort: what every other crate speaks in.
+//!
+//! Ranks and synchronization modes, the [`Fabric`] that collectives are written on, the kernels
+//! that combine data, the errors, and the vocabulary of tuning: queries, candidates, and the
+//! [`MachineModel`] that cost functions are written over. Nothing here knows a thread, a process
+//! or a network.
+
+mod error;
+mod fabric;
+mod kernel;
+mod model;
+mod rank;
+mod sync;
+mod tuning;
+
+pub use error::{Poisoned, Signature};
+pub use fabric::{
+    Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Op, Place, Signal, Slot, Span, Step, Until,
+};
+pub use kernel::{
+    BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
+    UnknownClass,
+};
+pub use model::MachineModel;
+pub use rank::Rank;
+pub use sync::{Mode, Sync, UnknownSync};
+pub use tuning::{BadCandidate, Candidate, Collective, Query, UnknownCollective};

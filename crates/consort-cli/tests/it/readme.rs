@@ -1,0 +1,241 @@
+//! The commands in README.md and docs/ do what a reader who types them expects: they work.
+//!
+//! Each line of a block marked `sh`, and each line after `$ ` of one marked `console`, is run, in
+//! order, in a fresh folder for each document, with wisdom of its own. After a line `# takes long`
+//! a command is only compared with its help. What is not about the command is skipped, by list.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// How the lines begin that this test does not run.
+const SKIPPED: [&str; 12] = [
+    "cargo add ",
+    "cargo bench",
+    "cargo build",
+    "cargo install ",
+    "cargo run --example ",
+    "cargo run --release --example ",
+    "cargo test",
+    "cd ",
+    "ci/",
+    "git ",
+    "mpirun ",
+    "pip ",
+];
+
+const LIMIT_SECONDS: &str = "300";
+
+/// A command line of a document.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    number: usize,
+    text: String,
+    takes_long: bool,
+}
+
+/// The command lines of a text in Markdown.
+fn command_lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut language = None;
+    let mut takes_long = false;
+    let mut continued: Option<Line> = None;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("```") {
+            language = if language.is_none() { Some(rest.trim()) } else { None };
+            takes_long = false;
+            continue;
+        }
+        let (Some("sh" | "console"), false) = (language, line.is_empty()) else { continue };
+        if continued.is_none() && line.starts_with('#') {
+            takes_long = line == "# takes long";
+            continue;
+        }
+        let command = match (&continued, language) {
+            (None, Some("console")) => line.strip_prefix("$ "),
+            _ => Some(line),
+        };
+        let Some(command) = command else { continue };
+        let mut whole =
+            continued.take().unwrap_or(Line { number: index + 1, text: String::new(), takes_long });
+        if let Some(part) = command.strip_suffix('\\') {
+            whole.text.push_str(part);
+            continued = Some(whole);
+        } else {
+            whole.text.push_str(command);
+            lines.push(whole);
+            takes_long = false;
+        }
+    }
+    lines
+}
+
+#[test]
+fn command_lines_are_found() {
+    let text = "\
+```sh
+# Comment
+consort topology
+
+# takes long
+consort tune \\
+    --budget 5
+consort bench
+```
+consort outside
+```console
+$ consort wisdom
+output
+```
+```rust
+consort::run();
+```";
+    let line =
+        |number, text: &str, takes_long| Line { number, text: text.to_owned(), takes_long };
+    let expected = [
+        line(3, "consort topology", false),
+        line(6, "consort tune --budget 5", true),
+        line(8, "consort bench", false),
+        line(12, "consort wisdom", false),
+    ];
+    assert_eq!(command_lines(text), expected);
+}
+
+/// What becomes of a command line.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    /// The shell runs it, `consort` standing for whatever builds and starts it.
+    Run(String),
+    Skip,
+    Unknown,
+}
+
+fn fate(line: &str) -> Fate {
+    let is_setting = |word: &str| word.contains('=') && !word.starts_with('-');
+    let mut command = line;
+    while let Some((word, rest)) = command.split_once(' ')
+        && is_setting(word)
+    {
+        command = rest.trim_start();
+    }
+    let settings = &line[..line.len() - command.len()];
+    if SKIPPED.iter().any(|start| command.starts_with(start)) {
+        Fate::Skip
+    } else if command == "consort" || command.starts_with("consort ") {
+        Fate::Run(line.to_owned())
+    } else if let Some(rest) = command.strip_prefix("cargo run --release ")
+        && let Some((_, arguments)) = rest.split_once("-- ")
+    {
+        Fate::Run(format!("{settings}consort {arguments}"))
+    } else {
+        Fate::Unknown
+    }
+}
+
+#[test]
+fn command_lines_are_told_apart() {
+    let run = |line: &str| Fate::Run(line.to_owned());
+    assert_eq!(fate("consort bench barrier > a.json"), run("consort bench barrier > a.json"));
+    assert_eq!(fate("A=1 B=2 consort bench"), run("A=1 B=2 consort bench"));
+    assert_eq!(fate("cargo run --release -- bench --pes=2"), run("consort bench --pes=2"));
+    assert_eq!(fate("A=1 cargo run --release -p consort-cli -- x"), run("A=1 consort x"));
+    for start in SKIPPED {
+        assert_eq!(fate(&format!("{start}x")), Fate::Skip);
+    }
+    for line in ["rm -rf x", "consortium", "cargo run --release"] {
+        assert_eq!(fate(line), Fate::Unknown, "{line}");
+    }
+}
+
+/// The command that shows the help for a line, and the long options that the line gives.
+fn help_for(line: &str) -> (String, Vec<&str>) {
+    let words = line.split_whitespace().take_while(|word| !word.starts_with(['#', '|', '>', ';']));
+    let words: Vec<_> = words.collect();
+    let asking = words.iter().take_while(|word| !word.starts_with('-')).chain([&"--help"]);
+    let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
+    let names = options.map(|word| word.split_once('=').map_or(*word, |(name, _)| name));
+    (asking.copied().collect::<Vec<_>>().join(" "), names.collect())
+}
+
+/// Whether a help text explains an option, and not only a longer one that begins like it.
+fn explains(help: &str, option: &str) -> bool {
+    help.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == option)
+}
+
+#[test]
+fn help_is_asked_for_what_takes_long() {
+    let (asking, options) = help_for("A=1 consort tune barrier --budget=5 --pes 2 -v > a.json # --x");
+    assert_eq!(asking, "A=1 consort tune barrier --help");
+    assert_eq!(options, ["--budget", "--pes"]);
+    assert!(explains("  --budget <SECONDS>  Time", "--budget"));
+    assert!(explains("[--budget=<SECONDS>]", "--budget"));
+    assert!(!explains("  --budget-bytes <BYTES>", "--budget"));
+}
+
+/// Runs a command line in a folder, with the `consort` that was built for this test.
+fn shell(line: &str, folder: &Path) -> Output {
+    let built = Path::new(env!("CARGO_BIN_EXE_consort")).parent().expect("a folder").to_owned();
+    let others = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([built].into_iter().chain(env::split_paths(&others)));
+    Command::new("timeout")
+        .args([LIMIT_SECONDS, "bash", "-euo", "pipefail", "-c", line])
+        .current_dir(folder)
+        .env("PATH", path.expect("folders without a colon"))
+        .env("CONSORT_WISDOM", folder.join("wisdom.toml"))
+        .output()
+        .expect("a shell starts")
+}
+
+/// What is wrong with a command line that is to be run, if anything.
+fn run(line: &Line, command: &str, folder: &Path) -> Option<String> {
+    let (command, options) =
+        if line.takes_long { help_for(command) } else { (command.to_owned(), Vec::new()) };
+    let output = shell(&command, folder);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Some(format!("`{command}`: {}\n{shown}{said}", output.status));
+    }
+    let unknown: Vec<_> = options.into_iter().filter(|option| !explains(&shown, option)).collect();
+    (!unknown.is_empty()).then(|| format!("`{command}` does not explain {unknown:?}"))
+}
+
+/// README.md and the documents in docs/.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut documents = vec![root.join("README.md")];
+    if let Ok(entries) = fs::read_dir(root.join("docs")) {
+        documents.extend(entries.map(|entry| entry.expect("a readable entry").path()));
+    }
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents.sort();
+    documents
+}
+
+#[test]
+fn the_commands_in_the_documents_work() {
+    let mut commands = 0;
+    let mut complaints = Vec::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document);
+        let text = text.unwrap_or_else(|error| panic!("{}: {error}", document.display()));
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for line in command_lines(&text) {
+            let complaint = match fate(&line.text) {
+                Fate::Skip => None,
+                Fate::Unknown => Some(format!("`{}` is neither run nor skipped", line.text)),
+                Fate::Run(command) => {
+                    commands += 1;
+                    run(&line, &command, folder.path())
+                }
+            };
+            let place = format!("{}:{}", document.display(), line.number);
+            complaints.extend(complaint.map(|complaint| format!("{place}: {complaint}")));
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(commands > 0, "no document shows a command");
+}

@@ -1,0 +1,283 @@
+//! Rules of single source files and of how they hang together.
+
+use std::collections::BTreeSet;
+
+use super::{Tree, assert_none, assert_one, tree, workspace};
+
+const DOC_LINES_MAX: usize = 30;
+const COLUMNS_MAX: usize = 100;
+const FILE_LINES_MAX: usize = 800;
+
+/// In two parts each, so that this file may say them.
+const FORBIDDEN_WORDS: [&str; 6] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("to", "do!"),
+    concat!("unimple", "mented!"),
+    concat!("#[ig", "nore"),
+    concat!("allow(dead", "_code"),
+];
+
+const FORBIDDEN_NAMES: [&str; 7] =
+    ["util", "utils", "common", "helper", "helpers", "manager", "misc"];
+
+/// The folders of algorithms: one file an algorithm, and the registry in `mod.rs`.
+const ALGORITHM_FOLDERS: [&str; 3] = [
+    "crates/consort-collectives/src/barrier/",
+    "crates/consort-collectives/src/broadcast/",
+    "crates/consort-collectives/src/reduce/",
+];
+
+/// The path inside its crate of each file of a crate.
+fn in_crate(path: &str) -> Option<&str> {
+    Some(path.strip_prefix("crates/")?.split_once('/')?.1)
+}
+
+/// The Rust files of the crates.
+fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.iter()
+        .filter(|(path, _)| path.ends_with(".rs") && in_crate(path).is_some())
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+}
+
+/// Those of them that are not tests, benchmarks or examples.
+fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    rust_files(tree).filter(|(path, _)| in_crate(path).is_some_and(|it| it.starts_with("src/")))
+}
+
+fn module_doc(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|line| line.starts_with("//!"))
+}
+
+fn module_docs(tree: &Tree) -> Vec<String> {
+    src_files(tree)
+        .filter_map(|(path, text)| match module_doc(text).count() {
+            0 => Some(format!("{path}: does not begin with a module doc")),
+            1..=DOC_LINES_MAX => None,
+            lines => Some(format!("{path}: {lines} lines of module doc, over {DOC_LINES_MAX}")),
+        })
+        .collect()
+}
+
+#[test]
+fn each_module_begins_with_a_short_doc() {
+    assert_none(&module_docs(&workspace()));
+    assert_one(&module_docs(&tree([("crates/x/src/a.rs", "use a;\n//! Late.")])), "a.rs");
+    let long = "//! Words.\n".repeat(DOC_LINES_MAX + 1);
+    assert_one(&module_docs(&tree([("crates/x/src/a/b.rs", &long)])), "31 lines");
+    assert_none(&module_docs(&tree([("crates/x/tests/a.rs", "")])));
+}
+
+/// Tables in Markdown cannot be broken, and are exempt.
+fn columns(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, text) in tree {
+        for (index, line) in text.lines().enumerate() {
+            let is_table = path.ends_with(".md") && line.starts_with('|');
+            let columns = line.chars().count();
+            if columns > COLUMNS_MAX && !is_table {
+                complaints.push(format!("{path}:{}: {columns} columns", index + 1));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn lines_are_at_most_100_columns() {
+    assert_none(&columns(&workspace()));
+    let wide = "|".repeat(COLUMNS_MAX + 1);
+    assert_one(&columns(&tree([("a.rs", &format!("\n{wide}"))])), "a.rs:2: 101");
+    assert_none(&columns(&tree([("a.md", &wide), ("b.rs", &"é".repeat(COLUMNS_MAX))])));
+}
+
+/// Whether cargo compiles a file of a crate without any `mod` naming it.
+fn is_crate_root(path: &str) -> bool {
+    let parts: Vec<_> = in_crate(path).unwrap_or_default().split('/').collect();
+    matches!(
+        parts[..],
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["src", "bin", _]
+            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
+    )
+}
+
+/// The name in `mod NAME;` or `mod NAME {`, at any visibility.
+fn declared_module(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub(") {
+        Some(rest) => rest.split_once(')')?.1.trim_start(),
+        None => line.strip_prefix("pub ").unwrap_or(line),
+    };
+    let name = line.strip_prefix("mod ")?;
+    Some(name.split([';', ' ', '{']).next().unwrap_or(name))
+}
+
+/// `folder` followed by `rest`, which may begin with `../`.
+fn join(folder: &str, rest: &str) -> String {
+    let mut parts: Vec<_> = folder.split('/').collect();
+    for part in rest.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Where the files may lie that the `mod` declarations of a file name.
+fn named_files(path: &str, text: &str) -> Vec<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let below = if is_crate_root(path) || name == "mod.rs" {
+        folder.to_owned()
+    } else {
+        join(folder, name.trim_end_matches(".rs"))
+    };
+    let mut files = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.trim_start().strip_prefix("#[path = \"") {
+            files.extend(rest.split_once('"').map(|(named, _)| join(folder, named)));
+        }
+        if let Some(module) = declared_module(line) {
+            files.push(format!("{below}/{module}.rs"));
+            files.push(format!("{below}/{module}/mod.rs"));
+        }
+    }
+    files
+}
+
+fn dead_files(tree: &Tree) -> Vec<String> {
+    let mut waiting: Vec<String> = rust_files(tree)
+        .filter(|(path, _)| is_crate_root(path))
+        .map(|(path, _)| path.to_owned())
+        .collect();
+    let mut alive = BTreeSet::new();
+    while let Some(path) = waiting.pop() {
+        if let Some(text) = tree.get(&path)
+            && !alive.contains(&path)
+        {
+            waiting.extend(named_files(&path, text));
+            alive.insert(path);
+        }
+    }
+    rust_files(tree)
+        .filter(|(path, _)| !alive.contains(*path))
+        .map(|(path, _)| format!("{path}: no `mod` names it"))
+        .collect()
+}
+
+#[test]
+fn each_file_is_reachable() {
+    assert_none(&dead_files(&workspace()));
+    let alive = [
+        ("crates/x/src/lib.rs", "mod a;\n// mod dead;\n#[path = \"../shown.rs\"]\npub mod shown;"),
+        ("crates/x/src/a.rs", "pub(crate) mod b;"),
+        ("crates/x/src/a/b/mod.rs", "mod c;"),
+        ("crates/x/src/a/b/c.rs", ""),
+        ("crates/x/shown.rs", ""),
+        ("crates/x/tests/it/main.rs", "mod d;"),
+        ("crates/x/tests/it/d.rs", ""),
+    ];
+    assert_none(&dead_files(&tree(alive)));
+    let mut files = tree(alive);
+    files.insert("crates/x/src/dead.rs".to_owned(), String::new());
+    assert_one(&dead_files(&files), "src/dead.rs");
+    files.remove("crates/x/src/dead.rs");
+    files.insert("crates/x/src/a.rs".to_owned(), String::new());
+    assert_eq!(dead_files(&files).len(), 2);
+}
+
+fn forbidden_words(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, text) in tree {
+        for (index, line) in text.lines().enumerate() {
+            for word in FORBIDDEN_WORDS.iter().filter(|word| line.contains(**word)) {
+                complaints.push(format!("{path}:{}: `{word}`", index + 1));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    assert_none(&forbidden_words(&workspace()));
+    for word in FORBIDDEN_WORDS {
+        assert_one(&forbidden_words(&tree([("a.md", &format!("a\n a {word} b"))])), "a.md:2");
+    }
+}
+
+fn forbidden_names(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, text) in rust_files(tree) {
+        let mut parts = path.trim_end_matches(".rs").split('/');
+        if parts.any(|part| FORBIDDEN_NAMES.contains(&part)) {
+            complaints.push(format!("{path}: named after nothing it does"));
+        }
+        for module in text.lines().filter_map(declared_module) {
+            if FORBIDDEN_NAMES.contains(&module) {
+                complaints.push(format!("{path}: module `{module}` is named after nothing"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn modules_are_named_after_what_they_do() {
+    assert_none(&forbidden_names(&workspace()));
+    for name in FORBIDDEN_NAMES {
+        assert_one(&forbidden_names(&tree([(&format!("crates/x/src/{name}.rs"), "")])), name);
+        assert_one(&forbidden_names(&tree([(&format!("crates/x/src/{name}/a.rs"), "")])), name);
+        let inline = format!("pub mod {name} {{}}");
+        assert_one(&forbidden_names(&tree([("crates/x/src/a.rs", &inline)])), name);
+    }
+}
+
+fn file_lengths(tree: &Tree) -> Vec<String> {
+    src_files(tree)
+        .filter(|(_, text)| !module_doc(text).any(|line| line.contains("long")))
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, lines)| *lines > FILE_LINES_MAX)
+        .map(|(path, lines)| format!("{path}: {lines} lines; its doc does not say why so long"))
+        .collect()
+}
+
+#[test]
+fn files_are_short_or_say_why_not() {
+    assert_none(&file_lengths(&workspace()));
+    let long = "use a;\n".repeat(FILE_LINES_MAX + 1);
+    assert_one(&file_lengths(&tree([("crates/x/src/a.rs", &long)])), "801 lines");
+    let explained = format!("//! So long because of its tables.\n{long}");
+    assert_none(&file_lengths(&tree([("crates/x/src/a.rs", &explained)])));
+}
+
+/// Whether a line holds a year of four digits that stand alone.
+fn has_year(line: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric()).any(|word| {
+        word.len() == 4
+            && word.bytes().all(|byte| byte.is_ascii_digit())
+            && (word.starts_with("19") || word.starts_with("20"))
+    })
+}
+
+fn citations(tree: &Tree) -> Vec<String> {
+    src_files(tree)
+        .filter(|(path, _)| ALGORITHM_FOLDERS.iter().any(|folder| path.starts_with(folder)))
+        .filter(|(path, text)| !path.ends_with("/mod.rs") && !module_doc(text).any(has_year))
+        .map(|(path, _)| format!("{path}: its doc cites no source with a year"))
+        .collect()
+}
+
+#[test]
+fn each_algorithm_cites_its_source() {
+    assert_none(&citations(&workspace()));
+    for folder in ALGORITHM_FOLDERS {
+        let path = format!("{folder}a.rs");
+        assert_one(&citations(&tree([(&path, "//! Of 8192 bytes, x1988.\n// 1988")])), &path);
+        assert_none(&citations(&tree([(&path, "//! Hensgen, Finkel, Manber (1988).")])));
+        assert_none(&citations(&tree([(&format!("{folder}mod.rs"), "//! The registry.")])));
+    }
+}

@@ -1,0 +1,239 @@
+//! Datatypes and operators, erased to a function pointer and its state.
+//!
+//! An algorithm never sees a type: it moves bytes and calls the [`Kernel`] of its call. Types times
+//! operators times modes would otherwise multiply the code of every algorithm by hundreds.
+
+#![expect(unsafe_code, reason = "a kernel reads and writes elements behind erased pointers")]
+
+use std::{fmt, marker::PhantomData, str::FromStr};
+
+/// Plain old data: any bit pattern is a value, and there is no padding. Derive it for your structs
+/// with `bytemuck`: `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)] #[repr(C)]`.
+pub use bytemuck::Pod;
+
+/// What an algorithm must know of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OperatorClass {
+    /// Associative and commutative.
+    Commutative,
+    /// Associative only: contributions are combined in the order of the ranks.
+    Ordered,
+}
+
+impl fmt::Display for OperatorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Commutative => "commutative",
+            Self::Ordered => "ordered",
+        })
+    }
+}
+
+/// A text that names no operator class.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no operator class: use commutative or ordered")]
+pub struct UnknownClass(String);
+
+impl FromStr for OperatorClass {
+    type Err = UnknownClass;
+
+    fn from_str(text: &str) -> Result<Self, UnknownClass> {
+        match text {
+            "commutative" => Ok(Self::Commutative),
+            "ordered" => Ok(Self::Ordered),
+            _ => Err(UnknownClass(text.to_owned())),
+        }
+    }
+}
+
+/// An associative binary operator on elements of type `T`.
+///
+/// Implemented by [`Sum`], [`Product`], [`Min`], [`Max`], [`BitAnd`], [`BitOr`], [`BitXor`] for the
+/// types that have them, and by every `Fn(T, T) -> T + Sync`, which is taken to be associative but
+/// not commutative.
+pub trait Operator<T>: Sync {
+    /// Whether operands may be exchanged.
+    const CLASS: OperatorClass;
+    /// The operator's name, for messages.
+    const NAME: &'static str;
+    /// `left` combined with `right`.
+    fn apply(&self, left: T, right: T) -> T;
+}
+
+impl<T, F: Fn(T, T) -> T + Sync> Operator<T> for F {
+    const CLASS: OperatorClass = OperatorClass::Ordered;
+    const NAME: &'static str = "a closure";
+
+    #[inline]
+    fn apply(&self, left: T, right: T) -> T {
+        self(left, right)
+    }
+}
+
+macro_rules! operators {
+    ($($(#[$doc:meta])* $name:ident: |$a:ident, $b:ident| $integer:expr $(, float $float:expr)?;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name;
+        operators!(@impl $name, |$a, $b| $integer,
+            u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+        $(operators!(@impl $name, |$a, $b| $float, f32 f64);)?
+    )*};
+    (@impl $name:ident, |$a:ident, $b:ident| $body:expr, $($t:ty)*) => {$(
+        impl Operator<$t> for $name {
+            const CLASS: OperatorClass = OperatorClass::Commutative;
+            const NAME: &'static str = stringify!($name);
+
+            #[inline]
+            fn apply(&self, $a: $t, $b: $t) -> $t {
+                $body
+            }
+        }
+    )*};
+}
+
+operators! {
+    /// Addition; integers wrap around at their width.
+    Sum: |a, b| a.wrapping_add(b), float a + b;
+    /// Multiplication; integers wrap around at their width.
+    Product: |a, b| a.wrapping_mul(b), float a * b;
+    /// The smaller; of a number and a NaN, the number.
+    Min: |a, b| a.min(b), float a.min(b);
+    /// The larger; of a number and a NaN, the number.
+    Max: |a, b| a.max(b), float a.max(b);
+    /// Bitwise and.
+    BitAnd: |a, b| a & b;
+    /// Bitwise or.
+    BitOr: |a, b| a | b;
+    /// Bitwise exclusive or.
+    BitXor: |a, b| a ^ b;
+}
+
+type Combine = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize);
+
+/// An operator on a datatype with both types erased: `target[i] = left[i] (op) right[i]`.
+///
+/// Borrows the operator's state for `'k`.
+#[derive(Clone, Copy)]
+pub struct Kernel<'k> {
+    combine: Combine,
+    state: *const (),
+    element_bytes: usize,
+    class: OperatorClass,
+    operator: PhantomData<&'k ()>,
+}
+
+// SAFETY: the state is a shared borrow of an `Operator`, which is `Sync`, and elements are `Pod`,
+// which are plain bytes.
+unsafe impl Send for Kernel<'_> {}
+// SAFETY: as for `Send`; a kernel has no state of its own.
+unsafe impl Sync for Kernel<'_> {}
+
+impl<'k> Kernel<'k> {
+    /// The kernel of `operator` on elements of `T`.
+    pub const fn new<T: Pod, O: Operator<T>>(operator: &'k O) -> Self {
+        Self {
+            combine: combine::<T, O>,
+            state: std::ptr::from_ref(operator).cast(),
+            element_bytes: size_of::<T>(),
+            class: O::CLASS,
+            operator: PhantomData,
+        }
+    }
+
+    /// The size of an element.
+    #[inline]
+    #[must_use]
+    pub const fn element_bytes(&self) -> usize {
+        self.element_bytes
+    }
+
+    /// Whether operands may be exchanged.
+    #[must_use]
+    pub const fn class(&self) -> OperatorClass {
+        self.class
+    }
+
+    /// `target[i] = left[i] (op) right[i]` for the whole elements in `bytes`.
+    ///
+    /// # Safety
+    /// `left` and `right` are readable and `target` is writable for `bytes`; nobody else writes the
+    /// first two or touches the third meanwhile. No alignment is needed. `target` may be equal to
+    /// `left` or to `right`, but may not overlap either in any other way.
+    #[inline]
+    pub unsafe fn combine(&self, target: *mut u8, left: *const u8, right: *const u8, bytes: usize) {
+        let count = bytes.checked_div(self.element_bytes).unwrap_or(0);
+        // SAFETY: the caller's promise is the function's; `state` is the operator that `combine`
+        // was made for, borrowed for `'k`.
+        unsafe { (self.combine)(self.state, target, left, right, count) }
+    }
+}
+
+impl fmt::Debug for Kernel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel")
+            .field("element_bytes", &self.element_bytes)
+            .field("class", &self.class)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The loop of a kernel.
+///
+/// # Safety
+/// As [`Kernel::combine`], for `count` elements of `T`; `state` points to an `O`.
+unsafe fn combine<T: Pod, O: Operator<T>>(
+    state: *const (),
+    target: *mut u8,
+    left: *const u8,
+    right: *const u8,
+    count: usize,
+) {
+    // SAFETY: `Kernel::new` made `state` from a borrow of an `O` that is still alive.
+    let operator = unsafe { &*state.cast::<O>() };
+    let (target, left, right) = (target.cast::<T>(), left.cast::<T>(), right.cast::<T>());
+    for index in 0..count {
+        // SAFETY: element `index < count` is readable, by the caller's promise; any bit pattern is
+        // a value of a `Pod`.
+        let a = unsafe { left.wrapping_add(index).read_unaligned() };
+        // SAFETY: as above.
+        let b = unsafe { right.wrapping_add(index).read_unaligned() };
+        let both = operator.apply(a, b);
+        // SAFETY: writable, by the caller's promise.
+        unsafe { target.wrapping_add(index).write_unaligned(both) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply<T: Pod, O: Operator<T>>(operator: &O, left: &[T], right: &[T]) -> Vec<T> {
+        let mut target = vec![T::zeroed(); left.len()];
+        let kernel = Kernel::new(operator);
+        // SAFETY: three distinct buffers of the same length, owned here.
+        unsafe {
+            kernel.combine(
+                target.as_mut_ptr().cast(),
+                left.as_ptr().cast(),
+                right.as_ptr().cast(),
+                size_of_val(left),
+            );
+        }
+        target
+    }
+
+    #[test]
+    fn operators_do_what_their_names_say() {
+        assert_eq!(apply(&Sum, &[1_u8, 255], &[2, 2]), [3, 1]);
+        assert_eq!(apply(&Product, &[1.5, 2.0], &[2.0, 0.5]), [3.0, 1.0]);
+        assert_eq!(apply(&Min, &[f64::NAN, 2.0], &[1.0, f64::NAN]), [1.0, 2.0]);
+        assert_eq!(apply(&Max, &[i128::MIN, 3], &[-1, 2]), [-1, 3]);
+        assert_eq!(apply(&BitXor, &[0b1100_u16], &[0b1010]), [0b0110]);
+        assert_eq!(apply(&BitAnd, &[0b1100_u64], &[0b1010]), [0b1000]);
+        assert_eq!(apply(&BitOr, &[0b1100_i32], &[0b1010]), [0b1110]);
+        let first = |a: [u8; 3], _: [u8; 3]| a;
+        assert_eq!(apply(&first, &[[1, 2, 3]], &[[4, 5, 6]]), [[1, 2, 3]]);
+        assert_eq!(Kernel::new::<[u8; 3], _>(&first).class(), OperatorClass::Ordered);
+    }
+}

@@ -1,0 +1,50 @@
+//! What a cost function may ask of a machine.
+
+/// The costs of a machine, in the few numbers that cost functions are written over.
+///
+/// Times in nanoseconds, bandwidths in bytes a nanosecond (that is, GB/s).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MachineModel {
+    /// One cache line from one core's cache to another's, one way.
+    pub transfer_ns: f64,
+    /// The further cost of each line after the first of a message.
+    pub next_line_ns: f64,
+    /// A call's own work, and that of each message it sends or receives.
+    pub overhead_ns: f64,
+    /// Copying within one core's reach.
+    pub copy_gbps: f64,
+    /// Copying a buffer that another core has just written.
+    pub pull_gbps: f64,
+    /// Giving the core to the next PE, where PEs outnumber cores.
+    pub switch_ns: f64,
+    /// Cores that the job may use.
+    pub cores: u32,
+}
+
+impl MachineModel {
+    /// A multicore of the 2020s of which nothing is measured.
+    #[must_use]
+    pub const fn typical(cores: u32) -> Self {
+        Self {
+            transfer_ns: 100.0,
+            next_line_ns: 15.0,
+            overhead_ns: 10.0,
+            copy_gbps: 15.0,
+            pull_gbps: 12.0,
+            switch_ns: 700.0,
+            cores,
+        }
+    }
+
+    /// How long a chain of `hops` dependent messages takes among `pes` PEs: transfers, or, where
+    /// PEs outnumber cores, the turns of the scheduler that it takes to run every PE once a hop.
+    #[must_use]
+    pub fn hops_ns(&self, hops: f64, pes: u32) -> f64 {
+        if pes > self.cores {
+            let turn = f64::from(pes) / f64::from(self.cores.max(1)) * self.switch_ns;
+            hops * turn
+        } else {
+            hops * (self.transfer_ns + self.overhead_ns)
+        }
+    }
+}

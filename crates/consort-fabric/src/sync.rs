@@ -1,0 +1,112 @@
+//! Synchronization modes of a collective: when data may move, and when a PE may leave.
+//!
+//! The nine combinations are UPC's (`NOSYNC`, `MYSYNC`, `ALLSYNC` at entry and exit); Nishtala and
+//! Yelick (2009, section 3) name the two corners *Strict* and *Loose*.
+
+use std::{fmt, str::FromStr};
+
+/// What one end of a collective waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Entry: data may move as soon as any PE has entered. Exit: until the last has left.
+    None,
+    /// Entry: a PE's buffers are untouched until it enters. Exit: they are settled when it leaves.
+    Mine,
+    /// Entry: no data moves until all have entered. Exit: none leaves before all data has moved.
+    All,
+}
+
+impl Mode {
+    /// Every mode, loosest first.
+    pub const EVERY: [Self; 3] = [Self::None, Self::Mine, Self::All];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Mine => "mine",
+            Self::All => "all",
+        }
+    }
+}
+
+/// The entry and the exit mode of a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sync {
+    /// When data may begin to move.
+    pub entry: Mode,
+    /// When a PE may leave.
+    pub exit: Mode,
+}
+
+impl Sync {
+    /// All/All: the collective seems to run alone, after everything before and before all after.
+    pub const STRICT: Self = Self { entry: Mode::All, exit: Mode::All };
+    /// None/None: successive collectives overlap freely.
+    pub const LOOSE: Self = Self { entry: Mode::None, exit: Mode::None };
+    /// Mine/Mine, the default: what a caller of MPI expects.
+    pub const MINE: Self = Self { entry: Mode::Mine, exit: Mode::Mine };
+
+    /// All nine combinations, loosest first.
+    pub fn every() -> impl Iterator<Item = Self> {
+        Mode::EVERY
+            .into_iter()
+            .flat_map(|entry| Mode::EVERY.into_iter().map(move |exit| Self { entry, exit }))
+    }
+}
+
+impl Default for Sync {
+    fn default() -> Self {
+        Self::MINE
+    }
+}
+
+impl fmt::Display for Sync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::STRICT => f.pad("strict"),
+            Self::LOOSE => f.pad("loose"),
+            Self::MINE => f.pad("mine"),
+            Self { entry, exit } => f.pad(&format!("{}/{}", entry.name(), exit.name())),
+        }
+    }
+}
+
+/// A text that names no synchronization mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no synchronization mode: use strict, loose, mine, or ENTRY/EXIT with each of \
+     none, mine, all (for example mine/all)"
+)]
+pub struct UnknownSync(String);
+
+impl FromStr for Sync {
+    type Err = UnknownSync;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSync> {
+        let lower = text.to_ascii_lowercase();
+        let mode = |name: &str| Mode::EVERY.into_iter().find(|mode| mode.name() == name);
+        let sync = match lower.as_str() {
+            "strict" => Some(Self::STRICT),
+            "loose" => Some(Self::LOOSE),
+            "mine" => Some(Self::MINE),
+            other => other
+                .split_once('/')
+                .and_then(|(entry, exit)| Some(Self { entry: mode(entry)?, exit: mode(exit)? })),
+        };
+        sync.ok_or_else(|| UnknownSync(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mode_is_read_back_from_its_name() {
+        assert_eq!(Sync::every().count(), 9);
+        for sync in Sync::every() {
+            assert_eq!(sync.to_string().parse(), Ok(sync));
+        }
+        assert!("tight".parse::<Sync>().is_err());
+    }
+}

@@ -1,0 +1,163 @@
+//! The vocabulary of tuning: what is asked ([`Query`]) and what may answer it ([`Candidate`]).
+//!
+//! Both are plain data. The tuner searches candidates without knowing any algorithm; the registry
+//! of algorithms turns a candidate into a plan.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use crate::{OperatorClass, Sync};
+
+/// A collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Collective {
+    /// No PE leaves before all have entered.
+    Barrier,
+    /// The root's data, to everyone.
+    Broadcast,
+    /// Everyone's data combined, on the root.
+    Reduce,
+}
+
+impl Collective {
+    /// Every collective.
+    pub const EVERY: [Self; 3] = [Self::Barrier, Self::Broadcast, Self::Reduce];
+
+    /// The name of its folder, of its method, and in wisdom.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
+        }
+    }
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no collective.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no collective: use barrier, broadcast or reduce")]
+pub struct UnknownCollective(String);
+
+impl FromStr for Collective {
+    type Err = UnknownCollective;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCollective> {
+        Self::EVERY
+            .into_iter()
+            .find(|collective| collective.name() == text)
+            .ok_or_else(|| UnknownCollective(text.to_owned()))
+    }
+}
+
+/// What a choice of algorithm may depend on: only facts that all PEs of a team share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Query {
+    /// The operation.
+    pub collective: Collective,
+    /// Its synchronization modes.
+    pub sync: Sync,
+    /// The size of the team.
+    pub pes: u32,
+    /// Bytes a PE contributes or receives; 0 for a barrier.
+    pub bytes: u64,
+    /// Of the operator that combines; `Commutative` where nothing is combined.
+    pub operator: OperatorClass,
+    /// Whether the buffers lie in symmetric memory, reachable without asking.
+    pub symmetric: bool,
+}
+
+/// An algorithm and the values of its parameters, by name: `knomial(radix=4)`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Candidate {
+    /// The algorithm's name in its collective's folder.
+    pub algorithm: String,
+    /// Parameter names and values; units are part of the name.
+    pub parameters: BTreeMap<String, u64>,
+}
+
+impl Candidate {
+    /// An algorithm without parameters.
+    #[must_use]
+    pub fn new(algorithm: &str) -> Self {
+        Self { algorithm: algorithm.to_owned(), parameters: BTreeMap::new() }
+    }
+
+    /// The same with one more parameter.
+    #[must_use]
+    pub fn with(mut self, parameter: &str, value: u64) -> Self {
+        self.parameters.insert(parameter.to_owned(), value);
+        self
+    }
+
+    /// The value of a parameter, if it is given.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<u64> {
+        self.parameters.get(name).copied()
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.algorithm.clone();
+        for (index, (name, value)) in self.parameters.iter().enumerate() {
+            text.push(if index == 0 { '(' } else { ',' });
+            text.push_str(&format!("{name}={value}"));
+        }
+        if !self.parameters.is_empty() {
+            text.push(')');
+        }
+        f.pad(&text)
+    }
+}
+
+/// A text that describes no candidate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` describes no candidate: write NAME or NAME(PARAMETER=NUMBER,...), as in knomial(radix=4)"
+)]
+pub struct BadCandidate(String);
+
+impl FromStr for Candidate {
+    type Err = BadCandidate;
+
+    fn from_str(text: &str) -> Result<Self, BadCandidate> {
+        let bad = || BadCandidate(text.to_owned());
+        let word =
+            |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let (name, rest) = text.split_once('(').map_or((text, None), |(n, r)| (n, Some(r)));
+        if !word(name) {
+            return Err(bad());
+        }
+        let mut candidate = Self::new(name);
+        if let Some(rest) = rest {
+            for pair in rest.strip_suffix(')').ok_or_else(bad)?.split(',') {
+                let (parameter, value) = pair.split_once('=').ok_or_else(bad)?;
+                let value = value.parse().ok().filter(|_| word(parameter)).ok_or_else(bad)?;
+                candidate = candidate.with(parameter, value);
+            }
+        }
+        Ok(candidate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_candidate_is_read_back_from_its_text() {
+        let candidate = Candidate::new("pipelined").with("radix", 2).with("chunk_bytes", 4096);
+        assert_eq!(candidate.to_string(), "pipelined(chunk_bytes=4096,radix=2)");
+        assert_eq!(candidate.to_string().parse(), Ok(candidate));
+        assert_eq!("flat".parse(), Ok(Candidate::new("flat")));
+        for bad in ["", "flat(", "flat()", "flat(radix)", "flat(radix=x)", "flat(=1)", "a b"] {
+            assert!(bad.parse::<Candidate>().is_err(), "{bad:?}");
+        }
+    }
+}

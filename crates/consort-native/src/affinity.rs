@@ -1,0 +1,171 @@
+//! Which logical processors a thread may run on, and binding it to one of them.
+//!
+//! On Linux these are `sched_getaffinity` and `sched_setaffinity` of the calling thread. Other
+//! systems have no such calls, or only hints: there every processor counts as allowed, and binding
+//! reports [`Unsupported`](std::io::ErrorKind::Unsupported), for the caller to accept or not.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+
+/// The number by which the operating system knows a logical processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuId(pub u32);
+
+impl fmt::Display for CpuId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cpu {}", self.0)
+    }
+}
+
+/// The processors that the calling thread may run on, in rising order; never empty.
+///
+/// A pinned thread is allowed one processor: ask before pinning.
+#[must_use]
+pub fn allowed() -> Vec<CpuId> {
+    let mut cpus = system::allowed();
+    if cpus.is_empty() {
+        // Refused, or more processors than the mask has room for: number them from zero.
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        cpus = (0..count).filter_map(|cpu| u32::try_from(cpu).ok()).map(CpuId).collect();
+    }
+    cpus
+}
+
+/// Binds the calling thread to `cpu`, until it is bound anew.
+///
+/// # Errors
+/// When the processor does not exist, is not allowed, or the system cannot bind threads.
+pub fn pin(cpu: CpuId) -> io::Result<()> {
+    system::pin(cpu)
+}
+
+/// Binds the thread that made it to one processor, and gives it its old mask back when dropped.
+#[derive(Debug)]
+pub struct Pinned {
+    before: system::Mask,
+    /// The mask is the making thread's: it may not be dropped by another.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Pinned {
+    /// Binds the calling thread to `cpu` while the value lives.
+    ///
+    /// # Errors
+    /// As for [`pin`]; the thread is then bound as before.
+    pub fn new(cpu: CpuId) -> io::Result<Pinned> {
+        let before = system::mask()?;
+        system::pin(cpu)?;
+        Ok(Pinned { before, _not_send: PhantomData })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // It fails only when the old processors were all taken away meanwhile (hot unplugging,
+        // a narrowed cpuset); the kernel then has chosen others for the thread already.
+        let _ = system::set_mask(&self.before);
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::CpuId;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use std::io;
+
+    pub(super) type Mask = CpuSet;
+
+    pub(super) fn mask() -> io::Result<Mask> {
+        Ok(sched_getaffinity(None)?)
+    }
+
+    pub(super) fn set_mask(mask: &Mask) -> io::Result<()> {
+        Ok(sched_setaffinity(None, mask)?)
+    }
+
+    pub(super) fn allowed() -> Vec<CpuId> {
+        let Ok(mask) = mask() else { return Vec::new() };
+        (0..CpuSet::MAX_CPU)
+            .filter(|&cpu| mask.is_set(cpu))
+            .filter_map(|cpu| u32::try_from(cpu).ok())
+            .map(CpuId)
+            .collect()
+    }
+
+    pub(super) fn pin(cpu: CpuId) -> io::Result<()> {
+        let index = cpu.0 as usize;
+        if index >= CpuSet::MAX_CPU {
+            let message = format!("{cpu} is past the last that a mask holds");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let mut mask = CpuSet::new();
+        mask.set(index);
+        set_mask(&mask)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::CpuId;
+    use std::io;
+
+    pub(super) type Mask = ();
+
+    fn unsupported() -> io::Error {
+        io::Error::new(io::ErrorKind::Unsupported, "this system does not bind threads")
+    }
+
+    pub(super) fn mask() -> io::Result<Mask> {
+        Err(unsupported())
+    }
+
+    pub(super) fn set_mask((): &Mask) -> io::Result<()> {
+        Err(unsupported())
+    }
+
+    pub(super) fn allowed() -> Vec<CpuId> {
+        Vec::new()
+    }
+
+    pub(super) fn pin(_: CpuId) -> io::Result<()> {
+        Err(unsupported())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pinned_restores_the_mask() {
+        let before = allowed();
+        let last = *before.last().unwrap();
+        {
+            let _pinned = Pinned::new(last).unwrap();
+            assert_eq!(allowed(), [last]);
+        }
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn pin_binds_the_calling_thread_alone() {
+        let before = allowed();
+        let first = before[0];
+        std::thread::spawn(move || {
+            pin(first).unwrap();
+            assert_eq!(allowed(), [first]);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_is_an_error() {
+        let before = allowed();
+        assert!(pin(CpuId(u32::MAX)).is_err());
+        assert!(Pinned::new(CpuId(1023)).is_err() || before.contains(&CpuId(1023)));
+        assert_eq!(allowed(), before);
+    }
+}

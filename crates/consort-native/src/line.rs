@@ -1,0 +1,64 @@
+//! One cache line that carries a message: seven words of data, then the sequence word.
+//!
+//! | word | content |
+//! | --- | --- |
+//! | 0..7 | payload, relaxed |
+//! | 7 | `{fingerprint of the call : 24, sequence : 40}`, stored last with release |
+//!
+//! The receiver waits for the sequence word with acquire and then reads the payload: one line
+//! transfer carries both. This is what bundled communication comes to on a cache-coherent machine.
+//! The writer may store again only after the reader has said, on another line, that it is done.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::sync::AtomicU64;
+
+/// Words of payload in a line.
+pub const PAYLOAD_WORDS: usize = 7;
+
+/// A cache line of eight words.
+#[repr(align(64))]
+#[derive(Debug)]
+pub struct Line {
+    words: [AtomicU64; 8],
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { words: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+}
+
+impl Line {
+    /// Writes a payload word; seen by the receiver after the next [`Line::publish`].
+    #[inline(always)]
+    pub fn write(&self, index: usize, value: u64) {
+        self.words[index].store(value, Relaxed);
+    }
+
+    /// Reads a payload word, after [`Line::word`] returned the message's sequence word.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&self, index: usize) -> u64 {
+        self.words[index].load(Relaxed)
+    }
+
+    /// Completes the message. Release: pairs with the acquire of [`Line::word`].
+    #[inline(always)]
+    pub fn publish(&self, word: u64) {
+        self.words[PAYLOAD_WORDS].store(word, Release);
+    }
+
+    /// The sequence word. Acquire: pairs with the release of [`Line::publish`].
+    #[inline(always)]
+    #[must_use]
+    pub fn word(&self) -> u64 {
+        self.words[PAYLOAD_WORDS].load(Acquire)
+    }
+
+    /// One of the words, for counting on.
+    #[inline(always)]
+    pub(crate) fn counter(&self, index: usize) -> &AtomicU64 {
+        &self.words[index]
+    }
+}

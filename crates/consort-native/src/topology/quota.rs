@@ -1,0 +1,88 @@
+//! The processor time that cgroups grant to this process.
+//!
+//! Version 2 writes `cpu.max`: quota and period in microseconds, or `max`. Version 1 has two
+//! files, and -1 for no quota. A limit holds for all cgroups below it, so that the process's own
+//! cgroup and all its ancestors are read, and the tightest counts. Machines may mount both
+//! versions; the paths are the customary ones.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::path::{Component, Path};
+
+/// Where version 2 is mounted: alone, or beside version 1.
+const V2_MOUNTS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+/// Where version 1 has its `cpu` controller.
+const V1_MOUNTS: [&str; 2] = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"];
+
+/// So much processor time in each period, both in microseconds; neither is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quota {
+    time_us: u64,
+    period_us: u64,
+}
+
+impl Quota {
+    pub(super) fn cores(self) -> f64 {
+        self.time_us as f64 / self.period_us as f64
+    }
+
+    pub(super) fn cores_rounded_up(self) -> usize {
+        usize::try_from(self.time_us.div_ceil(self.period_us)).unwrap_or(usize::MAX)
+    }
+
+    fn compare(self, other: Quota) -> Ordering {
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        product(self.time_us, other.period_us).cmp(&product(other.time_us, self.period_us))
+    }
+
+    fn new(time_us: &str, period_us: &str) -> Option<Quota> {
+        let (time_us, period_us) = (time_us.trim().parse().ok()?, period_us.trim().parse().ok()?);
+        (time_us > 0 && period_us > 0).then_some(Quota { time_us, period_us })
+    }
+}
+
+/// The tightest quota on the process that reads `root`, if there is any.
+pub(super) fn tightest(root: &Path) -> Option<Quota> {
+    // Without the file, the roots of the mounts are still worth a look.
+    let membership = fs::read_to_string(root.join("proc/self/cgroup"));
+    let membership = membership.unwrap_or_else(|_| "0::/\n1:cpu:/\n".to_owned());
+    let mut quotas = Vec::new();
+    for line in membership.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        if controllers.is_empty() {
+            quotas.extend(V2_MOUNTS.iter().flat_map(|mount| along(&root.join(mount), path, v2)));
+        } else if controllers.split(',').any(|controller| controller == "cpu") {
+            quotas.extend(V1_MOUNTS.iter().flat_map(|mount| along(&root.join(mount), path, v1)));
+        }
+    }
+    quotas.into_iter().min_by(|a, b| a.compare(*b))
+}
+
+/// The quotas of the cgroup `path` and all its ancestors.
+///
+/// Folders that are not there are passed over: a container may see its path as the host names it,
+/// under a mount that begins at its own cgroup.
+fn along(mount: &Path, path: &str, read: fn(&Path) -> Option<Quota>) -> Vec<Quota> {
+    let mut folder = mount.to_owned();
+    let mut quotas: Vec<Quota> = read(&folder).into_iter().collect();
+    for component in Path::new(path).components() {
+        if let Component::Normal(name) = component {
+            folder.push(name);
+            quotas.extend(read(&folder));
+        }
+    }
+    quotas
+}
+
+fn v2(folder: &Path) -> Option<Quota> {
+    let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
+    let (time_us, period_us) = text.trim().split_once(' ')?;
+    Quota::new(time_us, period_us)
+}
+
+fn v1(folder: &Path) -> Option<Quota> {
+    let time_us = fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?;
+    let period_us = fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?;
+    Quota::new(&time_us, &period_us)
+}
