@@ -1,2 +1,2 @@
 //! The consort command: topology, tuning, benchmarks, and the papers' figures.
-fn main(){}
+fn main() {}

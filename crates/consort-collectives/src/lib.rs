@@ -1,1 +1,19 @@
 //! Barriers, broadcasts and reductions, each algorithm once, over any fabric.
+//!
+//! `patterns/` is rank arithmetic; then there is one folder a collective with one file an
+//! algorithm, and the folder's `mod.rs` is its registry. [`Algorithm`] is what a file implements,
+//! [`Plan`] brackets it with the synchronization that the caller asked for, and [`flow`] keeps the
+//! PEs of a team within a window of calls.
+
+mod algorithm;
+pub mod barrier;
+pub mod broadcast;
+pub mod flow;
+pub mod patterns;
+mod plan;
+pub mod reduce;
+
+pub use algorithm::{
+    Algorithm, Parameter, PlanError, Setting, Visitor, candidates, estimate_ns, names, visit,
+};
+pub use plan::Plan;

@@ -209,12 +209,12 @@ pub trait Fabric {
     /// at 0, and whoever uses one brings it back to 0 before the call ends.
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>>;
 
-    /// Lends a buffer to `to`, who may read it, and write it where it is the target. The call does
-    /// not end before it is given back.
-    fn lend(&self, to: Rank, slot: Slot, step: Step, span: Span) -> impl Future<Output = Op>;
+    /// Lends a buffer to `to`, who may read it, and write it where it is the target. Loans 0 and 1
+    /// of a call are distinct. The call does not end before it is given back.
+    fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op>;
 
-    /// Waits for what the sender on `slot` lends.
-    fn borrow(&self, slot: Slot, step: Step) -> impl Future<Output = Op<Self::Lease>>;
+    /// Waits for loan `loan` of `from` and takes it, once.
+    fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<Self::Lease>>;
 
     /// Gives a peer's memory back.
     fn give_back(&self, lease: Self::Lease) -> impl Future<Output = Op>;

@@ -10,6 +10,7 @@ mod fabric;
 mod kernel;
 mod model;
 mod rank;
+pub mod statistics;
 mod sync;
 mod tuning;
 

@@ -103,8 +103,7 @@ mod tests {
     /// The classical table of the sign test at 95 %: the ranks of the lower end, from 1.
     #[test]
     fn interval_matches_the_published_table() {
-        let table =
-            [(5, 1), (6, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (25, 8), (50, 18)];
+        let table = [(5, 1), (6, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (25, 8), (50, 18)];
         for (count, rank) in table {
             assert_eq!(interval_rank(count) + 1, rank, "of {count} samples");
         }

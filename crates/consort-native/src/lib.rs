@@ -1,1 +1,25 @@
 //! The threads fabric: cache lines, waiting, topology and affinity of this machine.
+//!
+//! A [`Job`] is what the PEs of a launch share, an [`Endpoint`] is one PE's end of it, and a
+//! [`Call`] is one collective's view: the shared-memory implementation of
+//! [`consort_fabric::Fabric`].
+
+pub mod affinity;
+mod call;
+mod endpoint;
+mod heap;
+mod job;
+pub mod limits;
+pub mod line;
+mod memory;
+mod symmetric;
+mod sync;
+pub mod topology;
+mod waiting;
+
+pub use call::{Buffer, COUNTER_SLOTS, Call, Lease};
+pub use endpoint::Endpoint;
+pub use heap::{BLOCK_ALIGN, HeapError};
+pub use job::{Config, Failure, Job, SEQUENCE_BITS};
+pub use symmetric::Block;
+pub use waiting::{Parker, UnknownWaiting, Waiting};

@@ -1,1 +1,40 @@
 //! Search, wisdom and choice among the algorithms of a collective, by name and parameter.
+//!
+//! Nishtala and Yelick ("Optimizing collective communication on multicores", 2009) find the best
+//! tree by trying trees, with the mode, the size and the team as inputs; here too, a model
+//! prunes and measurement decides. Nothing in this crate knows an algorithm: a [`Catalog`] lists
+//! candidates and estimates them, a [`Workbench`] measures them.
+//!
+//! 1. [`Search`] walks a [`Grid`] of queries at a [`Rigour`] and writes entries into [`Wisdom`].
+//! 2. [`Wisdom`] is one machine's readable file: loaded, saved atomically, merged, and refused
+//!    where it does not fit.
+//! 3. [`Wisdom::choose`] answers a query from wisdom, [`choose_or_estimate`] from the model where
+//!    wisdom is silent, and a [`Table`] answers for one team in nanoseconds.
+//! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what
+//!    the choices lose against the best.
+//!
+//! Everything asked is brought to one form first: a barrier is strict and has no bytes, no
+//! operator and no buffers out of reach; only an operation that combines has an operator class.
+
+mod check;
+mod choice;
+mod consistency;
+mod estimate;
+mod grid;
+mod query;
+mod row;
+mod search;
+mod table;
+mod wisdom;
+mod words;
+mod workbench;
+
+pub use check::{Check, Penalty, Report};
+pub use choice::{Choice, Origin, choose_or_estimate};
+pub use consistency::{Inconsistency, inconsistencies};
+pub use grid::Grid;
+pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
+pub use table::Table;
+pub use wisdom::{Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path};
+pub use words::{Confidence, Rigour, TransferClass, UnknownWord};
+pub use workbench::{Catalog, Sample, Workbench};

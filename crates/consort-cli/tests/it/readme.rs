@@ -93,8 +93,7 @@ output
 ```rust
 consort::run();
 ```";
-    let line =
-        |number, text: &str, takes_long| Line { number, text: text.to_owned(), takes_long };
+    let line = |number, text: &str, takes_long| Line { number, text: text.to_owned(), takes_long };
     let expected = [
         line(3, "consort topology", false),
         line(6, "consort tune --budget 5", true),
@@ -167,7 +166,8 @@ fn explains(help: &str, option: &str) -> bool {
 
 #[test]
 fn help_is_asked_for_what_takes_long() {
-    let (asking, options) = help_for("A=1 consort tune barrier --budget=5 --pes 2 -v > a.json # --x");
+    let (asking, options) =
+        help_for("A=1 consort tune barrier --budget=5 --pes 2 -v > a.json # --x");
     assert_eq!(asking, "A=1 consort tune barrier --help");
     assert_eq!(options, ["--budget", "--pes"]);
     assert!(explains("  --budget <SECONDS>  Time", "--budget"));

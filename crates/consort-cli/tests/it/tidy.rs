@@ -37,7 +37,8 @@ fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
                 read_folder(&path, &format!("{place}/"), tree);
             }
         } else if [".rs", ".md", ".toml"].iter().any(|end| name.ends_with(end)) || prefix == "ci/" {
-            tree.insert(place, fs::read_to_string(&path).expect("a text in UTF-8"));
+            let text = fs::read_to_string(&path);
+            tree.insert(place, text.unwrap_or_else(|error| panic!("{}: {error}", path.display())));
         }
     }
 }

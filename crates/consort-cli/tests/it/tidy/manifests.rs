@@ -108,9 +108,8 @@ fn imports(tree: &Tree) -> Vec<String> {
 #[test]
 fn crates_import_only_what_they_may() {
     assert_none(&imports(&workspace()));
-    let complaints = |folder: &str, text: &str| {
-        imports(&tree([(&format!("crates/{folder}/Cargo.toml"), text)]))
-    };
+    let complaints =
+        |folder: &str, text: &str| imports(&tree([(&format!("crates/{folder}/Cargo.toml"), text)]));
     let native = "consort-native = { workspace = true }";
     for section in ["dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"] {
         let text = format!("[{section}]\n{native}\nserde = \"1\"");

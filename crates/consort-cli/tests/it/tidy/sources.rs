@@ -115,6 +115,20 @@ fn declared_module(line: &str) -> Option<&str> {
     Some(name.split([';', ' ', '{']).next().unwrap_or(name))
 }
 
+/// The modules that a text declares, itself or by the lines `NAME: TYPE,` of a `registry!`.
+fn declared_modules(text: &str) -> Vec<&str> {
+    let mut in_registry = false;
+    let mut modules = Vec::new();
+    for line in text.lines() {
+        if in_registry {
+            modules.extend(line.trim().split_once(": ").map(|(name, _)| name));
+        }
+        modules.extend(declared_module(line));
+        in_registry = line == "registry! {" || (in_registry && line != "}");
+    }
+    modules
+}
+
 /// `folder` followed by `rest`, which may begin with `../`.
 fn join(folder: &str, rest: &str) -> String {
     let mut parts: Vec<_> = folder.split('/').collect();
@@ -140,10 +154,10 @@ fn named_files(path: &str, text: &str) -> Vec<String> {
         if let Some(rest) = line.trim_start().strip_prefix("#[path = \"") {
             files.extend(rest.split_once('"').map(|(named, _)| join(folder, named)));
         }
-        if let Some(module) = declared_module(line) {
-            files.push(format!("{below}/{module}.rs"));
-            files.push(format!("{below}/{module}/mod.rs"));
-        }
+    }
+    for module in declared_modules(text) {
+        files.push(format!("{below}/{module}.rs"));
+        files.push(format!("{below}/{module}/mod.rs"));
     }
     files
 }
@@ -175,7 +189,8 @@ fn each_file_is_reachable() {
         ("crates/x/src/lib.rs", "mod a;\n// mod dead;\n#[path = \"../shown.rs\"]\npub mod shown;"),
         ("crates/x/src/a.rs", "pub(crate) mod b;"),
         ("crates/x/src/a/b/mod.rs", "mod c;"),
-        ("crates/x/src/a/b/c.rs", ""),
+        ("crates/x/src/a/b/c.rs", "registry! {\n    e: E,\n}\nf: F,"),
+        ("crates/x/src/a/b/c/e.rs", ""),
         ("crates/x/shown.rs", ""),
         ("crates/x/tests/it/main.rs", "mod d;"),
         ("crates/x/tests/it/d.rs", ""),
@@ -216,7 +231,7 @@ fn forbidden_names(tree: &Tree) -> Vec<String> {
         if parts.any(|part| FORBIDDEN_NAMES.contains(&part)) {
             complaints.push(format!("{path}: named after nothing it does"));
         }
-        for module in text.lines().filter_map(declared_module) {
+        for module in declared_modules(text) {
             if FORBIDDEN_NAMES.contains(&module) {
                 complaints.push(format!("{path}: module `{module}` is named after nothing"));
             }

@@ -1,0 +1,311 @@
+//! What an algorithm is, and how it is found by name.
+
+use std::future::Future;
+
+use consort_fabric::{
+    Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, OperatorClass, Query,
+    Rank, Slot, Sync,
+};
+
+use crate::{barrier, broadcast, reduce};
+
+/// A parameter of an algorithm and the values worth trying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name; a unit is part of it.
+    pub name: &'static str,
+    /// What the tuner tries.
+    pub values: &'static [u64],
+    /// The smallest and the largest value that make sense.
+    pub range: (u64, u64),
+}
+
+/// What a schedule is made for: facts that all PEs of the team share, and the PE's rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The PE that the schedule is for.
+    pub rank: Rank,
+    /// The size of the team.
+    pub pes: u32,
+    /// The root; 0 for an operation without.
+    pub root: Rank,
+    /// Bytes a PE contributes or receives.
+    pub bytes: usize,
+    /// Bytes of an element, which is never divided where elements are combined.
+    pub element_bytes: usize,
+    /// Of the operator.
+    pub operator: OperatorClass,
+    /// The caller's modes.
+    pub sync: Sync,
+    /// Whether the buffers are reached without asking.
+    pub symmetric: bool,
+    /// What the fabric can do.
+    pub capabilities: Capabilities,
+    /// The first slot of the inbox that the algorithm may use.
+    pub first_slot: u32,
+    /// The counter that the algorithm may use.
+    pub counter: u32,
+}
+
+impl Setting {
+    /// The setting of a question to the tuner, for PE 0 as the root.
+    #[must_use]
+    pub fn of(query: &Query, capabilities: Capabilities) -> Self {
+        Self {
+            rank: Rank(0),
+            pes: query.pes,
+            root: Rank(0),
+            bytes: usize::try_from(query.bytes).unwrap_or(usize::MAX),
+            element_bytes: 8,
+            operator: query.operator,
+            sync: query.sync,
+            symmetric: query.symmetric,
+            capabilities,
+            first_slot: Self::first_slot(query.collective, query.sync, query.pes),
+            counter: 1,
+        }
+    }
+
+    /// The first slot for an operation's own messages: slot 0 is for counting, and where all PEs
+    /// enter or leave together, two barriers come next.
+    #[must_use]
+    pub fn first_slot(collective: Collective, sync: Sync, pes: u32) -> u32 {
+        let bracketed = sync.entry == Mode::All || sync.exit == Mode::All;
+        if bracketed && collective != Collective::Barrier { 1 + 2 * pes } else { 1 }
+    }
+
+    /// The same for another PE.
+    #[must_use]
+    pub const fn at(self, rank: Rank) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// Whether the caller may leave while its buffers are still in use.
+    #[must_use]
+    pub fn leaves_early(&self) -> bool {
+        self.symmetric && self.sync.exit == Mode::None
+    }
+
+    /// Slot number `index` of those that the algorithm may use.
+    #[must_use]
+    pub const fn slot(&self, index: u32) -> Slot {
+        Slot(self.first_slot + index)
+    }
+
+    /// Lines that the algorithm may use.
+    #[must_use]
+    pub const fn lines(&self) -> u32 {
+        self.capabilities.inbox_lines.saturating_sub(self.first_slot)
+    }
+}
+
+/// Why a candidate is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No algorithm has that name.
+    #[error("{collective} has no algorithm `{name}`: there are {known}")]
+    UnknownAlgorithm {
+        /// The operation.
+        collective: Collective,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The algorithm has no such parameter.
+    #[error("{algorithm} has no parameter `{name}`: it has {known}")]
+    UnknownParameter {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// What was given.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A parameter's value is missing or out of range.
+    #[error("{algorithm} needs {name} from {least} to {most}")]
+    BadValue {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The smallest that makes sense.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// The algorithm cannot serve this call.
+    #[error("{algorithm} cannot serve this call: {why}")]
+    Incapable {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// What it would need.
+        why: &'static str,
+    },
+}
+
+/// An algorithm for a collective: a name, parameters, a schedule, a cost, and the protocol itself.
+pub trait Algorithm: 'static {
+    /// The name of its file.
+    const NAME: &'static str;
+    /// Its parameters.
+    const PARAMETERS: &'static [Parameter];
+    /// What is worked out once for many calls: peers and slots.
+    type Schedule: Send + std::marker::Sync + 'static;
+
+    /// The schedule of one PE. Succeeds on all PEs of a team or on none.
+    ///
+    /// # Errors
+    /// When the algorithm cannot serve the setting.
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Self::Schedule, PlanError>;
+
+    /// Steps of a call, the same on all PEs: one more than the largest step it uses.
+    fn steps(_: &Self::Schedule) -> u64 {
+        1
+    }
+
+    /// What a call costs by the model, in nanoseconds: `Loose` ones in a row, others each alone.
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
+
+    /// The protocol.
+    fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> impl Future<Output = Op>;
+
+    /// The error for a call that it cannot serve.
+    #[must_use]
+    fn incapable(why: &'static str) -> PlanError {
+        PlanError::Incapable { algorithm: Self::NAME, why }
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Errors
+    /// When it is missing or out of range.
+    fn parameter(candidate: &Candidate, index: usize) -> Result<u64, PlanError> {
+        let Parameter { name, range: (least, most), .. } = Self::PARAMETERS[index];
+        candidate
+            .parameter(name)
+            .filter(|value| (least..=most).contains(value))
+            .ok_or(PlanError::BadValue { algorithm: Self::NAME, name, least, most })
+    }
+
+    /// Whether all parameters are known ones.
+    ///
+    /// # Errors
+    /// When one is not.
+    fn check_names(candidate: &Candidate) -> Result<(), PlanError> {
+        let known = |name: &String| Self::PARAMETERS.iter().any(|known| known.name == name);
+        match candidate.parameters.keys().find(|name| !known(name)) {
+            None => Ok(()),
+            Some(name) => Err(PlanError::UnknownParameter {
+                algorithm: Self::NAME,
+                name: name.clone(),
+                known: if Self::PARAMETERS.is_empty() {
+                    "none".to_owned()
+                } else {
+                    let names: Vec<_> = Self::PARAMETERS.iter().map(|known| known.name).collect();
+                    names.join(", ")
+                },
+            }),
+        }
+    }
+}
+
+/// Something to do with an algorithm that is known by name only.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<A: Algorithm>(self) -> Self::Output;
+}
+
+/// Makes a collective's registry of its algorithms' files.
+macro_rules! registry {
+    ($($file:ident: $algorithm:ident),* $(,)?) => {
+        $(mod $file; pub use $file::$algorithm;)*
+
+        /// The algorithms of this collective.
+        pub const NAMES: &[&str] = &[$(<$algorithm as $crate::Algorithm>::NAME),*];
+
+        /// Does something with the algorithm called `name`, if there is one.
+        pub fn visit<V: $crate::Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            match name {
+                $(<$algorithm as $crate::Algorithm>::NAME => {
+                    Some(visitor.visit::<$algorithm>())
+                })*
+                _ => None,
+            }
+        }
+    };
+}
+pub(crate) use registry;
+
+/// The names of a collective's algorithms.
+#[must_use]
+pub const fn names(collective: Collective) -> &'static [&'static str] {
+    match collective {
+        Collective::Barrier => barrier::NAMES,
+        Collective::Broadcast => broadcast::NAMES,
+        Collective::Reduce => reduce::NAMES,
+    }
+}
+
+/// Does something with an algorithm.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn visit<V: Visitor>(
+    collective: Collective,
+    name: &str,
+    visitor: V,
+) -> Result<V::Output, PlanError> {
+    let found = match collective {
+        Collective::Barrier => barrier::visit(name, visitor),
+        Collective::Broadcast => broadcast::visit(name, visitor),
+        Collective::Reduce => reduce::visit(name, visitor),
+    };
+    found.ok_or_else(|| PlanError::UnknownAlgorithm {
+        collective,
+        name: name.to_owned(),
+        known: names(collective).join(", "),
+    })
+}
+
+/// Every candidate that can serve a query: all algorithms with all values worth trying.
+#[must_use]
+pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
+    struct Able<'q>(&'q Setting);
+    impl Visitor for Able<'_> {
+        type Output = Vec<Candidate>;
+        fn visit<A: Algorithm>(self) -> Vec<Candidate> {
+            let mut all = vec![Candidate::new(A::NAME)];
+            for Parameter { name, values, .. } in A::PARAMETERS {
+                let with = |candidate: &Candidate| {
+                    values.iter().map(|&value| candidate.clone().with(name, value)).collect()
+                };
+                all = all.iter().flat_map(|candidate| -> Vec<_> { with(candidate) }).collect();
+            }
+            all.retain(|candidate| A::schedule(self.0, candidate).is_ok());
+            all
+        }
+    }
+    let setting = Setting::of(query, capabilities);
+    names(query.collective)
+        .iter()
+        .filter_map(|name| visit(query.collective, name, Able(&setting)).ok())
+        .flatten()
+        .collect()
+}
+
+/// What a candidate costs by the model, in nanoseconds; infinite for one that is unknown.
+#[must_use]
+pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+    struct Cost<'q>(&'q Query, &'q Candidate, &'q MachineModel);
+    impl Visitor for Cost<'_> {
+        type Output = f64;
+        fn visit<A: Algorithm>(self) -> f64 {
+            A::cost_ns(self.0, self.1, self.2)
+        }
+    }
+    visit(query.collective, &candidate.algorithm, Cost(query, candidate, model))
+        .unwrap_or(f64::INFINITY)
+}

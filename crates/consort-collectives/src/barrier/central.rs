@@ -1,0 +1,64 @@
+//! Central barrier: PEs count themselves, and the last to arrive releases the others.
+//!
+//! Idea: the sense-reversing barrier of Mellor-Crummey and Scott 1991, section 3.1, with the
+//! counter at PE 0. Two things differ. The call's number takes the place of the sense. And each PE
+//! waits on a word of its own, not on one word that all share, since a fabric need not offer
+//! waiting on a peer's memory; so the release is `P - 1` signals.
+//!
+//! Protocol: add 1 to the counter; the PE that finds `P - 1` sets it back to 0 and signals all
+//! others; these wait in slot 0.
+//!
+//! Cost: `P` atomic additions to one line, `P - 1` messages. Where PEs outnumber cores it needs the
+//! fewest turns of the scheduler: each PE runs once.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot};
+
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Central;
+
+/// Whom to release.
+#[derive(Debug)]
+pub struct Schedule {
+    others: Box<[Rank]>,
+    counter: u32,
+    release: Slot,
+}
+
+impl Algorithm for Central {
+    const NAME: &'static str = "central";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let others = (0..setting.pes).map(Rank).filter(|&rank| rank != setting.rank).collect();
+        Ok(Schedule { others, counter: setting.counter, release: setting.slot(0) })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let pes = f64::from(query.pes);
+        if query.pes > model.cores {
+            model.hops_ns(1.0, query.pes)
+        } else {
+            // Each addition takes the line from the one before.
+            (pes + 1.0) * model.transfer_ns + pes * model.next_line_ns
+        }
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { others, counter, release } = schedule;
+        let peers = others.len() as u64;
+        if f.count(Rank(0), *counter, 1).await? < peers {
+            return f.wait(*release, 0).await;
+        }
+        f.count(Rank(0), *counter, peers.wrapping_add(1).wrapping_neg()).await?;
+        for &peer in others {
+            f.signal(peer, *release, 0).await?;
+        }
+        Ok(())
+    }
+}

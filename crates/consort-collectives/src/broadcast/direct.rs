@@ -1,0 +1,84 @@
+//! Direct broadcast: everyone copies from the root's buffer.
+//!
+//! Idea: between threads a message needs no copy in between. The root lends its buffer, and each PE
+//! gets it from there, all at once. It is the flat one-sided tree of Nishtala and Yelick 2009,
+//! section 2, and the rendezvous get of the GASNet collectives.
+//!
+//! Protocol:
+//! 1. the root lends its source to each PE (loan 0), each borrows it;
+//! 2. each gets the whole message into its target, and gives the loan back;
+//! 3. the root leaves when all is given back. In symmetric memory it need not lend, and with exit
+//!    mode None it only says that it is here, and leaves.
+//!
+//! Cost: `P - 1` copies side by side, two transfers on the critical path.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
+
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Direct;
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    root: Rank,
+    bytes: usize,
+    /// Where to hear that the root is here, if it may leave early.
+    here: Option<Slot>,
+}
+
+impl Algorithm for Direct {
+    const NAME: &'static str = "direct";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        if !setting.capabilities.lending {
+            return Err(Self::incapable("the fabric cannot lend buffers"));
+        }
+        let here = setting.leaves_early().then(|| setting.slot(0));
+        Ok(Schedule { root: setting.root, bytes: setting.bytes, here })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let copies = (f64::from(query.pes) - 1.0) / f64::from(model.cores.min(query.pes).max(1));
+        let copy = query.bytes as f64 / model.pull_gbps * copies.max(1.0);
+        model.hops_ns(3.0, query.pes) + copy
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { root, bytes, here } = *schedule;
+        let me = f.rank();
+        let others = (0..f.size()).map(Rank).filter(|&rank| rank != me);
+        match here {
+            Some(here) if me == root => {
+                for peer in others {
+                    f.signal(peer, here, 0).await?;
+                }
+                Ok(())
+            }
+            Some(here) => {
+                f.wait(here, 0).await?;
+                if let Some(data) = f.reach(root, Span::target(0, bytes)) {
+                    f.get(&data, 0, Span::target(0, bytes)).await?;
+                }
+                Ok(())
+            }
+            None if me == root => {
+                for peer in others {
+                    f.lend(peer, 0, Span::source(0, bytes)).await?;
+                }
+                f.reclaim().await
+            }
+            None => {
+                let data = f.borrow(root, 0).await?;
+                f.get(&data, 0, Span::target(0, bytes)).await?;
+                f.give_back(data).await
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Broadcast down a k-nomial tree.
+//!
+//! Idea: whoever has the message sends it on, so that the number of PEs that have it grows by a
+//! factor of `k` each round. Radix 1 is the chain, 2 the binomial tree. Source: Nishtala and Yelick
+//! 2009, section 2.2. Messages and their protocol are those of all trees (`lines`).
+//!
+//! Cost: `P - 1` messages, the depth of the tree on the critical path.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
+
+use super::lines::{self, Schedule};
+use crate::{Algorithm, Parameter, PlanError, Setting, patterns::tree::Shape};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Knomial;
+
+impl Algorithm for Knomial {
+    const NAME: &'static str = "knomial";
+    const PARAMETERS: &'static [Parameter] = &[Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) }];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
+        let (shape, chunk_bytes) = (Shape::Knomial(radix), usize::MAX);
+        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        schedule.steps()
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
+        lines::cost_ns(Shape::Knomial(radix.unwrap_or(2)), usize::MAX, query, model)
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        lines::run(f, schedule).await
+    }
+}

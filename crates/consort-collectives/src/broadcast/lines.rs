@@ -1,0 +1,83 @@
+//! Chunks of lines down a tree: what the broadcasts over trees have in common.
+//!
+//! Protocol, for each chunk: receive it from the parent into the target; send it on to each child
+//! (Nishtala and Yelick 2009, section 2.2, for the trees; double buffering as in `patterns/stream`).
+//! The largest subtree is served first.
+
+use consort_fabric::{Fabric, MachineModel, Op, Query, Span, Sync};
+
+use crate::{
+    Setting,
+    patterns::{
+        stream::{Chunks, Edge},
+        tree::Shape,
+    },
+};
+
+/// Where a PE stands in the tree, and how the message is divided.
+#[derive(Debug)]
+pub struct Schedule {
+    chunks: Chunks,
+    parent: Option<Edge>,
+    children: Box<[Edge]>,
+}
+
+impl Schedule {
+    /// `None` if the inbox is too small.
+    pub(super) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+        // Slots: `fan` for the children's words that chunks are taken, then one edge's buffers.
+        let fan = shape.fan(setting.pes);
+        let room = setting.lines().checked_sub(fan)?;
+        let chunks = Chunks::new(setting.bytes, 1, chunk_bytes, room)?;
+        let node = shape.node(setting.rank, setting.root, setting.pes);
+        let edge = |peer, index| Edge { peer, data: setting.slot(fan), taken: setting.slot(index) };
+        Some(Self {
+            chunks,
+            parent: node.parent.map(|(parent, index)| edge(parent, index)),
+            children: (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect(),
+        })
+    }
+
+    /// Steps of a call.
+    pub(super) fn steps(&self) -> u64 {
+        u64::from(self.chunks.count())
+    }
+}
+
+/// What a broadcast over a tree costs by the model.
+pub(super) fn cost_ns(
+    shape: Shape,
+    chunk_bytes: usize,
+    query: &Query,
+    model: &MachineModel,
+) -> f64 {
+    let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
+    let chunk = bytes.min(chunk_bytes as f64);
+    let lines = |bytes: f64| (bytes / 56.0).ceil().max(1.0);
+    let hop = model.hops_ns(1.0, query.pes) + (lines(chunk) - 1.0) * model.next_line_ns;
+    let pass = lines(bytes) * model.next_line_ns * fan.max(1.0);
+    let depth = f64::from(shape.depth(query.pes));
+    if query.sync == Sync::LOOSE {
+        pass + fan * model.overhead_ns
+    } else {
+        depth * hop + pass + fan * model.overhead_ns
+    }
+}
+
+/// The protocol.
+#[inline(always)]
+pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    let Schedule { chunks, parent, children } = schedule;
+    for index in 0..chunks.count() {
+        let (at, bytes) = chunks.range(index);
+        let mut chunk = Span::source(at, bytes);
+        if let Some(parent) = parent {
+            chunk = Span::target(at, bytes);
+            parent.receive(f, chunks, index, chunk).await?;
+        }
+        for child in children {
+            child.send(f, chunks, index, chunk).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Broadcasts: the root's data, to everyone. The registry of their algorithms.
+//!
+//! `flat`, `knomial` and `pipelined` send chunks of lines down a tree and differ in its shape
+//! ([`lines`]); `direct` and `shared` copy between the callers' buffers.
+
+use crate::algorithm::registry;
+
+mod lines;
+
+registry! {
+    direct: Direct,
+    flat: Flat,
+    knomial: Knomial,
+    pipelined: Pipelined,
+    shared: Shared,
+}

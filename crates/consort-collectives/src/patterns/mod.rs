@@ -1,0 +1,5 @@
+//! Rank arithmetic and message patterns that several algorithms share; no collective by itself.
+
+pub mod dissemination;
+pub mod stream;
+pub mod tree;

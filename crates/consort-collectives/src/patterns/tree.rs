@@ -1,0 +1,199 @@
+//! Trees over the ranks of a team: flat, chain, k-nomial and k-ary.
+//!
+//! Nodes are *relative* ranks, counted from the root. A k-nomial tree writes a node in base `k`:
+//! its parent clears the lowest digit that is not 0, and its children set one digit below that. So
+//! each subtree is a range of consecutive nodes, which is what lets a reduction honour the order
+//! of the ranks. Radix 1 is the chain (Nishtala and Yelick 2009, section 2.2).
+
+use consort_fabric::Rank;
+
+/// The shape of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Everyone is a child of the root.
+    Flat,
+    /// k-nomial of this radix, at least 1.
+    Knomial(u32),
+    /// Node `i` has children `k i + 1 ..= k i + k`, for this k, at least 1.
+    Kary(u32),
+}
+
+/// Parent and children of one PE, children in ascending order of their relative ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The parent and this node's index among its children; none at the root.
+    pub parent: Option<(Rank, u32)>,
+    /// The children.
+    pub children: Vec<Rank>,
+}
+
+impl Shape {
+    /// The place of `rank` in the tree of `pes` PEs rooted at `root`.
+    #[must_use]
+    pub fn node(self, rank: Rank, root: Rank, pes: u32) -> Node {
+        let relative = (rank.0 + pes - root.0) % pes;
+        let absolute =
+            |node: u32| Rank(((u64::from(node) + u64::from(root.0)) % u64::from(pes)) as u32);
+        let parent = self.parent(relative).map(|parent| {
+            let index = self.children(parent, pes).iter().position(|&node| node == relative);
+            let index = index.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
+            (absolute(parent), index)
+        });
+        let children = self.children(relative, pes).into_iter().map(absolute).collect();
+        Node { parent, children }
+    }
+
+    /// The most children that any node has.
+    #[must_use]
+    pub fn fan(self, pes: u32) -> u32 {
+        match self {
+            Self::Flat => pes - 1,
+            Self::Knomial(1) => 1.min(pes - 1),
+            Self::Knomial(_) => u32::try_from(self.children(0, pes).len()).unwrap_or(u32::MAX),
+            Self::Kary(radix) => radix.min(pes - 1),
+        }
+    }
+
+    /// Edges from the root to the furthest node.
+    #[must_use]
+    pub fn depth(self, pes: u32) -> u32 {
+        match self {
+            Self::Flat => 1.min(pes - 1),
+            Self::Knomial(1) | Self::Kary(1) => pes - 1,
+            Self::Knomial(radix) => (0..pes)
+                .map(|mut node| {
+                    let mut digits = 0;
+                    while node > 0 {
+                        digits += u32::from(!node.is_multiple_of(radix));
+                        node /= radix;
+                    }
+                    digits
+                })
+                .max()
+                .unwrap_or(0),
+            Self::Kary(radix) => {
+                let (mut node, mut depth) = (pes - 1, 0);
+                while node > 0 {
+                    node = (node - 1) / radix;
+                    depth += 1;
+                }
+                depth
+            }
+        }
+    }
+
+    fn parent(self, node: u32) -> Option<u32> {
+        if node == 0 {
+            return None;
+        }
+        Some(match self {
+            Self::Flat => 0,
+            Self::Knomial(1) => node - 1,
+            Self::Knomial(radix) => {
+                let mut power = 1;
+                while (node / power).is_multiple_of(radix) {
+                    power *= radix;
+                }
+                node - node / power % radix * power
+            }
+            Self::Kary(radix) => (node - 1) / radix,
+        })
+    }
+
+    fn children(self, node: u32, pes: u32) -> Vec<u32> {
+        let (node, pes) = (u64::from(node), u64::from(pes));
+        let mut children = Vec::new();
+        match self {
+            Self::Flat if node == 0 => children.extend(1..pes),
+            Self::Flat => {}
+            Self::Knomial(1) => children.extend((node + 1..pes).take(1)),
+            Self::Knomial(radix) => {
+                let radix = u64::from(radix);
+                let mut power = 1;
+                while power < pes && (node / power).is_multiple_of(radix) {
+                    children.extend((1..radix).map(|digit| node + digit * power));
+                    power *= radix;
+                }
+            }
+            Self::Kary(radix) => {
+                let radix = u64::from(radix);
+                children.extend(radix * node + 1..=radix * node + radix);
+            }
+        }
+        children.into_iter().filter(|&child| child < pes).map(|child| child as u32).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPES: [Shape; 9] = [
+        Shape::Flat,
+        Shape::Knomial(1),
+        Shape::Knomial(2),
+        Shape::Knomial(3),
+        Shape::Knomial(16),
+        Shape::Kary(1),
+        Shape::Kary(2),
+        Shape::Kary(7),
+        Shape::Kary(64),
+    ];
+
+    #[test]
+    fn parents_and_children_agree_and_reach_everyone() {
+        for shape in SHAPES {
+            for pes in (1..40).chain([64, 100]) {
+                for root in [0, pes / 2, pes - 1].map(Rank) {
+                    let nodes: Vec<_> = (0..pes).map(|r| shape.node(Rank(r), root, pes)).collect();
+                    assert_eq!(nodes[root.index()].parent, None);
+                    let edges: usize = nodes.iter().map(|node| node.children.len()).sum();
+                    assert_eq!(edges, pes as usize - 1, "{shape:?} {pes}");
+                    let mut deepest = 0;
+                    for rank in 0..pes {
+                        let (mut at, mut depth) = (rank, 0);
+                        while let Some((parent, index)) = nodes[at as usize].parent {
+                            let children = &nodes[parent.index()].children;
+                            assert_eq!(children[index as usize], Rank(at), "{shape:?} {pes}");
+                            assert!(children.len() <= shape.fan(pes) as usize);
+                            at = parent.0;
+                            depth += 1;
+                        }
+                        assert_eq!(at, root.0);
+                        deepest = deepest.max(depth);
+                    }
+                    assert_eq!(deepest, shape.depth(pes), "{shape:?} {pes}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_subtree_of_a_knomial_tree_is_a_range_of_ranks() {
+        fn subtree(shape: Shape, node: u32, pes: u32, into: &mut Vec<u32>) {
+            into.push(node);
+            for child in shape.children(node, pes) {
+                subtree(shape, child, pes, into);
+            }
+        }
+        for radix in [1, 2, 3, 4, 8, 16] {
+            for pes in 1..70 {
+                for node in 0..pes {
+                    let mut nodes = Vec::new();
+                    subtree(Shape::Knomial(radix), node, pes, &mut nodes);
+                    assert!(nodes.iter().copied().eq(node..node + nodes.len() as u32));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn binomial_tree_of_eight() {
+        // The tree of Figure 1: 0 has 1, 2 and 4; 2 has 3; 4 has 5 and 6; 6 has 7.
+        let children = |node| Shape::Knomial(2).children(node, 8);
+        assert_eq!(children(0), [1, 2, 4]);
+        assert_eq!(children(4), [5, 6]);
+        assert_eq!(children(6), [7]);
+        assert_eq!(children(7), [0; 0]);
+    }
+}

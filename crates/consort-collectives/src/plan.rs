@@ -1,0 +1,63 @@
+//! A plan: an algorithm's schedule, bracketed by the synchronization that the caller asked for.
+//!
+//! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
+//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it.
+
+use consort_fabric::{Candidate, Collective, Fabric, Mode, Op};
+
+use crate::{Algorithm, PlanError, Setting, barrier::Synchronizer};
+
+/// What one PE does in a call of one kind.
+#[derive(Debug)]
+pub struct Plan<A: Algorithm> {
+    entry: Option<Synchronizer>,
+    schedule: A::Schedule,
+    exit: Option<Synchronizer>,
+}
+
+impl<A: Algorithm> Plan<A> {
+    /// The plan of `collective` for `setting`, with `barrier` to enter and leave together. Succeeds
+    /// on all PEs of a team or on none.
+    ///
+    /// # Errors
+    /// When a candidate is unknown, its parameters are wrong, or it cannot serve the setting.
+    pub fn new(
+        collective: Collective,
+        setting: &Setting,
+        candidate: &Candidate,
+        barrier: &Candidate,
+    ) -> Result<Self, PlanError> {
+        let bracket = |mode, first_slot, counter| {
+            (mode == Mode::All && collective != Collective::Barrier)
+                .then(|| Synchronizer::new(&Setting { first_slot, counter, ..*setting }, barrier))
+                .transpose()
+        };
+        Ok(Self {
+            entry: bracket(setting.sync.entry, 1, 0)?,
+            schedule: A::schedule(setting, candidate)?,
+            exit: bracket(setting.sync.exit, 1 + setting.pes, 2)?,
+        })
+    }
+
+    /// Steps of a call.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        A::steps(&self.schedule)
+    }
+
+    /// One call.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    #[inline(always)]
+    pub async fn run<F: Fabric>(&self, f: &F) -> Op {
+        if let Some(entry) = &self.entry {
+            entry.run(f).await?;
+        }
+        A::run(f, &self.schedule).await?;
+        if let Some(exit) = &self.exit {
+            exit.run(f).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Direct reduction: the root combines from everyone's buffers.
+//!
+//! Idea: between threads a contribution needs no copy. Each PE lends its source, and the root reads
+//! and combines in one pass, a block at a time, so that partial results stay in its cache. It is
+//! the flat tree of Nishtala and Yelick 2009, section 4, where the root "accumulates the values
+//! from all the other threads".
+//!
+//! Protocol:
+//! 1. each PE lends its source to the root (loan 0) and leaves when it is given back;
+//! 2. the root, for each block, combines the contributions in the order of the ranks;
+//! 3. the root gives all back. In symmetric memory, a PE that may leave early only says that it is
+//!    here, and leaves.
+//!
+//! Cost: `P - 1` passes over the message at the root, two transfers.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
+
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Direct;
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    root: Rank,
+    bytes: usize,
+    block: usize,
+    /// Where the root hears that PE `r` is here, if that may leave early: slot `r`.
+    here: Option<Box<[Slot]>>,
+}
+
+impl Algorithm for Direct {
+    const NAME: &'static str = "direct";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "block_bytes", values: &[16384], range: (1, 1 << 30) }];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        if !setting.capabilities.lending {
+            return Err(Self::incapable("the fabric cannot lend buffers"));
+        }
+        let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+        let element = setting.element_bytes.max(1);
+        let here = setting
+            .leaves_early()
+            .then(|| (0..setting.pes).map(|rank| setting.slot(rank)).collect());
+        Ok(Schedule {
+            root: setting.root,
+            bytes: setting.bytes,
+            block: (wanted / element).max(1) * element,
+            here,
+        })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let passes = f64::from(query.pes) - 1.0;
+        model.hops_ns(3.0, query.pes) + passes * query.bytes as f64 / model.pull_gbps
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { root, bytes, block, ref here } = *schedule;
+        let (me, pes) = (f.rank(), f.size());
+        if me != root {
+            if let Some(here) = here {
+                return f.signal(root, here[me.index()], 0).await;
+            }
+            f.lend(root, 0, Span::source(0, bytes)).await?;
+            return f.reclaim().await;
+        }
+        let mut leases = Vec::with_capacity(pes as usize);
+        for peer in (0..pes).map(Rank) {
+            if peer == me {
+                leases.push(None);
+            } else if let Some(here) = here {
+                f.wait(here[peer.index()], 0).await?;
+                leases.push(f.reach(peer, Span::source(0, bytes)));
+            } else {
+                leases.push(Some(f.borrow(peer, 0).await?));
+            }
+        }
+        for at in (0..bytes).step_by(block) {
+            let sum = Span::target(at, block.min(bytes - at));
+            combine_in_order(f, &leases, at, sum).await?;
+        }
+        if here.is_none() {
+            for lease in leases.into_iter().flatten() {
+                f.give_back(lease).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `sum` becomes the combination of all contributions, from `at` on, in the order of the ranks;
+/// the own one is where there is no lease.
+#[inline(always)]
+pub(super) async fn combine_in_order<F: Fabric>(
+    f: &F,
+    leases: &[Option<F::Lease>],
+    at: usize,
+    sum: Span,
+) -> Op {
+    let own = Span::source(at, sum.bytes);
+    let mut so_far = None;
+    for lease in leases {
+        match (so_far, lease) {
+            (None, None) => so_far = Some(own),
+            (None, Some(lease)) => {
+                f.get(lease, at, sum).await?;
+                so_far = Some(sum);
+            }
+            (Some(left), None) => {
+                f.combine(sum, left, own).await?;
+                so_far = Some(sum);
+            }
+            (Some(left), Some(lease)) => {
+                f.get_combine(lease, at, left, sum).await?;
+                so_far = Some(sum);
+            }
+        }
+    }
+    if so_far == Some(own) {
+        f.copy(sum, own).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Chunks of lines up a tree: what the reductions over trees have in common.
+//!
+//! Protocol, for each chunk: combine what the children before this PE send, the own contribution,
+//! and what the children after it send, in this order; send the result to the parent, or keep it
+//! at the root (Nishtala and Yelick 2009, section 2.2, for the trees; double buffering as in
+//! `patterns/stream`).
+//!
+//! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
+//! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
+//! sends the result on to the root.
+
+use consort_fabric::{Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span, Sync};
+
+use crate::{
+    Setting,
+    patterns::{
+        stream::{Chunks, Edge},
+        tree::Shape,
+    },
+};
+
+/// Where a PE stands in the tree, and how the message is divided.
+#[derive(Debug)]
+pub struct Schedule {
+    chunks: Chunks,
+    /// Children whose ranks come before this PE's.
+    before: Box<[Edge]>,
+    after: Box<[Edge]>,
+    parent: Option<Edge>,
+    /// At a root that is not the tree's: where the result comes from.
+    result: Option<Edge>,
+    keeps: bool,
+}
+
+impl Schedule {
+    /// `None` if the inbox is too small.
+    pub(super) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+        let Setting { rank, root, pes, .. } = *setting;
+        let ordered = setting.operator == OperatorClass::Ordered;
+        // A flat tree keeps the order whatever its root.
+        let top = if ordered && shape != Shape::Flat { Rank(0) } else { root };
+        let fan = shape.fan(pes);
+        // Slots: 1 for the parent's word that a chunk is taken; buffers of each child; and of the
+        // result, which comes in like one more child's.
+        let room = setting.lines().checked_sub(1)? / (fan + 1);
+        let chunks = Chunks::new(setting.bytes, setting.element_bytes, chunk_bytes, room)?;
+        if chunks.chunk_bytes() > setting.capabilities.scratch_bytes {
+            return None;
+        }
+        let edge = |peer, index| Edge {
+            peer,
+            data: setting.slot(1 + index * chunks.lines_per_edge()),
+            taken: setting.slot(0),
+        };
+        let node = shape.node(rank, top, pes);
+        let children = (0..).zip(node.children).map(|(index, child)| edge(child, index));
+        let flat = shape == Shape::Flat;
+        let (mut before, after): (Vec<_>, Vec<_>) =
+            children.partition(|child| flat && child.peer < rank);
+        before.sort_by_key(|child| child.peer);
+        let mut after = after;
+        if flat {
+            after.sort_by_key(|child| child.peer);
+        }
+        let mut parent = node.parent.map(|(parent, index)| edge(parent, index));
+        let mut result = None;
+        if top != root {
+            if rank == top {
+                parent = Some(edge(root, fan));
+            } else if rank == root {
+                result = Some(edge(top, fan));
+            }
+        }
+        Some(Self {
+            chunks,
+            before: before.into(),
+            after: after.into(),
+            parent,
+            result,
+            keeps: rank == root,
+        })
+    }
+
+    /// Steps of a call.
+    pub(super) fn steps(&self) -> u64 {
+        u64::from(self.chunks.count())
+    }
+}
+
+/// What a reduction over a tree costs by the model.
+pub(super) fn cost_ns(
+    shape: Shape,
+    chunk_bytes: usize,
+    query: &Query,
+    model: &MachineModel,
+) -> f64 {
+    let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
+    let chunk = bytes.min(chunk_bytes as f64);
+    let lines = |bytes: f64| (bytes / 56.0).ceil().max(1.0);
+    let hop = model.hops_ns(1.0, query.pes)
+        + (lines(chunk) - 1.0) * model.next_line_ns
+        + chunk / model.copy_gbps;
+    let pass = (lines(bytes) * model.next_line_ns + bytes / model.copy_gbps) * fan.max(1.0);
+    let depth = f64::from(shape.depth(query.pes));
+    if query.sync == Sync::LOOSE {
+        pass + fan * model.overhead_ns
+    } else {
+        depth * hop + pass + fan * model.overhead_ns
+    }
+}
+
+/// The protocol.
+#[inline(always)]
+pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    let Schedule { chunks, before, after, parent, result, keeps } = schedule;
+    for index in 0..chunks.count() {
+        let (at, bytes) = chunks.range(index);
+        let own = Span::source(at, bytes);
+        let sum = if *keeps && result.is_none() {
+            Span::target(at, bytes)
+        } else {
+            Span::accumulator(bytes)
+        };
+        let mut so_far = own;
+        if let Some((first, rest)) = before.split_first() {
+            first.receive(f, chunks, index, sum).await?;
+            for child in rest {
+                child.receive(f, chunks, index, Span::incoming(bytes)).await?;
+                f.combine(sum, sum, Span::incoming(bytes)).await?;
+            }
+            f.combine(sum, sum, own).await?;
+            so_far = sum;
+        }
+        for child in after {
+            child.receive(f, chunks, index, Span::incoming(bytes)).await?;
+            f.combine(sum, so_far, Span::incoming(bytes)).await?;
+            so_far = sum;
+        }
+        if let Some(parent) = parent {
+            parent.send(f, chunks, index, so_far).await?;
+        } else if *keeps && so_far != sum {
+            f.copy(sum, so_far).await?;
+        }
+        if let Some(result) = result {
+            result.receive(f, chunks, index, Span::target(at, bytes)).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Shared reduction: all PEs combine, each its share of the message.
+//!
+//! Idea: in `direct` the root does all the work. Here everyone lends its source to everyone and the
+//! root its target too; PEs draw chunks by tickets, combine all contributions to a chunk, and put
+//! the result where the root wants it. It is the reduction over a shared address space of Hashmi,
+//! Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks for fixed ones.
+//!
+//! Protocol:
+//! 1. everyone lends its source to everyone (loan 0), the root its target to everyone (loan 1);
+//! 2. all draw tickets from the root's counter; chunk `t` is combined, in the order of the ranks, by
+//!    whoever drew `t`, and put into the root's target;
+//! 3. all give back; the root, when its target is back, returns the counter to 0.
+//!
+//! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` loans.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+
+use super::direct::combine_in_order;
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Shared;
+
+/// What a PE does.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    root: Rank,
+    bytes: usize,
+    chunk: usize,
+    counter: u32,
+}
+
+impl Algorithm for Shared {
+    const NAME: &'static str = "shared";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "chunk_bytes", values: &[4096, 8192, 16384], range: (1, 1 << 30) }];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        if !setting.capabilities.lending {
+            return Err(Self::incapable("the fabric cannot lend buffers"));
+        }
+        let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+        let Setting { root, bytes, element_bytes, counter, .. } = *setting;
+        let element = element_bytes.max(1);
+        let most = wanted.min(setting.capabilities.scratch_bytes);
+        if most < element {
+            return Err(Self::incapable("an element is larger than a chunk"));
+        }
+        let chunk = most / element * element;
+        if bytes <= chunk {
+            return Err(Self::incapable("there is only one chunk"));
+        }
+        Ok(Schedule { root, bytes, chunk, counter })
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
+        let chunk = candidate.parameter("chunk_bytes").unwrap_or(16384) as f64;
+        let workers = f64::from(model.cores.min(query.pes).max(1));
+        let passes = bytes * ((pes - 1.0) / model.pull_gbps + 1.0 / model.copy_gbps);
+        let tickets = bytes / chunk * model.transfer_ns;
+        model.hops_ns(5.0, query.pes) + (passes + tickets) / workers
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { root, bytes, chunk, counter } = *schedule;
+        let (me, pes) = (f.rank(), f.size());
+        let others = (0..pes).map(Rank).filter(|&rank| rank != me);
+        for peer in others.clone() {
+            f.lend(peer, 0, Span::source(0, bytes)).await?;
+            if me == root {
+                f.lend(peer, 1, Span::target(0, bytes)).await?;
+            }
+        }
+        let mut leases = Vec::with_capacity(pes as usize);
+        for peer in (0..pes).map(Rank) {
+            leases.push(if peer == me { None } else { Some(f.borrow(peer, 0).await?) });
+        }
+        let target = if me == root { None } else { Some(f.borrow(root, 1).await?) };
+        let chunks = bytes.div_ceil(chunk);
+        loop {
+            let ticket = f.count(root, counter, 1).await? as usize;
+            if ticket >= chunks {
+                break;
+            }
+            let at = ticket * chunk;
+            let sum = Span::accumulator(chunk.min(bytes - at));
+            combine_in_order(f, &leases, at, sum).await?;
+            match &target {
+                Some(target) => f.put(target, at, sum).await?,
+                None => f.copy(Span::target(at, sum.bytes), sum).await?,
+            }
+        }
+        for lease in leases.into_iter().chain([target]).flatten() {
+            f.give_back(lease).await?;
+        }
+        f.reclaim().await?;
+        if me == root {
+            f.count(me, counter, ((chunks + pes as usize) as u64).wrapping_neg()).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,781 @@
+//! The shared-memory [`Fabric`]: one call's view of the job.
+//!
+//! **Lending.** A lender shows a peer the address of its buffer and may not return before the peer
+//! has given it back, or can no longer touch it:
+//!
+//! | | lender | borrower |
+//! | --- | --- | --- |
+//! | as a rule | waits until as many leases are given back as it made | copies, then gives back |
+//! | once the job has failed | fences, waits until no peer is `accessing` | raises `accessing`, fences, looks for poison before each copy |
+//!
+//! Poison is final. So either the borrower sees it and does not begin, or the lender sees the
+//! borrower's flag and waits: the store-buffer pattern again, with sequentially consistent fences.
+
+#![expect(unsafe_code, reason = "resolves spans to memory and lends it to peers")]
+
+use std::{
+    future::{Future, ready},
+    marker::PhantomData,
+    pin::Pin,
+    sync::atomic::{
+        AtomicBool, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+        fence,
+    },
+    task::{Context, Poll},
+};
+
+use consort_fabric::{
+    Atomic, Capabilities, Fabric, Kernel, LINE_PAYLOAD_BYTES, Op, Place, Pod, Poisoned, Rank,
+    Signal, Slot, Span, Step, Until,
+};
+
+use crate::{
+    endpoint::Scratch,
+    job::{Failure, Job, LOANS, PeState},
+    line::{Line, PAYLOAD_WORDS},
+    memory::copy_shared,
+};
+
+/// Lines at the beginning of a call's inbox that algorithms count on; messages come after them.
+pub const COUNTER_SLOTS: u32 = 1;
+/// Bytes that are combined at a time where an operand must be copied first.
+const BOUNCE_BYTES: usize = 4096;
+/// A wait on a step is over when the word is ahead of it by less than this.
+const STEPS_AHEAD: u64 = 1 << 32;
+
+/// A buffer that a caller brings to a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer<'b> {
+    at: *mut u8,
+    bytes: usize,
+    symmetric: bool,
+    borrow: PhantomData<&'b mut [u8]>,
+}
+
+impl<'b> Buffer<'b> {
+    /// None.
+    pub const ABSENT: Self = Self {
+        at: std::ptr::without_provenance_mut(64),
+        bytes: 0,
+        symmetric: false,
+        borrow: PhantomData,
+    };
+
+    /// A slice to read: a source.
+    #[inline]
+    pub fn source<T: Pod>(data: &'b [T]) -> Self {
+        let at = data.as_ptr().cast::<u8>().cast_mut();
+        Self { at, bytes: size_of_val(data), symmetric: false, borrow: PhantomData }
+    }
+
+    /// A slice to write: a target. A broadcast's root also reads from it.
+    #[inline]
+    pub fn target<T: Pod>(data: &'b mut [T]) -> Self {
+        let bytes = size_of_val(data);
+        Self { at: data.as_mut_ptr().cast(), bytes, symmetric: false, borrow: PhantomData }
+    }
+
+    /// The caller's part of symmetric memory, at `offset` of its heap.
+    ///
+    /// # Panics
+    /// When it reaches beyond the heap.
+    #[inline]
+    pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap.bytes());
+        assert!(inside, "a buffer must lie in the symmetric heap");
+        let at = job.heap.base(rank.index()).wrapping_add(offset);
+        Self { at, bytes, symmetric: true, borrow: PhantomData }
+    }
+}
+
+/// A piece of memory on this PE, resolved.
+#[derive(Clone, Copy)]
+struct Memory {
+    at: *mut u8,
+    bytes: usize,
+    /// Others may access it now: only `copy_shared` and atomics may.
+    shared: bool,
+}
+
+/// A peer's memory on loan.
+#[derive(Debug)]
+pub struct Lease {
+    at: *mut u8,
+    bytes: usize,
+    lender: Rank,
+    kind: Loan,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loan {
+    /// A slice that nobody writes while it is lent.
+    Source,
+    /// A slice that its owner and the borrowers may write.
+    Target,
+    /// Symmetric memory: never given back, lives as long as the job.
+    Symmetric,
+}
+
+// SAFETY: the address is only used through `Call`, by the rules at the top of this file.
+unsafe impl Send for Lease {}
+// SAFETY: a lease is read-only data.
+unsafe impl Sync for Lease {}
+
+/// One call's view of the job.
+pub struct Call<'c> {
+    job: &'c Job,
+    me: &'c PeState,
+    rank: Rank,
+    /// The call's number modulo the window.
+    turn: usize,
+    /// The first line of this call in every inbox.
+    first: usize,
+    word: u64,
+    kernel: Option<Kernel<'c>>,
+    scratch: &'c Scratch,
+    source: Buffer<'c>,
+    target: Buffer<'c>,
+    target_lent: AtomicBool,
+    lent: AtomicBool,
+}
+
+// SAFETY: the buffers are borrowed for the call, and only the future that drives the call touches
+// them through it; scratch belongs to the same PE's endpoint, which makes one call at a time.
+unsafe impl Send for Call<'_> {}
+// SAFETY: as above: all methods are called by the one future that drives the call.
+unsafe impl Sync for Call<'_> {}
+
+impl<'c> Call<'c> {
+    #[expect(clippy::too_many_arguments, reason = "a call is just these; `begin` is its one maker")]
+    #[inline(always)]
+    pub(crate) fn new(
+        job: &'c Job,
+        rank: Rank,
+        turn: usize,
+        word: u64,
+        kernel: Option<Kernel<'c>>,
+        scratch: &'c Scratch,
+        source: Buffer<'c>,
+        target: Buffer<'c>,
+    ) -> Self {
+        Self {
+            job,
+            me: &job.states[rank.index()],
+            rank,
+            turn,
+            first: turn * job.geometry.stride,
+            word,
+            kernel,
+            scratch,
+            source,
+            target,
+            target_lent: AtomicBool::new(false),
+            lent: AtomicBool::new(false),
+        }
+    }
+
+    #[inline(always)]
+    fn line(&self, pe: Rank, slot: Slot, line: usize) -> &Line {
+        &self.job.states[pe.index()].inbox[self.first + slot.0 as usize + line]
+    }
+
+    #[inline(always)]
+    fn lines(&self, pe: Rank, slot: Slot, count: usize) -> &[Line] {
+        let first = self.first + slot.0 as usize;
+        &self.job.states[pe.index()].inbox[first..first + count]
+    }
+
+    #[inline(always)]
+    fn wake(&self, pe: Rank) {
+        if self.job.parks() {
+            self.job.states[pe.index()].parker.wake();
+        }
+    }
+
+    #[inline(always)]
+    fn word_of(&self, step: Step) -> u64 {
+        self.word.wrapping_add(u64::from(step))
+    }
+
+    /// Where a span of this PE lies; its bounds are checked.
+    #[inline(always)]
+    fn resolve(&self, span: Span) -> Memory {
+        let half = self.scratch.bytes.len() / 2;
+        let scratch = |first: usize| {
+            let at = self.scratch.bytes[first..].as_ptr().cast_mut().cast::<u8>();
+            (at, half, false)
+        };
+        let (at, bytes, shared) = match span.place {
+            Place::Source => (self.source.at, self.source.bytes, self.source.symmetric),
+            Place::Target => {
+                let shared = self.target.symmetric || self.target_lent.load(Relaxed);
+                (self.target.at, self.target.bytes, shared)
+            }
+            Place::Accumulator => scratch(0),
+            Place::Incoming => scratch(half),
+            Place::Heap => (self.job.heap.base(self.rank.index()), self.job.heap.bytes(), true),
+        };
+        let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
+        assert!(inside, "a span must lie in its buffer");
+        Memory { at: at.wrapping_add(span.at), bytes: span.bytes, shared }
+    }
+
+    #[inline(always)]
+    fn resolve_writable(&self, span: Span) -> Memory {
+        assert!(span.place != Place::Source, "a source is never written");
+        self.resolve(span)
+    }
+
+    /// `bytes` of a lease, checked.
+    #[inline(always)]
+    fn leased(lease: &Lease, at: usize, bytes: usize) -> Memory {
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= lease.bytes);
+        assert!(inside, "a copy must lie in what is lent");
+        Memory { at: lease.at.wrapping_add(at), bytes, shared: lease.kind != Loan::Source }
+    }
+
+    /// Runs `copy` on leased memory while its lender is bound to wait.
+    #[inline(always)]
+    fn accessing(&self, lease: &Lease, copy: impl FnOnce()) -> Op {
+        if lease.kind == Loan::Symmetric {
+            copy();
+            return Ok(());
+        }
+        struct Lower<'a>(&'a AtomicU64);
+        impl Drop for Lower<'_> {
+            fn drop(&mut self) {
+                self.0.store(0, Release); // pairs with the acquire in `drain`
+            }
+        }
+        let flag = self.me.accessing.counter(0);
+        flag.store(1, Relaxed);
+        let lower = Lower(flag);
+        fence(SeqCst); // pairs with the fence in `drain`
+        if self.job.is_poisoned() {
+            return Err(Poisoned);
+        }
+        copy();
+        drop(lower);
+        Ok(())
+    }
+
+    /// Waits until no peer can touch what this PE has lent, in a job that has failed.
+    #[cold]
+    fn drain(&self) {
+        fence(SeqCst); // pairs with the fence in `accessing`
+        for state in &self.job.states {
+            if std::ptr::eq(state, self.me) {
+                continue;
+            }
+            while state.accessing.counter(0).load(Acquire) != 0 {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// What one line of a message carries: up to 56 bytes, padded with zeros.
+    #[inline(always)]
+    fn pack(at: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
+        let mut words = [0_u64; PAYLOAD_WORDS];
+        // SAFETY: the caller passes at most 56 readable bytes; `words` has 56.
+        unsafe {
+            std::ptr::copy_nonoverlapping(at, words.as_mut_ptr().cast(), bytes);
+        }
+        words
+    }
+
+    #[inline(always)]
+    fn send_private(&self, lines: &[Line], word: u64, at: *const u8, bytes: usize) {
+        let mut rest = bytes;
+        for (index, line) in lines.iter().enumerate() {
+            let here = rest.min(LINE_PAYLOAD_BYTES);
+            let from = at.wrapping_add(index * LINE_PAYLOAD_BYTES);
+            if here == 8 {
+                // SAFETY: 8 bytes are readable; no alignment is needed.
+                line.write(0, unsafe { from.cast::<u64>().read_unaligned() });
+            } else {
+                let words = Self::pack(from, here);
+                for (index, &value) in words.iter().take(here.div_ceil(8)).enumerate() {
+                    line.write(index, value);
+                }
+            }
+            line.publish(word);
+            rest -= here;
+        }
+    }
+
+    fn send_now(&self, to: Rank, slot: Slot, step: Step, source: Span) {
+        let memory = self.resolve(source);
+        let word = self.word_of(step);
+        let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+        let lines = self.lines(to, slot, count);
+        if memory.shared {
+            let mut bounce = [0_u8; BOUNCE_BYTES];
+            let block = BOUNCE_BYTES / LINE_PAYLOAD_BYTES;
+            for (index, lines) in lines.chunks(block).enumerate() {
+                let done = index * block * LINE_PAYLOAD_BYTES;
+                let bytes = (memory.bytes - done).min(block * LINE_PAYLOAD_BYTES);
+                // SAFETY: `bytes` of the span are left, and the bounce buffer is larger.
+                unsafe {
+                    copy_shared(bounce.as_mut_ptr(), memory.at.wrapping_add(done), bytes);
+                }
+                self.send_private(lines, word, bounce.as_ptr(), bytes);
+            }
+        } else {
+            self.send_private(lines, word, memory.at, memory.bytes);
+        }
+        self.wake(to);
+    }
+
+    /// Copies the payload of one line that has arrived.
+    #[inline(always)]
+    fn unpack(line: &Line, target: &Memory) {
+        if target.shared {
+            let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line.read(index));
+            // SAFETY: at most 56 bytes, in bounds on both sides.
+            unsafe { copy_shared(target.at, words.as_ptr().cast(), target.bytes) };
+        } else if target.bytes == 8 {
+            // SAFETY: 8 bytes are writable; no alignment is needed.
+            unsafe { target.at.cast::<u64>().write_unaligned(line.read(0)) };
+        } else {
+            let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line.read(index));
+            // SAFETY: at most 56 bytes, in bounds on both sides; the target is private.
+            unsafe {
+                std::ptr::copy_nonoverlapping(words.as_ptr().cast(), target.at, target.bytes);
+            }
+        }
+    }
+
+    /// Copies between any two memories.
+    #[inline(always)]
+    fn copy_now(target: Memory, source: Memory) {
+        debug_assert_eq!(target.bytes, source.bytes);
+        if target.shared || source.shared {
+            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
+            unsafe { copy_shared(target.at, source.at, target.bytes) };
+        } else {
+            // SAFETY: as above, and nobody else accesses either.
+            unsafe { std::ptr::copy(source.at, target.at, target.bytes) };
+        }
+    }
+
+    /// `target = left (op) right`, through bounce buffers where others may access an operand.
+    fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
+        let Some(kernel) = self.kernel else { return };
+        if !(target.shared || left.shared || right.shared) {
+            // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
+            // buffers, or the target is one of the operands.
+            unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
+            return;
+        }
+        let whole = BOUNCE_BYTES / kernel.element_bytes().max(1) * kernel.element_bytes();
+        if whole == 0 {
+            return self.combine_large(kernel, target, left, right);
+        }
+        let mut bounces = [[0_u8; BOUNCE_BYTES]; 3];
+        let mut done = 0;
+        while done < target.bytes {
+            let bytes = whole.min(target.bytes - done);
+            let [a, b, c] = &mut bounces;
+            let part =
+                |memory: Memory| Memory { at: memory.at.wrapping_add(done), bytes, ..memory };
+            let near = |bounce: &mut [u8; BOUNCE_BYTES]| Memory {
+                at: bounce.as_mut_ptr(),
+                bytes,
+                shared: false,
+            };
+            let (a, b, c) = (near(a), near(b), near(c));
+            Self::copy_now(a, part(left));
+            Self::copy_now(b, part(right));
+            // SAFETY: three distinct local buffers of at least `bytes`.
+            unsafe { kernel.combine(c.at, a.at, b.at, bytes) };
+            Self::copy_now(part(target), c);
+            done += bytes;
+        }
+    }
+
+    /// Elements larger than a bounce buffer.
+    #[cold]
+    fn combine_large(&self, kernel: Kernel<'_>, target: Memory, left: Memory, right: Memory) {
+        let mut buffers = [vec![0_u8; target.bytes], vec![0; target.bytes], vec![0; target.bytes]];
+        let [a, b, c] = buffers.each_mut().map(|buffer| Memory {
+            at: buffer.as_mut_ptr(),
+            bytes: target.bytes,
+            shared: false,
+        });
+        Self::copy_now(a, left);
+        Self::copy_now(b, right);
+        // SAFETY: three distinct buffers of this length.
+        unsafe { kernel.combine(c.at, a.at, b.at, target.bytes) };
+        Self::copy_now(target, c);
+    }
+
+    fn put_now(&self, lease: &Lease, at: usize, source: Span) -> Op {
+        assert!(lease.kind != Loan::Source, "a lent source is never written");
+        let source = self.resolve(source);
+        let target = Self::leased(lease, at, source.bytes);
+        self.accessing(lease, || Self::copy_now(target, source))
+    }
+
+    /// Where `lender` shows `borrower` what it lends in this call. Nothing else writes there, so
+    /// an address that is read there is one that was lent.
+    #[inline(always)]
+    fn loan_line(&self, borrower: Rank, lender: Rank, loan: u32) -> &Line {
+        assert!(loan < LOANS, "a PE lends at most {LOANS} buffers to a peer in a call");
+        let index = (self.turn * self.job.states.len() + lender.index()) * LOANS as usize;
+        &self.job.states[borrower.index()].loans[index + loan as usize]
+    }
+
+    /// The 64-bit word at heap offset `word` of PE `at`.
+    #[inline(always)]
+    fn heap_word(&self, at: Rank, word: usize) -> &AtomicU64 {
+        let inside = word.checked_add(8).is_some_and(|end| end <= self.job.heap.bytes());
+        assert!(inside && word.is_multiple_of(8), "a word must be aligned and in the heap");
+        let address = self.job.heap.base(at.index()).wrapping_add(word);
+        // SAFETY: in bounds, aligned, alive as long as the job, and only accessed atomically or by
+        // `copy_shared`.
+        unsafe { AtomicU64::from_ptr(address.cast()) }
+    }
+
+    #[inline(always)]
+    fn signal_word(&self, at: Rank, word: usize, how: Signal) {
+        let word = self.heap_word(at, word);
+        match how {
+            Signal::Set(value) => word.store(value, Release),
+            Signal::Add(value) => {
+                word.fetch_add(value, Release);
+            }
+        }
+        self.wake(at);
+    }
+
+    fn when<'f, T>(
+        &'f self,
+        test: impl Fn() -> Option<T> + Unpin + 'f,
+    ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
+        When { job: self.job, test }
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.lent.load(Relaxed) {
+            self.end_loans();
+        }
+    }
+}
+
+impl Call<'_> {
+    /// A call that has lent memory ends: if not all is back, it ends by failing.
+    #[cold]
+    fn end_loans(&self) {
+        let returned = self.me.leases.counter(0).load(Acquire);
+        if returned != self.me.leases.counter(1).load(Relaxed) {
+            if !self.job.is_poisoned() {
+                let reason = "left a call while its buffers were lent".to_owned();
+                self.job.poison(Failure::Pe { rank: self.rank, reason });
+            }
+            self.drain();
+        }
+    }
+}
+
+/// Ready when `test` gives something; fails when the job has.
+struct When<'f, F> {
+    job: &'f Job,
+    test: F,
+}
+
+impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
+    type Output = Op<T>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
+        match (self.test)() {
+            Some(value) => Poll::Ready(Ok(value)),
+            None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// A message that is received line by line.
+struct Receive<'f> {
+    job: &'f Job,
+    lines: &'f [Line],
+    word: u64,
+    target: Memory,
+    done: usize,
+}
+
+// SAFETY: the target belongs to the call that the future borrows, and to nobody else.
+unsafe impl Send for Receive<'_> {}
+
+impl Future for Receive<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        let this = &mut *self;
+        while let Some(line) = this.lines.get(this.done) {
+            if line.word() != this.word {
+                let failed = this.job.is_poisoned();
+                return if failed { Poll::Ready(Err(Poisoned)) } else { Poll::Pending };
+            }
+            let at = this.done * LINE_PAYLOAD_BYTES;
+            let bytes = (this.target.bytes - at).min(LINE_PAYLOAD_BYTES);
+            let at = this.target.at.wrapping_add(at);
+            Call::unpack(line, &Memory { at, bytes, shared: this.target.shared });
+            this.done += 1;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Fabric for Call<'_> {
+    type Lease = Lease;
+
+    #[inline(always)]
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            inbox_lines: self.job.inbox_lines(),
+            scratch_bytes: self.scratch.bytes.len() / 2,
+            lending: true,
+        }
+    }
+
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    #[inline(always)]
+    fn size(&self) -> u32 {
+        self.job.config().pes
+    }
+
+    #[inline(always)]
+    fn send(&self, to: Rank, slot: Slot, step: Step, source: Span) -> impl Future<Output = Op> {
+        self.send_now(to, slot, step, source);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
+        let target = self.resolve_writable(target);
+        let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+        Receive {
+            job: self.job,
+            lines: self.lines(self.rank, slot, count),
+            word: self.word_of(step),
+            target,
+            done: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
+        self.line(to, slot, 0).publish(self.word_of(step));
+        self.wake(to);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
+        let line = self.line(self.rank, slot, 0);
+        let word = self.word_of(step);
+        self.when(move || (line.word().wrapping_sub(word) < STEPS_AHEAD).then_some(()))
+    }
+
+    #[inline(always)]
+    fn copy(&self, target: Span, source: Span) -> impl Future<Output = Op> {
+        Self::copy_now(self.resolve_writable(target), self.resolve(source));
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn combine(&self, target: Span, left: Span, right: Span) -> impl Future<Output = Op> {
+        let target = self.resolve_writable(target);
+        self.combine_now(target, self.resolve(left), self.resolve(right));
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
+        // Acquire and release: the last to count has seen what all before it did.
+        let line = self.line(at, Slot(0), 0);
+        ready(Ok(line.counter(counter as usize).fetch_add(by, AcqRel)))
+    }
+
+    fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
+        let memory = self.resolve(span);
+        let kind = match span.place {
+            Place::Source if !memory.shared => Loan::Source,
+            Place::Target if !self.target.symmetric => {
+                self.target_lent.store(true, Relaxed);
+                Loan::Target
+            }
+            Place::Source | Place::Target | Place::Heap => Loan::Symmetric,
+            Place::Accumulator | Place::Incoming => panic!("scratch memory is never lent"),
+        };
+        if kind != Loan::Symmetric {
+            self.lent.store(true, Relaxed);
+            self.me.leases.counter(1).fetch_add(1, Relaxed);
+        }
+        let line = self.loan_line(to, self.rank, loan);
+        line.write(0, memory.at.expose_provenance() as u64);
+        line.write(1, memory.bytes as u64);
+        line.write(2, kind as u64);
+        line.publish(self.word);
+        self.wake(to);
+        ready(Ok(()))
+    }
+
+    fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<Lease>> {
+        let line = self.loan_line(self.rank, from, loan);
+        let word = self.word;
+        self.when(move || {
+            (line.word() == word).then(|| {
+                line.publish(0); // taken: there is one lease for each loan
+                Lease {
+                    at: std::ptr::with_exposed_provenance_mut(line.read(0) as usize),
+                    bytes: line.read(1) as usize,
+                    lender: from,
+                    kind: match line.read(2) {
+                        0 => Loan::Source,
+                        1 => Loan::Target,
+                        _ => Loan::Symmetric,
+                    },
+                }
+            })
+        })
+    }
+
+    fn give_back(&self, lease: Lease) -> impl Future<Output = Op> {
+        if lease.kind != Loan::Symmetric {
+            let lender = &self.job.states[lease.lender.index()];
+            lender.leases.counter(0).fetch_add(1, Release); // pairs with the acquire in `reclaim`
+            self.wake(lease.lender);
+        }
+        ready(Ok(()))
+    }
+
+    fn reclaim(&self) -> impl Future<Output = Op> {
+        let leases = &self.me.leases;
+        self.when(move || {
+            (leases.counter(0).load(Acquire) == leases.counter(1).load(Relaxed)).then_some(())
+        })
+    }
+
+    fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
+        let symmetric = match span.place {
+            Place::Source => self.source.symmetric,
+            Place::Target => self.target.symmetric,
+            Place::Heap => true,
+            Place::Accumulator | Place::Incoming => false,
+        };
+        symmetric.then(|| {
+            let memory = self.resolve(span);
+            let offset = memory.at.addr() - self.job.heap.base(self.rank.index()).addr();
+            Lease {
+                at: self.job.heap.base(peer.index()).wrapping_add(offset),
+                bytes: memory.bytes,
+                lender: peer,
+                kind: Loan::Symmetric,
+            }
+        })
+    }
+
+    fn get(&self, lease: &Lease, at: usize, target: Span) -> impl Future<Output = Op> {
+        let target = self.resolve_writable(target);
+        let source = Self::leased(lease, at, target.bytes);
+        ready(self.accessing(lease, || Self::copy_now(target, source)))
+    }
+
+    fn get_combine(
+        &self,
+        lease: &Lease,
+        at: usize,
+        left: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        let target = self.resolve_writable(target);
+        let right = Self::leased(lease, at, target.bytes);
+        let left = self.resolve(left);
+        ready(self.accessing(lease, || self.combine_now(target, left, right)))
+    }
+
+    fn put(&self, lease: &Lease, at: usize, source: Span) -> impl Future<Output = Op> {
+        ready(self.put_now(lease, at, source))
+    }
+
+    fn put_signal(
+        &self,
+        lease: &Lease,
+        at: usize,
+        source: Span,
+        word: usize,
+        how: Signal,
+    ) -> impl Future<Output = Op> {
+        let put = self.put_now(lease, at, source);
+        if put.is_ok() {
+            self.signal_word(lease.lender, word, how);
+        }
+        ready(put)
+    }
+
+    #[inline(always)]
+    fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> impl Future<Output = Op<u64>> {
+        let cell = self.heap_word(at, word);
+        let before = match operation {
+            Atomic::Load => cell.load(SeqCst),
+            Atomic::Swap(new) => cell.swap(new, SeqCst),
+            Atomic::CompareSwap { current, new } => cell
+                .compare_exchange(current, new, SeqCst, SeqCst)
+                .unwrap_or_else(std::convert::identity),
+            Atomic::FetchAdd(by) => cell.fetch_add(by, SeqCst),
+            Atomic::FetchAnd(by) => cell.fetch_and(by, SeqCst),
+            Atomic::FetchOr(by) => cell.fetch_or(by, SeqCst),
+            Atomic::FetchXor(by) => cell.fetch_xor(by, SeqCst),
+        };
+        if operation != Atomic::Load {
+            self.wake(at);
+        }
+        ready(Ok(before))
+    }
+
+    #[inline(always)]
+    fn wait_until(&self, word: usize, until: Until) -> impl Future<Output = Op<u64>> {
+        let cell = self.heap_word(self.rank, word);
+        self.when(move || Some(cell.load(Acquire)).filter(|&value| until.holds(value)))
+    }
+
+    #[inline(always)]
+    fn fence(&self) -> impl Future<Output = Op> {
+        fence(Release); // pairs with the acquire of the receiver's wait; puts are done by then
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn quiet(&self) -> impl Future<Output = Op> {
+        fence(SeqCst);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
+        let line = &self.job.states[to.index()].credits[(quarter % 4) as usize];
+        line.counter(0).fetch_add(1, Release); // pairs with the acquire in `await_credits`
+        self.wake(to);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
+        let counter = self.me.credits[(quarter % 4) as usize].counter(0);
+        let due = (quarter / 4 + 1) * u64::from(self.job.config().pes - 1);
+        self.when(move || (counter.load(Acquire) >= due).then_some(()))
+    }
+}

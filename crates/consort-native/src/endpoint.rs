@@ -1,0 +1,210 @@
+//! One PE's end of a job: the numbers of its calls, its scratch memory, and how it waits.
+
+use std::{
+    cell::{Cell, UnsafeCell},
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::Ordering::{Relaxed, Release},
+    },
+    time::{Duration, Instant},
+};
+
+use consort_fabric::{Kernel, Op, Rank};
+
+use crate::{
+    call::{Buffer, Call},
+    job::{Job, SEQUENCE_BITS},
+    waiting::{Idle, Waiting, block_on},
+};
+
+/// Polls before the first pause: some tens of microseconds, longer than any hot wait.
+const SPINS: u32 = 20_000;
+/// Polls between yields.
+const POLLS_PER_YIELD: u32 = 100;
+/// Yields before a PE sleeps, where it may.
+const YIELDS_BEFORE_SLEEP: u32 = 2_000;
+/// How long a PE sleeps before it looks around, in case a peer has left without a word.
+const SLEEP: Duration = Duration::from_millis(20);
+/// How often a waiting PE looks whether its peers make the same call.
+const LOOK_AROUND: Duration = Duration::from_millis(5);
+
+/// Memory for partial results and incoming messages, of one PE.
+pub(crate) struct Scratch {
+    pub(crate) bytes: Box<[UnsafeCell<u8>]>,
+}
+
+/// One PE's end of a job. Stays on its thread.
+pub struct Endpoint {
+    job: Arc<Job>,
+    rank: Rank,
+    calls: Cell<u64>,
+    sequence: Cell<u64>,
+    allocations: Cell<u64>,
+    scratch: Scratch,
+    stays_here: PhantomData<*const ()>,
+}
+
+impl Endpoint {
+    /// The end of PE `rank`, to be made on its own thread, once.
+    #[must_use]
+    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        job.states[rank.index()].parker.settle();
+        let bytes = job.geometry.lines * size_of::<crate::line::Line>();
+        Self {
+            job,
+            rank,
+            calls: Cell::new(0),
+            sequence: Cell::new(1),
+            allocations: Cell::new(0),
+            scratch: Scratch { bytes: (0..2 * bytes).map(|_| UnsafeCell::new(0)).collect() },
+            stays_here: PhantomData,
+        }
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    /// The PE's rank.
+    #[inline]
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Calls made so far.
+    #[inline(always)]
+    pub fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+
+    /// The number of this PE's next allocation.
+    pub(crate) fn next_allocation(&self) -> u64 {
+        self.allocations.replace(self.allocations.get() + 1)
+    }
+
+    /// Begins the next collective call of the job: every PE must make the same, with the same
+    /// `fingerprint` and `steps`.
+    #[inline(always)]
+    pub fn begin<'c>(
+        &'c self,
+        fingerprint: u64,
+        steps: u64,
+        kernel: Option<Kernel<'c>>,
+        source: Buffer<'c>,
+        target: Buffer<'c>,
+    ) -> Call<'c> {
+        let call = self.calls.get();
+        let word = (fingerprint << SEQUENCE_BITS).wrapping_add(self.sequence.get());
+        self.calls.set(call + 1);
+        self.sequence.set(self.sequence.get() + steps);
+        let turn = call % self.job.geometry.window;
+        // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
+        self.state().history[turn as usize].store(word, Release);
+        Call::new(&self.job, self.rank, turn as usize, word, kernel, &self.scratch, source, target)
+    }
+
+    /// A view for one-sided operations outside of any collective.
+    pub fn one_sided<'c>(&'c self, source: Buffer<'c>, target: Buffer<'c>) -> Call<'c> {
+        Call::new(&self.job, self.rank, 0, 0, None, &self.scratch, source, target)
+    }
+
+    fn state(&self) -> &crate::job::PeState {
+        &self.job.states[self.rank.index()]
+    }
+
+    /// Polls `future` in place until it is ready, waiting as the launch said.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    #[inline(always)]
+    pub fn block_on<T>(&self, future: impl Future<Output = Op<T>>) -> Op<T> {
+        block_on(future, Pauses { endpoint: self, since: None, looked: 0, yields: 0, ready: false })
+    }
+
+    /// Says that this PE makes no more calls. Peers that wait for one then fail.
+    pub fn finish(&self) {
+        self.state().finished.store(self.sequence.get(), Release);
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("rank", &self.rank).finish_non_exhaustive()
+    }
+}
+
+/// The pauses of one wait.
+struct Pauses<'e> {
+    endpoint: &'e Endpoint,
+    since: Option<Instant>,
+    looked: u32,
+    yields: u32,
+    ready: bool,
+}
+
+impl Pauses<'_> {
+    /// Compares calls with the peers, every few milliseconds.
+    #[cold]
+    fn look_around(&mut self) {
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        if waited < LOOK_AROUND * (self.looked + 1) {
+            return;
+        }
+        self.looked += 1;
+        let endpoint = self.endpoint;
+        if endpoint.calls.get() == 0 || endpoint.job.is_poisoned() {
+            return;
+        }
+        let call = endpoint.calls.get() - 1;
+        let turn = (call % endpoint.job.geometry.window) as usize;
+        let word = endpoint.state().history[turn].load(Relaxed);
+        endpoint.job.check_peers(endpoint.rank, call, word);
+    }
+}
+
+impl Idle for Pauses<'_> {
+    #[inline(always)]
+    fn spins(&self) -> u32 {
+        let config = self.endpoint.job.config();
+        if config.pes <= config.cores { SPINS } else { 1 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pause(&mut self) -> u32 {
+        self.look_around();
+        let job = &self.endpoint.job;
+        let parker = &self.endpoint.state().parker;
+        match job.config().waiting {
+            Waiting::Spin => POLLS_PER_YIELD,
+            Waiting::SpinYieldPark if self.yields >= YIELDS_BEFORE_SLEEP => {
+                if self.ready {
+                    parker.sleep(SLEEP);
+                } else {
+                    parker.prepare();
+                }
+                self.ready = !self.ready;
+                0
+            }
+            Waiting::SpinYield | Waiting::SpinYieldPark => {
+                self.yields += 1;
+                std::thread::yield_now();
+                let config = job.config();
+                if config.pes <= config.cores { POLLS_PER_YIELD } else { 0 }
+            }
+        }
+    }
+}
+
+impl Drop for Pauses<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.ready {
+            self.endpoint.state().parker.cancel();
+        }
+    }
+}

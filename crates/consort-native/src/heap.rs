@@ -1,0 +1,249 @@
+//! The symmetric heap: the same offsets in one region of memory a PE.
+//!
+//! Allocation is collective. The first PE to arrive at allocation number `n` of the job places it,
+//! first fit, and the others find it placed; so all agree without a message. Dropping is local: a
+//! block is free again when all PEs have dropped it. The regions live as long as the job.
+
+#![expect(unsafe_code, reason = "owns raw memory that all PEs reach")]
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    collections::{BTreeMap, HashMap},
+    ptr::NonNull,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Every block begins at a multiple of this, in bytes.
+pub const BLOCK_ALIGN: usize = 128;
+
+/// Why memory could not be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeapError {
+    /// No gap is large enough.
+    #[error(
+        "symmetric memory exhausted: {asked} bytes a PE asked, {free} of {heap} bytes free \
+         (largest piece {largest}); give the launch a larger heap, as in \
+         Pes::threads(n).heap_bytes({larger}), or drop what is no longer used"
+    )]
+    Exhausted {
+        /// Bytes asked for on each PE.
+        asked: usize,
+        /// Bytes free in all.
+        free: usize,
+        /// The largest free piece.
+        largest: usize,
+        /// The size of a PE's heap.
+        heap: usize,
+        /// A size of heap that would have done.
+        larger: usize,
+    },
+    /// The operating system gave no memory for the heap.
+    #[error("the system gave no memory for a symmetric heap of {heap} bytes on each of {pes} PEs")]
+    System {
+        /// The size of a PE's heap.
+        heap: usize,
+        /// PEs in the job.
+        pes: usize,
+    },
+    /// PEs asked for different sizes in one collective allocation.
+    #[error("PEs asked for {first} and {other} bytes in the same allocation")]
+    Mismatched {
+        /// What the first PE asked for.
+        first: usize,
+        /// What the caller asked for.
+        other: usize,
+    },
+}
+
+#[derive(Clone, Copy)]
+struct Block {
+    at: usize,
+    asked: usize,
+    bytes: usize,
+    holders: usize,
+}
+
+struct Books {
+    /// Free pieces: offset to length, never adjacent.
+    free: BTreeMap<usize, usize>,
+    blocks: HashMap<u64, Result<Block, HeapError>>,
+}
+
+/// The symmetric heap of a job.
+pub(crate) struct Heap {
+    regions: Box<[NonNull<u8>]>,
+    bytes: usize,
+    books: Mutex<Books>,
+}
+
+// SAFETY: the regions are reached by atomic accesses and `copy_shared` alone, from any thread.
+unsafe impl Send for Heap {}
+// SAFETY: as above; the books are behind a mutex.
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    pub(crate) fn new(pes: usize, bytes: usize) -> Result<Self, HeapError> {
+        let system = HeapError::System { heap: bytes, pes };
+        let bytes = bytes.checked_next_multiple_of(BLOCK_ALIGN).ok_or(system)?;
+        let layout = layout(bytes).ok_or(system)?;
+        let mut heap = Self {
+            regions: Box::default(),
+            bytes,
+            books: Mutex::new(Books { free: BTreeMap::from([(0, bytes)]), blocks: HashMap::new() }),
+        };
+        let mut regions = Vec::with_capacity(pes);
+        for _ in 0..pes {
+            if bytes == 0 {
+                regions.push(NonNull::dangling());
+                continue;
+            }
+            // SAFETY: the layout's size is not zero.
+            match NonNull::new(unsafe { alloc_zeroed(layout) }) {
+                Some(region) => regions.push(region),
+                None => {
+                    heap.regions = regions.into(); // freed by Drop
+                    return Err(system);
+                }
+            }
+        }
+        heap.regions = regions.into();
+        Ok(heap)
+    }
+
+    /// The beginning of a PE's region.
+    #[inline(always)]
+    pub(crate) fn base(&self, pe: usize) -> *mut u8 {
+        self.regions[pe].as_ptr()
+    }
+
+    /// The size of a PE's region, in bytes.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The offset of the block of allocation `number`, held by all PEs from now on.
+    pub(crate) fn allocate(&self, number: u64, asked: usize) -> Result<usize, HeapError> {
+        let mut books = self.books();
+        let books = &mut *books;
+        let block = *books
+            .blocks
+            .entry(number)
+            .or_insert_with(|| place(&mut books.free, asked, self.bytes, self.regions.len()));
+        match block {
+            Ok(block) if block.asked != asked => {
+                Err(HeapError::Mismatched { first: block.asked, other: asked })
+            }
+            Ok(block) => Ok(block.at),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One PE is done with the block of allocation `number`.
+    pub(crate) fn release(&self, number: u64) {
+        let mut books = self.books();
+        let Some(Ok(block)) = books.blocks.get_mut(&number) else { return };
+        block.holders -= 1;
+        if block.holders > 0 {
+            return;
+        }
+        let Block { mut at, mut bytes, .. } = *block;
+        books.blocks.remove(&number);
+        if let Some((&before, &length)) = books.free.range(..at).next_back()
+            && before + length == at
+        {
+            books.free.remove(&before);
+            at = before;
+            bytes += length;
+        }
+        if let Some(length) = books.free.remove(&(at + bytes)) {
+            bytes += length;
+        }
+        if bytes > 0 {
+            books.free.insert(at, bytes);
+        }
+    }
+}
+
+/// First fit.
+fn place(
+    free: &mut BTreeMap<usize, usize>,
+    asked: usize,
+    heap: usize,
+    pes: usize,
+) -> Result<Block, HeapError> {
+    let fits = asked.checked_next_multiple_of(BLOCK_ALIGN).and_then(|bytes| {
+        let (&at, &length) = free.iter().find(|&(_, &length)| length >= bytes)?;
+        Some((at, length, bytes))
+    });
+    let Some((at, length, bytes)) = fits else {
+        let total: usize = free.values().sum();
+        return Err(HeapError::Exhausted {
+            asked,
+            free: total,
+            largest: free.values().copied().max().unwrap_or(0),
+            heap,
+            larger: heap.saturating_add(asked).checked_next_power_of_two().unwrap_or(usize::MAX),
+        });
+    };
+    if bytes > 0 {
+        free.remove(&at);
+        if length > bytes {
+            free.insert(at + bytes, length - bytes);
+        }
+    }
+    Ok(Block { at, asked, bytes, holders: pes })
+}
+
+/// Regions begin on a page, so that each lies with the PE that touches it first.
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes, 4096).ok()
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        let Some(layout) = layout(self.bytes).filter(|layout| layout.size() > 0) else { return };
+        for region in &self.regions {
+            // SAFETY: allocated in `new` with this layout, freed once, here.
+            unsafe { dealloc(region.as_ptr(), layout) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_reused_only_when_all_have_dropped_it() {
+        let heap = Heap::new(2, 1024).expect("1 kB");
+        assert_eq!(heap.allocate(0, 512), Ok(0));
+        assert_eq!(heap.allocate(0, 512), Ok(0));
+        assert_eq!(heap.allocate(1, 500), Ok(512));
+        assert!(matches!(heap.allocate(2, 1), Err(HeapError::Exhausted { free: 0, .. })));
+        heap.release(0);
+        assert!(heap.allocate(3, 1).is_err(), "the other PE still holds it");
+        heap.release(0);
+        assert_eq!(heap.allocate(4, 128), Ok(0));
+        heap.release(1);
+        heap.release(1);
+        heap.release(4);
+        heap.release(4);
+        assert_eq!(heap.allocate(5, 1024), Ok(0), "pieces are joined again");
+    }
+
+    #[test]
+    fn sizes_must_match_and_absurd_ones_are_errors() {
+        let heap = Heap::new(2, 1024).expect("1 kB");
+        assert_eq!(heap.allocate(0, 8), Ok(0));
+        assert_eq!(heap.allocate(0, 16), Err(HeapError::Mismatched { first: 8, other: 16 }));
+        assert!(heap.allocate(1, usize::MAX).is_err());
+        assert_eq!(heap.allocate(2, 0), Ok(128));
+        assert!(Heap::new(2, usize::MAX - 4).is_err());
+        assert!(Heap::new(1, 0).is_ok());
+    }
+}

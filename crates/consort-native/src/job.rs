@@ -1,0 +1,278 @@
+//! What the PEs of a launch share: poison, parkers, histories, lines and the symmetric heap.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use consort_fabric::{Rank, Signature};
+
+use crate::{
+    heap::{Heap, HeapError},
+    line::Line,
+    waiting::{Parker, Waiting},
+};
+
+/// Bits of the sequence number in a message's word; the fingerprint is above them.
+///
+/// 40 bits last 39 hours of barriers at 130 ns; 32 would begin again after 9 minutes.
+pub const SEQUENCE_BITS: u32 = 40;
+const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+
+/// Buffers that a PE may lend to a peer in one call.
+pub(crate) const LOANS: u32 = 2;
+
+/// What a launch fixes.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// PEs in the job.
+    pub pes: u32,
+    /// How they wait.
+    pub waiting: Waiting,
+    /// Usable cores.
+    pub cores: u32,
+    /// Bytes of symmetric memory a PE.
+    pub heap_bytes: usize,
+}
+
+/// Why a job has failed. Kept once; what every PE's error is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A PE panicked, or returned an error of its own.
+    Pe {
+        /// Which.
+        rank: Rank,
+        /// What it said.
+        reason: String,
+    },
+    /// Two PEs made different calls where the same was due.
+    Mismatched {
+        /// Calls that went well before this one, on this team.
+        call: u64,
+        /// One PE and what it called.
+        one: (Rank, String),
+        /// Another and what it called instead.
+        other: (Rank, String),
+    },
+    /// A PE finished while others wait in a call that it never made.
+    Finished {
+        /// Who finished.
+        rank: Rank,
+        /// Who waits.
+        waiting: Rank,
+        /// In what.
+        call: String,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pe { rank, reason } => write!(f, "PE {rank} failed: {reason}"),
+            Self::Mismatched { call, one, other } => write!(
+                f,
+                "calls do not match at call {call}: PE {} called {}, PE {} called {}",
+                one.0, one.1, other.0, other.1
+            ),
+            Self::Finished { rank, waiting, call } => {
+                write!(f, "PE {rank} finished while PE {waiting} waits for it in {call}")
+            }
+        }
+    }
+}
+
+/// What one PE shows to the others, on lines of its own.
+#[repr(align(128))]
+pub(crate) struct PeState {
+    /// Not 0 while the PE copies memory that a peer has lent.
+    pub(crate) accessing: Line,
+    /// Word 0: leases given back to this PE; word 1: leases it has made. Both only grow.
+    pub(crate) leases: Line,
+    /// The word of each recent call, by call number modulo the window.
+    pub(crate) history: Box<[AtomicU64]>,
+    /// The sequence number after the last call, once the PE has finished; else `u64::MAX`.
+    pub(crate) finished: AtomicU64,
+    pub(crate) parker: Parker,
+    /// Word 0 of line `q`: credits for quarter `q` modulo 4.
+    pub(crate) credits: [Line; 4],
+    /// What peers lend to this PE: a line for each call of the window, lender and loan.
+    pub(crate) loans: Box<[Line]>,
+    /// Lines for messages, `stride` apart for successive calls.
+    pub(crate) inbox: Box<[Line]>,
+}
+
+#[repr(align(128))]
+struct Poison(AtomicBool);
+
+/// A launch. Lives until its last PE, buffer and handle is gone.
+pub struct Job {
+    config: Config,
+    poisoned: Poison,
+    failure: Mutex<Option<Failure>>,
+    signatures: Mutex<HashMap<u64, String>>,
+    pub(crate) heap: Heap,
+    pub(crate) states: Box<[PeState]>,
+    pub(crate) geometry: Geometry,
+}
+
+/// The shape of an inbox.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Geometry {
+    /// Calls that may be under way at once: PEs differ by at most this.
+    pub(crate) window: u64,
+    /// Lines of one call.
+    pub(crate) lines: usize,
+    /// Lines from one call's to the next's: one more, so that equal slots of successive calls fall
+    /// into different cache sets.
+    pub(crate) stride: usize,
+}
+
+impl Geometry {
+    /// Small teams get room for long messages, large ones a line a peer and a shorter window.
+    fn of(pes: usize) -> Self {
+        let lines = (4 * pes).max(256);
+        let window = if pes <= 64 { 16 } else { 8 };
+        Self { window, lines, stride: lines + 1 }
+    }
+}
+
+impl Job {
+    /// Sets up what `config` describes. The caller starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no memory for the symmetric heap.
+    pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
+        let pes = config.pes as usize;
+        let geometry = Geometry::of(pes);
+        let window = usize::try_from(geometry.window).unwrap_or(0);
+        let line_array = |count: usize| (0..count).map(|_| Line::default()).collect::<Box<[_]>>();
+        let states = (0..pes)
+            .map(|_| PeState {
+                accessing: Line::default(),
+                leases: Line::default(),
+                history: (0..geometry.window).map(|_| AtomicU64::new(0)).collect(),
+                finished: AtomicU64::new(u64::MAX),
+                parker: Parker::default(),
+                credits: Default::default(),
+                loans: line_array(window * pes * LOANS as usize),
+                inbox: line_array(window * geometry.stride),
+            })
+            .collect();
+        Ok(Arc::new(Self {
+            heap: Heap::new(pes, config.heap_bytes)?,
+            config,
+            poisoned: Poison(AtomicBool::new(false)),
+            failure: Mutex::new(None),
+            signatures: Mutex::new(HashMap::new()),
+            states,
+            geometry,
+        }))
+    }
+
+    /// What the launch fixed.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Lines of a PE's inbox for one call.
+    pub fn inbox_lines(&self) -> u32 {
+        u32::try_from(self.geometry.lines).unwrap_or(u32::MAX)
+    }
+
+    /// Whether waits must be woken.
+    #[inline(always)]
+    pub(crate) fn parks(&self) -> bool {
+        matches!(self.config.waiting, Waiting::SpinYieldPark)
+    }
+
+    /// Whether the job has failed.
+    #[inline(always)]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.0.load(Relaxed)
+    }
+
+    /// Fails the job for good, for the first reason given, and wakes everybody.
+    #[cold]
+    pub fn poison(&self, failure: Failure) {
+        self.failure_slot().get_or_insert(failure);
+        // Release: pairs with the acquire in `failure`, through the mutex as well.
+        self.poisoned.0.store(true, Release);
+        for state in &self.states {
+            state.parker.wake();
+        }
+    }
+
+    fn failure_slot(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the job has failed, if it has.
+    pub fn failure(&self) -> Option<Failure> {
+        self.poisoned.0.load(Acquire).then(|| self.failure_slot().clone()).flatten()
+    }
+
+    fn signatures(&self) -> MutexGuard<'_, HashMap<u64, String>> {
+        self.signatures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fingerprint of a call, which is remembered by name.
+    pub fn fingerprint(&self, signature: &Signature) -> u64 {
+        self.fingerprint_of(&signature.to_string())
+    }
+
+    /// The fingerprint of a call described by a text.
+    pub fn fingerprint_of(&self, call: &str) -> u64 {
+        // FNV-1a, folded to the bits that a word has for it.
+        let hash = call.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let fingerprint = (hash ^ (hash >> 24)) >> SEQUENCE_BITS;
+        self.signatures().entry(fingerprint).or_insert_with(|| call.to_owned());
+        fingerprint
+    }
+
+    fn name_of(&self, word: u64) -> String {
+        let known = self.signatures().get(&(word >> SEQUENCE_BITS)).cloned();
+        known.unwrap_or_else(|| "an unknown call".to_owned())
+    }
+
+    /// Looks for a peer that has made another call where `rank` makes `word`, or has finished
+    /// without it; poisons the job if there is one.
+    #[cold]
+    pub(crate) fn check_peers(&self, rank: Rank, call: u64, word: u64) {
+        let mine = word & SEQUENCE_MASK;
+        for (index, state) in self.states.iter().enumerate() {
+            let peer = Rank(u32::try_from(index).unwrap_or(u32::MAX));
+            let turn = usize::try_from(call % self.geometry.window).unwrap_or(0);
+            let theirs = state.history[turn].load(Acquire);
+            if theirs & SEQUENCE_MASK == mine && theirs != word && theirs != 0 {
+                let (one, other) = if rank < peer {
+                    ((rank, self.name_of(word)), (peer, self.name_of(theirs)))
+                } else {
+                    ((peer, self.name_of(theirs)), (rank, self.name_of(word)))
+                };
+                return self.poison(Failure::Mismatched { call, one, other });
+            }
+            if state.finished.load(Acquire) <= mine {
+                return self.poison(Failure::Finished {
+                    rank: peer,
+                    waiting: rank,
+                    call: self.name_of(word),
+                });
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("config", &self.config).finish_non_exhaustive()
+    }
+}

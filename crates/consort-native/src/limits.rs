@@ -1,0 +1,176 @@
+//! The physical limits that a collective's time is held against, measured on given cores.
+//!
+//! No algorithm between two cores is faster than the transfer of one cache line, and none moves
+//! data faster than a core copies or adds it. These figures change within seconds where virtual
+//! cores wander over physical ones: measure them next to what they are compared with.
+//!
+//! - [`transfer_ns`]: one line, one way, by ping-pong; [`PingPong`] is the same for two threads
+//!   that are there already;
+//! - [`copy_gbps`], [`pull_gbps`]: memcpy of the core's own data, and of data that another core
+//!   has just rewritten;
+//! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise.
+//!
+//! Each measures for about its budget, but at least thrice, and gives the median.
+
+mod bandwidth;
+mod ping_pong;
+
+pub use bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps};
+pub use ping_pong::{PingPong, Unanswered};
+
+use crate::affinity::{self, CpuId};
+use consort_fabric::statistics::median;
+use std::fmt;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Round trips in one timed block: below 10 ms on any machine, far above the clock's resolution.
+const BLOCK_ROUNDS: u32 = 500;
+/// A median of fewer samples means nothing, whatever the budget.
+const MIN_SAMPLES: usize = 3;
+
+/// How far two cores are from each other, by the time that a line takes between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransferClass {
+    /// A shared cache or even core: less than [`NEAR_BELOW_NS`](TransferClass::NEAR_BELOW_NS).
+    Near,
+    /// Anything beyond.
+    Far,
+}
+
+impl TransferClass {
+    /// One-way transfers below so many nanoseconds are near.
+    pub const NEAR_BELOW_NS: f64 = 60.0;
+
+    /// The class of a one-way transfer of `ns` nanoseconds.
+    #[must_use]
+    pub fn of(ns: f64) -> TransferClass {
+        if ns < TransferClass::NEAR_BELOW_NS { TransferClass::Near } else { TransferClass::Far }
+    }
+}
+
+impl fmt::Display for TransferClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TransferClass::Near => "near",
+            TransferClass::Far => "far",
+        })
+    }
+}
+
+/// The time in nanoseconds in which a cache line written on one core becomes readable on the
+/// other: half the median round trip between two threads bound to `a` and `b`.
+///
+/// # Errors
+/// When `a` is `b`, a thread cannot be bound, or one gets no processor time for a second.
+pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
+    let stop = AtomicBool::new(false);
+    pair(
+        a,
+        b,
+        |link| {
+            link.run(0, BLOCK_ROUNDS)?;
+            let mut samples = sample(budget, || link.one_way_ns(0, BLOCK_ROUNDS))?;
+            // Read on the other side after the next block, whose pings carry it there.
+            stop.store(true, Ordering::Relaxed);
+            link.run(0, BLOCK_ROUNDS)?;
+            Ok(median(&mut samples))
+        },
+        |link| {
+            while !stop.load(Ordering::Relaxed) {
+                link.run(1, BLOCK_ROUNDS)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Samples until the budget is spent.
+fn sample<E>(budget: Duration, mut one: impl FnMut() -> Result<f64, E>) -> Result<Vec<f64>, E> {
+    let start = Instant::now();
+    let mut samples = Vec::new();
+    while samples.len() < MIN_SAMPLES || start.elapsed() < budget {
+        samples.push(one()?);
+    }
+    Ok(samples)
+}
+
+/// Runs `first` bound to `a` and `second` bound to `b`, with a ping-pong between them.
+fn pair<T: Send>(
+    a: CpuId,
+    b: CpuId,
+    first: impl FnOnce(&PingPong) -> Result<T, Unanswered> + Send,
+    second: impl FnOnce(&PingPong) -> Result<(), Unanswered> + Send,
+) -> io::Result<T> {
+    if a == b {
+        let message = format!("{a} has no transfer to itself");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let link = PingPong::new();
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| bound(a, &link, first));
+        let second = scope.spawn(|| bound(b, &link, second));
+        (first.join(), second.join())
+    });
+    let first = first.unwrap_or_else(|panic| resume_unwind(panic));
+    let second = second.unwrap_or_else(|panic| resume_unwind(panic));
+    match (first, second) {
+        (Ok(value), Ok(())) => Ok(value),
+        // The one that broke off tells why; the other only that it got no answer.
+        (Err(error), Err(reason)) if error.kind() == io::ErrorKind::TimedOut => Err(reason),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}
+
+fn bound<T>(
+    cpu: CpuId,
+    link: &PingPong,
+    side: impl FnOnce(&PingPong) -> Result<T, Unanswered>,
+) -> io::Result<T> {
+    if let Err(error) = affinity::pin(cpu) {
+        link.abandon();
+        return Err(error);
+    }
+    Ok(side(link)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn classes() {
+        assert_eq!(TransferClass::of(59.9), TransferClass::Near);
+        assert_eq!(TransferClass::of(60.0), TransferClass::Far);
+        assert_eq!(format!("{:>5}|{}", TransferClass::Near, TransferClass::Far), " near|far");
+    }
+
+    #[test]
+    fn limits_between_two_cores_are_plausible() {
+        let [a, b, ..] = affinity::allowed()[..] else { return };
+        let ns = transfer_ns(a, b, BUDGET).unwrap();
+        assert!((1.0..1e6).contains(&ns), "{ns} ns");
+        for measure in [pull_gbps, pull_combine_gbps] {
+            let gbps = measure(a, b, 32 << 10, BUDGET).unwrap();
+            assert!((0.01..10_000.0).contains(&gbps), "{gbps} GB/s");
+        }
+    }
+
+    #[test]
+    fn a_core_has_no_transfer_to_itself() {
+        let cpu = affinity::allowed()[0];
+        let error = transfer_ns(cpu, cpu, BUDGET).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_bound_is_the_reason() {
+        let error = transfer_ns(affinity::allowed()[0], CpuId(u32::MAX), BUDGET).unwrap_err();
+        assert_ne!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The queries that a search tunes, in the order of their use: whoever stops early has the best.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use consort_fabric::{Collective, OperatorClass, Query, Sync};
+
+use crate::query::canonical;
+
+/// A grid of queries: every combination of the values listed. In each list but `bytes` the most
+/// important comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Operations.
+    pub collectives: Vec<Collective>,
+    /// Synchronization modes.
+    pub syncs: Vec<Sync>,
+    /// Team sizes.
+    pub pes: Vec<u32>,
+    /// Message sizes in bytes, ascending.
+    pub bytes: Vec<u64>,
+    /// Operator classes, where the operation combines.
+    pub operators: Vec<OperatorClass>,
+    /// Whether buffers lie in symmetric memory.
+    pub symmetric: Vec<bool>,
+}
+
+impl Grid {
+    /// The sizes of a coarse grid; the search refines it where the winner changes.
+    pub const COARSE_BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20];
+
+    /// All collectives, the three named modes, teams of `cores` and of every smaller power of
+    /// two, and then the `oversubscribed` teams asked for.
+    #[must_use]
+    pub fn new(cores: u32, oversubscribed: &[u32]) -> Self {
+        let powers = (1..32).map(|power| 1_u32 << power).take_while(|&pes| pes < cores);
+        let mut pes: Vec<u32> = powers.collect();
+        if cores >= 2 {
+            pes.push(cores);
+        }
+        pes.reverse();
+        pes.extend_from_slice(oversubscribed);
+        if pes.is_empty() {
+            pes.push(2);
+        }
+        Self {
+            collectives: Collective::EVERY.to_vec(),
+            syncs: vec![Sync::MINE, Sync::STRICT, Sync::LOOSE],
+            pes,
+            bytes: Self::COARSE_BYTES.to_vec(),
+            operators: vec![OperatorClass::Commutative, OperatorClass::Ordered],
+            symmetric: vec![true, false],
+        }
+    }
+
+    /// Every query once, rows of sizes after each other: first the row that is first in every
+    /// list, then by how far down the lists a row lies; within a row the ends before the middle.
+    #[must_use]
+    pub fn points(&self) -> Vec<Query> {
+        let mut ranked = Vec::new();
+        for (sync_rank, &sync) in self.syncs.iter().enumerate() {
+            for (pes_rank, &pes) in self.pes.iter().enumerate() {
+                for (operator_rank, &operator) in self.operators.iter().enumerate() {
+                    for (memory_rank, &symmetric) in self.symmetric.iter().enumerate() {
+                        let rank = sync_rank + pes_rank + operator_rank + memory_rank;
+                        for bytes in ends_first(&self.bytes) {
+                            ranked.extend(self.collectives.iter().map(|&collective| {
+                                let query =
+                                    Query { collective, sync, pes, bytes, operator, symmetric };
+                                (rank, canonical(&query))
+                            }));
+                        }
+                    }
+                }
+            }
+        }
+        ranked.sort_by_key(|&(rank, _)| rank);
+        let mut seen = BTreeSet::new();
+        ranked.into_iter().map(|(_, query)| query).filter(|&query| seen.insert(query)).collect()
+    }
+}
+
+/// The first, the last, the middle, the middles of both halves, and so on.
+fn ends_first(ascending: &[u64]) -> Vec<u64> {
+    let Some(last) = ascending.len().checked_sub(1) else { return Vec::new() };
+    let mut order = vec![ascending[0]];
+    if last > 0 {
+        order.push(ascending[last]);
+    }
+    let mut spans = VecDeque::from([(0, last)]);
+    while let Some((low, high)) = spans.pop_front() {
+        if high - low >= 2 {
+            let middle = low.midpoint(high);
+            order.push(ascending[middle]);
+            spans.extend([(low, middle), (middle, high)]);
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_comes_once_ends_first() {
+        assert_eq!(ends_first(&[]), []);
+        assert_eq!(ends_first(&[5]), [5]);
+        assert_eq!(ends_first(&[1, 2, 3, 4, 5]), [1, 5, 3, 2, 4]);
+    }
+
+    #[test]
+    fn teams_are_the_powers_of_two_and_the_cores() {
+        assert_eq!(Grid::new(6, &[12]).pes, [6, 4, 2, 12]);
+        assert_eq!(Grid::new(2, &[]).pes, [2]);
+        assert_eq!(Grid::new(1, &[]).pes, [2]);
+        assert_eq!(Grid::new(1, &[4]).pes, [4]);
+    }
+
+    #[test]
+    fn points_are_distinct_and_start_with_the_common_case() {
+        let points = Grid::new(4, &[16]).points();
+        // Per team: one barrier; 3 modes x 8 sizes x 2 memories broadcasts, twice that reductions.
+        assert_eq!(points.len(), 3 * (1 + 48 + 96));
+        let distinct: BTreeSet<_> = points.iter().collect();
+        assert_eq!(distinct.len(), points.len());
+        let first_row = &points[..17];
+        assert!(first_row.iter().all(|query| query.pes == 4 && query.symmetric));
+        assert!(first_row[1..].iter().all(|query| query.sync == Sync::MINE));
+    }
+}

@@ -1,0 +1,77 @@
+//! Queries in one form, so that two ways to ask for the same thing find the same entry.
+
+use consort_fabric::{Collective, OperatorClass, Query, Sync};
+
+/// The largest size told apart: what is larger is answered as this.
+pub(crate) const MAX_BYTES: u64 = (1 << 52) - 1;
+
+/// `query` with what does not apply to its collective set to the value that asks least.
+pub(crate) fn canonical(query: &Query) -> Query {
+    let mut query = *query;
+    query.bytes = query.bytes.min(MAX_BYTES);
+    match query.collective {
+        Collective::Barrier => {
+            query.sync = Sync::STRICT;
+            query.bytes = 0;
+            query.operator = OperatorClass::Commutative;
+            query.symmetric = true;
+        }
+        Collective::Broadcast => query.operator = OperatorClass::Commutative,
+        Collective::Reduce => {}
+    }
+    query
+}
+
+/// What the queries of one row share: everything but the size.
+pub(crate) fn row_of(query: &Query) -> Query {
+    Query { bytes: 0, ..canonical(query) }
+}
+
+/// A query as a person reads it, without repeating what does not apply.
+pub(crate) fn describe(query: &Query) -> String {
+    if query.collective == Collective::Barrier {
+        return format!("barrier of {} PEs", query.pes);
+    }
+    let operator = match query.collective {
+        Collective::Reduce => format!(" {}", query.operator),
+        _ => String::new(),
+    };
+    let memory = if query.symmetric { "" } else { ", private buffers" };
+    let Query { collective, sync, pes, bytes, .. } = query;
+    format!("{sync}{operator} {collective} of {bytes} bytes on {pes} PEs{memory}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_has_one_form() {
+        let odd = Query {
+            collective: Collective::Barrier,
+            sync: Sync::LOOSE,
+            pes: 4,
+            bytes: 8,
+            operator: OperatorClass::Ordered,
+            symmetric: false,
+        };
+        let plain = Query { sync: Sync::MINE, bytes: 0, symmetric: true, ..odd };
+        assert_eq!(canonical(&odd), canonical(&plain));
+        assert_eq!(describe(&canonical(&odd)), "barrier of 4 PEs");
+    }
+
+    #[test]
+    fn a_reduction_keeps_its_operator() {
+        let reduce = Query {
+            collective: Collective::Reduce,
+            sync: Sync::LOOSE,
+            pes: 2,
+            bytes: u64::MAX,
+            operator: OperatorClass::Ordered,
+            symmetric: false,
+        };
+        assert_eq!(canonical(&reduce), Query { bytes: MAX_BYTES, ..reduce });
+        let text = describe(&Query { bytes: 64, ..reduce });
+        assert_eq!(text, "loose ordered reduce of 64 bytes on 2 PEs, private buffers");
+    }
+}

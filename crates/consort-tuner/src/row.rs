@@ -1,0 +1,178 @@
+//! Rows of wisdom: the entries that differ in size alone, and the sizes that each answers for.
+//!
+//! An entry answers for the sizes nearest to its own on a logarithmic scale: two neighbours meet
+//! at their geometric mean. It reaches no further than [`REACH_BYTES`] times its size, and only
+//! as far as its choice can serve; where one neighbour cannot, the other answers. All arithmetic
+//! is on integers, so that every PE draws the same line.
+
+use std::cmp::Reverse;
+
+use consort_fabric::Query;
+
+use crate::{
+    Catalog, Entry, Wisdom,
+    query::{MAX_BYTES, canonical, row_of},
+};
+
+/// An entry says nothing of messages so many times larger or smaller than its own.
+const REACH_BYTES: u64 = 64;
+/// An entry says nothing of teams so many times larger or smaller than its own.
+const REACH_PES: u64 = 4;
+
+/// The sizes, both ends included, that an entry answers for.
+#[derive(Debug)]
+pub(crate) struct Span<'a> {
+    pub(crate) first_bytes: u64,
+    pub(crate) last_bytes: u64,
+    pub(crate) entry: &'a Entry,
+}
+
+/// The spans of the row that is to answer `query`, ascending and apart; empty if none is.
+pub(crate) fn spans<'a, C: Catalog + ?Sized>(
+    wisdom: &'a Wisdom,
+    catalog: &C,
+    query: &Query,
+    cores: u32,
+) -> Vec<Span<'a>> {
+    let query = canonical(query);
+    let mut spans: Vec<Span<'a>> = Vec::new();
+    for entry in nearest_row(wisdom, &query, cores) {
+        let Some((first, last)) = served(catalog, &query, entry) else { continue };
+        let mut span = Span { first_bytes: first, last_bytes: last, entry };
+        if let Some(below) = spans.last_mut() {
+            let mean = geometric_mean(below.entry.query.bytes, entry.query.bytes);
+            let below_ends = below.last_bytes;
+            below.last_bytes = below_ends.min(mean.max(first.saturating_sub(1)));
+            span.first_bytes = first.max((mean + 1).min(below_ends + 1));
+        }
+        spans.push(span);
+    }
+    spans
+}
+
+/// The entries of the row of `query`, by size, from the nearest team size there is: the same
+/// side of oversubscription, within reach, and the smaller of two that are equally near.
+fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Entry> {
+    let row = row_of(query);
+    let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..row };
+    let fits = |pes: u32| (pes > cores) == (query.pes > cores);
+    let wanted = u64::from(query.pes);
+    let larger_and_smaller = |pes: u32| {
+        let pes = u64::from(pes);
+        (pes.max(wanted), pes.min(wanted))
+    };
+    let nearest = wisdom
+        .entries()
+        .filter(in_row)
+        .map(|entry| entry.query.pes)
+        .filter(|&pes| fits(pes))
+        .filter(|&pes| {
+            let (larger, smaller) = larger_and_smaller(pes);
+            larger <= smaller * REACH_PES
+        })
+        .min_by(|&a, &b| {
+            let ((a_larger, a_smaller), (b_larger, b_smaller)) =
+                (larger_and_smaller(a), larger_and_smaller(b));
+            (a_larger * b_smaller).cmp(&(b_larger * a_smaller)).then(a.cmp(&b))
+        });
+    let Some(nearest) = nearest else { return Vec::new() };
+    let in_team = |entry: &&Entry| entry.query.pes == nearest;
+    wisdom.entries().filter(in_row).filter(in_team).collect()
+}
+
+/// The sizes within reach of `entry` that its choice can serve for `query`'s team; `None` if it
+/// cannot even serve its own size there.
+fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
+    let serves = |bytes| catalog.serves(&Query { bytes, ..*query }, &entry.choice);
+    let own = entry.query.bytes;
+    if !serves(own) {
+        return None;
+    }
+    let lowest = own / REACH_BYTES;
+    let highest = own.saturating_mul(REACH_BYTES).min(MAX_BYTES);
+    Some((furthest(own, lowest, serves), furthest(own, highest, serves)))
+}
+
+/// The size furthest from `own`, towards `limit`, that is still served, by bisection.
+fn furthest(own: u64, limit: u64, serves: impl Fn(u64) -> bool) -> u64 {
+    if serves(limit) {
+        return limit;
+    }
+    let (mut good, mut bad) = (own, limit);
+    while good.abs_diff(bad) > 1 {
+        let middle = good.midpoint(bad);
+        if serves(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+/// The largest size that is nearer to `low` than to `high`, or as near.
+fn geometric_mean(low: u64, high: u64) -> u64 {
+    let mean = (u128::from(low) * u128::from(high)).isqrt();
+    u64::try_from(mean).unwrap_or(high)
+}
+
+/// Neighbouring entries of a row with different choices, and a size between them to look at: the
+/// crossovers of the rows that `rows` accepts, those with most at stake first.
+pub(crate) fn crossovers<'a>(
+    wisdom: &'a Wisdom,
+    accepts: impl Fn(&'a Entry) -> bool,
+) -> Vec<Query> {
+    let accepted: Vec<&Entry> = wisdom.entries().filter(|&entry| accepts(entry)).collect();
+    let mut ordered = accepted;
+    ordered.sort_by_key(|entry| (row_of(&entry.query), entry.query.bytes));
+    let mut crossovers: Vec<(u64, Query)> = ordered
+        .windows(2)
+        .filter(|pair| row_of(&pair[0].query) == row_of(&pair[1].query))
+        .filter(|pair| pair[0].choice != pair[1].choice)
+        .filter_map(|pair| {
+            let bytes = power_between(pair[0].query.bytes, pair[1].query.bytes)?;
+            let margin = |entry: &Entry| entry.margin().unwrap_or(0.0);
+            let stake = margin(pair[0]).max(margin(pair[1]));
+            // Positive numbers are ordered as their bits are.
+            Some((stake.to_bits(), Query { bytes, ..pair[0].query }))
+        })
+        .collect();
+    crossovers.sort_by_key(|&(stake, _)| Reverse(stake));
+    crossovers.into_iter().map(|(_, query)| query).collect()
+}
+
+/// The power of two in the middle between two sizes, if one lies strictly between them.
+fn power_between(low: u64, high: u64) -> Option<u64> {
+    let exponent = low.checked_ilog2()?.midpoint(high.checked_ilog2()?);
+    Some(1 << exponent).filter(|&power| low < power && power < high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bisection_finds_the_last_size_served() {
+        assert_eq!(furthest(8, 512, |bytes| bytes <= 56), 56);
+        assert_eq!(furthest(8, 512, |_| true), 512);
+        assert_eq!(furthest(4096, 64, |bytes| bytes >= 1000), 1000);
+        assert_eq!(furthest(8, 9, |bytes| bytes == 8), 8);
+    }
+
+    #[test]
+    fn powers_lie_strictly_between() {
+        assert_eq!(power_between(8, 64), Some(16));
+        assert_eq!(power_between(16, 64), Some(32));
+        assert_eq!(power_between(32, 64), None);
+        assert_eq!(power_between(48, 96), None);
+        assert_eq!(power_between(0, 64), None);
+        assert_eq!(power_between(33, 1000), Some(128));
+    }
+
+    #[test]
+    fn the_mean_divides_a_logarithmic_scale() {
+        assert_eq!(geometric_mean(8, 64), 22);
+        assert_eq!(geometric_mean(0, 0), 0);
+        assert_eq!(geometric_mean(MAX_BYTES, MAX_BYTES), MAX_BYTES);
+    }
+}

@@ -1,0 +1,239 @@
+//! Where wisdom lies, and how it gets there whole.
+//!
+//! Saving writes a new file in the same directory, flushes it to the disk and renames it over the
+//! old one: a reader sees the old or the new wisdom, and a crash leaves one of them. Two tuners
+//! saving at once do no harm beyond the last one's file being kept.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use etcetera::BaseStrategy;
+
+use super::{Identity, Misfit, Wisdom, format::Flaw};
+
+/// How many names are tried for a new file before giving up.
+const NAME_TRIES: usize = 64;
+
+/// Why wisdom could not be loaded or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum WisdomError {
+    /// There is no such file.
+    #[error("{} does not exist: `consort tune` makes it", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is there, and cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is truncated, or something else than wisdom.
+    #[error("{}:{line}: not wisdom: {message}", path.display())]
+    NotWisdom {
+        /// The file.
+        path: PathBuf,
+        /// The line of the flaw, from 1.
+        line: usize,
+        /// What is wrong there, and what was expected.
+        message: String,
+    },
+    /// The file is wisdom in another format.
+    #[error(
+        "{} is wisdom in format {theirs}, and this version reads format {ours}: \
+         run `consort tune` again, into another file to keep this one",
+        path.display()
+    )]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        theirs: u64,
+        /// The format that this version reads.
+        ours: u64,
+    },
+    /// The file is the wisdom of another machine, version or set of candidates.
+    #[error("{}: {misfit}", path.display())]
+    Misfit {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        misfit: Misfit,
+    },
+    /// The file cannot be written; an old one is as it was.
+    #[error("cannot write {}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no place to keep configuration.
+    #[error("no home directory to keep wisdom in: set CONSORT_WISDOM to a file's path")]
+    NoHome,
+}
+
+impl Wisdom {
+    /// Loads the wisdom at `path` for use by `identity`.
+    ///
+    /// # Errors
+    /// If there is none, it cannot be read, it is not wisdom, or it does not fit `identity`.
+    pub fn load(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
+        let wisdom = Self::load_unfitted(path)?;
+        identity
+            .admit(wisdom.identity())
+            .map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })?;
+        Ok(wisdom)
+    }
+
+    /// Loads the wisdom at `path` whosever it is, to show or to copy it.
+    ///
+    /// # Errors
+    /// If there is none, it cannot be read, or it is not wisdom.
+    pub fn load_unfitted(path: &Path) -> Result<Self, WisdomError> {
+        let path_buf = || path.to_owned();
+        let bytes = fs::read(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => WisdomError::NotFound { path: path_buf() },
+            _ => WisdomError::Unreadable { path: path_buf(), source },
+        })?;
+        Self::parse(&bytes).map_err(|flaw| match flaw {
+            Flaw::Text { line, message } => {
+                WisdomError::NotWisdom { path: path_buf(), line, message }
+            }
+            Flaw::Format { theirs, ours } => {
+                WisdomError::OtherFormat { path: path_buf(), theirs, ours }
+            }
+        })
+    }
+
+    /// Saves to `path`, making its directory if need be; at every moment the old or the new
+    /// wisdom is there. A symbolic link is followed.
+    ///
+    /// # Errors
+    /// If it cannot be written; then nothing has changed.
+    pub fn save(&self, path: &Path) -> Result<(), WisdomError> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        replace(&target, &self.to_string())
+            .map_err(|source| WisdomError::Unwritable { path: path.to_owned(), source })
+    }
+}
+
+/// Where wisdom is kept: the file that `CONSORT_WISDOM` names, or else `consort/wisdom.toml` in
+/// the user's configuration directory.
+///
+/// # Errors
+/// [`WisdomError::NoHome`] if there is neither.
+pub fn default_path() -> Result<PathBuf, WisdomError> {
+    path_named(env::var_os("CONSORT_WISDOM"))
+}
+
+/// The path that the variable's value names, or the default.
+fn path_named(variable: Option<OsString>) -> Result<PathBuf, WisdomError> {
+    if let Some(path) = variable.filter(|value| !value.is_empty()) {
+        return Ok(path.into());
+    }
+    let strategy = etcetera::choose_base_strategy().map_err(|_| WisdomError::NoHome)?;
+    Ok(strategy.config_dir().join("consort").join("wisdom.toml"))
+}
+
+/// Replaces `path` by a file with `text`, all or nothing.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(directory)?;
+    let (temporary, file) = create_beside(directory)?;
+    let written = write_flushed(file, text).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to report, whether or not the remains can be removed.
+        let _ = fs::remove_file(&temporary);
+        return written;
+    }
+    // The rename itself is durable once the directory is; not every file system can promise it.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+/// Makes a new file in `directory`, passing over what a crashed process may have left.
+fn create_beside(directory: &Path) -> io::Result<(PathBuf, File)> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let mut taken = None;
+    for _ in 0..NAME_TRIES {
+        // Relaxed: only to make names distinct within this process.
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".wisdom.{}.{serial}.tmp", process::id()));
+        match File::create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(taken.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Writes a new file and waits until its content is on the disk.
+fn write_flushed(mut file: File, text: &str) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_names_the_file_and_an_empty_one_does_not() {
+        let named = path_named(Some("here/mine.toml".into()));
+        assert_eq!(named.ok(), Some(PathBuf::from("here/mine.toml")));
+        for unset in [None, Some(OsString::new())] {
+            if let Ok(path) = path_named(unset) {
+                assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_left_by_a_crash_is_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, _) = create_beside(directory.path()).unwrap();
+        let (second, _) = create_beside(directory.path()).unwrap();
+        assert_ne!(first, second);
+        replace(&directory.path().join("wisdom.toml"), "text").unwrap();
+        assert!(first.exists() && second.exists());
+    }
+
+    #[test]
+    fn without_a_place_for_a_new_file_the_old_one_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wisdom.toml");
+        replace(&path, "old").unwrap();
+        for serial in 0..4096 {
+            let name = format!(".wisdom.{}.{serial}.tmp", process::id());
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        assert!(replace(&path, "new").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    }
+
+    #[test]
+    fn a_failed_rename_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let occupied = directory.path().join("wisdom.toml");
+        fs::create_dir(&occupied).unwrap();
+        fs::write(occupied.join("inside"), "kept").unwrap();
+        assert!(replace(&occupied, "new").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(occupied.join("inside")).unwrap(), "kept");
+    }
+}

@@ -1,0 +1,278 @@
+//! Wisdom: what tuning one machine has taught, an entry a query.
+//!
+//! 1. `mod.rs`: entries, whose they are, and merging.
+//! 2. `format.rs`: the text, with every flaw named by its line.
+//! 3. `file.rs`: finding, loading and saving it.
+//!
+//! Wisdom belongs to one machine, one version of the library and one set of candidates. Where it
+//! does not fit it is refused, never used in silence.
+
+mod file;
+mod format;
+
+use std::collections::BTreeMap;
+
+use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+
+pub use file::{WisdomError, default_path};
+pub use format::FORMAT;
+
+use crate::{Catalog, Confidence, Rigour, TransferClass, estimate::TIMES_NS, query::canonical};
+
+/// Whose wisdom it is: it is used only where all three are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The machine, as the fabric names it: processor, topology, placement.
+    pub machine: String,
+    /// The library's version.
+    pub library: String,
+    /// A hash of the candidates that there were to choose from.
+    pub candidates: u64,
+}
+
+impl Identity {
+    /// The identity of wisdom made here and now: on `machine`, by this version, from `catalog`.
+    #[must_use]
+    pub fn new<C: Catalog + ?Sized>(machine: &str, catalog: &C) -> Self {
+        Self {
+            machine: machine.to_owned(),
+            library: env!("CARGO_PKG_VERSION").to_owned(),
+            candidates: candidate_set_hash(catalog),
+        }
+    }
+
+    /// Whether wisdom of `other` may be used here.
+    ///
+    /// # Errors
+    /// The first difference, machine before version before candidates.
+    pub fn admit(&self, other: &Self) -> Result<(), Misfit> {
+        let (theirs, ours) = (other.clone(), self.clone());
+        if theirs.machine != ours.machine {
+            return Err(Misfit::OtherMachine { theirs: theirs.machine, ours: ours.machine });
+        }
+        if theirs.library != ours.library {
+            return Err(Misfit::OtherLibrary { theirs: theirs.library, ours: ours.library });
+        }
+        if theirs.candidates != ours.candidates {
+            return Err(Misfit::OtherCandidates);
+        }
+        Ok(())
+    }
+}
+
+/// Why wisdom cannot be used here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// It was made on another machine.
+    #[error(
+        "made on machine `{theirs}`, and this is `{ours}`: tune into a file of its own \
+         (`consort tune --wisdom FILE`, or set CONSORT_WISDOM)"
+    )]
+    OtherMachine {
+        /// The machine that made it.
+        theirs: String,
+        /// This machine.
+        ours: String,
+    },
+    /// It was made by another version of the library.
+    #[error("made by version {theirs}, and this is {ours}: run `consort tune` again")]
+    OtherLibrary {
+        /// The version that made it.
+        theirs: String,
+        /// This version.
+        ours: String,
+    },
+    /// It was made when there were other algorithms or parameters to choose from.
+    #[error("stale, made from other algorithms: run `consort tune` again")]
+    OtherCandidates,
+}
+
+/// The second-best of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunnerUp {
+    /// Algorithm and parameters.
+    pub candidate: Candidate,
+    /// Its median, or its estimate, in nanoseconds a call; no less than the choice's.
+    pub median_ns: f64,
+}
+
+/// What is known of one query, and how it was won.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// What was asked.
+    pub query: Query,
+    /// The best candidate found.
+    pub choice: Candidate,
+    /// Its median, or its estimate at [`Rigour::Estimate`], in nanoseconds a call.
+    pub median_ns: f64,
+    /// The 95 % confidence interval of the median; `None` at [`Rigour::Estimate`].
+    pub ci95_ns: Option<(f64, f64)>,
+    /// The second-best, from the same run.
+    pub runner_up: Option<RunnerUp>,
+    /// How far apart the cores were, where it is known.
+    pub class: Option<TransferClass>,
+    /// How sure it is that the choice beats the runner-up.
+    pub confidence: Confidence,
+    /// How hard the tuner tried.
+    pub rigour: Rigour,
+}
+
+impl Entry {
+    /// By how much the runner-up is slower: 0.25 for a quarter.
+    #[must_use]
+    pub fn margin(&self) -> Option<f64> {
+        self.runner_up.as_ref().map(|runner_up| runner_up.median_ns / self.median_ns - 1.0)
+    }
+
+    /// Whether it was measured, not only estimated.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.rigour > Rigour::Estimate
+    }
+
+    /// The width of the confidence interval as a share of the median.
+    fn spread(&self) -> f64 {
+        self.ci95_ns.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
+    }
+
+    /// Whether this is better founded than `other`: by rigour, then by the narrower interval.
+    fn outranks(&self, other: &Self) -> bool {
+        self.rigour > other.rigour || self.rigour == other.rigour && self.spread() < other.spread()
+    }
+
+    /// What is wrong with it, as a sentence's end; `None` for a sound entry.
+    pub(crate) fn flaw(&self) -> Option<&'static str> {
+        let is_time = |time_ns: f64| TIMES_NS.contains(&time_ns);
+        let holds = |(low, high): (f64, f64)| {
+            is_time(low) && is_time(high) && (low..=high).contains(&self.median_ns)
+        };
+        if self.query.pes == 0 {
+            return Some("pes must be at least 1");
+        }
+        if self.query != canonical(&self.query) {
+            return Some("its query says more than its collective depends on");
+        }
+        if !is_time(self.median_ns) {
+            return Some("median_ns must be a time from 0.1 to 1e15");
+        }
+        if !self.ci95_ns.is_none_or(holds) {
+            return Some("ci95_ns must be two times, low and high, around the median");
+        }
+        if self.ci95_ns.is_some() != self.is_measured() {
+            return Some("ci95_ns belongs to measured entries, and to no estimate");
+        }
+        if (self.confidence == Confidence::Model) == self.is_measured() {
+            return Some("confidence must be `model` for estimates, and for nothing else");
+        }
+        match &self.runner_up {
+            Some(second) if !is_time(second.median_ns) || second.median_ns < self.median_ns => {
+                Some("runner_up_ns must be a time no less than median_ns")
+            }
+            Some(_) if self.confidence == Confidence::Alone => {
+                Some("confidence cannot be `alone` where there is a runner-up")
+            }
+            None if matches!(self.confidence, Confidence::Clear | Confidence::Tie) => {
+                Some("confidence must be `alone` or `model` where there is no runner-up")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The wisdom of one machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wisdom {
+    identity: Identity,
+    entries: BTreeMap<Query, Entry>,
+}
+
+impl Wisdom {
+    /// No wisdom yet, of `identity`.
+    #[must_use]
+    pub fn new(identity: Identity) -> Self {
+        Self { identity, entries: BTreeMap::new() }
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// All entries, by collective, then modes, team size, and bytes.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The entry for exactly this query.
+    #[must_use]
+    pub fn entry(&self, query: &Query) -> Option<&Entry> {
+        self.entries.get(&canonical(query))
+    }
+
+    /// Puts `entry` in, in place of one for the same query.
+    ///
+    /// # Panics
+    /// If the entry is not sound: a time that is not from 0.1 to 1e15 ns, an interval that does
+    /// not hold the median, a runner-up faster than the choice, a team of no PE, a query that is
+    /// not in the one form, or a confidence or an interval that does not go with its rigour.
+    pub fn insert(&mut self, entry: Entry) {
+        let flaw = entry.flaw();
+        assert!(flaw.is_none(), "unsound entry: {}: {entry:?}", flaw.unwrap_or_default());
+        self.entries.insert(entry.query, entry);
+    }
+
+    /// Takes what `other` knows better: higher rigour wins, then the narrower confidence
+    /// interval. Returns how many entries it took.
+    ///
+    /// # Errors
+    /// If `other` is of another machine, version or set of candidates; then nothing is taken.
+    pub fn merge(&mut self, other: Self) -> Result<usize, Misfit> {
+        self.identity.admit(&other.identity)?;
+        let mut taken_count = 0;
+        for (query, entry) in other.entries {
+            if self.entries.get(&query).is_none_or(|own| entry.outranks(own)) {
+                self.entries.insert(query, entry);
+                taken_count += 1;
+            }
+        }
+        Ok(taken_count)
+    }
+
+    /// A hash of everything in it, by which processes can agree that they use the same.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        fingerprint([self.to_string().as_str()])
+    }
+}
+
+/// A hash of what `catalog` offers to a fixed set of queries: it changes when algorithms or
+/// parameters come or go.
+fn candidate_set_hash<C: Catalog + ?Sized>(catalog: &C) -> u64 {
+    let mut offers = Vec::new();
+    for collective in Collective::EVERY {
+        for sync in [Sync::STRICT, Sync::MINE, Sync::LOOSE] {
+            for (pes, bytes) in [(2, 8), (2, 1 << 20), (16, 8), (16, 4096), (16, 1 << 20)] {
+                for (operator, symmetric) in
+                    [(OperatorClass::Commutative, true), (OperatorClass::Ordered, false)]
+                {
+                    let query =
+                        canonical(&Query { collective, sync, pes, bytes, operator, symmetric });
+                    let mut names: Vec<_> =
+                        catalog.candidates(&query).iter().map(ToString::to_string).collect();
+                    names.sort_unstable();
+                    offers.push(format!("{query:?}: {}", names.join(" ")));
+                }
+            }
+        }
+    }
+    fingerprint(offers.iter().map(String::as_str))
+}
+
+/// FNV-1a of the lines: the same on every machine and in every version.
+fn fingerprint<'a>(lines: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bytes = lines.into_iter().flat_map(|line| line.bytes().chain([b'\n']));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

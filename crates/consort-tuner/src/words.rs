@@ -1,0 +1,125 @@
+//! The words of tuning that wisdom and the command line spell out, each with its name.
+
+use std::{fmt, str::FromStr};
+
+/// A text that is none of the words allowed in its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {kind}: use {}", expected.join(", "))]
+pub struct UnknownWord {
+    kind: &'static str,
+    text: String,
+    expected: Vec<&'static str>,
+}
+
+/// An enum whose values are words: `EVERY`, `name`, and reading and writing by name.
+macro_rules! words {
+    (
+        $(#[$about:meta])*
+        $word:ident is a $kind:literal:
+        $($(#[$doc:meta])* $variant:ident = $name:literal,)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $word {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $word {
+            /// Every one, in order.
+            pub const EVERY: &[Self] = &[$(Self::$variant),*];
+
+            /// The name, on the command line and in wisdom.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $word {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $word {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                Self::EVERY.iter().copied().find(|word| word.name() == text).ok_or_else(|| {
+                    let expected = Self::EVERY.iter().map(|word| word.name()).collect();
+                    UnknownWord { kind: $kind, text: text.to_owned(), expected }
+                })
+            }
+        }
+    };
+}
+
+words! {
+    /// How hard the tuner tries, after FFTW's planner. A higher rigour is greater.
+    Rigour is a "rigour":
+    /// The model alone: nothing is measured.
+    Estimate = "estimate",
+    /// The model prunes to a handful, and successive halving decides among them.
+    Measure = "measure",
+    /// Successive halving among all candidates.
+    Patient = "patient",
+    /// All candidates measured to the end.
+    Exhaustive = "exhaustive",
+}
+
+words! {
+    /// How sure it is that an entry's choice beats its runner-up.
+    Confidence is a "confidence":
+    /// The 95 % intervals of both are apart.
+    Clear = "clear",
+    /// The intervals overlap: either may be the better.
+    Tie = "tie",
+    /// Nothing else could be measured.
+    Alone = "alone",
+    /// The model says so; nothing was measured.
+    Model = "model",
+}
+
+words! {
+    /// How far apart the cores were while something was measured, by the one-way transfer of a
+    /// cache line. Shared virtual cores move between the two within seconds.
+    TransferClass is a "transfer class":
+    /// Under 60 ns: siblings of one physical core.
+    Near = "near",
+    /// 60 ns and above.
+    Far = "far",
+}
+
+impl TransferClass {
+    /// The class of a one-way transfer of `transfer_ns` nanoseconds.
+    #[must_use]
+    pub fn of(transfer_ns: f64) -> Self {
+        if transfer_ns < 60.0 { Self::Near } else { Self::Far }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_back_and_others_refused() {
+        for &rigour in Rigour::EVERY {
+            assert_eq!(rigour.to_string().parse(), Ok(rigour));
+        }
+        for &confidence in Confidence::EVERY {
+            assert_eq!(confidence.to_string().parse(), Ok(confidence));
+        }
+        assert!(Rigour::Estimate < Rigour::Measure && Rigour::Patient < Rigour::Exhaustive);
+        let error = "thorough".parse::<Rigour>().unwrap_err().to_string();
+        assert_eq!(error, "`thorough` is no rigour: use estimate, measure, patient, exhaustive");
+    }
+
+    #[test]
+    fn sixty_nanoseconds_are_far() {
+        assert_eq!(TransferClass::of(59.9), TransferClass::Near);
+        assert_eq!(TransferClass::of(60.0), TransferClass::Far);
+    }
+}

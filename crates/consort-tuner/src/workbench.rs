@@ -1,0 +1,84 @@
+//! What the tuner asks of the world: candidates and estimates, and measurements of them.
+
+use std::{error::Error, sync::OnceLock, time::Duration, time::Instant};
+
+use consort_fabric::{Candidate, Query, statistics::Summary};
+
+use crate::TransferClass;
+
+/// The algorithms that there are, and a model of what they cost.
+///
+/// Answers are facts of the machine and the team: equal on every PE, and the same next time.
+pub trait Catalog {
+    /// Every candidate able to serve `query`, each once; at least one for every query.
+    fn candidates(&self, query: &Query) -> Vec<Candidate>;
+
+    /// What the model expects of `candidate`, in nanoseconds a call. A value that is not finite
+    /// ranks last.
+    fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64;
+
+    /// Whether `candidate` can serve `query`. For each candidate, the sizes at which it can must
+    /// lie in one interval.
+    fn serves(&self, query: &Query, candidate: &Candidate) -> bool {
+        self.candidates(query).contains(candidate)
+    }
+}
+
+/// A catalogue whose candidates can also be measured.
+pub trait Workbench: Catalog {
+    /// Why nothing can be measured at all: a job that does not start, a failed PE.
+    type Error: Error;
+
+    /// Measures `candidates` at `query`, interleaved in one run, for at most `budget` together.
+    /// One answer a candidate, in order: `None` where it could not be measured.
+    ///
+    /// # Errors
+    /// When measuring fails as a whole; the search then ends with what it has.
+    fn measure(
+        &mut self,
+        query: &Query,
+        candidates: &[Candidate],
+        budget: Duration,
+    ) -> Result<Vec<Option<Sample>>, Self::Error>;
+
+    /// Time since a fixed moment, on the clock that the search's budget is counted by.
+    fn now(&self) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
+}
+
+/// What measuring one candidate gave, in nanoseconds a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The median.
+    pub median_ns: f64,
+    /// The 95 % confidence interval of the median: low, high.
+    pub ci95_ns: (f64, f64),
+    /// The 99th percentile.
+    pub p99_ns: f64,
+    /// Blocks of calls that were kept.
+    pub blocks: u32,
+    /// How far apart the cores were, where it is known.
+    pub class: Option<TransferClass>,
+}
+
+impl Sample {
+    /// What the times of blocks of calls, in nanoseconds a call, say.
+    #[must_use]
+    pub fn of(blocks: &Summary, class: Option<TransferClass>) -> Self {
+        Self {
+            median_ns: blocks.median,
+            ci95_ns: blocks.ci95,
+            p99_ns: blocks.p99,
+            blocks: u32::try_from(blocks.count).unwrap_or(u32::MAX),
+            class,
+        }
+    }
+
+    /// Whether the times are finite, positive, and in order.
+    pub(crate) fn is_sound(&self) -> bool {
+        let (low, high) = self.ci95_ns;
+        low > 0.0 && low <= self.median_ns && self.median_ns <= high && high.is_finite()
+    }
+}

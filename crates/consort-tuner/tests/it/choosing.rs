@@ -1,0 +1,206 @@
+//! Choices: which entry answers, and that a table answers alike.
+
+use std::{hint::black_box, time::Instant};
+
+use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+use consort_tuner::{
+    Confidence, Entry, Identity, Origin, Rigour, RunnerUp, Table, TransferClass, Wisdom,
+    choose_or_estimate,
+};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use crate::fake::{Fake, LINE_BYTES, REDUCE};
+
+const CORES: u32 = 8;
+
+fn entry(query: Query, choice: &str) -> Entry {
+    Entry {
+        query,
+        choice: choice.parse().unwrap(),
+        median_ns: 100.0,
+        ci95_ns: Some((98.0, 103.0)),
+        runner_up: Some(RunnerUp { candidate: Candidate::new("flat"), median_ns: 125.0 }),
+        class: Some(TransferClass::Far),
+        confidence: Confidence::Clear,
+        rigour: Rigour::Measure,
+    }
+}
+
+fn wisdom(entries: impl IntoIterator<Item = Entry>) -> Wisdom {
+    let mut wisdom = Wisdom::new(Identity::new("paper", &Fake::new(0)));
+    entries.into_iter().for_each(|entry| wisdom.insert(entry));
+    wisdom
+}
+
+fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, Origin)> {
+    let choice = wisdom.choose(&Fake::new(0), &query, CORES)?;
+    Some((choice.entry.choice.to_string(), choice.origin))
+}
+
+fn at(pes: u32, bytes: u64) -> Query {
+    Query { pes, bytes, ..REDUCE }
+}
+
+#[test]
+fn the_nearest_size_answers_on_a_logarithmic_scale() {
+    let wisdom = wisdom([entry(at(8, 64), "flat"), entry(at(8, 4096), "knomial(radix=2)")]);
+    let flat = |origin| Some(("flat".to_owned(), origin));
+    let tree = |origin| Some(("knomial(radix=2)".to_owned(), origin));
+    assert_eq!(chosen(&wisdom, at(8, 64)), flat(Origin::Exact));
+    assert_eq!(chosen(&wisdom, at(8, 512)), flat(Origin::Nearest));
+    assert_eq!(chosen(&wisdom, at(8, 513)), tree(Origin::Nearest));
+    assert_eq!(chosen(&wisdom, at(8, 0)), None, "below the reach of 64 bytes");
+    assert_eq!(chosen(&wisdom, at(8, 1)), flat(Origin::Nearest));
+    assert_eq!(chosen(&wisdom, at(8, 4096 * 64)), tree(Origin::Nearest));
+    assert_eq!(chosen(&wisdom, at(8, 4096 * 64 + 1)), None);
+}
+
+#[test]
+fn the_nearest_team_answers_on_its_side_of_the_cores() {
+    let wisdom = wisdom([
+        entry(at(2, 64), "flat"),
+        entry(at(8, 64), "knomial(radix=1)"),
+        entry(at(16, 64), "knomial(radix=2)"),
+    ]);
+    let name = |pes| chosen(&wisdom, at(pes, 64)).map(|(name, _)| name);
+    assert_eq!(name(3).as_deref(), Some("flat"));
+    assert_eq!(name(4).as_deref(), Some("flat"), "the smaller of two equally near");
+    assert_eq!(name(5).as_deref(), Some("knomial(radix=1)"));
+    assert_eq!(name(9).as_deref(), Some("knomial(radix=2)"), "more PEs than cores");
+    assert_eq!(name(64).as_deref(), Some("knomial(radix=2)"));
+    assert_eq!(name(65), None, "beyond reach");
+}
+
+#[test]
+fn everything_else_must_be_the_same() {
+    let wisdom = wisdom([entry(REDUCE, "flat")]);
+    for other in [
+        Query { collective: Collective::Broadcast, ..REDUCE },
+        Query { sync: Sync::LOOSE, ..REDUCE },
+        Query { operator: OperatorClass::Ordered, ..REDUCE },
+        Query { symmetric: false, ..REDUCE },
+    ] {
+        assert_eq!(chosen(&wisdom, other), None, "{other:?}");
+    }
+}
+
+#[test]
+fn a_choice_answers_only_what_it_can_serve() {
+    let wisdom = wisdom([entry(at(8, 8), "line"), entry(at(8, 8192), "knomial(radix=2)")]);
+    let name = |bytes| chosen(&wisdom, at(8, bytes)).map(|(name, _)| name);
+    assert_eq!(name(LINE_BYTES).as_deref(), Some("line"));
+    assert_eq!(name(LINE_BYTES + 1), None, "nor does the other reach so far down");
+    assert_eq!(name(128).as_deref(), Some("knomial(radix=2)"), "though 8 bytes is nearer");
+    // A tree of radix 8 cannot serve four PEs, nor can the team's neighbour's neighbour.
+    let wide = entry(at(8, 64), "knomial(radix=4)");
+    let wisdom = self::wisdom([wide]);
+    assert_eq!(chosen(&wisdom, at(4, 64)), None);
+    let choice = choose_or_estimate(Some(&wisdom), &Fake::new(0), &at(4, 64), CORES).unwrap();
+    assert_eq!(choice.origin, Origin::Model);
+}
+
+#[test]
+fn a_barrier_is_found_whatever_else_is_said() {
+    let barrier = Query { collective: Collective::Barrier, sync: Sync::STRICT, ..at(8, 0) };
+    let wisdom = wisdom([entry(barrier, "flat")]);
+    let odd = Query { sync: Sync::MINE, bytes: 8, symmetric: false, ..barrier };
+    assert_eq!(chosen(&wisdom, odd), Some(("flat".to_owned(), Origin::Exact)));
+    let table = Table::new(&wisdom, &Fake::new(0), 8, CORES);
+    assert_eq!(table.look_up(&odd), Some(&Candidate::new("flat")));
+}
+
+#[test]
+fn a_choice_explains_itself() {
+    let wisdom = wisdom([entry(at(8, 64), "knomial(radix=2)")]);
+    let bench = Fake::new(0);
+    let explain = |query| choose_or_estimate(Some(&wisdom), &bench, &query, CORES).unwrap();
+    assert_eq!(
+        explain(at(8, 64)).to_string(),
+        "mine commutative reduce of 64 bytes on 8 PEs: knomial(radix=2)\n  \
+         expected: 100 ns (95 % interval 98 to 103), measure, cores far\n  \
+         runner-up: flat, 125 ns, +25.0 %, clear: the intervals are apart\n  \
+         from: wisdom for this query"
+    );
+    let near = explain(at(8, 100)).to_string();
+    assert!(near.ends_with("nearest wisdom, of mine commutative reduce of 64 bytes on 8 PEs"));
+    let model = explain(at(64, 64)).to_string();
+    assert!(model.contains("by the model") && model.ends_with("says nothing of it"), "{model}");
+}
+
+#[test]
+fn the_model_answers_with_its_favourite() {
+    let bench = Fake::new(0);
+    let choice = choose_or_estimate(None, &bench, &at(8, 8), CORES).unwrap();
+    assert_eq!((choice.origin, choice.entry.rigour), (Origin::Model, Rigour::Estimate));
+    let second = choice.entry.runner_up.as_ref().unwrap();
+    assert!(second.median_ns >= choice.entry.median_ns);
+}
+
+prop_compose! {
+    fn any_query()(
+        collective in select(&Collective::EVERY),
+        sync in select(Sync::every().collect::<Vec<_>>()),
+        pes in select(&[1_u32, 2, 3, 8, 16][..]),
+        power in 0_u32..24,
+        offset in 0_u64..3,
+        operator in select(&[OperatorClass::Commutative, OperatorClass::Ordered][..]),
+        symmetric: bool,
+    ) -> Query {
+        Query { collective, sync, pes, bytes: (1 << power) + offset - 1, operator, symmetric }
+    }
+}
+
+prop_compose! {
+    fn row_entry()(
+        pes in select(&[2_u32, 4, 8, 16][..]),
+        power in 0_u32..24,
+        sync in select(&[Sync::MINE, Sync::LOOSE][..]),
+        choice in select(&["flat", "line", "knomial(radix=1)", "knomial(radix=3)"][..]),
+    ) -> Entry {
+        entry(Query { pes, sync, bytes: 1 << power, ..REDUCE }, choice)
+    }
+}
+
+proptest! {
+    /// What a table says is what the search through wisdom says, and it can be served.
+    #[test]
+    fn a_table_answers_as_wisdom_does(
+        entries in vec(row_entry(), 0..20),
+        queries in vec(any_query(), 1..20),
+        bytes in vec(0_u64..100_000, 1..20),
+    ) {
+        let bench = Fake::new(0);
+        let wisdom = wisdom(entries);
+        let of_the_row = bytes.iter().map(|&bytes| Query { bytes, ..REDUCE });
+        for query in queries.into_iter().chain(of_the_row) {
+            let table = Table::new(&wisdom, &bench, query.pes, CORES);
+            let choice = wisdom.choose(&bench, &query, CORES);
+            let by_wisdom = choice.as_ref().map(|choice| &choice.entry.choice);
+            prop_assert_eq!(table.look_up(&query), by_wisdom);
+            if let Some(candidate) = by_wisdom {
+                prop_assert!(candidate.algorithm != "line" || query.bytes <= LINE_BYTES);
+            }
+        }
+    }
+}
+
+/// Prints what a look-up takes; time is evidence here, and no test.
+#[test]
+fn a_look_up_is_timed() {
+    let rows = Sync::every().flat_map(|sync| (0..20).map(move |power| (sync, power)));
+    let wisdom = wisdom(rows.map(|(sync, power)| {
+        let choice = if power % 2 == 0 { "flat" } else { "knomial(radix=2)" };
+        entry(Query { sync, bytes: 1 << power, ..REDUCE }, choice)
+    }));
+    let table = Table::new(&wisdom, &Fake::new(0), 8, CORES);
+    let queries: Vec<Query> = wisdom.entries().map(|entry| entry.query).collect();
+    let rounds = 5_000;
+    let start = Instant::now();
+    for _ in 0..rounds {
+        for query in &queries {
+            assert!(black_box(table.look_up(black_box(query))).is_some());
+        }
+    }
+    let look_ups = f64::from(rounds) * queries.len() as f64;
+    println!("{:.1} ns a look-up", start.elapsed().as_secs_f64() * 1e9 / look_ups);
+}

@@ -1,0 +1,146 @@
+//! A machine that exists on paper: true costs, a model that errs, noise from a seed, and time that
+//! passes only while something is measured.
+
+use std::{convert::Infallible, time::Duration};
+
+use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync, statistics::Summary};
+use consort_tuner::{Catalog, Sample, TransferClass, Workbench};
+
+/// The largest message that the algorithm `line` can serve.
+pub(crate) const LINE_BYTES: u64 = 56;
+
+pub(crate) struct Fake {
+    state: u64,
+    now: Duration,
+    /// Each query measured, with the candidates.
+    pub(crate) log: Vec<(Query, Vec<Candidate>)>,
+    /// An algorithm that cannot be measured.
+    pub(crate) broken: Option<&'static str>,
+    /// Whether there is one algorithm more.
+    pub(crate) extended: bool,
+}
+
+impl Fake {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { state: seed, now: Duration::ZERO, log: Vec::new(), broken: None, extended: false }
+    }
+
+    /// A number from 0 to 1 (SplitMix64).
+    fn random(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed(self.state)
+    }
+
+    /// What a call really takes: the truth that nobody may ask but the tests.
+    pub(crate) fn true_ns(query: &Query, candidate: &Candidate) -> f64 {
+        let pes = f64::from(query.pes);
+        let bytes = query.bytes as f64;
+        let radix = candidate.parameter("radix").unwrap_or(1) as f64;
+        let send_ns = 30.0 + bytes / 10.0;
+        let moving_ns = match candidate.algorithm.as_str() {
+            "line" => 90.0 * pes.log2().ceil().max(1.0),
+            "flat" => 120.0 + (pes - 1.0) * send_ns,
+            "knomial" => {
+                let depth = (pes.ln() / (radix + 1.0).ln()).ceil();
+                depth * (100.0 + radix * send_ns)
+            }
+            "pipelined" => {
+                let chunk = candidate.parameter("chunk_bytes").unwrap_or(1) as f64;
+                (pes - 1.0 + bytes / chunk) * (150.0 + chunk / 10.0)
+            }
+            other => panic!("no algorithm {other}"),
+        };
+        let waiting_ns = match query.sync {
+            Sync::STRICT => 300.0,
+            Sync::LOOSE => 0.0,
+            _ => 100.0,
+        };
+        let ordering = if query.operator == OperatorClass::Ordered { 1.05 } else { 1.0 };
+        let lending_ns = if query.symmetric { 0.0 } else { 80.0 };
+        let barrier_share = if query.collective == Collective::Barrier { 0.5 } else { 1.0 };
+        (moving_ns * ordering + waiting_ns + lending_ns) * barrier_share
+    }
+
+    /// The least that any candidate really takes.
+    pub(crate) fn best_ns(&self, query: &Query) -> f64 {
+        let candidates = self.candidates(query);
+        candidates.iter().map(|c| Self::true_ns(query, c)).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The mixing step of SplitMix64, as a number from 0 to 1.
+fn mixed(state: u64) -> f64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+impl Catalog for Fake {
+    fn candidates(&self, query: &Query) -> Vec<Candidate> {
+        let mut all = vec![Candidate::new("flat")];
+        if query.bytes <= LINE_BYTES {
+            all.push(Candidate::new("line"));
+        }
+        let radices = [1, 2, 3, 4, 8].into_iter().filter(|&radix| radix < query.pes.max(2).into());
+        all.extend(radices.map(|radix| Candidate::new("knomial").with("radix", radix)));
+        if self.extended {
+            all.push(Candidate::new("knomial").with("radix", 16));
+        }
+        if query.collective != Collective::Barrier {
+            let chunks = [1024, 8192, 65_536];
+            all.extend(chunks.map(|c| Candidate::new("pipelined").with("chunk_bytes", c)));
+        }
+        all
+    }
+
+    /// The truth, times an error from 0.7 to 1.4 that is the algorithm's own.
+    fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+        let name = candidate.algorithm.bytes().fold(7_u64, |sum, byte| sum * 31 + u64::from(byte));
+        Self::true_ns(query, candidate) * (0.7 + 0.7 * mixed(name))
+    }
+}
+
+impl Workbench for Fake {
+    type Error = Infallible;
+
+    /// Times are true times 1 to 1.1, and now and then up to 4 times as much.
+    fn measure(
+        &mut self,
+        query: &Query,
+        candidates: &[Candidate],
+        budget: Duration,
+    ) -> Result<Vec<Option<Sample>>, Infallible> {
+        self.log.push((*query, candidates.to_vec()));
+        self.now += budget;
+        let each_ns = budget.as_nanos() as f64 / candidates.len() as f64;
+        let sample = |candidate: &Candidate| {
+            if self.broken == Some(candidate.algorithm.as_str()) {
+                return None;
+            }
+            let true_ns = Self::true_ns(query, candidate);
+            let block_count = (each_ns / true_ns / 100.0).clamp(7.0, 60.0).floor();
+            let blocks: Vec<f64> = (0..block_count as usize)
+                .map(|_| {
+                    let outlier = if self.random() < 0.05 { 3.0 * self.random() } else { 0.0 };
+                    true_ns * (1.0 + 0.1 * self.random() + outlier)
+                })
+                .collect();
+            Some(Sample::of(&Summary::of(&blocks), Some(TransferClass::Far)))
+        };
+        Ok(candidates.iter().map(sample).collect())
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+}
+
+/// A reduction that depends on everything.
+pub(crate) const REDUCE: Query = Query {
+    collective: Collective::Reduce,
+    sync: Sync::MINE,
+    pes: 8,
+    bytes: 64,
+    operator: OperatorClass::Commutative,
+    symmetric: true,
+};

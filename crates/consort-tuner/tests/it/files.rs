@@ -1,0 +1,308 @@
+//! Wisdom as text and as a file: round trips, damage, and who may merge what.
+
+use std::fs;
+
+use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+use consort_tuner::{
+    Catalog, Confidence, Entry, Identity, Misfit, Rigour, RunnerUp, TransferClass, Wisdom,
+    WisdomError,
+};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+use crate::fake::{Fake, REDUCE};
+
+fn identity() -> Identity {
+    Identity::new("EPYC \"9R14\", 2 cores\\threads", &Fake::new(0))
+}
+
+prop_compose! {
+    fn any_candidate()(
+        algorithm in "[a-z_]{1,12}",
+        parameters in vec(("[a-z_]{1,12}", any::<u64>()), 0..3),
+    ) -> Candidate {
+        let bare = Candidate::new(&algorithm);
+        parameters.iter().fold(bare, |candidate, (name, value)| candidate.with(name, *value))
+    }
+}
+
+prop_compose! {
+    fn any_entry()(
+        reduce: bool,
+        sync in select(Sync::every().collect::<Vec<_>>()),
+        pes in 1_u32..,
+        bytes in 0_u64..1 << 52,
+        ordered: bool,
+        symmetric: bool,
+        choice in any_candidate(),
+        median_ns in 0.1_f64..1e12,
+        widths in option::of((0.0_f64..0.99, 0.0_f64..10.0)),
+        second in option::of((any_candidate(), 1.0_f64..100.0)),
+        class in option::of(select(TransferClass::EVERY)),
+        clear: bool,
+        rigour in select(&Rigour::EVERY[1..]),
+    ) -> Entry {
+        let collective = if reduce { Collective::Reduce } else { Collective::Broadcast };
+        let operator = match ordered && reduce {
+            true => OperatorClass::Ordered,
+            false => OperatorClass::Commutative,
+        };
+        let interval = |(below, above): (f64, f64)| {
+            ((median_ns * (1.0 - below)).max(0.1), median_ns * (1.0 + above))
+        };
+        let runner_up = second
+            .map(|(candidate, ratio)| RunnerUp { candidate, median_ns: median_ns * ratio });
+        let confidence = match (widths, &runner_up) {
+            (None, _) => Confidence::Model,
+            (_, None) => Confidence::Alone,
+            _ if clear => Confidence::Clear,
+            _ => Confidence::Tie,
+        };
+        Entry {
+            query: Query { collective, sync, pes, bytes, operator, symmetric },
+            choice,
+            median_ns,
+            ci95_ns: widths.map(interval),
+            runner_up,
+            class,
+            confidence,
+            rigour: if widths.is_some() { rigour } else { Rigour::Estimate },
+        }
+    }
+}
+
+fn wisdom_of(entries: Vec<Entry>) -> Wisdom {
+    let mut wisdom = Wisdom::new(identity());
+    entries.into_iter().for_each(|entry| wisdom.insert(entry));
+    wisdom
+}
+
+/// Two entries with everything that an entry can have.
+fn sample() -> Wisdom {
+    let full = Entry {
+        query: REDUCE,
+        choice: "knomial(radix=4)".parse().unwrap(),
+        median_ns: 210.4,
+        ci95_ns: Some((208.0, 213.5)),
+        runner_up: Some(RunnerUp { candidate: Candidate::new("flat"), median_ns: 260.0 }),
+        class: Some(TransferClass::Far),
+        confidence: Confidence::Clear,
+        rigour: Rigour::Measure,
+    };
+    let estimate = Entry {
+        query: Query { bytes: 4096, ..REDUCE },
+        ci95_ns: None,
+        class: None,
+        confidence: Confidence::Model,
+        rigour: Rigour::Estimate,
+        ..full.clone()
+    };
+    wisdom_of(vec![full, estimate])
+}
+
+/// Loads `bytes` as a file.
+fn loaded(bytes: &[u8]) -> Result<Wisdom, WisdomError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wisdom.toml");
+    fs::write(&path, bytes).unwrap();
+    Wisdom::load(&path, &identity())
+}
+
+/// The line and the message of what is wrong with `text`.
+fn flaw(text: &str) -> (usize, String) {
+    match loaded(text.as_bytes()) {
+        Err(WisdomError::NotWisdom { line, message, .. }) => (line, message),
+        other => panic!("expected a flaw, got {other:?}"),
+    }
+}
+
+fn line_of(text: &str, part: &str) -> usize {
+    1 + text[..text.find(part).unwrap()].matches('\n').count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_saved_is_loaded(entries in vec(any_entry(), 0..12)) {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("deep/er/wisdom.toml");
+        let wisdom = wisdom_of(entries);
+        wisdom.save(&path)?;
+        let again = Wisdom::load(&path, &identity())?;
+        prop_assert_eq!(again.digest(), wisdom.digest());
+        prop_assert_eq!(again, wisdom);
+    }
+
+    /// Damage is an error or does no harm; it never panics.
+    #[test]
+    fn damage_does_not_panic(
+        entries in vec(any_entry(), 0..3),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = wisdom_of(entries).to_string().into_bytes();
+        for (index, byte) in damage {
+            let position = index.index(bytes.len());
+            bytes[position] = byte;
+        }
+        let _ = loaded(&bytes);
+    }
+
+    #[test]
+    fn anything_else_does_not_panic(text in "\\PC{0,200}") {
+        prop_assert!(loaded(text.as_bytes()).is_err());
+    }
+
+    /// Merging in any order gives the better of each.
+    #[test]
+    fn merging_keeps_the_better(one in vec(any_entry(), 0..6), two in vec(any_entry(), 0..6)) {
+        let (one, two) = (wisdom_of(one), wisdom_of(two));
+        let mut merged = one.clone();
+        merged.merge(two.clone())?;
+        for entry in one.entries().chain(two.entries()) {
+            prop_assert!(merged.entry(&entry.query).is_some_and(|e| e.rigour >= entry.rigour));
+        }
+        prop_assert_eq!(merged.clone().merge(two)?, 0, "nothing left to take");
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused_or_whole() {
+    let wisdom = sample();
+    let text = wisdom.to_string();
+    for length in 0..text.len() {
+        if let Ok(cut) = loaded(&text.as_bytes()[..length]) {
+            assert_eq!(cut, wisdom, "cut after {length} bytes");
+        }
+    }
+    assert_eq!(loaded(text.as_bytes()).unwrap(), wisdom);
+}
+
+#[test]
+fn flaws_are_named_with_their_line() {
+    let text = sample().to_string();
+    let cases = [
+        ("median_ns = 210.4", "median_ns = \"fast\"", "expected f64"),
+        ("median_ns = 210.4", "median_ns = nan", "median_ns must be a time"),
+        ("median_ns = 210.4", "median_ns = -1.0", "median_ns must be a time"),
+        ("median_ns = 210.4", "speed = 210.4", "unknown field `speed`"),
+        ("choice = \"knomial(radix=4)\"", "choice = \"knomial(\"", "describes no candidate"),
+        ("sync = \"mine\"", "sync = \"tight\"", "no synchronization mode"),
+        ("margin = 0.2357", "margin = 0.5", "margin must be"),
+        ("margin = 0.2357\n", "", "go together"),
+        ("ci95_ns = [208.0, 213.5]", "ci95_ns = [213.5, 208.0]", "ci95_ns must be"),
+        ("rigour = \"measure\"", "rigour = \"estimate\"", "ci95_ns belongs"),
+        ("confidence = \"clear\"", "confidence = \"alone\"", "cannot be `alone`"),
+        ("pes = 8", "pes = 0", "pes must be"),
+        ("bytes = 64", "bytes = 4096", "second entry"),
+        ("entries = 2", "entries = 3", "3 entries are announced, 2 found"),
+        ("[[entry]]", "[[entri]]", "unknown field `entri`"),
+    ];
+    for (good, bad, expected) in cases {
+        assert!(text.contains(good), "{good} in {text}");
+        let (line, message) = flaw(&text.replacen(good, bad, 1));
+        assert!(message.contains(expected), "{bad}: {message}");
+        assert!((1..=text.lines().count() + 1).contains(&line), "{bad}: line {line}");
+        let is_of_value = ["expected f64", "describes", "no sync", "unknown"]
+            .iter()
+            .any(|start| expected.starts_with(start));
+        if is_of_value {
+            assert_eq!(line, line_of(&text, good), "{bad}: {message}");
+        }
+    }
+    let mut binary = text.clone().into_bytes();
+    let position = text.find("knomial").unwrap();
+    binary[position] = 0xff;
+    let error = loaded(&binary).unwrap_err().to_string();
+    let expected = format!("wisdom.toml:{}: not wisdom", line_of(&text, "knomial"));
+    assert!(error.contains(&expected), "{error}");
+}
+
+#[test]
+fn wisdom_that_does_not_fit_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wisdom.toml");
+    sample().save(&path).unwrap();
+    let here = identity();
+    let refusal = |identity: &Identity| Wisdom::load(&path, identity).unwrap_err().to_string();
+
+    let other = Identity { machine: "SCC".to_owned(), ..here.clone() };
+    let text = refusal(&other);
+    assert!(text.contains("EPYC") && text.contains("`SCC`"), "{text}");
+    assert!(text.contains("--wisdom") && text.contains("CONSORT_WISDOM"), "{text}");
+    let other = Identity { library: "99.0.0".to_owned(), ..here.clone() };
+    assert!(refusal(&other).contains("99.0.0"));
+    let other = Identity { candidates: here.candidates ^ 1, ..here.clone() };
+    assert!(refusal(&other).contains("stale"));
+    assert_eq!(Wisdom::load_unfitted(&path).unwrap(), sample());
+
+    let text = sample().to_string().replacen("format = 1", "format = 2\nnew = true", 1);
+    let error = loaded(text.as_bytes()).unwrap_err();
+    assert!(matches!(error, WisdomError::OtherFormat { theirs: 2, ours: 1, .. }), "{error}");
+
+    let missing = Wisdom::load(&directory.path().join("none.toml"), &here).unwrap_err();
+    assert!(matches!(missing, WisdomError::NotFound { .. }));
+    let unreadable = Wisdom::load(directory.path(), &here).unwrap_err();
+    assert!(matches!(unreadable, WisdomError::Unreadable { .. }));
+}
+
+#[test]
+fn saving_fails_whole_and_leaves_the_old_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wisdom.toml");
+    sample().save(&path).unwrap();
+    let below_a_file = path.join("wisdom.toml");
+    let error = sample().save(&below_a_file).unwrap_err();
+    assert!(matches!(error, WisdomError::Unwritable { .. }), "{error}");
+    assert_eq!(Wisdom::load(&path, &identity()).unwrap(), sample());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (target, link) = (directory.path().join("kept.toml"), directory.path().join("link.toml"));
+    Wisdom::new(identity()).save(&target).unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    sample().save(&link).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(Wisdom::load(&target, &identity()).unwrap(), sample());
+}
+
+#[test]
+fn rigour_wins_a_merge_and_then_the_narrower_interval() {
+    let base = sample().entry(&REDUCE).unwrap().clone();
+    let wide = Entry { ci95_ns: Some((200.0, 220.0)), ..base.clone() };
+    let patient = Entry { rigour: Rigour::Patient, ..wide.clone() };
+    let merged = |own: &Entry, other: &Entry| {
+        let mut wisdom = wisdom_of(vec![own.clone()]);
+        let taken_count = wisdom.merge(wisdom_of(vec![other.clone()])).unwrap();
+        (wisdom.entry(&REDUCE).unwrap().clone(), taken_count)
+    };
+    assert_eq!(merged(&wide, &base), (base.clone(), 1));
+    assert_eq!(merged(&base, &wide), (base.clone(), 0));
+    assert_eq!(merged(&base, &patient), (patient.clone(), 1));
+    assert_eq!(merged(&patient, &base), (patient, 0));
+
+    let mut elsewhere = Wisdom::new(Identity { machine: "SCC".to_owned(), ..identity() });
+    let refused = elsewhere.merge(sample()).unwrap_err();
+    assert!(matches!(refused, Misfit::OtherMachine { .. }));
+    assert_eq!(elsewhere.entries().len(), 0);
+}
+
+#[test]
+fn the_candidate_set_is_part_of_the_identity() {
+    let (bench, mut extended) = (Fake::new(0), Fake::new(1));
+    assert_eq!(Identity::new("m", &bench), Identity::new("m", &extended));
+    extended.extended = true;
+    assert!(extended.candidates(&REDUCE).len() > bench.candidates(&REDUCE).len());
+    let refused = Identity::new("m", &bench).admit(&Identity::new("m", &extended));
+    assert_eq!(refused, Err(Misfit::OtherCandidates));
+}
+
+#[test]
+#[should_panic(expected = "unsound entry")]
+fn an_unsound_entry_is_not_taken() {
+    let entry = sample().entry(&REDUCE).unwrap().clone();
+    wisdom_of(vec![Entry { median_ns: f64::NAN, ..entry }]);
+}

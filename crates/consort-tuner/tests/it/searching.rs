@@ -1,0 +1,284 @@
+//! Searches: how good, how long, and what they take up and leave.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use consort_fabric::{Candidate, Query};
+use consort_tuner::{
+    Catalog, Confidence, Ending, Entry, Grid, Identity, Observer, Outcome, Progress, Rigour,
+    Sample, Search, Wisdom, Workbench, choose_or_estimate, inconsistencies,
+};
+
+use crate::fake::Fake;
+
+const CORES: u32 = 8;
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+fn empty(bench: &Fake) -> Wisdom {
+    Wisdom::new(Identity::new("paper", bench))
+}
+
+fn search(grid: &Grid, rigour: Rigour, budget: Duration) -> Search<'_> {
+    Search { grid, rigour, budget, retune: false, stop: &GO_ON }
+}
+
+fn run(search: Search<'_>, bench: &mut Fake, wisdom: &mut Wisdom) -> Outcome {
+    search.run(bench, wisdom, &mut ()).unwrap()
+}
+
+/// Every power of two of every row of the grid.
+fn all_sizes(grid: &Grid) -> Vec<Query> {
+    let bytes = (3..=22).map(|power| 1 << power).collect();
+    Grid { bytes, ..grid.clone() }.points()
+}
+
+/// The share of `queries` where the choice is within 10 % of the best.
+fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f64 {
+    let is_good = |query: &&Query| {
+        let choice = choose_or_estimate(wisdom, bench, query, CORES).unwrap();
+        Fake::true_ns(query, &choice.entry.choice) <= bench.best_ns(query) * 1.1
+    };
+    queries.iter().filter(is_good).count() as f64 / queries.len() as f64
+}
+
+#[test]
+fn the_choices_are_near_the_best() {
+    let grid = Grid::new(CORES, &[32]);
+    let queries = all_sizes(&grid);
+    for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
+        for seed in [1, 2, 3] {
+            let mut bench = Fake::new(seed);
+            let mut wisdom = empty(&bench);
+            let budget = Duration::from_secs(120);
+            let outcome = run(search(&grid, rigour, budget), &mut bench, &mut wisdom);
+            let share = share_of_good(&bench, Some(&wisdom), &queries);
+            assert!(share >= 0.9, "{rigour}, seed {seed}: {share}, {outcome:?}");
+            let untuned = share_of_good(&bench, None, &queries);
+            assert!(share > untuned, "{rigour}, seed {seed}: {share}, untuned {untuned}");
+            let contradictions = inconsistencies(&wisdom);
+            assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_winner_is_located() {
+    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let mut bench = Fake::new(4);
+    let mut wisdom = empty(&bench);
+    let search = search(&grid, Rigour::Measure, Duration::from_secs(600));
+    let outcome = run(search, &mut bench, &mut wisdom);
+    assert_eq!(outcome.ending, Ending::Complete);
+    assert!(outcome.refined_count > 0);
+    assert_eq!(outcome.measured_count, grid.points().len() + outcome.refined_count);
+    let entries: Vec<&Entry> = wisdom.entries().collect();
+    for entry in &entries {
+        let alike = |other: &&&Entry| {
+            Query { bytes: 0, ..other.query } == Query { bytes: 0, ..entry.query }
+                && other.query.bytes > entry.query.bytes
+        };
+        let next = entries.iter().filter(alike).min_by_key(|other| other.query.bytes);
+        if let Some(next) = next.filter(|next| next.choice != entry.choice) {
+            assert_eq!(next.query.bytes, entry.query.bytes * 2, "{entry:?} {next:?}");
+        }
+    }
+}
+
+#[test]
+fn the_model_alone_measures_nothing_and_answers_everything() {
+    let grid = Grid::new(CORES, &[]);
+    let mut bench = Fake::new(5);
+    let mut wisdom = empty(&bench);
+    let outcome = run(search(&grid, Rigour::Estimate, Duration::ZERO), &mut bench, &mut wisdom);
+    assert_eq!((outcome.ending, outcome.measured_count), (Ending::Complete, 0));
+    assert_eq!(outcome.estimated_count, grid.points().len());
+    assert!(bench.log.is_empty());
+    assert!(wisdom.entries().all(|entry| entry.confidence == Confidence::Model));
+    assert!(wisdom.entries().len() > grid.points().len(), "refined too");
+}
+
+#[test]
+fn the_budget_holds_and_the_result_is_complete() {
+    let grid = Grid::new(CORES, &[16]);
+    for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
+        for budget_ms in [0, 1, 50, 1000, 7000] {
+            let mut bench = Fake::new(6);
+            let mut wisdom = empty(&bench);
+            let budget = Duration::from_millis(budget_ms);
+            let outcome = run(search(&grid, rigour, budget), &mut bench, &mut wisdom);
+            assert!(outcome.elapsed <= budget, "{rigour}: {:?} of {budget:?}", outcome.elapsed);
+            assert_eq!(outcome.elapsed, bench.now());
+            assert!(grid.points().iter().all(|query| wisdom.entry(query).is_some()));
+            if budget_ms <= 1000 {
+                assert_eq!(outcome.ending, Ending::OutOfBudget);
+                assert!(outcome.estimated_count > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_goes_on_where_the_last_one_ended() {
+    let grid = Grid::new(CORES, &[]);
+    let mut bench = Fake::new(7);
+    let mut wisdom = empty(&bench);
+    let mut measured_count = 0;
+    let mut runs = 0;
+    loop {
+        let budget = Duration::from_secs(3);
+        let outcome = run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
+        assert_eq!(outcome.kept_count, measured_count);
+        measured_count += outcome.measured_count;
+        runs += 1;
+        if outcome.ending == Ending::Complete {
+            break;
+        }
+        assert!(outcome.measured_count > 0 && runs < 100);
+    }
+    assert!(runs > 1, "the budget was not too small");
+    // No query was measured again: each time one comes up, it is in a single stretch.
+    let mut queries: Vec<Query> = bench.log.iter().map(|(query, _)| *query).collect();
+    queries.dedup();
+    assert_eq!(queries.iter().collect::<BTreeSet<_>>().len(), queries.len());
+    assert_eq!(queries.len(), measured_count);
+    assert!(wisdom.entries().all(Entry::is_measured));
+}
+
+#[test]
+fn higher_rigour_and_retuning_measure_again_and_lower_rigour_does_not() {
+    let grid = Grid { pes: vec![4], ..Grid::new(4, &[]) };
+    let mut bench = Fake::new(8);
+    let mut wisdom = empty(&bench);
+    let long = Duration::from_secs(600);
+    run(search(&grid, Rigour::Patient, long), &mut bench, &mut wisdom);
+    let before = wisdom.clone();
+    for lower in [Rigour::Estimate, Rigour::Measure, Rigour::Patient] {
+        let outcome = run(search(&grid, lower, long), &mut bench, &mut wisdom);
+        assert_eq!(outcome.measured_count, 0, "{lower}");
+        assert_eq!(wisdom, before);
+    }
+    let retune = Search { retune: true, ..search(&grid, Rigour::Patient, long) };
+    let outcome = run(retune, &mut bench, &mut wisdom);
+    assert!(outcome.measured_count >= before.entries().len(), "refinements too: {outcome:?}");
+    run(search(&grid, Rigour::Exhaustive, long), &mut bench, &mut wisdom);
+    let grid_entries = grid.points().into_iter().filter_map(|query| wisdom.entry(&query).cloned());
+    assert!(grid_entries.into_iter().all(|entry| entry.rigour == Rigour::Exhaustive));
+}
+
+#[test]
+fn what_cannot_be_measured_is_not_chosen_by_measurement() {
+    let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
+    let mut bench = Fake::new(9);
+    bench.broken = Some("knomial");
+    let mut wisdom = empty(&bench);
+    run(search(&grid, Rigour::Patient, Duration::from_secs(60)), &mut bench, &mut wisdom);
+    assert!(wisdom.entries().all(|entry| entry.choice.algorithm != "knomial"));
+    assert!(wisdom.entries().all(Entry::is_measured));
+}
+
+#[test]
+fn rounds_shrink_to_two() {
+    let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
+    let mut bench = Fake::new(10);
+    let mut wisdom = empty(&bench);
+    run(search(&grid, Rigour::Patient, Duration::from_secs(60)), &mut bench, &mut wisdom);
+    for pair in bench.log.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        assert!(pair[1].1.len() < pair[0].1.len() && pair[1].1.len() >= 2);
+    }
+    let last = bench.log.last().unwrap();
+    assert_eq!(last.1.len(), 2);
+    let entry = wisdom.entry(&last.0).unwrap();
+    assert!(entry.runner_up.is_some() && entry.margin() >= Some(0.0));
+}
+
+/// Stops the search after a number of winners, and checks what it is told.
+struct Stopper<'a> {
+    stop: &'a AtomicBool,
+    won_count: usize,
+    last: Option<Progress>,
+}
+
+impl Observer for Stopper<'_> {
+    fn measuring(&mut self, progress: &Progress, _: &Query, candidates: &[Candidate]) {
+        assert!(!candidates.is_empty());
+        assert!(progress.done_count < progress.total_count);
+        assert!(self.last.is_none_or(|last| last.done_count <= progress.done_count));
+        self.last = Some(*progress);
+    }
+
+    fn won(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
+        assert_eq!(wisdom.entry(&entry.query), Some(entry));
+        self.won_count += 1;
+        self.stop.store(self.won_count == 5, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_observer_follows_and_the_flag_stops() {
+    let grid = Grid::new(CORES, &[]);
+    let mut bench = Fake::new(11);
+    let mut wisdom = empty(&bench);
+    let stop = AtomicBool::new(false);
+    let mut observer = Stopper { stop: &stop, won_count: 0, last: None };
+    let search = Search { stop: &stop, ..search(&grid, Rigour::Measure, Duration::from_secs(60)) };
+    let outcome = search.run(&mut bench, &mut wisdom, &mut observer).unwrap();
+    assert_eq!((outcome.ending, outcome.measured_count), (Ending::Stopped, 5));
+    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), 5);
+}
+
+/// Fails from the fourth measurement on.
+struct Failing(Fake);
+
+#[derive(Debug, PartialEq)]
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PE 1 failed")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Catalog for Failing {
+    fn candidates(&self, query: &Query) -> Vec<Candidate> {
+        self.0.candidates(query)
+    }
+
+    fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+        self.0.estimate_ns(query, candidate)
+    }
+}
+
+impl Workbench for Failing {
+    type Error = Broken;
+
+    fn measure(
+        &mut self,
+        query: &Query,
+        candidates: &[Candidate],
+        budget: Duration,
+    ) -> Result<Vec<Option<Sample>>, Broken> {
+        if self.0.log.len() == 3 {
+            return Err(Broken);
+        }
+        self.0.measure(query, candidates, budget).map_err(|never| match never {})
+    }
+}
+
+#[test]
+fn a_failure_names_the_query_and_loses_nothing() {
+    let grid = Grid::new(2, &[]);
+    let mut bench = Failing(Fake::new(12));
+    let mut wisdom = empty(&bench.0);
+    let error = search(&grid, Rigour::Exhaustive, Duration::from_secs(60))
+        .run(&mut bench, &mut wisdom, &mut ())
+        .unwrap_err();
+    assert_eq!(error.source, Broken);
+    let text = error.to_string();
+    assert!(text.contains(&error.query.collective.to_string()), "{text}");
+    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), 3);
+}
