@@ -166,8 +166,9 @@ fn output(command: &mut Command) -> Result<String> {
     let Output { status, stdout, stderr } =
         command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {program}"))?;
     if !status.success() {
-        let complaint = String::from_utf8_lossy(&stderr);
-        bail!("{program} failed ({status}):\n{}", complaint.trim());
+        // Some launchers complain on their standard output.
+        let complaint = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
+        bail!("{program} failed ({status}):\n{}", String::from_utf8_lossy(&complaint).trim());
     }
     Ok(String::from_utf8_lossy(&stdout).into_owned())
 }

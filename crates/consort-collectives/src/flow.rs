@@ -24,7 +24,6 @@ pub struct Flow {
     quarter_calls: u64,
     /// The credits given for the last four quarters, latest last; none where a call synchronized.
     recent: [Option<u64>; 4],
-    synchronized: bool,
     given: u64,
 }
 
@@ -36,32 +35,25 @@ pub struct Turn {
 }
 
 impl Flow {
-    /// For a window of so many calls, a multiple of 4.
+    /// For a window of so many calls, a power of two from 4 on.
     #[must_use]
     pub fn new(window: u64) -> Self {
-        assert!(window >= 4 && window.is_multiple_of(4), "a window has four quarters");
-        // Before the first call all have left everything.
-        Self { quarter_calls: window / 4, recent: [None; 4], synchronized: true, given: 0 }
+        assert!(window >= 4, "a window has four quarters");
+        assert!(window.is_power_of_two(), "quarters are told by a mask");
+        Self { quarter_calls: window / 4, recent: [None; 4], given: 0 }
     }
 
-    /// Notes a call that all PEs enter, or leave, together.
-    #[inline(always)]
-    pub fn synchronized(&mut self) {
-        self.synchronized = true;
-    }
-
-    /// Whether `call` begins a quarter, so that [`Flow::turn`] is due.
-    #[inline(always)]
+    /// A call whose number has none of these bits begins a quarter: a turn is due before it.
     #[must_use]
-    pub const fn is_due(&self, call: u64) -> bool {
-        call & (self.quarter_calls - 1) == 0
+    pub const fn quarter_mask(&self) -> u64 {
+        self.quarter_calls - 1
     }
 
-    /// Ends a quarter and says what is to be done before the next begins.
-    pub fn turn(&mut self) -> Turn {
-        let give = (!self.synchronized).then_some(self.given);
+    /// Ends a quarter, in which some call was entered or left by all together or none was, and says
+    /// what is to be done before the next begins.
+    pub fn turn(&mut self, synchronized: bool) -> Turn {
+        let give = (!synchronized).then_some(self.given);
         self.given += u64::from(give.is_some());
-        self.synchronized = false;
         self.recent.rotate_left(1);
         self.recent[3] = give;
         let [fourth, third, second, last] = self.recent;
@@ -99,10 +91,11 @@ mod tests {
         for pattern in 0_u32..1 << 12 {
             let synchronizes = |call: u64| (call % 12) < 12 && pattern >> (call % 12) & 1 == 1;
             let mut flow = Flow::new(window);
+            let mut synchronized = true; // nothing is under way before the first call
             let mut credit_of_quarter = Vec::new();
             for call in 0..96 {
-                if flow.is_due(call) {
-                    let turn = flow.turn();
+                if call & flow.quarter_mask() == 0 {
+                    let turn = flow.turn(std::mem::take(&mut synchronized));
                     if call > 0 {
                         credit_of_quarter.push(turn.give);
                     }
@@ -116,9 +109,7 @@ mod tests {
                     let last = call + 3;
                     assert!(left + window > last, "{pattern:b}: call {last}, left {left}");
                 }
-                if synchronizes(call) {
-                    flow.synchronized();
-                }
+                synchronized |= synchronizes(call);
             }
         }
     }

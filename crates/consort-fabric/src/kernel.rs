@@ -148,6 +148,13 @@ impl<'k> Kernel<'k> {
         self.element_bytes
     }
 
+    /// Tells kernels of different operators or datatypes apart.
+    #[inline]
+    #[must_use]
+    pub fn identity(&self) -> usize {
+        self.combine as usize
+    }
+
     /// Whether operands may be exchanged.
     #[must_use]
     pub const fn class(&self) -> OperatorClass {

@@ -539,11 +539,7 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            inbox_lines: self.job.inbox_lines(),
-            scratch_bytes: self.scratch.bytes.len() / 2,
-            lending: true,
-        }
+        self.job.capabilities()
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use consort_fabric::{Rank, Signature};
+use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     heap::{Heap, HeapError},
@@ -181,9 +181,19 @@ impl Job {
         &self.config
     }
 
-    /// Lines of a PE's inbox for one call.
-    pub fn inbox_lines(&self) -> u32 {
-        u32::try_from(self.geometry.lines).unwrap_or(u32::MAX)
+    /// Calls that may be under way at once.
+    pub fn window(&self) -> u64 {
+        self.geometry.window
+    }
+
+    /// What the fabric can do.
+    pub fn capabilities(&self) -> Capabilities {
+        let line = size_of::<Line>();
+        Capabilities {
+            inbox_lines: u32::try_from(self.geometry.lines).unwrap_or(u32::MAX),
+            scratch_bytes: self.geometry.lines * line,
+            lending: true,
+        }
     }
 
     /// Whether waits must be woken.
@@ -222,13 +232,8 @@ impl Job {
         self.signatures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fingerprint of a call, which is remembered by name.
-    pub fn fingerprint(&self, signature: &Signature) -> u64 {
-        self.fingerprint_of(&signature.to_string())
-    }
-
-    /// The fingerprint of a call described by a text.
-    pub fn fingerprint_of(&self, call: &str) -> u64 {
+    /// The fingerprint of a call, which is remembered by this description.
+    pub fn fingerprint(&self, call: &str) -> u64 {
         // FNV-1a, folded to the bits that a word has for it.
         let hash = call.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -5,12 +5,10 @@
 //! as far as its choice can serve; where one neighbour cannot, the other answers. All arithmetic
 //! is on integers, so that every PE draws the same line.
 
-use std::cmp::Reverse;
-
 use consort_fabric::Query;
 
 use crate::{
-    Catalog, Entry, Wisdom,
+    Catalog, Confidence, Entry, Wisdom,
     query::{MAX_BYTES, canonical, row_of},
 };
 
@@ -116,28 +114,28 @@ fn geometric_mean(low: u64, high: u64) -> u64 {
     u64::try_from(mean).unwrap_or(high)
 }
 
-/// Neighbouring entries of a row with different choices, and a size between them to look at: the
-/// crossovers of the rows that `rows` accepts, those with most at stake first.
-pub(crate) fn crossovers<'a>(
-    wisdom: &'a Wisdom,
-    accepts: impl Fn(&'a Entry) -> bool,
-) -> Vec<Query> {
-    let accepted: Vec<&Entry> = wisdom.entries().filter(|&entry| accepts(entry)).collect();
-    let mut ordered = accepted;
-    ordered.sort_by_key(|entry| (row_of(&entry.query), entry.query.bytes));
-    let mut crossovers: Vec<(u64, Query)> = ordered
+/// Sizes to look at between neighbouring entries of a row that have different choices: the
+/// crossovers of the entries that `accepts` does, those with most at stake first. Where both
+/// are ties, nothing is at stake.
+pub(crate) fn crossovers(wisdom: &Wisdom, accepts: impl Fn(&Entry) -> bool) -> Vec<Query> {
+    let mut entries: Vec<&Entry> = wisdom.entries().filter(|entry| accepts(entry)).collect();
+    entries.sort_by_key(|entry| (row_of(&entry.query), entry.query.bytes));
+    let margin = |entry: &Entry| match entry.confidence {
+        Confidence::Tie => 0.0,
+        _ => entry.margin().unwrap_or(f64::INFINITY),
+    };
+    let is_tie = |entry: &Entry| entry.confidence == Confidence::Tie;
+    let mut crossovers: Vec<(f64, Query)> = entries
         .windows(2)
-        .filter(|pair| row_of(&pair[0].query) == row_of(&pair[1].query))
-        .filter(|pair| pair[0].choice != pair[1].choice)
-        .filter_map(|pair| {
-            let bytes = power_between(pair[0].query.bytes, pair[1].query.bytes)?;
-            let margin = |entry: &Entry| entry.margin().unwrap_or(0.0);
-            let stake = margin(pair[0]).max(margin(pair[1]));
-            // Positive numbers are ordered as their bits are.
-            Some((stake.to_bits(), Query { bytes, ..pair[0].query }))
+        .map(|pair| (pair[0], pair[1]))
+        .filter(|(low, high)| row_of(&low.query) == row_of(&high.query))
+        .filter(|(low, high)| low.choice != high.choice && !(is_tie(low) && is_tie(high)))
+        .filter_map(|(low, high)| {
+            let bytes = power_between(low.query.bytes, high.query.bytes)?;
+            Some((margin(low).max(margin(high)), Query { bytes, ..low.query }))
         })
         .collect();
-    crossovers.sort_by_key(|&(stake, _)| Reverse(stake));
+    crossovers.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     crossovers.into_iter().map(|(_, query)| query).collect()
 }
 

@@ -19,7 +19,7 @@ use crate::{Algorithm, Parameter, PlanError, Setting, patterns::dissemination::r
 pub struct Dissemination;
 
 /// For each round, whom to signal, where, and where as many signals come in.
-pub type Schedule = Box<[Box<[(Rank, Slot)]>]>;
+pub(crate) type Schedule = Box<[Box<[(Rank, Slot)]>]>;
 
 impl Algorithm for Dissemination {
     const NAME: &'static str = "dissemination";

@@ -36,7 +36,9 @@ impl Schedule {
         let node = shape.node(setting.rank, Rank(0), setting.pes);
         Self {
             parent: node.parent.map(|(parent, index)| (parent, setting.slot(1 + index))),
-            children: (1..).map(|index| setting.slot(index)).zip(node.children)
+            children: (1..)
+                .map(|index| setting.slot(index))
+                .zip(node.children)
                 .map(|(slot, child)| (child, slot))
                 .collect(),
             answer: setting.slot(0),

@@ -18,9 +18,11 @@ pub struct Chain;
 
 impl Algorithm for Chain {
     const NAME: &'static str = "chain";
-    const PARAMETERS: &'static [Parameter] = &[
-        Parameter { name: "chunk_bytes", values: &[1024, 2048, 4096, 7056], range: (1, 1 << 30) },
-    ];
+    const PARAMETERS: &'static [Parameter] = &[Parameter {
+        name: "chunk_bytes",
+        values: &[1024, 2048, 4096, 7056],
+        range: (1, 1 << 30),
+    }];
     type Schedule = Schedule;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {

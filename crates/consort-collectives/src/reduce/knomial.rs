@@ -18,7 +18,8 @@ pub struct Knomial;
 
 impl Algorithm for Knomial {
     const NAME: &'static str = "knomial";
-    const PARAMETERS: &'static [Parameter] = &[Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) }];
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) }];
     type Schedule = Schedule;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {

@@ -1,91 +1,27 @@
 //! Wisdom: what tuning one machine has taught, an entry a query.
 //!
-//! 1. `mod.rs`: entries, whose they are, and merging.
-//! 2. `format.rs`: the text, with every flaw named by its line.
-//! 3. `file.rs`: finding, loading and saving it.
+//! 1. `mod.rs`: entries, and merging.
+//! 2. `identity.rs`: whose it is, and why it is refused elsewhere.
+//! 3. `format.rs`: the text, with every flaw named by its line.
+//! 4. `file.rs`: finding, loading and saving it.
 //!
 //! Wisdom belongs to one machine, one version of the library and one set of candidates. Where it
 //! does not fit it is refused, never used in silence.
 
 mod file;
 mod format;
+mod identity;
 
 use std::collections::BTreeMap;
 
-use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Candidate, Query};
 
 pub use file::{WisdomError, default_path};
 pub use format::FORMAT;
+pub use identity::{Identity, Misfit};
 
-use crate::{Catalog, Confidence, Rigour, TransferClass, estimate::TIMES_NS, query::canonical};
-
-/// Whose wisdom it is: it is used only where all three are the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The machine, as the fabric names it: processor, topology, placement.
-    pub machine: String,
-    /// The library's version.
-    pub library: String,
-    /// A hash of the candidates that there were to choose from.
-    pub candidates: u64,
-}
-
-impl Identity {
-    /// The identity of wisdom made here and now: on `machine`, by this version, from `catalog`.
-    #[must_use]
-    pub fn new<C: Catalog + ?Sized>(machine: &str, catalog: &C) -> Self {
-        Self {
-            machine: machine.to_owned(),
-            library: env!("CARGO_PKG_VERSION").to_owned(),
-            candidates: candidate_set_hash(catalog),
-        }
-    }
-
-    /// Whether wisdom of `other` may be used here.
-    ///
-    /// # Errors
-    /// The first difference, machine before version before candidates.
-    pub fn admit(&self, other: &Self) -> Result<(), Misfit> {
-        let (theirs, ours) = (other.clone(), self.clone());
-        if theirs.machine != ours.machine {
-            return Err(Misfit::OtherMachine { theirs: theirs.machine, ours: ours.machine });
-        }
-        if theirs.library != ours.library {
-            return Err(Misfit::OtherLibrary { theirs: theirs.library, ours: ours.library });
-        }
-        if theirs.candidates != ours.candidates {
-            return Err(Misfit::OtherCandidates);
-        }
-        Ok(())
-    }
-}
-
-/// Why wisdom cannot be used here.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
-    /// It was made on another machine.
-    #[error(
-        "made on machine `{theirs}`, and this is `{ours}`: tune into a file of its own \
-         (`consort tune --wisdom FILE`, or set CONSORT_WISDOM)"
-    )]
-    OtherMachine {
-        /// The machine that made it.
-        theirs: String,
-        /// This machine.
-        ours: String,
-    },
-    /// It was made by another version of the library.
-    #[error("made by version {theirs}, and this is {ours}: run `consort tune` again")]
-    OtherLibrary {
-        /// The version that made it.
-        theirs: String,
-        /// This version.
-        ours: String,
-    },
-    /// It was made when there were other algorithms or parameters to choose from.
-    #[error("stale, made from other algorithms: run `consort tune` again")]
-    OtherCandidates,
-}
+use crate::{Confidence, Rigour, TransferClass, estimate::TIMES_NS, query::canonical};
+use identity::fingerprint;
 
 /// The second-best of an entry.
 #[derive(Clone, Debug, PartialEq)]
@@ -244,35 +180,4 @@ impl Wisdom {
     pub fn digest(&self) -> u64 {
         fingerprint([self.to_string().as_str()])
     }
-}
-
-/// A hash of what `catalog` offers to a fixed set of queries: it changes when algorithms or
-/// parameters come or go.
-fn candidate_set_hash<C: Catalog + ?Sized>(catalog: &C) -> u64 {
-    let mut offers = Vec::new();
-    for collective in Collective::EVERY {
-        for sync in [Sync::STRICT, Sync::MINE, Sync::LOOSE] {
-            for (pes, bytes) in [(2, 8), (2, 1 << 20), (16, 8), (16, 4096), (16, 1 << 20)] {
-                for (operator, symmetric) in
-                    [(OperatorClass::Commutative, true), (OperatorClass::Ordered, false)]
-                {
-                    let query =
-                        canonical(&Query { collective, sync, pes, bytes, operator, symmetric });
-                    let mut names: Vec<_> =
-                        catalog.candidates(&query).iter().map(ToString::to_string).collect();
-                    names.sort_unstable();
-                    offers.push(format!("{query:?}: {}", names.join(" ")));
-                }
-            }
-        }
-    }
-    fingerprint(offers.iter().map(String::as_str))
-}
-
-/// FNV-1a of the lines: the same on every machine and in every version.
-fn fingerprint<'a>(lines: impl IntoIterator<Item = &'a str>) -> u64 {
-    let bytes = lines.into_iter().flat_map(|line| line.bytes().chain([b'\n']));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -48,6 +48,8 @@ fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f6
 fn the_choices_are_near_the_best() {
     let grid = Grid::new(CORES, &[32]);
     let queries = all_sizes(&grid);
+    let untuned = share_of_good(&Fake::new(0), None, &queries);
+    assert!(untuned < 0.8, "the model errs enough to be corrected: {untuned}");
     for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
         for seed in [1, 2, 3] {
             let mut bench = Fake::new(seed);
@@ -56,8 +58,7 @@ fn the_choices_are_near_the_best() {
             let outcome = run(search(&grid, rigour, budget), &mut bench, &mut wisdom);
             let share = share_of_good(&bench, Some(&wisdom), &queries);
             assert!(share >= 0.9, "{rigour}, seed {seed}: {share}, {outcome:?}");
-            let untuned = share_of_good(&bench, None, &queries);
-            assert!(share > untuned, "{rigour}, seed {seed}: {share}, untuned {untuned}");
+            println!("{rigour}, seed {seed}: {share:.3}, {outcome:?}");
             let contradictions = inconsistencies(&wisdom);
             assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
         }
@@ -81,7 +82,11 @@ fn a_change_of_winner_is_located() {
                 && other.query.bytes > entry.query.bytes
         };
         let next = entries.iter().filter(alike).min_by_key(|other| other.query.bytes);
-        if let Some(next) = next.filter(|next| next.choice != entry.choice) {
+        let matters = |next: &&&Entry| {
+            let are_ties = [entry, *next].iter().all(|e| e.confidence == Confidence::Tie);
+            next.choice != entry.choice && !are_ties
+        };
+        if let Some(next) = next.filter(matters) {
             assert_eq!(next.query.bytes, entry.query.bytes * 2, "{entry:?} {next:?}");
         }
     }

@@ -1,0 +1,130 @@
+//! `consort topo`: what this machine is made of, and how fast its cores reach each other.
+//!
+//! The figures are the limits that the benchmarks' ratios are against. They change within seconds
+//! on shared machines, so that each pair of processors is read several times, spread over the
+//! whole run: the median is printed, and pairs that moved between near and far are named.
+
+mod heat;
+mod machine;
+mod measure;
+mod text;
+
+use anyhow::{Context, Result};
+use consort_native::topology::Topology;
+use machine::Machine;
+use measure::{Measured, Plan};
+use serde::Serialize;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Show the processor, its caches, and how fast its cores reach each other.
+#[derive(clap::Args, Debug)]
+pub struct Topo {
+    /// Write one JSON object, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Measure between all processors, however many there are, not between a sample of 16
+    #[arg(long)]
+    all: bool,
+    /// Seconds to measure for, in total; 0 to measure nothing
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    budget: Duration,
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    machine: Machine,
+    /// Null when nothing was measured.
+    #[serde(flatten)]
+    measured: Option<Measured>,
+    /// Why nothing was measured, if it was not for the budget.
+    not_measured: Option<String>,
+}
+
+impl Topo {
+    /// Reads, measures and prints.
+    ///
+    /// # Errors
+    /// When the file to write cannot be written. What cannot be measured is said in the output.
+    pub fn run(&self) -> Result<()> {
+        let topology = Topology::discover();
+        let measured = (!self.budget.is_zero())
+            .then(|| measure::run(&Plan::new(&topology, self.all, self.budget)))
+            .transpose();
+        let (measured, not_measured) = match measured {
+            Ok(measured) => (measured, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let report = Report { machine: Machine::of(&topology), measured, not_measured };
+        let Some(path) = &self.json else {
+            print!("{}", text::page(&report, io::stdout().is_terminal()));
+            return Ok(());
+        };
+        let json = serde_json::to_string(&report).context("cannot write the report as JSON")?;
+        if path.as_os_str() == "-" {
+            println!("{json}");
+            return Ok(());
+        }
+        fs::write(path, json + "\n").with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        topo: Topo,
+    }
+
+    fn parse(words: &[&str]) -> Option<Topo> {
+        let words = ["topo"].iter().chain(words);
+        Line::try_parse_from(words).ok().map(|line| line.topo)
+    }
+
+    #[test]
+    fn json_goes_to_standard_output_or_a_file() {
+        assert_eq!(parse(&[]).unwrap().json, None);
+        assert_eq!(parse(&["--json"]).unwrap().json, Some("-".into()));
+        assert_eq!(parse(&["--json", "-", "--all"]).unwrap().json, Some("-".into()));
+        assert_eq!(parse(&["--json", "out.json"]).unwrap().json, Some("out.json".into()));
+    }
+
+    #[test]
+    fn budgets() {
+        assert_eq!(parse(&[]).unwrap().budget, Duration::from_secs(5));
+        assert_eq!(parse(&["--budget", "0.25"]).unwrap().budget, Duration::from_millis(250));
+        for budget in ["soon", "-1", "inf", "nan"] {
+            assert!(parse(&[&format!("--budget={budget}")]).is_none(), "{budget}");
+        }
+    }
+
+    /// A whole run with the smallest budget, on whatever this machine is.
+    #[test]
+    fn the_file_is_one_json_object() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("topo.json");
+        let topo = Topo { json: Some(path.clone()), all: false, budget: Duration::from_nanos(1) };
+        topo.run().unwrap();
+        let json = fs::read_to_string(path).unwrap();
+        let object: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for key in ["processor", "machine_key", "cores", "caches", "usable_cores"] {
+            assert!(!object[key].is_null(), "{key} in {json}");
+        }
+        if object["not_measured"].is_null() {
+            assert_eq!(object["bandwidths"].as_array().unwrap().len(), 3);
+        }
+    }
+}

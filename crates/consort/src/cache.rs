@@ -1,0 +1,115 @@
+//! Plans that a team has made, found again by what was called.
+
+use std::{cell::RefCell, rc::Rc};
+
+use consort_collectives::{Algorithm, Plan};
+use consort_fabric::{Candidate, Collective, Kernel, Op, Sync};
+use consort_native::{Buffer, Endpoint};
+
+/// Plans that are kept; a power of two.
+const PLACES: usize = 256;
+
+/// What a plan is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) collective: Collective,
+    pub(crate) sync: Sync,
+    pub(crate) root: u32,
+    pub(crate) symmetric: bool,
+    pub(crate) bytes: usize,
+    /// Of the element's type, by the address of its name.
+    pub(crate) datatype: usize,
+    /// Of the operator on it.
+    pub(crate) kernel: usize,
+}
+
+impl Key {
+    fn place(&self) -> usize {
+        let modes = self.collective as usize
+            + 3 * (self.sync.entry as usize)
+            + 9 * (self.sync.exit as usize);
+        let mix = self.bytes ^ (self.root as usize) << 7 ^ modes << 3 ^ self.kernel >> 4;
+        (mix ^ mix >> 8) % PLACES
+    }
+}
+
+/// A plan behind one indirect call, ready for the threads fabric.
+pub(crate) trait Ready {
+    fn call(
+        &self,
+        endpoint: &Endpoint,
+        kernel: Option<Kernel<'_>>,
+        source: Buffer<'_>,
+        target: Buffer<'_>,
+    ) -> Op;
+    /// Whether all PEs enter, or leave, together.
+    fn synchronizes(&self) -> bool;
+    /// The algorithm and its parameters.
+    fn candidate(&self) -> &Candidate;
+}
+
+pub(crate) struct Prepared<A: Algorithm> {
+    pub(crate) plan: Plan<A>,
+    pub(crate) fingerprint: u64,
+    pub(crate) synchronizes: bool,
+    pub(crate) candidate: Candidate,
+}
+
+impl<A: Algorithm> Ready for Prepared<A> {
+    fn call(
+        &self,
+        endpoint: &Endpoint,
+        kernel: Option<Kernel<'_>>,
+        source: Buffer<'_>,
+        target: Buffer<'_>,
+    ) -> Op {
+        let call = endpoint.begin(self.fingerprint, self.plan.steps(), kernel, source, target);
+        endpoint.block_on(self.plan.run(&call))
+    }
+
+    fn synchronizes(&self) -> bool {
+        self.synchronizes
+    }
+
+    fn candidate(&self) -> &Candidate {
+        &self.candidate
+    }
+}
+
+type Found = Option<Rc<dyn Ready>>;
+type Place = Option<(Key, Rc<dyn Ready>)>;
+
+/// A team's plans, one a place; a new one drives out the old.
+pub(crate) struct Cache {
+    places: RefCell<Vec<Place>>,
+    latest: RefCell<[Found; 3]>,
+}
+
+impl Cache {
+    pub(crate) fn new() -> Self {
+        Self { places: RefCell::new(vec![None; PLACES]), latest: RefCell::default() }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, key: &Key) -> Found {
+        match &self.places.borrow()[key.place()] {
+            Some((found, ready)) if found == key => Some(Rc::clone(ready)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep(&self, key: Key, ready: &Rc<dyn Ready>) {
+        self.latest.borrow_mut()[key.collective as usize] = Some(Rc::clone(ready));
+        self.places.borrow_mut()[key.place()] = Some((key, Rc::clone(ready)));
+    }
+
+    /// The algorithm of the plan that was made last for `collective`.
+    pub(crate) fn latest(&self, collective: Collective) -> Option<Candidate> {
+        let latest = &self.latest.borrow()[collective as usize];
+        latest.as_ref().map(|ready| ready.candidate().clone())
+    }
+
+    pub(crate) fn clear(&self) {
+        self.places.borrow_mut().fill(None);
+    }
+}

@@ -1,0 +1,108 @@
+//! What may go wrong, and what would be right.
+
+use consort_collectives::PlanError;
+use consort_fabric::Rank;
+use consort_native::{Failure, HeapError, Job};
+
+/// The result of a call of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What may go wrong in a launch or a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A PE panicked, or returned an error of its own.
+    #[error("PE {rank} failed: {reason}")]
+    PeFailed {
+        /// Which.
+        rank: Rank,
+        /// What it said.
+        reason: String,
+    },
+    /// PEs made different calls where all must make the same. Names two PEs and both calls.
+    #[error("{0}")]
+    Mismatched(Failure),
+    /// The root is not in the team.
+    #[error("root {root} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)]
+    RootOutOfRange {
+        /// The root that was given.
+        root: Rank,
+        /// The team's size.
+        pes: u32,
+    },
+    /// The rank is not in the team.
+    #[error("PE {rank} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)]
+    RankOutOfRange {
+        /// The rank that was given.
+        rank: Rank,
+        /// The team's size.
+        pes: u32,
+    },
+    /// Source and target of a reduction differ in length.
+    #[error("the source has {source_len} elements and the target {target_len}: give equal lengths")]
+    Lengths {
+        /// Elements of the source.
+        source_len: usize,
+        /// Elements of the target.
+        target_len: usize,
+    },
+    /// Elements outside a symmetric allocation.
+    #[error("elements {first}..{end} are not in symmetric memory of {len} elements a PE")]
+    OutOfBounds {
+        /// The first element asked for.
+        first: usize,
+        /// One past the last.
+        end: usize,
+        /// Elements that there are.
+        len: usize,
+    },
+    /// A borrowed slice in a call that may return before the data has moved.
+    #[error(
+        "a borrowed slice cannot be left behind in a {0} call, which may return before its data \
+         has moved: use symmetric memory, or an exit mode of mine or all"
+    )]
+    BorrowedSlice(consort_fabric::Sync),
+    /// A job of no PEs.
+    #[error("a job needs at least one PE: give Pes::threads a number from 1 to {MOST}", MOST = crate::MOST_PES)]
+    NoPes,
+    /// More PEs than one process may have.
+    #[error("{asked} PEs are too many: one process has at most {most}")]
+    TooManyPes {
+        /// What was asked for.
+        asked: u32,
+        /// What is allowed.
+        most: u32,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread for PE {rank}: {reason}")]
+    Thread {
+        /// Whose.
+        rank: Rank,
+        /// What the system said.
+        reason: String,
+    },
+    /// Symmetric memory could not be had.
+    #[error(transparent)]
+    Memory(#[from] HeapError),
+    /// An operator called the library.
+    #[error("an operator may not call the library: it runs inside a call")]
+    Reentrant,
+    /// A forced candidate is unknown or cannot serve the call.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Wisdom that cannot be used.
+    #[error("{0}")]
+    Wisdom(String),
+}
+
+impl Error {
+    /// The error of every PE in a job that has failed.
+    #[cold]
+    pub(crate) fn of_job(job: &Job) -> Self {
+        match job.failure() {
+            Some(Failure::Pe { rank, reason }) => Self::PeFailed { rank, reason },
+            Some(failure) => Self::Mismatched(failure),
+            None => Self::PeFailed { rank: Rank(0), reason: "for an unknown reason".to_owned() },
+        }
+    }
+}

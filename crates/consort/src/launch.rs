@@ -1,0 +1,227 @@
+//! Launching PEs and collecting their results.
+
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, LazyLock},
+    thread,
+};
+
+use consort_fabric::{Candidate, Collective, Rank};
+use consort_native::{
+    Config, Endpoint, Failure, Job, Waiting,
+    affinity::{self, CpuId},
+    topology::Topology,
+};
+
+use crate::{Choices, Error, Result, Team, team::State};
+
+/// The most PEs that a process may have.
+pub const MOST_PES: u32 = 1024;
+
+/// Symmetric memory of a PE unless said otherwise, in bytes. Only what is used is ever touched.
+const HEAP_BYTES: usize = 64 << 20;
+
+static TOPOLOGY: LazyLock<Topology> = LazyLock::new(Topology::discover);
+
+/// How to launch a job: the number of its PEs, how they wait, how much symmetric memory they have.
+///
+/// ```
+/// use consort::{Pes, Waiting};
+///
+/// let ranks = Pes::threads(3)
+///     .waiting(Waiting::SpinYieldPark)
+///     .heap_bytes(1 << 20)
+///     .run(|pe| Ok(pe.world().rank().0))?;
+/// assert_eq!(ranks.len(), 3);
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pes {
+    pes: u32,
+    waiting: Option<Waiting>,
+    heap_bytes: usize,
+    pinned: bool,
+    forced: Vec<(Collective, Candidate)>,
+}
+
+impl Pes {
+    /// `pes` threads of this process, from 1 to [`MOST_PES`].
+    #[must_use]
+    pub fn threads(pes: u32) -> Self {
+        Self { pes, waiting: None, heap_bytes: HEAP_BYTES, pinned: true, forced: Vec::new() }
+    }
+
+    /// How PEs wait, instead of what suits the usable cores.
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = Some(waiting);
+        self
+    }
+
+    /// Symmetric memory of each PE, in bytes; 64 MiB unless said otherwise.
+    #[must_use]
+    pub fn heap_bytes(mut self, bytes: usize) -> Self {
+        self.heap_bytes = bytes;
+        self
+    }
+
+    /// Leaves the threads wherever the system puts them, instead of one a core where they fit.
+    #[must_use]
+    pub fn unpinned(mut self) -> Self {
+        self.pinned = false;
+        self
+    }
+
+    /// Has calls of `collective` served by `candidate` from the beginning; see [`Team::force`].
+    #[must_use]
+    pub fn force(mut self, collective: Collective, candidate: Candidate) -> Self {
+        self.forced.push((collective, candidate));
+        self
+    }
+
+    /// Runs `program` on every PE and returns what they return, in the order of their ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
+    /// cannot be launched; [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE
+    /// that failed first.
+    pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
+    where
+        R: Send,
+        F: Fn(&Pe) -> Result<R> + Sync,
+    {
+        if self.pes == 0 {
+            return Err(Error::NoPes);
+        }
+        if self.pes > MOST_PES {
+            return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
+        }
+        let topology = &*TOPOLOGY;
+        let cores = topology.usable_cores();
+        let waiting = self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores));
+        if waiting == Waiting::Spin && self.pes as usize > cores {
+            tracing::warn!(
+                pes = self.pes,
+                cores,
+                "PEs outnumber the usable cores and spin: each waits whole time slices for the \
+                 others; use spin-yield-park"
+            );
+        }
+        let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+        let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
+        let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
+        let mut choices = Choices::by_model(cores);
+        for (collective, candidate) in &self.forced {
+            choices.force(*collective, Some(candidate.clone()));
+        }
+        launch(&job, placement.as_deref(), &choices, &program)
+    }
+}
+
+/// Starts one thread a PE, waits for all, and sorts their results and errors.
+fn launch<R: Send>(
+    job: &Arc<Job>,
+    placement: Option<&[CpuId]>,
+    choices: &Choices,
+    program: &(impl Fn(&Pe) -> Result<R> + Sync),
+) -> Result<Vec<(Rank, R)>> {
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for rank in (0..job.config().pes).map(Rank) {
+            let cpu = placement.map(|cpus| cpus[rank.index()]);
+            let body = move || run_pe(job, rank, cpu, choices.clone(), program);
+            let name = format!("PE {rank}");
+            match thread::Builder::new().name(name).spawn_scoped(scope, body) {
+                Ok(handle) => handles.push((rank, handle)),
+                Err(error) => {
+                    let reason = error.to_string();
+                    job.poison(Failure::Pe { rank, reason: format!("did not start: {reason}") });
+                    return Err(Error::Thread { rank, reason });
+                }
+            }
+        }
+        let mut results = Vec::new();
+        let mut errors = Vec::new();
+        for (rank, handle) in handles {
+            match handle.join() {
+                Ok(Ok(result)) => results.push((rank, result)),
+                Ok(Err(error)) => errors.push((rank, error)),
+                // A panic is caught on the PE's thread; this is the panic of a panic's payload.
+                Err(_) => errors.push((rank, Error::of_job(job))),
+            }
+        }
+        if errors.is_empty() { Ok(results) } else { Err(first_cause(job, errors)) }
+    })
+}
+
+/// The error of the PE that failed first, if it returned one; else what the job failed of.
+fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
+    let culprit = match job.failure() {
+        Some(Failure::Pe { rank, .. }) => Some(rank),
+        _ => None,
+    };
+    let of_job = Error::of_job(job);
+    errors.into_iter().find(|(rank, _)| Some(*rank) == culprit).map_or(of_job, |(_, error)| error)
+}
+
+fn run_pe<R>(
+    job: &Arc<Job>,
+    rank: Rank,
+    cpu: Option<CpuId>,
+    choices: Choices,
+    program: &impl Fn(&Pe) -> Result<R>,
+) -> Result<R> {
+    if let Some(cpu) = cpu
+        && let Err(error) = affinity::pin(cpu)
+    {
+        tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
+    }
+    let pe = Pe { state: State::new(Endpoint::new(Arc::clone(job), rank), choices) };
+    match catch_unwind(AssertUnwindSafe(|| program(&pe))) {
+        Ok(Ok(result)) => {
+            pe.state.endpoint.finish();
+            Ok(result)
+        }
+        Ok(Err(error)) => {
+            job.poison(Failure::Pe { rank, reason: error.to_string() });
+            Err(error)
+        }
+        Err(panic) => {
+            let reason = format!("it panicked: {}", message(&*panic));
+            job.poison(Failure::Pe { rank, reason: reason.clone() });
+            Err(Error::PeFailed { rank, reason })
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+/// A processing element: one thread of a job. Stays on its thread.
+pub struct Pe {
+    state: State,
+}
+
+impl Pe {
+    /// The team of all PEs, with the default modes.
+    #[must_use]
+    pub fn world(&self) -> Team<'_> {
+        Team::new(&self.state)
+    }
+
+    /// How the PEs of this job wait.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting {
+        self.state.endpoint.job().config().waiting
+    }
+}
+
+impl fmt::Debug for Pe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pe").field("world", &self.world()).finish()
+    }
+}

@@ -1,0 +1,246 @@
+//! Symmetric memory: the same allocation on every PE, which all can put to and get from.
+
+use std::{fmt, marker::PhantomData};
+
+use consort_fabric::{Atomic, Fabric, Op, Pod, Rank, Signal, Span, Until};
+use consort_native::{BLOCK_ALIGN, Block, Buffer, Call};
+
+use crate::{Error, Result, Team, team::State};
+
+/// What symmetric memory may hold: plain data that needs no more alignment than a cache line.
+pub trait Element: Pod {
+    /// Checked where memory is allocated.
+    const FITS: () = assert!(align_of::<Self>() <= BLOCK_ALIGN, "over-aligned elements");
+}
+
+impl<T: Pod> Element for T {}
+
+/// An integer that one-sided atomic operations work on: 64 bits.
+pub trait Word: Pod {
+    /// Its bits.
+    fn to_bits(self) -> u64;
+    /// From its bits.
+    fn from_bits(bits: u64) -> Self;
+}
+
+impl Word for u64 {
+    fn to_bits(self) -> u64 {
+        self
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits
+    }
+}
+
+impl Word for i64 {
+    fn to_bits(self) -> u64 {
+        self.cast_unsigned()
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits.cast_signed()
+    }
+}
+
+/// The same number of elements on every PE of a team, from [`Team::symmetric`]. All are 0 at first.
+///
+/// Everyone may read and write everyone's part at any time, so there are no references into it:
+/// elements are copied in and out, each byte atomically, and a copy that races with another yields
+/// some mixture of old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to
+/// know when data is there. Dropping it is local; the memory is reused once all PEs have dropped
+/// theirs.
+pub struct Symmetric<'p, T: Element> {
+    state: &'p State,
+    block: Block,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+impl<'p, T: Element> Symmetric<'p, T> {
+    pub(crate) fn allocate(team: Team<'p>, len: usize) -> Result<Self> {
+        const { T::FITS }
+        let state = team.state();
+        let bytes = len.checked_mul(size_of::<T>()).unwrap_or(usize::MAX);
+        let block = Block::allocate(&state.endpoint, bytes);
+        // Nobody puts before all have cleared their part; and all come here, allocated or not.
+        team.barrier()?;
+        Ok(Self { state, block: block?, len, elements: PhantomData })
+    }
+
+    /// Elements on each PE. Local.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none. Local.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    pub(crate) fn buffer<'b>(&'b self, state: &'b State) -> Buffer<'b> {
+        let rank = state.endpoint.rank();
+        Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), self.block.bytes())
+    }
+
+    /// The span of `count` elements from `first` on.
+    fn span(&self, first: usize, count: usize) -> Result<Span> {
+        match first.checked_add(count) {
+            Some(end) if end <= self.len => {
+                let size = size_of::<T>();
+                Ok(Span::heap(self.block.offset() + first * size, count * size))
+            }
+            end => {
+                let end = end.unwrap_or(usize::MAX);
+                Err(Error::OutOfBounds { first, end, len: self.len })
+            }
+        }
+    }
+
+    fn check(&self, rank: Rank) -> Result<()> {
+        let pes = self.state.endpoint.job().config().pes;
+        if rank.0 < pes { Ok(()) } else { Err(Error::RankOutOfRange { rank, pes }) }
+    }
+
+    fn run<'c, R>(
+        &'c self,
+        source: Buffer<'c>,
+        target: Buffer<'c>,
+        operation: impl AsyncFnOnce(&Call<'c>) -> Op<R>,
+    ) -> Result<R> {
+        let _inside = self.state.enter()?;
+        let endpoint = &self.state.endpoint;
+        let call = endpoint.one_sided(source, target);
+        endpoint.block_on(operation(&call)).map_err(|_| Error::of_job(endpoint.job()))
+    }
+
+    /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`
+    /// may be changed; complete after [`Symmetric::quiet`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
+        self.check(to)?;
+        let span = self.span(first, data.len())?;
+        self.run(Buffer::source(data), Buffer::ABSENT, async |call| match call.reach(to, span) {
+            Some(lease) => call.put(&lease, 0, Span::source(0, span.bytes)).await,
+            None => Ok(()),
+        })
+    }
+
+    /// Copies from the part of `from`, from element `first` on, into `data`. One-sided.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
+        self.check(from)?;
+        let span = self.span(first, data.len())?;
+        self.run(Buffer::ABSENT, Buffer::target(data), async |call| match call.reach(from, span) {
+            Some(lease) => call.get(&lease, 0, Span::target(0, span.bytes)).await,
+            None => Ok(()),
+        })
+    }
+
+    /// One element of this PE's own part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn load(&self, index: usize) -> Result<T> {
+        let mut value = T::zeroed();
+        self.get(self.state.endpoint.rank(), index, std::slice::from_mut(&mut value))?;
+        Ok(value)
+    }
+
+    /// Changes one element of this PE's own part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn store(&self, index: usize, value: T) -> Result<()> {
+        self.put(self.state.endpoint.rank(), index, &[value])
+    }
+
+    /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
+    /// `flags` there: whoever waits for the signal finds the data.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn put_signal<W: Word>(
+        &self,
+        to: Rank,
+        first: usize,
+        data: &[T],
+        flags: &Symmetric<'_, W>,
+        word: usize,
+        how: Signal,
+    ) -> Result<()> {
+        self.check(to)?;
+        let span = self.span(first, data.len())?;
+        let word = flags.span(word, 1)?.at;
+        self.run(Buffer::source(data), Buffer::ABSENT, async |call| match call.reach(to, span) {
+            Some(lease) => {
+                let source = Span::source(0, span.bytes);
+                call.put_signal(&lease, 0, source, word, how).await
+            }
+            None => Ok(()),
+        })
+    }
+
+    /// Orders this PE's earlier puts before its later ones and signals, for every PE. Local.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn fence(&self) -> Result<()> {
+        self.run(Buffer::ABSENT, Buffer::ABSENT, async |call| call.fence().await)
+    }
+
+    /// Returns when all this PE's puts are complete. Local.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn quiet(&self) -> Result<()> {
+        self.run(Buffer::ABSENT, Buffer::ABSENT, async |call| call.quiet().await)
+    }
+}
+
+impl<T: Word> Symmetric<'_, T> {
+    /// An atomic operation on one word of the part of `at`; sequentially consistent. Returns what
+    /// was there. Operands are given by their bits, as [`Word::to_bits`] makes them.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T> {
+        self.check(at)?;
+        let word = self.span(index, 1)?.at;
+        self.run(Buffer::ABSENT, Buffer::ABSENT, async |call| {
+            call.atomic(at, word, operation).await
+        })
+        .map(T::from_bits)
+    }
+
+    /// Adds `value` to one word of the part of `at`, wrapping around; returns what was there.
+    ///
+    /// # Errors
+    /// As [`Symmetric::atomic`].
+    pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T> {
+        self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
+    }
+
+    /// Waits until one word of this PE's own part is as wanted, and returns it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
+        let word = self.span(index, 1)?.at;
+        self.run(Buffer::ABSENT, Buffer::ABSENT, async |call| call.wait_until(word, until).await)
+            .map(T::from_bits)
+    }
+}
+
+impl<T: Element> fmt::Debug for Symmetric<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Symmetric").field("len", &self.len).finish_non_exhaustive()
+    }
+}
