@@ -5,11 +5,10 @@
 //!
 //! | | lender | borrower |
 //! | --- | --- | --- |
-//! | as a rule | waits until as many leases are given back as it made | copies, then gives back |
-//! | once the job has failed | fences, waits until no peer is `accessing` | raises `accessing`, fences, looks for poison before each copy |
+//! | as a rule | waits until as many leases are given back as it made | copies, gives back |
+//! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
-//! Poison is final. So either the borrower sees it and does not begin, or the lender sees the
-//! borrower's flag and waits: the store-buffer pattern again, with sequentially consistent fences.
+//! How the two agree on the latter is told in `lending.rs`.
 
 #![expect(unsafe_code, reason = "resolves spans to memory and lends it to peers")]
 
@@ -18,7 +17,7 @@ use std::{
     marker::PhantomData,
     pin::Pin,
     sync::atomic::{
-        AtomicBool, AtomicU64,
+        AtomicBool, AtomicU64, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
         fence,
     },
@@ -35,6 +34,7 @@ use crate::{
     job::{Failure, Job, LOANS, PeState},
     line::{Line, PAYLOAD_WORDS},
     memory::copy_shared,
+    waiting::Watch,
 };
 
 /// Lines at the beginning of a call's inbox that algorithms count on; messages come after them.
@@ -138,7 +138,14 @@ pub struct Call<'c> {
     target: Buffer<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
+    /// The line that the pending wait waits for, `NO_LINE` if it waits for something else.
+    watched: AtomicUsize,
+    /// The sequence word that it saw there.
+    seen: AtomicU64,
 }
+
+/// No line of any inbox.
+const NO_LINE: usize = usize::MAX;
 
 // SAFETY: the buffers are borrowed for the call, and only the future that drives the call touches
 // them through it; scratch belongs to the same PE's endpoint, which makes one call at a time.
@@ -172,18 +179,38 @@ impl<'c> Call<'c> {
             target,
             target_lent: AtomicBool::new(false),
             lent: AtomicBool::new(false),
+            watched: AtomicUsize::new(NO_LINE),
+            seen: AtomicU64::new(0),
         }
     }
 
+    /// The index of a slot of this call in a PE's inbox.
     #[inline(always)]
-    fn line(&self, pe: Rank, slot: Slot, line: usize) -> &Line {
-        &self.job.states[pe.index()].inbox[self.first + slot.0 as usize + line]
+    fn index(&self, pe: Rank, slot: Slot) -> usize {
+        pe.index() * self.job.geometry.per_pe + self.first + slot.0 as usize
+    }
+
+    #[inline(always)]
+    fn line(&self, pe: Rank, slot: Slot) -> &Line {
+        &self.job.inboxes[self.index(pe, slot)]
     }
 
     #[inline(always)]
     fn lines(&self, pe: Rank, slot: Slot, count: usize) -> &[Line] {
-        let first = self.first + slot.0 as usize;
-        &self.job.states[pe.index()].inbox[first..first + count]
+        let first = self.index(pe, slot);
+        &self.job.inboxes[first..first + count]
+    }
+
+    /// What a wait's poll comes to when its word is `seen` and says nothing: the executor may watch
+    /// line `watched` until it says something else.
+    #[inline(always)]
+    fn pending<T>(&self, watched: usize, seen: u64) -> Poll<Op<T>> {
+        if self.job.is_poisoned() {
+            return Poll::Ready(Err(Poisoned));
+        }
+        self.watched.store(watched, Relaxed);
+        self.seen.store(seen, Relaxed);
+        Poll::Pending
     }
 
     #[inline(always)]
@@ -242,35 +269,17 @@ impl<'c> Call<'c> {
             copy();
             return Ok(());
         }
-        struct Lower<'a>(&'a AtomicU64);
-        impl Drop for Lower<'_> {
-            fn drop(&mut self) {
-                self.0.store(0, Release); // pairs with the acquire in `drain`
-            }
-        }
-        let flag = self.me.accessing.counter(0);
-        flag.store(1, Relaxed);
-        let lower = Lower(flag);
-        fence(SeqCst); // pairs with the fence in `drain`
-        if self.job.is_poisoned() {
-            return Err(Poisoned);
-        }
+        let access = self.me.accessing.enter(self.job.poison_flag())?;
         copy();
-        drop(lower);
+        drop(access);
         Ok(())
     }
 
     /// Waits until no peer can touch what this PE has lent, in a job that has failed.
     #[cold]
     fn drain(&self) {
-        fence(SeqCst); // pairs with the fence in `accessing`
-        for state in &self.job.states {
-            if std::ptr::eq(state, self.me) {
-                continue;
-            }
-            while state.accessing.counter(0).load(Acquire) != 0 {
-                std::thread::yield_now();
-            }
+        for state in self.job.states.iter().filter(|state| !std::ptr::eq(*state, self.me)) {
+            state.accessing.drain();
         }
     }
 
@@ -454,7 +463,7 @@ impl<'c> Call<'c> {
         &'f self,
         test: impl Fn() -> Option<T> + Unpin + 'f,
     ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
-        When { job: self.job, test }
+        When { call: self, test }
     }
 }
 
@@ -482,9 +491,22 @@ impl Call<'_> {
     }
 }
 
+impl Watch for Call<'_> {
+    #[inline(always)]
+    fn spin(&self, left: &mut u32) {
+        if let Some(line) = self.job.inboxes.get(self.watched.load(Relaxed)) {
+            let seen = self.seen.load(Relaxed);
+            while *left > 0 && line.word() == seen {
+                *left -= 1;
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
 /// Ready when `test` gives something; fails when the job has.
 struct When<'f, F> {
-    job: &'f Job,
+    call: &'f Call<'f>,
     test: F,
 }
 
@@ -495,16 +517,36 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
         match (self.test)() {
             Some(value) => Poll::Ready(Ok(value)),
-            None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
-            None => Poll::Pending,
+            None => self.call.pending(NO_LINE, 0),
         }
+    }
+}
+
+/// Ready when a line's word has got as far as `word`.
+struct Wait<'f> {
+    call: &'f Call<'f>,
+    index: usize,
+    word: u64,
+}
+
+impl Future for Wait<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        let seen = self.call.job.inboxes[self.index].word();
+        if seen.wrapping_sub(self.word) < STEPS_AHEAD {
+            return Poll::Ready(Ok(()));
+        }
+        self.call.pending(self.index, seen)
     }
 }
 
 /// A message that is received line by line.
 struct Receive<'f> {
-    job: &'f Job,
-    lines: &'f [Line],
+    call: &'f Call<'f>,
+    first: usize,
+    count: usize,
     word: u64,
     target: Memory,
     done: usize,
@@ -519,10 +561,12 @@ impl Future for Receive<'_> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
         let this = &mut *self;
-        while let Some(line) = this.lines.get(this.done) {
-            if line.word() != this.word {
-                let failed = this.job.is_poisoned();
-                return if failed { Poll::Ready(Err(Poisoned)) } else { Poll::Pending };
+        while this.done < this.count {
+            let index = this.first + this.done;
+            let line = &this.call.job.inboxes[index];
+            let seen = line.word();
+            if seen != this.word {
+                return this.call.pending(index, seen);
             }
             let at = this.done * LINE_PAYLOAD_BYTES;
             let bytes = (this.target.bytes - at).min(LINE_PAYLOAD_BYTES);
@@ -562,27 +606,20 @@ impl Fabric for Call<'_> {
     fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
         let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
-        Receive {
-            job: self.job,
-            lines: self.lines(self.rank, slot, count),
-            word: self.word_of(step),
-            target,
-            done: 0,
-        }
+        let first = self.index(self.rank, slot);
+        Receive { call: self, first, count, word: self.word_of(step), target, done: 0 }
     }
 
     #[inline(always)]
     fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.line(to, slot, 0).publish(self.word_of(step));
+        self.line(to, slot).publish(self.word_of(step));
         self.wake(to);
         ready(Ok(()))
     }
 
     #[inline(always)]
     fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        let line = self.line(self.rank, slot, 0);
-        let word = self.word_of(step);
-        self.when(move || (line.word().wrapping_sub(word) < STEPS_AHEAD).then_some(()))
+        Wait { call: self, index: self.index(self.rank, slot), word: self.word_of(step) }
     }
 
     #[inline(always)]
@@ -601,7 +638,7 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         // Acquire and release: the last to count has seen what all before it did.
-        let line = self.line(at, Slot(0), 0);
+        let line = self.line(at, Slot(0));
         ready(Ok(line.counter(counter as usize).fetch_add(by, AcqRel)))
     }
 

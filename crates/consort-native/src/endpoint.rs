@@ -101,9 +101,9 @@ impl Endpoint {
         let word = (fingerprint << SEQUENCE_BITS).wrapping_add(self.sequence.get());
         self.calls.set(call + 1);
         self.sequence.set(self.sequence.get() + steps);
-        let turn = call % self.job.geometry.window;
+        let turn = call & (self.job.geometry.window - 1);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        self.state().history[turn as usize].store(word, Release);
+        self.state().history(turn as usize).store(word, Release);
         Call::new(&self.job, self.rank, turn as usize, word, kernel, &self.scratch, source, target)
     }
 
@@ -116,13 +116,13 @@ impl Endpoint {
         &self.job.states[self.rank.index()]
     }
 
-    /// Polls `future` in place until it is ready, waiting as the launch said.
+    /// Polls `future`, which drives `call`, in place until it is ready, waiting as the launch said.
     ///
     /// # Errors
     /// When the job has failed.
     #[inline(always)]
-    pub fn block_on<T>(&self, future: impl Future<Output = Op<T>>) -> Op<T> {
-        block_on(future, Pauses { endpoint: self, since: None, looked: 0, yields: 0, ready: false })
+    pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
+        block_on(future, call, Pauses { endpoint: self, since: None, looked: 0, yields: 0, ready: false })
     }
 
     /// Says that this PE makes no more calls. Peers that wait for one then fail.
@@ -161,7 +161,7 @@ impl Pauses<'_> {
         }
         let call = endpoint.calls.get() - 1;
         let turn = (call % endpoint.job.geometry.window) as usize;
-        let word = endpoint.state().history[turn].load(Relaxed);
+        let word = endpoint.state().history(turn).load(Relaxed);
         endpoint.job.check_peers(endpoint.rank, call, word);
     }
 }

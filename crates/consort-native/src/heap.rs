@@ -16,6 +16,9 @@ use std::{
 /// Every block begins at a multiple of this, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
 
+/// Where regions begin, so that each lies with the PE that touches it first.
+const PAGE: usize = 4096;
+
 /// Why memory could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeapError {
@@ -71,6 +74,7 @@ struct Books {
 
 /// The symmetric heap of a job.
 pub(crate) struct Heap {
+    /// What was allocated for each PE; its region begins at the next page.
     regions: Box<[NonNull<u8>]>,
     bytes: usize,
     books: Mutex<Books>,
@@ -93,11 +97,7 @@ impl Heap {
         };
         let mut regions = Vec::with_capacity(pes);
         for _ in 0..pes {
-            if bytes == 0 {
-                regions.push(NonNull::dangling());
-                continue;
-            }
-            // SAFETY: the layout's size is not zero.
+            // SAFETY: the layout's size is a page at least.
             match NonNull::new(unsafe { alloc_zeroed(layout) }) {
                 Some(region) => regions.push(region),
                 None => {
@@ -113,7 +113,8 @@ impl Heap {
     /// The beginning of a PE's region.
     #[inline(always)]
     pub(crate) fn base(&self, pe: usize) -> *mut u8 {
-        self.regions[pe].as_ptr()
+        let region = self.regions[pe].as_ptr();
+        region.wrapping_add(region.align_offset(PAGE))
     }
 
     /// The size of a PE's region, in bytes.
@@ -199,14 +200,15 @@ fn place(
     Ok(Block { at, asked, bytes, holders: pes })
 }
 
-/// Regions begin on a page, so that each lies with the PE that touches it first.
+/// One page more than asked, since regions begin on a page: the allocator gives large pieces of
+/// small alignment without touching them, so that memory is had only as it is used.
 fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes, 4096).ok()
+    Layout::from_size_align(bytes.checked_add(PAGE)?, 16).ok()
 }
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        let Some(layout) = layout(self.bytes).filter(|layout| layout.size() > 0) else { return };
+        let Some(layout) = layout(self.bytes) else { return };
         for region in &self.regions {
             // SAFETY: allocated in `new` with this layout, freed once, here.
             unsafe { dealloc(region.as_ptr(), layout) };

@@ -5,10 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{
-            AtomicBool, AtomicU64,
-            Ordering::{Acquire, Relaxed, Release},
-        },
+        atomic::Ordering::{Acquire, Relaxed, Release},
     },
 };
 
@@ -16,7 +13,9 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     heap::{Heap, HeapError},
+    lending::Accessing,
     line::Line,
+    sync::{AtomicBool, AtomicU64},
     waiting::{Parker, Waiting},
 };
 
@@ -91,12 +90,12 @@ impl fmt::Display for Failure {
 /// What one PE shows to the others, on lines of its own.
 #[repr(align(128))]
 pub(crate) struct PeState {
-    /// Not 0 while the PE copies memory that a peer has lent.
-    pub(crate) accessing: Line,
+    /// Raised while the PE copies memory that a peer has lent.
+    pub(crate) accessing: Accessing,
     /// Word 0: leases given back to this PE; word 1: leases it has made. Both only grow.
     pub(crate) leases: Line,
-    /// The word of each recent call, by call number modulo the window.
-    pub(crate) history: Box<[AtomicU64]>,
+    /// The word of each recent call, eight a line; see [`PeState::history`].
+    history: Box<[Line]>,
     /// The sequence number after the last call, once the PE has finished; else `u64::MAX`.
     pub(crate) finished: AtomicU64,
     pub(crate) parker: Parker,
@@ -104,8 +103,15 @@ pub(crate) struct PeState {
     pub(crate) credits: [Line; 4],
     /// What peers lend to this PE: a line for each call of the window, lender and loan.
     pub(crate) loans: Box<[Line]>,
-    /// Lines for messages, `stride` apart for successive calls.
-    pub(crate) inbox: Box<[Line]>,
+}
+
+impl PeState {
+    /// Where the word of a call is kept, by its number modulo the window. On lines of this PE alone:
+    /// it is written in every call.
+    #[inline(always)]
+    pub(crate) fn history(&self, turn: usize) -> &AtomicU64 {
+        self.history[turn / 8].counter(turn % 8)
+    }
 }
 
 #[repr(align(128))]
@@ -120,6 +126,8 @@ pub struct Job {
     pub(crate) heap: Heap,
     pub(crate) states: Box<[PeState]>,
     pub(crate) geometry: Geometry,
+    /// Lines for messages: `per_pe` of each PE, `stride` apart for successive calls.
+    pub(crate) inboxes: Box<[Line]>,
 }
 
 /// The shape of an inbox.
@@ -132,6 +140,8 @@ pub(crate) struct Geometry {
     /// Lines from one call's to the next's: one more, so that equal slots of successive calls fall
     /// into different cache sets.
     pub(crate) stride: usize,
+    /// Lines of a PE.
+    pub(crate) per_pe: usize,
 }
 
 impl Geometry {
@@ -139,7 +149,8 @@ impl Geometry {
     fn of(pes: usize) -> Self {
         let lines = (4 * pes).max(256);
         let window = if pes <= 64 { 16 } else { 8 };
-        Self { window, lines, stride: lines + 1 }
+        let stride = lines + 1;
+        Self { window, lines, stride, per_pe: stride * window as usize }
     }
 }
 
@@ -152,17 +163,15 @@ impl Job {
         let pes = config.pes as usize;
         let geometry = Geometry::of(pes);
         let window = usize::try_from(geometry.window).unwrap_or(0);
-        let line_array = |count: usize| (0..count).map(|_| Line::default()).collect::<Box<[_]>>();
         let states = (0..pes)
             .map(|_| PeState {
-                accessing: Line::default(),
+                accessing: Accessing::default(),
                 leases: Line::default(),
-                history: (0..geometry.window).map(|_| AtomicU64::new(0)).collect(),
+                history: Line::array(window.div_ceil(8)),
                 finished: AtomicU64::new(u64::MAX),
                 parker: Parker::default(),
                 credits: Default::default(),
-                loans: line_array(window * pes * LOANS as usize),
-                inbox: line_array(window * geometry.stride),
+                loans: Line::array(window * pes * LOANS as usize),
             })
             .collect();
         Ok(Arc::new(Self {
@@ -172,6 +181,7 @@ impl Job {
             failure: Mutex::new(None),
             signatures: Mutex::new(HashMap::new()),
             states,
+            inboxes: Line::array(pes * geometry.per_pe),
             geometry,
         }))
     }
@@ -206,6 +216,12 @@ impl Job {
     #[inline(always)]
     pub fn is_poisoned(&self) -> bool {
         self.poisoned.0.load(Relaxed)
+    }
+
+    /// The flag that says so.
+    #[inline(always)]
+    pub(crate) fn poison_flag(&self) -> &AtomicBool {
+        &self.poisoned.0
     }
 
     /// Fails the job for good, for the first reason given, and wakes everybody.
@@ -256,7 +272,7 @@ impl Job {
         for (index, state) in self.states.iter().enumerate() {
             let peer = Rank(u32::try_from(index).unwrap_or(u32::MAX));
             let turn = usize::try_from(call % self.geometry.window).unwrap_or(0);
-            let theirs = state.history[turn].load(Acquire);
+            let theirs = state.history(turn).load(Acquire);
             if theirs & SEQUENCE_MASK == mine && theirs != word && theirs != 0 {
                 let (one, other) = if rank < peer {
                     ((rank, self.name_of(word)), (peer, self.name_of(theirs)))

@@ -16,12 +16,12 @@ use std::{
     pin::pin,
     str::FromStr,
     sync::OnceLock,
-    sync::atomic::Ordering::{Relaxed, SeqCst},
+    sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst},
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
-use crate::sync::{AtomicBool, Thread, current, fence};
+use crate::sync::{AtomicBool, Thread, current, fence, park_at_most};
 
 /// What a PE does while it waits; one policy a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,7 +92,8 @@ impl Parker {
 
     /// Announces that the PE is about to sleep; it must look once more before it does.
     pub fn prepare(&self) {
-        self.asleep.store(true, Relaxed);
+        // Release: pairs with the acquire in `unpark`, which must find the thread settled.
+        self.asleep.store(true, Release);
         // Pairs with the fence in `wake`: either the sender sees the flag, or the waiter's next
         // look sees the message.
         fence(SeqCst);
@@ -105,13 +106,7 @@ impl Parker {
 
     /// Sleeps until woken, or at most for `limit`.
     pub fn sleep(&self, limit: Duration) {
-        #[cfg(loom)]
-        {
-            let _ = limit;
-            loom::thread::park();
-        }
-        #[cfg(not(loom))]
-        std::thread::park_timeout(limit);
+        park_at_most(limit);
         self.cancel();
     }
 
@@ -126,7 +121,8 @@ impl Parker {
 
     #[cold]
     fn unpark(&self) {
-        if self.asleep.swap(false, Relaxed)
+        // Acquire: pairs with the release in `prepare`.
+        if self.asleep.swap(false, Acquire)
             && let Some(thread) = self.thread.get()
         {
             thread.unpark();
@@ -142,10 +138,20 @@ pub(crate) trait Idle {
     fn pause(&mut self) -> u32;
 }
 
+/// What a future waits for while it is pending, for the executor to watch.
+pub(crate) trait Watch {
+    /// Waits until that may have happened, at most `left` times, and takes from `left` what it used.
+    fn spin(&self, left: &mut u32);
+}
+
 /// Polls `future` in place until it is ready. The executor alone spins and pauses: the future's
-/// waits are pending at once.
+/// waits are pending at once, and `watch` says what to look at until it is worth polling again.
 #[inline(always)]
-pub(crate) fn block_on<F: Future>(future: F, mut idle: impl Idle) -> F::Output {
+pub(crate) fn block_on<F: Future>(
+    future: F,
+    watch: &impl Watch,
+    mut idle: impl Idle,
+) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     let mut left = idle.spins();
@@ -157,7 +163,7 @@ pub(crate) fn block_on<F: Future>(future: F, mut idle: impl Idle) -> F::Output {
             left = idle.pause();
         } else {
             left -= 1;
-            std::hint::spin_loop();
+            watch.spin(&mut left);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Plans that a team has made, found again by what was called.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
 use consort_collectives::{Algorithm, Plan};
 use consort_fabric::{Candidate, Collective, Kernel, Op, Sync};
@@ -35,15 +38,15 @@ impl Key {
 
 /// A plan behind one indirect call, ready for the threads fabric.
 pub(crate) trait Ready {
+    /// One call. Notes in `synchronized` if all PEs enter, or leave, together.
     fn call(
         &self,
         endpoint: &Endpoint,
+        synchronized: &Cell<bool>,
         kernel: Option<Kernel<'_>>,
         source: Buffer<'_>,
         target: Buffer<'_>,
     ) -> Op;
-    /// Whether all PEs enter, or leave, together.
-    fn synchronizes(&self) -> bool;
     /// The algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
 }
@@ -59,16 +62,16 @@ impl<A: Algorithm> Ready for Prepared<A> {
     fn call(
         &self,
         endpoint: &Endpoint,
+        synchronized: &Cell<bool>,
         kernel: Option<Kernel<'_>>,
         source: Buffer<'_>,
         target: Buffer<'_>,
     ) -> Op {
+        if self.synchronizes {
+            synchronized.set(true);
+        }
         let call = endpoint.begin(self.fingerprint, self.plan.steps(), kernel, source, target);
-        endpoint.block_on(self.plan.run(&call))
-    }
-
-    fn synchronizes(&self) -> bool {
-        self.synchronizes
+        endpoint.block_on(&call, self.plan.run(&call))
     }
 
     fn candidate(&self) -> &Candidate {

@@ -114,7 +114,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         let _inside = self.state.enter()?;
         let endpoint = &self.state.endpoint;
         let call = endpoint.one_sided(source, target);
-        endpoint.block_on(operation(&call)).map_err(|_| Error::of_job(endpoint.job()))
+        endpoint.block_on(&call, operation(&call)).map_err(|_| Error::of_job(endpoint.job()))
     }
 
     /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`

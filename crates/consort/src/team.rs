@@ -90,10 +90,7 @@ impl State {
         if self.endpoint.calls() & self.quarter_mask == 0 {
             self.turn()?;
         }
-        if ready.synchronizes() {
-            self.synchronized.set(true);
-        }
-        match ready.call(&self.endpoint, kernel, source, target) {
+        match ready.call(&self.endpoint, &self.synchronized, kernel, source, target) {
             Ok(()) => Ok(()),
             Err(_) => Err(Error::of_job(self.endpoint.job())),
         }
@@ -112,7 +109,7 @@ impl State {
     fn turn(&self) -> Result<()> {
         let turn = self.flow.borrow_mut().turn(self.synchronized.take());
         let view = self.endpoint.one_sided(Buffer::ABSENT, Buffer::ABSENT);
-        self.endpoint.block_on(turn.run(&view)).map_err(|_| Error::of_job(self.endpoint.job()))
+        self.endpoint.block_on(&view, turn.run(&view)).map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
     /// Which candidate serves a call of this shape, and the barrier that brackets it.
