@@ -15,6 +15,7 @@
 use std::{
     future::{Future, ready},
     marker::PhantomData,
+    mem::MaybeUninit,
     pin::Pin,
     sync::atomic::{
         AtomicBool, AtomicU64, AtomicUsize,
@@ -33,14 +34,14 @@ use crate::{
     endpoint::Scratch,
     job::{Failure, Job, LOANS, PeState},
     line::{Line, PAYLOAD_WORDS},
-    memory::copy_shared,
+    memory::{copy_shared, copy_shared_line},
     waiting::Watch,
 };
 
 /// Lines at the beginning of a call's inbox that algorithms count on; messages come after them.
 pub const COUNTER_SLOTS: u32 = 1;
 /// Bytes that are combined at a time where an operand must be copied first.
-const BOUNCE_BYTES: usize = 4096;
+const BOUNCE_BYTES: usize = 8192;
 /// A wait on a step is over when the word is ahead of it by less than this.
 const STEPS_AHEAD: u64 = 1 << 32;
 
@@ -89,6 +90,22 @@ impl<'b> Buffer<'b> {
     }
 }
 
+/// What a caller brings to a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'o> {
+    /// How contributions are combined.
+    pub kernel: Option<Kernel<'o>>,
+    /// What this PE contributes.
+    pub source: Buffer<'o>,
+    /// Where this PE's result goes.
+    pub target: Buffer<'o>,
+}
+
+impl Operands<'_> {
+    /// Nothing: what a barrier needs.
+    pub const NONE: Self = Self { kernel: None, source: Buffer::ABSENT, target: Buffer::ABSENT };
+}
+
 /// A piece of memory on this PE, resolved.
 #[derive(Clone, Copy)]
 struct Memory {
@@ -96,6 +113,49 @@ struct Memory {
     bytes: usize,
     /// Others may access it now: only `copy_shared` and atomics may.
     shared: bool,
+}
+
+impl Memory {
+    /// What line `index` of a message carries of it.
+    #[inline(always)]
+    fn line(self, index: usize) -> Self {
+        let at = index * LINE_PAYLOAD_BYTES;
+        let bytes = (self.bytes - at).min(LINE_PAYLOAD_BYTES);
+        Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
+    }
+
+    /// Its 8 bytes.
+    #[inline(always)]
+    fn load_word(self) -> u64 {
+        debug_assert_eq!(self.bytes, 8);
+        if !self.shared {
+            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
+            return unsafe { self.at.cast::<u64>().read_unaligned() };
+        }
+        let mut word = 0_u64;
+        // SAFETY: 8 bytes are readable, and `word` has 8.
+        unsafe { copy_shared_line((&raw mut word).cast(), self.at, 8) };
+        word
+    }
+
+    /// Writes its 8 bytes.
+    #[inline(always)]
+    fn store_word(self, word: u64) {
+        debug_assert_eq!(self.bytes, 8);
+        if self.shared {
+            // SAFETY: 8 bytes are writable, and `word` has 8.
+            unsafe { copy_shared_line(self.at, (&raw const word).cast(), 8) };
+        } else {
+            // SAFETY: 8 bytes are writable, and nobody else accesses them.
+            unsafe { self.at.cast::<u64>().write_unaligned(word) };
+        }
+    }
+
+    /// All of a private buffer.
+    #[inline(always)]
+    fn private(buffer: *mut u8, bytes: usize) -> Self {
+        Self { at: buffer, bytes, shared: false }
+    }
 }
 
 /// A peer's memory on loan.
@@ -132,10 +192,8 @@ pub struct Call<'c> {
     /// The first line of this call in every inbox.
     first: usize,
     word: u64,
-    kernel: Option<Kernel<'c>>,
     scratch: &'c Scratch,
-    source: Buffer<'c>,
-    target: Buffer<'c>,
+    operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
     /// The line that the pending wait waits for, `NO_LINE` if it waits for something else.
@@ -154,17 +212,14 @@ unsafe impl Send for Call<'_> {}
 unsafe impl Sync for Call<'_> {}
 
 impl<'c> Call<'c> {
-    #[expect(clippy::too_many_arguments, reason = "a call is just these; `begin` is its one maker")]
     #[inline(always)]
     pub(crate) fn new(
         job: &'c Job,
         rank: Rank,
         turn: usize,
         word: u64,
-        kernel: Option<Kernel<'c>>,
         scratch: &'c Scratch,
-        source: Buffer<'c>,
-        target: Buffer<'c>,
+        operands: &'c Operands<'c>,
     ) -> Self {
         Self {
             job,
@@ -173,10 +228,8 @@ impl<'c> Call<'c> {
             turn,
             first: turn * job.geometry.stride,
             word,
-            kernel,
             scratch,
-            source,
-            target,
+            operands,
             target_lent: AtomicBool::new(false),
             lent: AtomicBool::new(false),
             watched: AtomicUsize::new(NO_LINE),
@@ -234,10 +287,14 @@ impl<'c> Call<'c> {
             (at, half, false)
         };
         let (at, bytes, shared) = match span.place {
-            Place::Source => (self.source.at, self.source.bytes, self.source.symmetric),
+            Place::Source => (
+                self.operands.source.at,
+                self.operands.source.bytes,
+                self.operands.source.symmetric,
+            ),
             Place::Target => {
-                let shared = self.target.symmetric || self.target_lent.load(Relaxed);
-                (self.target.at, self.target.bytes, shared)
+                let shared = self.operands.target.symmetric || self.target_lent.load(Relaxed);
+                (self.operands.target.at, self.operands.target.bytes, shared)
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
@@ -285,74 +342,59 @@ impl<'c> Call<'c> {
 
     /// What one line of a message carries: up to 56 bytes, padded with zeros.
     #[inline(always)]
-    fn pack(at: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
+    fn pack(from: Memory) -> [u64; PAYLOAD_WORDS] {
         let mut words = [0_u64; PAYLOAD_WORDS];
-        // SAFETY: the caller passes at most 56 readable bytes; `words` has 56.
-        unsafe {
-            std::ptr::copy_nonoverlapping(at, words.as_mut_ptr().cast(), bytes);
+        let to = words.as_mut_ptr().cast::<u8>();
+        if from.shared {
+            // SAFETY: at most 56 bytes are readable, and `words` has 56.
+            unsafe { copy_shared_line(to, from.at, from.bytes) };
+        } else {
+            // SAFETY: as above, and nobody writes them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(from.at, to, from.bytes) };
         }
         words
     }
 
     #[inline(always)]
-    fn send_private(&self, lines: &[Line], word: u64, at: *const u8, bytes: usize) {
-        let mut rest = bytes;
-        for (index, line) in lines.iter().enumerate() {
-            let here = rest.min(LINE_PAYLOAD_BYTES);
-            let from = at.wrapping_add(index * LINE_PAYLOAD_BYTES);
-            if here == 8 {
-                // SAFETY: 8 bytes are readable; no alignment is needed.
-                line.write(0, unsafe { from.cast::<u64>().read_unaligned() });
-            } else {
-                let words = Self::pack(from, here);
-                for (index, &value) in words.iter().take(here.div_ceil(8)).enumerate() {
-                    line.write(index, value);
-                }
-            }
-            line.publish(word);
-            rest -= here;
-        }
-    }
-
     fn send_now(&self, to: Rank, slot: Slot, step: Step, source: Span) {
         let memory = self.resolve(source);
         let word = self.word_of(step);
-        let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
-        let lines = self.lines(to, slot, count);
-        if memory.shared {
-            let mut bounce = [0_u8; BOUNCE_BYTES];
-            let block = BOUNCE_BYTES / LINE_PAYLOAD_BYTES;
-            for (index, lines) in lines.chunks(block).enumerate() {
-                let done = index * block * LINE_PAYLOAD_BYTES;
-                let bytes = (memory.bytes - done).min(block * LINE_PAYLOAD_BYTES);
-                // SAFETY: `bytes` of the span are left, and the bounce buffer is larger.
-                unsafe {
-                    copy_shared(bounce.as_mut_ptr(), memory.at.wrapping_add(done), bytes);
-                }
-                self.send_private(lines, word, bounce.as_ptr(), bytes);
-            }
+        if memory.bytes == 8 {
+            let line = self.line(to, slot);
+            line.write(0, memory.load_word());
+            line.publish(word);
         } else {
-            self.send_private(lines, word, memory.at, memory.bytes);
+            self.send_lines(to, slot, word, memory);
         }
         self.wake(to);
     }
 
+    fn send_lines(&self, to: Rank, slot: Slot, word: u64, memory: Memory) {
+        let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+        for (index, line) in self.lines(to, slot, count).iter().enumerate() {
+            let part = memory.line(index);
+            let words = Self::pack(part);
+            for (index, &value) in words.iter().take(part.bytes.div_ceil(8)).enumerate() {
+                line.write(index, value);
+            }
+            line.publish(word);
+        }
+    }
+
     /// Copies the payload of one line that has arrived.
     #[inline(always)]
-    fn unpack(line: &Line, target: &Memory) {
+    fn unpack(line: &Line, target: Memory) {
+        if target.bytes == 8 {
+            return target.store_word(line.read(0));
+        }
+        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line.read(index));
+        let from = words.as_ptr().cast();
         if target.shared {
-            let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line.read(index));
-            // SAFETY: at most 56 bytes, in bounds on both sides.
-            unsafe { copy_shared(target.at, words.as_ptr().cast(), target.bytes) };
-        } else if target.bytes == 8 {
-            // SAFETY: 8 bytes are writable; no alignment is needed.
-            unsafe { target.at.cast::<u64>().write_unaligned(line.read(0)) };
+            // SAFETY: at most 56 bytes are writable, and `words` has 56.
+            unsafe { copy_shared_line(target.at, from, target.bytes) };
         } else {
-            let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line.read(index));
-            // SAFETY: at most 56 bytes, in bounds on both sides; the target is private.
-            unsafe {
-                std::ptr::copy_nonoverlapping(words.as_ptr().cast(), target.at, target.bytes);
-            }
+            // SAFETY: as above, and nobody else accesses them.
+            unsafe { std::ptr::copy_nonoverlapping(from, target.at, target.bytes) };
         }
     }
 
@@ -360,7 +402,9 @@ impl<'c> Call<'c> {
     #[inline(always)]
     fn copy_now(target: Memory, source: Memory) {
         debug_assert_eq!(target.bytes, source.bytes);
-        if target.shared || source.shared {
+        if target.bytes == 8 {
+            target.store_word(source.load_word());
+        } else if target.shared || source.shared {
             // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
             unsafe { copy_shared(target.at, source.at, target.bytes) };
         } else {
@@ -371,35 +415,48 @@ impl<'c> Call<'c> {
 
     /// `target = left (op) right`, through bounce buffers where others may access an operand.
     fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
-        let Some(kernel) = self.kernel else { return };
+        let Some(kernel) = self.operands.kernel else { return };
         if !(target.shared || left.shared || right.shared) {
             // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
             // buffers, or the target is one of the operands.
             unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
             return;
         }
+        if target.bytes <= LINE_PAYLOAD_BYTES {
+            let (mut a, b) = (Self::pack(left), Self::pack(right));
+            let sum = a.as_mut_ptr().cast::<u8>();
+            // SAFETY: two distinct local buffers of at least the target's length.
+            unsafe { kernel.combine(sum, sum, b.as_ptr().cast(), target.bytes) };
+            return Self::copy_now(target, Memory::private(sum, target.bytes));
+        }
         let whole = BOUNCE_BYTES / kernel.element_bytes().max(1) * kernel.element_bytes();
         if whole == 0 {
             return self.combine_large(kernel, target, left, right);
         }
-        let mut bounces = [[0_u8; BOUNCE_BYTES]; 3];
+        let mut bounces = [const { MaybeUninit::<[u8; BOUNCE_BYTES]>::uninit() }; 2];
+        let [a, b] = bounces.each_mut().map(|bounce| bounce.as_mut_ptr().cast::<u8>());
         let mut done = 0;
         while done < target.bytes {
             let bytes = whole.min(target.bytes - done);
-            let [a, b, c] = &mut bounces;
             let part =
                 |memory: Memory| Memory { at: memory.at.wrapping_add(done), bytes, ..memory };
-            let near = |bounce: &mut [u8; BOUNCE_BYTES]| Memory {
-                at: bounce.as_mut_ptr(),
-                bytes,
-                shared: false,
+            // A private operand is read where it is.
+            let near = |operand: Memory, bounce| {
+                let operand = part(operand);
+                if !operand.shared {
+                    return operand.at;
+                }
+                Self::copy_now(Memory::private(bounce, bytes), operand);
+                bounce
             };
-            let (a, b, c) = (near(a), near(b), near(c));
-            Self::copy_now(a, part(left));
-            Self::copy_now(b, part(right));
-            // SAFETY: three distinct local buffers of at least `bytes`.
-            unsafe { kernel.combine(c.at, a.at, b.at, bytes) };
-            Self::copy_now(part(target), c);
+            let (left, right) = (near(left, a), near(right, b));
+            let sum = if target.shared { a } else { part(target).at };
+            // SAFETY: each is a private buffer, or a local one, of at least `bytes`; the sum is one
+            // of the operands or distinct from both.
+            unsafe { kernel.combine(sum, left, right, bytes) };
+            if target.shared {
+                Self::copy_now(part(target), Memory::private(a, bytes));
+            }
             done += bytes;
         }
     }
@@ -408,11 +465,8 @@ impl<'c> Call<'c> {
     #[cold]
     fn combine_large(&self, kernel: Kernel<'_>, target: Memory, left: Memory, right: Memory) {
         let mut buffers = [vec![0_u8; target.bytes], vec![0; target.bytes], vec![0; target.bytes]];
-        let [a, b, c] = buffers.each_mut().map(|buffer| Memory {
-            at: buffer.as_mut_ptr(),
-            bytes: target.bytes,
-            shared: false,
-        });
+        let [a, b, c] =
+            buffers.each_mut().map(|buffer| Memory::private(buffer.as_mut_ptr(), target.bytes));
         Self::copy_now(a, left);
         Self::copy_now(b, right);
         // SAFETY: three distinct buffers of this length.
@@ -568,10 +622,7 @@ impl Future for Receive<'_> {
             if seen != this.word {
                 return this.call.pending(index, seen);
             }
-            let at = this.done * LINE_PAYLOAD_BYTES;
-            let bytes = (this.target.bytes - at).min(LINE_PAYLOAD_BYTES);
-            let at = this.target.at.wrapping_add(at);
-            Call::unpack(line, &Memory { at, bytes, shared: this.target.shared });
+            Call::unpack(line, this.target.line(this.done));
             this.done += 1;
         }
         Poll::Ready(Ok(()))
@@ -646,7 +697,7 @@ impl Fabric for Call<'_> {
         let memory = self.resolve(span);
         let kind = match span.place {
             Place::Source if !memory.shared => Loan::Source,
-            Place::Target if !self.target.symmetric => {
+            Place::Target if !self.operands.target.symmetric => {
                 self.target_lent.store(true, Relaxed);
                 Loan::Target
             }
@@ -704,8 +755,8 @@ impl Fabric for Call<'_> {
 
     fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
         let symmetric = match span.place {
-            Place::Source => self.source.symmetric,
-            Place::Target => self.target.symmetric,
+            Place::Source => self.operands.source.symmetric,
+            Place::Target => self.operands.target.symmetric,
             Place::Heap => true,
             Place::Accumulator | Place::Incoming => false,
         };

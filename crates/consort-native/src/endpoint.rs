@@ -12,10 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_fabric::{Kernel, Op, Rank};
+use consort_fabric::{Op, Rank};
 
 use crate::{
-    call::{Buffer, Call},
+    call::{Call, Operands},
     job::{Job, SEQUENCE_BITS},
     waiting::{Idle, Waiting, block_on},
 };
@@ -44,6 +44,8 @@ pub struct Endpoint {
     sequence: Cell<u64>,
     allocations: Cell<u64>,
     scratch: Scratch,
+    /// Polls before the first pause.
+    spins: u32,
     stays_here: PhantomData<*const ()>,
 }
 
@@ -53,7 +55,9 @@ impl Endpoint {
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         job.states[rank.index()].parker.settle();
         let bytes = job.geometry.lines * size_of::<crate::line::Line>();
+        let fits = job.config().pes <= job.config().cores;
         Self {
+            spins: if fits { SPINS } else { 1 },
             job,
             rank,
             calls: Cell::new(0),
@@ -93,9 +97,7 @@ impl Endpoint {
         &'c self,
         fingerprint: u64,
         steps: u64,
-        kernel: Option<Kernel<'c>>,
-        source: Buffer<'c>,
-        target: Buffer<'c>,
+        operands: &'c Operands<'c>,
     ) -> Call<'c> {
         let call = self.calls.get();
         let word = (fingerprint << SEQUENCE_BITS).wrapping_add(self.sequence.get());
@@ -104,12 +106,12 @@ impl Endpoint {
         let turn = call & (self.job.geometry.window - 1);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
         self.state().history(turn as usize).store(word, Release);
-        Call::new(&self.job, self.rank, turn as usize, word, kernel, &self.scratch, source, target)
+        Call::new(&self.job, self.rank, turn as usize, word, &self.scratch, operands)
     }
 
     /// A view for one-sided operations outside of any collective.
-    pub fn one_sided<'c>(&'c self, source: Buffer<'c>, target: Buffer<'c>) -> Call<'c> {
-        Call::new(&self.job, self.rank, 0, 0, None, &self.scratch, source, target)
+    pub fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
+        Call::new(&self.job, self.rank, 0, 0, &self.scratch, operands)
     }
 
     fn state(&self) -> &crate::job::PeState {
@@ -122,7 +124,8 @@ impl Endpoint {
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
-        block_on(future, call, Pauses { endpoint: self, since: None, looked: 0, yields: 0, ready: false })
+        let pauses = || Pauses { endpoint: self, since: None, looked: 0, yields: 0, ready: false };
+        block_on(future, call, self.spins, pauses)
     }
 
     /// Says that this PE makes no more calls. Peers that wait for one then fail.
@@ -167,12 +170,6 @@ impl Pauses<'_> {
 }
 
 impl Idle for Pauses<'_> {
-    #[inline(always)]
-    fn spins(&self) -> u32 {
-        let config = self.endpoint.job.config();
-        if config.pes <= config.cores { SPINS } else { 1 }
-    }
-
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
@@ -201,7 +198,6 @@ impl Idle for Pauses<'_> {
 }
 
 impl Drop for Pauses<'_> {
-    #[inline(always)]
     fn drop(&mut self) {
         if self.ready {
             self.endpoint.state().parker.cancel();

@@ -18,7 +18,7 @@ mod sync;
 pub mod topology;
 mod waiting;
 
-pub use call::{Buffer, COUNTER_SLOTS, Call, Lease};
+pub use call::{Buffer, COUNTER_SLOTS, Call, Lease, Operands};
 pub use endpoint::Endpoint;
 pub use heap::{BLOCK_ALIGN, HeapError};
 pub use job::{Config, Failure, Job, SEQUENCE_BITS};

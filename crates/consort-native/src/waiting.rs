@@ -132,8 +132,6 @@ impl Parker {
 
 /// What the executor does between polls once spinning has not helped.
 pub(crate) trait Idle {
-    /// Polls to make before the first pause.
-    fn spins(&self) -> u32;
     /// Yields, checks for failure, sleeps; returns how often to poll before the next pause.
     fn pause(&mut self) -> u32;
 }
@@ -146,21 +144,24 @@ pub(crate) trait Watch {
 
 /// Polls `future` in place until it is ready. The executor alone spins and pauses: the future's
 /// waits are pending at once, and `watch` says what to look at until it is worth polling again.
+/// Polls and looks `spins` times before the first pause of `idle`.
 #[inline(always)]
-pub(crate) fn block_on<F: Future>(
+pub(crate) fn block_on<F: Future, I: Idle>(
     future: F,
     watch: &impl Watch,
-    mut idle: impl Idle,
+    spins: u32,
+    idle: impl Fn() -> I,
 ) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
-    let mut left = idle.spins();
+    let mut left = spins;
+    let mut pauses = None;
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
         if left == 0 {
-            left = idle.pause();
+            left = pauses.get_or_insert_with(&idle).pause();
         } else {
             left -= 1;
             watch.spin(&mut left);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use consort_collectives::{Algorithm, Plan};
-use consort_fabric::{Candidate, Collective, Kernel, Op, Sync};
-use consort_native::{Buffer, Endpoint};
+use consort_fabric::{Candidate, Collective, Op, Sync};
+use consort_native::{Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
 const PLACES: usize = 256;
@@ -39,14 +39,7 @@ impl Key {
 /// A plan behind one indirect call, ready for the threads fabric.
 pub(crate) trait Ready {
     /// One call. Notes in `synchronized` if all PEs enter, or leave, together.
-    fn call(
-        &self,
-        endpoint: &Endpoint,
-        synchronized: &Cell<bool>,
-        kernel: Option<Kernel<'_>>,
-        source: Buffer<'_>,
-        target: Buffer<'_>,
-    ) -> Op;
+    fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op;
     /// The algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
 }
@@ -59,18 +52,11 @@ pub(crate) struct Prepared<A: Algorithm> {
 }
 
 impl<A: Algorithm> Ready for Prepared<A> {
-    fn call(
-        &self,
-        endpoint: &Endpoint,
-        synchronized: &Cell<bool>,
-        kernel: Option<Kernel<'_>>,
-        source: Buffer<'_>,
-        target: Buffer<'_>,
-    ) -> Op {
+    fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op {
         if self.synchronizes {
             synchronized.set(true);
         }
-        let call = endpoint.begin(self.fingerprint, self.plan.steps(), kernel, source, target);
+        let call = endpoint.begin(self.fingerprint, self.plan.steps(), operands);
         endpoint.block_on(&call, self.plan.run(&call))
     }
 

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use consort_fabric::{Atomic, Fabric, Op, Pod, Rank, Signal, Span, Until};
-use consort_native::{BLOCK_ALIGN, Block, Buffer, Call};
+use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Operands};
 
 use crate::{Error, Result, Team, team::State};
 
@@ -109,11 +109,12 @@ impl<'p, T: Element> Symmetric<'p, T> {
         &'c self,
         source: Buffer<'c>,
         target: Buffer<'c>,
-        operation: impl AsyncFnOnce(&Call<'c>) -> Op<R>,
+        operation: impl AsyncFnOnce(&Call<'_>) -> Op<R>,
     ) -> Result<R> {
         let _inside = self.state.enter()?;
         let endpoint = &self.state.endpoint;
-        let call = endpoint.one_sided(source, target);
+        let operands = Operands { kernel: None, source, target };
+        let call = endpoint.one_sided(&operands);
         endpoint.block_on(&call, operation(&call)).map_err(|_| Error::of_job(endpoint.job()))
     }
 

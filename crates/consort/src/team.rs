@@ -11,7 +11,7 @@ use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Fl
 use consort_fabric::{
     Candidate, Collective, Kernel, Mode, Operator, OperatorClass, Pod, Query, Rank, Signature, Sync,
 };
-use consort_native::{Buffer, Endpoint};
+use consort_native::{Buffer, Endpoint, Operands};
 
 use crate::{
     Choices, ChosenBy, Error, Result, Symmetric,
@@ -79,18 +79,12 @@ impl State {
 
     /// Makes the call, inside the team's window of calls.
     #[inline]
-    fn run(
-        &self,
-        ready: &dyn Ready,
-        kernel: Option<Kernel<'_>>,
-        source: Buffer<'_>,
-        target: Buffer<'_>,
-    ) -> Result<()> {
+    fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
         let _inside = self.enter()?;
         if self.endpoint.calls() & self.quarter_mask == 0 {
             self.turn()?;
         }
-        match ready.call(&self.endpoint, &self.synchronized, kernel, source, target) {
+        match ready.call(&self.endpoint, &self.synchronized, operands) {
             Ok(()) => Ok(()),
             Err(_) => Err(Error::of_job(self.endpoint.job())),
         }
@@ -108,8 +102,10 @@ impl State {
     #[cold]
     fn turn(&self) -> Result<()> {
         let turn = self.flow.borrow_mut().turn(self.synchronized.take());
-        let view = self.endpoint.one_sided(Buffer::ABSENT, Buffer::ABSENT);
-        self.endpoint.block_on(&view, turn.run(&view)).map_err(|_| Error::of_job(self.endpoint.job()))
+        let view = self.endpoint.one_sided(&Operands::NONE);
+        self.endpoint
+            .block_on(&view, turn.run(&view))
+            .map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
     /// Which candidate serves a call of this shape, and the barrier that brackets it.
@@ -284,7 +280,7 @@ impl<'p> Team<'p> {
             *state.barrier.borrow_mut() = Some(state.prepare(&shape, Sync::STRICT)?);
         }
         match &*state.barrier.borrow() {
-            Some(ready) => state.run(&**ready, None, Buffer::ABSENT, Buffer::ABSENT),
+            Some(ready) => state.run(&**ready, &Operands::NONE),
             None => Ok(()),
         }
     }
@@ -496,7 +492,8 @@ impl<'p> Team<'p> {
                 ready
             }
         };
-        state.run(&*ready, shape.kernel.map(|(kernel, _)| kernel), source, target)
+        let kernel = shape.kernel.map(|(kernel, _)| kernel);
+        state.run(&*ready, &Operands { kernel, source, target })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A launch in which several kinds of work are timed in turn, so that they share the machine's mood.
 //!
-//! PE 0 decides which work is timed next and how many calls a block has, and tells the others by a
-//! broadcast of Consort's own. Before and after each block PEs 0 and 1 play ping-pong: the one-way
+//! PE 0 decides which work is timed next and how many calls a block has, and tells the others
+//! between two barriers. Before and after each block PEs 0 and 1 play ping-pong: the one-way
 //! transfer of that moment. A block whose two readings differ by over a fifth is discarded.
 //!
 //! Throughput: calls in a row; the longest local time of any PE. Latency: each call alone, from the
@@ -89,6 +89,8 @@ struct Shared {
     /// What each PE measured last: a length, or a start and an end, in nanoseconds.
     starts: Vec<AtomicU64>,
     ends: Vec<AtomicU64>,
+    /// What PE 0 says to all.
+    said: AtomicU64,
     epoch: Instant,
 }
 
@@ -110,6 +112,7 @@ impl Session {
             peers: unsafe { peers(self.pes) },
             starts: cells(),
             ends: cells(),
+            said: AtomicU64::new(0),
             epoch: Instant::now(),
         };
         let mut pes = Pes::threads(self.pes).heap_bytes(self.heap_bytes());
@@ -142,7 +145,7 @@ impl Session {
             match self.warm_up(pe, work, &benches[index], shared) {
                 Ok((call_ns, algorithm)) => {
                     let fitting = self.block.as_nanos() as f64 / call_ns.max(1.0);
-                    calls[index] = world.broadcast(fitting.clamp(1.0, 1e6) as u64, Rank(0))?;
+                    calls[index] = agree(pe, shared, fitting.clamp(1.0, 1e6) as u64)?;
                     timings[index].algorithm = algorithm;
                 }
                 Err(error @ Error::Plan(_)) => timings[index].error = Some(error),
@@ -156,7 +159,7 @@ impl Session {
             let over = turn >= able.len() && start.elapsed() >= self.budget;
             let next = able.get(turn % able.len().max(1)).filter(|_| !over);
             let next = next.map_or(STOP, |&index| index as u64);
-            let next = world.broadcast(next, Rank(0))?;
+            let next = agree(pe, shared, next)?;
             if next == STOP {
                 break;
             }
@@ -206,13 +209,25 @@ impl Session {
                 Mode::Latency => latency(pe, work, bench, shared, calls)?,
             };
             // All must agree when it is enough.
-            let total_ns = pe.world().broadcast(ns * calls as f64, Rank(0))?;
-            if total_ns > 50_000.0 || calls > 1 << 16 {
+            let total_ns = agree(pe, shared, (ns * calls as f64) as u64)?;
+            if total_ns > 50_000 || calls > 1 << 16 {
                 return Ok((ns, algorithm));
             }
             calls *= 4;
         }
     }
+}
+
+/// What PE 0 says, on all PEs. By barriers alone: a broadcast may be what is measured.
+fn agree(pe: &Pe, shared: &Shared, said: u64) -> Result<u64> {
+    let world = pe.world();
+    if world.rank() == Rank(0) {
+        shared.said.store(said, Relaxed);
+    }
+    world.barrier()?;
+    let said = shared.said.load(Relaxed);
+    world.barrier()?;
+    Ok(said)
 }
 
 /// Has the work's algorithm serve, or gives the choice back.

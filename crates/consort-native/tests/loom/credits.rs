@@ -1,0 +1,88 @@
+//! Flow control: a window of four calls, each a quarter of it. A PE sends a message in each call
+//! and may enter call `n` once its peer's credit says that it has left call `n - 4`.
+
+use std::sync::{
+    Arc,
+    atomic::Ordering::{Acquire, Relaxed, Release},
+};
+
+use consort_native::line::Line;
+
+use crate::until;
+
+const WINDOW: u64 = 4;
+
+/// Enough that one line of messages is used again.
+const CALLS: u64 = WINDOW + 1;
+
+#[derive(Default)]
+struct Window {
+    messages: [Line; 4],
+    /// Word 0 of line `q`: credits for quarter `q` modulo 4.
+    credits: [Line; 4],
+}
+
+impl Window {
+    fn turn(lines: &[Line; 4], call: u64) -> &Line {
+        &lines[usize::try_from(call % WINDOW).expect("a small number")]
+    }
+}
+
+/// When the receiver gives its credit for a call.
+#[derive(Clone, Copy)]
+enum Given {
+    Left,
+    Entered,
+}
+
+fn calls_in_a_row(given: Given, awaits_credits: bool) {
+    loom::model(move || {
+        let window = Arc::new(Window::default());
+        let of_sender = Arc::clone(&window);
+        let sender = loom::thread::spawn(move || {
+            for call in 0..CALLS {
+                if awaits_credits && call >= WINDOW {
+                    let counter = Window::turn(&of_sender.credits, call).counter(0);
+                    until(|| counter.load(Acquire) >= call / WINDOW);
+                }
+                let line = Window::turn(&of_sender.messages, call);
+                line.write(0, 100 + call);
+                line.publish(1 + call);
+            }
+        });
+        for call in 0..CALLS {
+            let credit = || {
+                Window::turn(&window.credits, call).counter(0).fetch_add(1, Release);
+            };
+            if let Given::Entered = given {
+                credit();
+            }
+            let line = Window::turn(&window.messages, call);
+            until(|| line.word() > call);
+            assert_eq!(line.read(0), 100 + call, "another call's message");
+            if let Given::Left = given {
+                credit();
+            }
+        }
+        sender.join().expect("it ends well");
+        let last = Window::turn(&window.credits, CALLS - 1).counter(0);
+        assert_eq!(last.load(Relaxed), CALLS / WINDOW + 1);
+    });
+}
+
+#[test]
+fn nobody_is_a_window_ahead() {
+    calls_in_a_row(Given::Left, true);
+}
+
+#[test]
+#[should_panic(expected = "another call's message")]
+fn without_credits_a_message_is_overwritten() {
+    calls_in_a_row(Given::Left, false);
+}
+
+#[test]
+#[should_panic(expected = "another call's message")]
+fn a_credit_that_is_given_too_early_is_worth_nothing() {
+    calls_in_a_row(Given::Entered, true);
+}

@@ -1,0 +1,24 @@
+//! Models of the protocols between PEs: loom runs each in every interleaving, and lets every load
+//! return each value that the memory model allows.
+//!
+//! The primitives are the real ones, compiled with loom's atomics; what an algorithm does with
+//! them is written out small. Each model also runs with one thing taken away that it depends on,
+//! and must then fail: so it can.
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release -p consort-native --test loom
+//! ```
+#![cfg(loom)]
+
+mod credits;
+mod lending;
+mod message;
+mod parking;
+mod stream;
+
+/// Waits as an executor would that never parks.
+fn until(arrived: impl Fn() -> bool) {
+    while !arrived() {
+        loom::thread::yield_now();
+    }
+}

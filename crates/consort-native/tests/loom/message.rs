@@ -1,0 +1,56 @@
+//! A line carries two messages in turn; the second is sent when the first is acknowledged.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use consort_native::line::{Line, PAYLOAD_WORDS};
+
+use crate::until;
+
+fn payload(message: u64) -> [u64; 2] {
+    [10 * message, 10 * message + 1]
+}
+
+/// Two messages through one line; the sequence word is stored by `publish`.
+fn two_messages(publish: fn(&Line, u64), awaits_acknowledgement: bool) {
+    loom::model(move || {
+        let lines = Arc::new([Line::default(), Line::default()]);
+        let of_sender = Arc::clone(&lines);
+        let sender = loom::thread::spawn(move || {
+            let [data, taken] = &*of_sender;
+            for message in [1, 2] {
+                if awaits_acknowledgement {
+                    until(|| taken.word() == message - 1);
+                }
+                for (index, word) in payload(message).into_iter().enumerate() {
+                    data.write(index, word);
+                }
+                publish(data, message);
+            }
+        });
+        let [data, taken] = &*lines;
+        for message in [1, 2] {
+            until(|| data.word() >= message);
+            assert_eq!([data.read(0), data.read(1)], payload(message), "another payload");
+            assert_eq!(data.word(), message, "another message");
+            taken.publish(message);
+        }
+        sender.join().expect("it ends well");
+    });
+}
+
+#[test]
+fn the_payload_is_the_one_of_the_sequence_word() {
+    two_messages(Line::publish, true);
+}
+
+#[test]
+#[should_panic(expected = "another payload")]
+fn a_relaxed_sequence_word_shows_a_stale_payload() {
+    two_messages(|line, word| line.counter(PAYLOAD_WORDS).store(word, Relaxed), true);
+}
+
+#[test]
+#[should_panic(expected = "another")]
+fn without_acknowledgement_a_message_is_overwritten() {
+    two_messages(Line::publish, false);
+}

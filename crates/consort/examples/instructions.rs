@@ -1,0 +1,197 @@
+//! Calls whose instructions `ci/instructions` counts: what a blocking call of a team of two costs
+//! PE 0 when PE 1's message is there already.
+//!
+//! Run under callgrind, which collects only inside functions whose name begins with `counted`, and
+//! writes out what it has collected before each call of `quarter_is_over`. A quarter of the team's
+//! window of calls is the unit: flow control does the same in each.
+//!
+//! ```sh
+//! cargo run --release -p consort --example instructions             # lists the operations
+//! cargo run --release -p consort --example instructions -- barrier
+//! ```
+//!
+//! PE 1 makes its calls of a quarter before PE 0 does. In a reduction to PE 0 and a broadcast from
+//! PE 1 it sends and runs ahead; in a barrier it enters, and PE 0 sleeps until it has surely done
+//! so. A quarter in which PE 0 had to wait all the same counts more instructions: the least of the
+//! quarters is the figure.
+
+use std::{
+    env,
+    hint::black_box,
+    process::ExitCode,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Release},
+    },
+    thread,
+    time::Duration,
+};
+
+use consort::{Candidate, Collective, Pes, Rank, Result, Sum, Team, Waiting};
+
+/// Calls of a quarter of the window of a small team.
+const QUARTER: u64 = 4;
+
+/// Quarters that are counted.
+const QUARTERS: u64 = 24;
+
+/// Long enough for a thread to enter a barrier, under callgrind too.
+const ENTERING: Duration = Duration::from_millis(2);
+
+/// A call whose instructions are counted, and what PE 1 calls meanwhile.
+struct Operation {
+    name: &'static str,
+    algorithm: (Collective, &'static str),
+    counted: fn(&Team<'_>) -> Result<()>,
+    peer: fn(&Team<'_>) -> Result<()>,
+    /// PE 1 may leave the call before PE 0 enters.
+    runs_ahead: bool,
+}
+
+const OPERATIONS: [Operation; 5] = [
+    Operation {
+        name: "barrier",
+        algorithm: (Collective::Barrier, "dissemination"),
+        counted: counted_barrier,
+        peer: |team| team.barrier(),
+        runs_ahead: false,
+    },
+    Operation {
+        name: "reduce_root",
+        algorithm: (Collective::Reduce, "flat"),
+        counted: counted_reduce_root,
+        peer: |team| team.reduce(black_box(2_u64), Sum, Rank(0)).map(drop),
+        runs_ahead: true,
+    },
+    Operation {
+        name: "reduce_leaf",
+        algorithm: (Collective::Reduce, "flat"),
+        counted: counted_reduce_leaf,
+        peer: |team| team.reduce(black_box(2_u64), Sum, Rank(1)).map(drop),
+        runs_ahead: false,
+    },
+    Operation {
+        name: "broadcast_root",
+        algorithm: (Collective::Broadcast, "flat"),
+        counted: counted_broadcast_root,
+        peer: |team| team.broadcast(black_box(2_u64), Rank(0)).map(drop),
+        runs_ahead: false,
+    },
+    Operation {
+        name: "broadcast_leaf",
+        algorithm: (Collective::Broadcast, "flat"),
+        counted: counted_broadcast_leaf,
+        peer: |team| team.broadcast(black_box(2_u64), Rank(1)).map(drop),
+        runs_ahead: true,
+    },
+];
+
+#[inline(never)]
+fn counted_barrier(team: &Team<'_>) -> Result<()> {
+    black_box(team.barrier())
+}
+
+#[inline(never)]
+fn counted_reduce_root(team: &Team<'_>) -> Result<()> {
+    black_box(team.reduce(black_box(1_u64), Sum, Rank(0))).map(drop)
+}
+
+#[inline(never)]
+fn counted_reduce_leaf(team: &Team<'_>) -> Result<()> {
+    black_box(team.reduce(black_box(1_u64), Sum, Rank(1))).map(drop)
+}
+
+#[inline(never)]
+fn counted_broadcast_root(team: &Team<'_>) -> Result<()> {
+    black_box(team.broadcast(black_box(1_u64), Rank(0))).map(drop)
+}
+
+#[inline(never)]
+fn counted_broadcast_leaf(team: &Team<'_>) -> Result<()> {
+    black_box(team.broadcast(black_box(1_u64), Rank(1))).map(drop)
+}
+
+#[inline(never)]
+fn quarter_is_over(call: u64) {
+    black_box(call);
+}
+
+/// Waits until `word` has got as far as `number`, outside of all calls.
+fn until(word: &AtomicU64, number: u64) {
+    while word.load(Acquire) < number {
+        thread::yield_now();
+    }
+}
+
+/// Both PEs make their plans, and the first quarters of calls, uncounted.
+fn warm_up(operation: &Operation, team: &Team<'_>) -> Result<()> {
+    (0..4 * QUARTER).try_for_each(|_| (operation.peer)(team))
+}
+
+fn run(operation: &Operation) -> Result<()> {
+    // Calls that PE 1 has made, or is about to enter; calls that PE 0 has left.
+    let (ahead, left) = (AtomicU64::new(0), AtomicU64::new(0));
+    let calls = QUARTERS * QUARTER;
+    let peer = |team: &Team<'_>| -> Result<()> {
+        for call in 0..calls {
+            if operation.runs_ahead {
+                until(&left, call - call % QUARTER);
+                (operation.peer)(team)?;
+                ahead.store(call + 1, Release);
+            } else {
+                until(&left, call);
+                ahead.store(call + 1, Release);
+                (operation.peer)(team)?;
+            }
+        }
+        Ok(())
+    };
+    let counted = |team: &Team<'_>| -> Result<()> {
+        for call in 0..calls {
+            let ends_quarter = (call + 1).is_multiple_of(QUARTER);
+            if operation.runs_ahead {
+                until(&ahead, call - call % QUARTER + QUARTER);
+            } else {
+                until(&ahead, call + 1);
+                thread::sleep(ENTERING);
+            }
+            (operation.counted)(team)?;
+            left.store(call + 1, Release);
+            if ends_quarter {
+                quarter_is_over(call);
+            }
+        }
+        Ok(())
+    };
+    let (collective, algorithm) = operation.algorithm;
+    Pes::threads(2)
+        .waiting(Waiting::SpinYield)
+        .heap_bytes(1 << 12)
+        .force(collective, Candidate::new(algorithm))
+        .run(|pe| {
+            let team = pe.world();
+            warm_up(operation, &team)?;
+            if team.rank() == Rank(0) { counted(&team) } else { peer(&team) }
+        })?;
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let Some(name) = env::args().nth(1) else {
+        for operation in &OPERATIONS {
+            println!("{}", operation.name);
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == name) else {
+        eprintln!("there is no operation `{name}`; call without one for a list");
+        return ExitCode::from(2);
+    };
+    match run(operation) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
