@@ -73,7 +73,8 @@ impl Topo {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// A number of seconds on the command line.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

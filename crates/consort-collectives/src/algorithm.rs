@@ -20,6 +20,17 @@ pub struct Parameter {
     pub range: (u64, u64),
 }
 
+/// Which way the data of an algorithm moves, which says what its messages tell of themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the root: whoever has received knows that the root has entered.
+    Down,
+    /// To the root: when the root is done it knows that all have entered.
+    Up,
+    /// Neither.
+    Neither,
+}
+
 /// What a schedule is made for: facts that all PEs of the team share, and the PE's rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -43,6 +54,8 @@ pub struct Setting {
     pub capabilities: Capabilities,
     /// The first slot of the inbox that the algorithm may use.
     pub first_slot: u32,
+    /// Whether its signals go beside the first ones of their slots: a barrier's at entry.
+    pub beside: bool,
     /// The counter that the algorithm may use.
     pub counter: u32,
 }
@@ -61,17 +74,17 @@ impl Setting {
             sync: query.sync,
             symmetric: query.symmetric,
             capabilities,
-            first_slot: Self::first_slot(query.collective, query.sync, query.pes),
+            first_slot: Self::first_slot(query.collective, query.pes),
+            beside: false,
             counter: 1,
         }
     }
 
-    /// The first slot for an operation's own messages: slot 0 is for counting, and where all PEs
-    /// enter or leave together, two barriers come next.
+    /// The first slot for an operation's own messages. Slot 0 is for counting, and as many as there
+    /// are PEs are for barriers alone.
     #[must_use]
-    pub fn first_slot(collective: Collective, sync: Sync, pes: u32) -> u32 {
-        let bracketed = sync.entry == Mode::All || sync.exit == Mode::All;
-        if bracketed && collective != Collective::Barrier { 1 + 2 * pes } else { 1 }
+    pub const fn first_slot(collective: Collective, pes: u32) -> u32 {
+        if matches!(collective, Collective::Barrier) { 1 } else { 1 + pes }
     }
 
     /// The same for another PE.
@@ -89,7 +102,8 @@ impl Setting {
     /// Slot number `index` of those that the algorithm may use.
     #[must_use]
     pub const fn slot(&self, index: u32) -> Slot {
-        Slot(self.first_slot + index)
+        let slot = Slot::new(self.first_slot + index);
+        if self.beside { slot.beside() } else { slot }
     }
 
     /// Lines that the algorithm may use.
@@ -148,6 +162,8 @@ pub enum PlanError {
 pub trait Algorithm: 'static {
     /// The name of its file.
     const NAME: &'static str;
+    /// Whether data moves from the root, to it, or neither; see [`Direction`].
+    const DIRECTION: Direction = Direction::Neither;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
     /// What is worked out once for many calls: peers and slots.
@@ -294,6 +310,19 @@ pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
         .filter_map(|name| visit(query.collective, name, Able(&setting)).ok())
         .flatten()
         .collect()
+}
+
+/// Whether a candidate can serve a setting, which is to say whether it has a schedule.
+#[must_use]
+pub fn serves(collective: Collective, setting: &Setting, candidate: &Candidate) -> bool {
+    struct Try<'q>(&'q Setting, &'q Candidate);
+    impl Visitor for Try<'_> {
+        type Output = bool;
+        fn visit<A: Algorithm>(self) -> bool {
+            A::schedule(self.0, self.1).is_ok()
+        }
+    }
+    visit(collective, &candidate.algorithm, Try(setting, candidate)).unwrap_or(false)
 }
 
 /// What a candidate costs by the model, in nanoseconds; infinite for one that is unknown.

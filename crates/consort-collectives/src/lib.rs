@@ -14,6 +14,7 @@ mod plan;
 pub mod reduce;
 
 pub use algorithm::{
-    Algorithm, Parameter, PlanError, Setting, Visitor, candidates, estimate_ns, names, visit,
+    Algorithm, Direction, Parameter, PlanError, Setting, Visitor, candidates, estimate_ns, names,
+    serves, visit,
 };
 pub use plan::Plan;

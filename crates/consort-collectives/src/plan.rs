@@ -1,7 +1,8 @@
 //! A plan: an algorithm's schedule, bracketed by the synchronization that the caller asked for.
 //!
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
-//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it.
+//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. Of two
+//! PEs one learns from the data itself all that the barrier would say, and one signal is left.
 
 use consort_fabric::{Candidate, Collective, Fabric, Mode, Op};
 
@@ -27,15 +28,18 @@ impl<A: Algorithm> Plan<A> {
         candidate: &Candidate,
         barrier: &Candidate,
     ) -> Result<Self, PlanError> {
-        let bracket = |mode, first_slot, counter| {
+        let bracket = |mode, beside, counter| {
             (mode == Mode::All && collective != Collective::Barrier)
-                .then(|| Synchronizer::new(&Setting { first_slot, counter, ..*setting }, barrier))
+                .then(|| {
+                    let setting = Setting { first_slot: 1, beside, counter, ..*setting };
+                    Synchronizer::new(&setting, barrier, A::DIRECTION)
+                })
                 .transpose()
         };
         Ok(Self {
-            entry: bracket(setting.sync.entry, 1, 0)?,
+            entry: bracket(setting.sync.entry, true, 0)?,
             schedule: A::schedule(setting, candidate)?,
-            exit: bracket(setting.sync.exit, 1 + setting.pes, 2)?,
+            exit: bracket(setting.sync.exit, false, 2)?,
         })
     }
 

@@ -24,9 +24,44 @@ pub const LINE_PAYLOAD_BYTES: usize = 56;
 /// What an operation of a fabric returns.
 pub type Op<T = ()> = Result<T, Poisoned>;
 
-/// A line of a PE's inbox for the current call. A message of several lines begins at its slot.
+/// A place in a PE's inbox for the current call: for a message, of one line or of several from here
+/// on, or for signals.
+///
+/// Equal slots of successive calls lie together, several a line, as far as messages are small: what
+/// a PE sends in a row then travels together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub u32);
+pub struct Slot(u32);
+
+impl Slot {
+    const BESIDE: u32 = 1 << 31;
+
+    /// Slot number `index`.
+    #[must_use]
+    pub const fn new(index: u32) -> Self {
+        assert!(index < Self::BESIDE, "a slot's number has 31 bits");
+        Self(index)
+    }
+
+    /// The place for another signal beside the first, in a slot that is only used for signals.
+    #[must_use]
+    pub const fn beside(self) -> Self {
+        Self(self.0 | Self::BESIDE)
+    }
+
+    /// The slot's number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.0 & !Self::BESIDE
+    }
+
+    /// Whether this is the place beside.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_beside(self) -> bool {
+        self.0 & Self::BESIDE != 0
+    }
+}
 
 /// The number of a message within its call, among those that use one slot.
 pub type Step = u32;
@@ -223,7 +258,8 @@ pub trait Fabric {
     fn reclaim(&self) -> impl Future<Output = Op>;
 
     /// A peer's symmetric memory, which is reached without asking: a span of the symmetric heap,
-    /// or of the call's buffers where those lie in it (`None` where they do not).
+    /// or of the call's buffers where those lie in it (`None` where they do not). Giving it back does
+    /// nothing.
     fn reach(&self, peer: Rank, span: Span) -> Option<Self::Lease>;
 
     /// `target = lease[at ..]`.

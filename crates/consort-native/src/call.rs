@@ -32,7 +32,7 @@ use consort_fabric::{
 
 use crate::{
     endpoint::Scratch,
-    job::{Failure, Job, LOANS, PeState},
+    job::{CELLS_PER_LINE, Failure, Geometry, Job, LOANS, PeState},
     line::{Line, PAYLOAD_WORDS},
     memory::{copy_shared, copy_shared_line},
     waiting::Watch,
@@ -173,8 +173,10 @@ enum Loan {
     Source,
     /// A slice that its owner and the borrowers may write.
     Target,
-    /// Symmetric memory: never given back, lives as long as the job.
+    /// Symmetric memory, which lives as long as the job.
     Symmetric,
+    /// The same, reached without asking: there is nothing to give back.
+    Reached,
 }
 
 // SAFETY: the address is only used through `Call`, by the rules at the top of this file.
@@ -196,14 +198,22 @@ pub struct Call<'c> {
     operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
-    /// The line that the pending wait waits for, `NO_LINE` if it waits for something else.
+    /// The word that the pending wait waits for, counted through all inboxes' lines; `NO_WORD` if it
+    /// waits for something else.
     watched: AtomicUsize,
     /// The sequence word that it saw there.
     seen: AtomicU64,
 }
 
-/// No line of any inbox.
-const NO_LINE: usize = usize::MAX;
+/// A word in one of the inboxes' lines.
+#[derive(Clone, Copy)]
+struct Cell {
+    line: usize,
+    word: usize,
+}
+
+/// No word of any inbox.
+const NO_WORD: usize = usize::MAX;
 
 // SAFETY: the buffers are borrowed for the call, and only the future that drives the call touches
 // them through it; scratch belongs to the same PE's endpoint, which makes one call at a time.
@@ -232,15 +242,15 @@ impl<'c> Call<'c> {
             operands,
             target_lent: AtomicBool::new(false),
             lent: AtomicBool::new(false),
-            watched: AtomicUsize::new(NO_LINE),
+            watched: AtomicUsize::new(NO_WORD),
             seen: AtomicU64::new(0),
         }
     }
 
-    /// The index of a slot of this call in a PE's inbox.
+    /// The line of a slot of this call in a PE's inbox.
     #[inline(always)]
     fn index(&self, pe: Rank, slot: Slot) -> usize {
-        pe.index() * self.job.geometry.per_pe + self.first + slot.0 as usize
+        pe.index() * self.job.geometry.per_pe + self.first + slot.index() as usize
     }
 
     #[inline(always)]
@@ -254,8 +264,28 @@ impl<'c> Call<'c> {
         &self.job.inboxes[first..first + count]
     }
 
+    /// Where the sequence word of a signal, or of a message of 8 bytes, stands in a PE's inbox: the
+    /// line, and the word in it. The payload stands in the word before.
+    #[inline(always)]
+    fn cell(&self, pe: Rank, slot: Slot) -> Cell {
+        let Geometry { per_pe, first_cell, window, cells, .. } = self.job.geometry;
+        let index = slot.index() as usize;
+        if index >= cells {
+            let word = if slot.is_beside() { PAYLOAD_WORDS - 1 } else { PAYLOAD_WORDS };
+            return Cell { line: self.index(pe, slot), word };
+        }
+        let line = index * (window as usize / CELLS_PER_LINE) + self.turn / CELLS_PER_LINE;
+        let word = self.turn % CELLS_PER_LINE * 2 + usize::from(!slot.is_beside());
+        Cell { line: pe.index() * per_pe + first_cell + line, word }
+    }
+
+    #[inline(always)]
+    fn line_of(&self, cell: Cell) -> &Line {
+        &self.job.inboxes[cell.line]
+    }
+
     /// What a wait's poll comes to when its word is `seen` and says nothing: the executor may watch
-    /// line `watched` until it says something else.
+    /// word `watched` until it says something else.
     #[inline(always)]
     fn pending<T>(&self, watched: usize, seen: u64) -> Poll<Op<T>> {
         if self.job.is_poisoned() {
@@ -322,7 +352,7 @@ impl<'c> Call<'c> {
     /// Runs `copy` on leased memory while its lender is bound to wait.
     #[inline(always)]
     fn accessing(&self, lease: &Lease, copy: impl FnOnce()) -> Op {
-        if lease.kind == Loan::Symmetric {
+        if matches!(lease.kind, Loan::Symmetric | Loan::Reached) {
             copy();
             return Ok(());
         }
@@ -360,9 +390,10 @@ impl<'c> Call<'c> {
         let memory = self.resolve(source);
         let word = self.word_of(step);
         if memory.bytes == 8 {
-            let line = self.line(to, slot);
-            line.write(0, memory.load_word());
-            line.publish(word);
+            let cell = self.cell(to, slot);
+            let line = self.line_of(cell);
+            line.write(cell.word - 1, memory.load_word());
+            line.publish_at(cell.word, word);
         } else {
             self.send_lines(to, slot, word, memory);
         }
@@ -548,9 +579,10 @@ impl Call<'_> {
 impl Watch for Call<'_> {
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
-        if let Some(line) = self.job.inboxes.get(self.watched.load(Relaxed)) {
+        let watched = self.watched.load(Relaxed);
+        if let Some(line) = self.job.inboxes.get(watched / 8) {
             let seen = self.seen.load(Relaxed);
-            while *left > 0 && line.word() == seen {
+            while *left > 0 && line.word_at(watched % 8) == seen {
                 *left -= 1;
                 std::hint::spin_loop();
             }
@@ -571,15 +603,15 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
         match (self.test)() {
             Some(value) => Poll::Ready(Ok(value)),
-            None => self.call.pending(NO_LINE, 0),
+            None => self.call.pending(NO_WORD, 0),
         }
     }
 }
 
-/// Ready when a line's word has got as far as `word`.
+/// Ready when a word has got as far as `word`.
 struct Wait<'f> {
     call: &'f Call<'f>,
-    index: usize,
+    cell: Cell,
     word: u64,
 }
 
@@ -588,22 +620,25 @@ impl Future for Wait<'_> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
-        let seen = self.call.job.inboxes[self.index].word();
-        if seen.wrapping_sub(self.word) < STEPS_AHEAD {
+        let Self { call, cell, word } = *self;
+        let seen = call.line_of(cell).word_at(cell.word);
+        if seen.wrapping_sub(word) < STEPS_AHEAD {
             return Poll::Ready(Ok(()));
         }
-        self.call.pending(self.index, seen)
+        call.pending(cell.line * 8 + cell.word, seen)
     }
 }
 
-/// A message that is received line by line.
+/// A message that is received: from a cell, or line by line.
 struct Receive<'f> {
     call: &'f Call<'f>,
-    first: usize,
-    count: usize,
+    /// Where the next sequence word is due.
+    cell: Cell,
     word: u64,
     target: Memory,
+    /// Lines that have been received, of so many; of a message in a cell, 0 of none.
     done: usize,
+    count: usize,
 }
 
 // SAFETY: the target belongs to the call that the future borrows, and to nobody else.
@@ -615,17 +650,23 @@ impl Future for Receive<'_> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
         let this = &mut *self;
-        while this.done < this.count {
-            let index = this.first + this.done;
-            let line = &this.call.job.inboxes[index];
-            let seen = line.word();
+        loop {
+            let line = this.call.line_of(this.cell);
+            let seen = line.word_at(this.cell.word);
             if seen != this.word {
-                return this.call.pending(index, seen);
+                return this.call.pending(this.cell.line * 8 + this.cell.word, seen);
+            }
+            if this.count == 0 {
+                this.target.store_word(line.read(this.cell.word - 1));
+                return Poll::Ready(Ok(()));
             }
             Call::unpack(line, this.target.line(this.done));
             this.done += 1;
+            this.cell.line += 1;
+            if this.done == this.count {
+                return Poll::Ready(Ok(()));
+            }
         }
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -656,21 +697,26 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
-        let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
-        let first = self.index(self.rank, slot);
-        Receive { call: self, first, count, word: self.word_of(step), target, done: 0 }
+        let (cell, count) = if target.bytes == 8 {
+            (self.cell(self.rank, slot), 0)
+        } else {
+            let cell = Cell { line: self.index(self.rank, slot), word: PAYLOAD_WORDS };
+            (cell, target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1))
+        };
+        Receive { call: self, cell, word: self.word_of(step), target, done: 0, count }
     }
 
     #[inline(always)]
     fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.line(to, slot).publish(self.word_of(step));
+        let cell = self.cell(to, slot);
+        self.line_of(cell).publish_at(cell.word, self.word_of(step));
         self.wake(to);
         ready(Ok(()))
     }
 
     #[inline(always)]
     fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        Wait { call: self, index: self.index(self.rank, slot), word: self.word_of(step) }
+        Wait { call: self, cell: self.cell(self.rank, slot), word: self.word_of(step) }
     }
 
     #[inline(always)]
@@ -689,7 +735,7 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         // Acquire and release: the last to count has seen what all before it did.
-        let line = self.line(at, Slot(0));
+        let line = self.line(at, Slot::new(0));
         ready(Ok(line.counter(counter as usize).fetch_add(by, AcqRel)))
     }
 
@@ -706,8 +752,8 @@ impl Fabric for Call<'_> {
         };
         if kind != Loan::Symmetric {
             self.lent.store(true, Relaxed);
-            self.me.leases.counter(1).fetch_add(1, Relaxed);
         }
+        self.me.leases.counter(1).fetch_add(1, Relaxed);
         let line = self.loan_line(to, self.rank, loan);
         line.write(0, memory.at.expose_provenance() as u64);
         line.write(1, memory.bytes as u64);
@@ -738,7 +784,7 @@ impl Fabric for Call<'_> {
     }
 
     fn give_back(&self, lease: Lease) -> impl Future<Output = Op> {
-        if lease.kind != Loan::Symmetric {
+        if lease.kind != Loan::Reached {
             let lender = &self.job.states[lease.lender.index()];
             lender.leases.counter(0).fetch_add(1, Release); // pairs with the acquire in `reclaim`
             self.wake(lease.lender);
@@ -767,7 +813,7 @@ impl Fabric for Call<'_> {
                 at: self.job.heap.base(peer.index()).wrapping_add(offset),
                 bytes: memory.bytes,
                 lender: peer,
-                kind: Loan::Symmetric,
+                kind: Loan::Reached,
             }
         })
     }
@@ -850,16 +896,18 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
-        let line = &self.job.states[to.index()].credits[(quarter % 4) as usize];
-        line.counter(0).fetch_add(1, Release); // pairs with the acquire in `await_credits`
+        let line = &self.job.states[to.index()].credits[self.rank.index()];
+        line.publish_at(0, quarter + 1); // release: pairs with the acquire in `await_credits`
         self.wake(to);
         ready(Ok(()))
     }
 
     #[inline(always)]
     fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
-        let counter = self.me.credits[(quarter % 4) as usize].counter(0);
-        let due = (quarter / 4 + 1) * u64::from(self.job.config().pes - 1);
-        self.when(move || (counter.load(Acquire) >= due).then_some(()))
+        let (credits, me) = (&self.me.credits, self.rank.index());
+        self.when(move || {
+            let given = |(peer, line): (usize, &Line)| peer == me || line.word_at(0) > quarter;
+            credits.iter().enumerate().all(given).then_some(())
+        })
     }
 }

@@ -99,8 +99,8 @@ pub(crate) struct PeState {
     /// The sequence number after the last call, once the PE has finished; else `u64::MAX`.
     pub(crate) finished: AtomicU64,
     pub(crate) parker: Parker,
-    /// Word 0 of line `q`: credits for quarter `q` modulo 4.
-    pub(crate) credits: [Line; 4],
+    /// Word 0 of line `r`: credits that PE `r` has given to this one.
+    pub(crate) credits: Box<[Line]>,
     /// What peers lend to this PE: a line for each call of the window, lender and loan.
     pub(crate) loans: Box<[Line]>,
 }
@@ -130,7 +130,12 @@ pub struct Job {
     pub(crate) inboxes: Box<[Line]>,
 }
 
-/// The shape of an inbox.
+/// The shape of an inbox: first the lines of long messages, call by call, then the cells of short
+/// ones, slot by slot.
+///
+/// A cell is two words: the payload of a message of 8 bytes, or a signal beside the first, and the
+/// sequence word. Four successive calls' cells of one slot share a line, so that what a PE sends in
+/// a row of calls travels together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     /// Calls that may be under way at once: PEs differ by at most this.
@@ -140,17 +145,34 @@ pub(crate) struct Geometry {
     /// Lines from one call's to the next's: one more, so that equal slots of successive calls fall
     /// into different cache sets.
     pub(crate) stride: usize,
+    /// Slots that have a cell for each call.
+    pub(crate) cells: usize,
+    /// The first line of cells.
+    pub(crate) first_cell: usize,
     /// Lines of a PE.
     pub(crate) per_pe: usize,
 }
+
+/// Calls whose cells of one slot share a line.
+pub(crate) const CELLS_PER_LINE: usize = 4;
 
 impl Geometry {
     /// Small teams get room for long messages, large ones a line a peer and a shorter window.
     fn of(pes: usize) -> Self {
         let lines = (4 * pes).max(256);
-        let window = if pes <= 64 { 16 } else { 8 };
-        let stride = lines + 1;
-        Self { window, lines, stride, per_pe: stride * window as usize }
+        let window = if pes <= 64 { 64 } else { 16 };
+        let (stride, cells) = (lines + 1, 3 * pes + 8);
+        let first_cell = stride * window as usize;
+        let per_pe = first_cell + cells * window as usize / CELLS_PER_LINE;
+        Self { window, lines, stride, cells, first_cell, per_pe }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            inbox_lines: u32::try_from(self.lines).unwrap_or(u32::MAX),
+            scratch_bytes: self.lines * size_of::<Line>(),
+            lending: true,
+        }
     }
 }
 
@@ -170,7 +192,7 @@ impl Job {
                 history: Line::array(window.div_ceil(8)),
                 finished: AtomicU64::new(u64::MAX),
                 parker: Parker::default(),
-                credits: Default::default(),
+                credits: Line::array(pes),
                 loans: Line::array(window * pes * LOANS as usize),
             })
             .collect();
@@ -198,12 +220,13 @@ impl Job {
 
     /// What the fabric can do.
     pub fn capabilities(&self) -> Capabilities {
-        let line = size_of::<Line>();
-        Capabilities {
-            inbox_lines: u32::try_from(self.geometry.lines).unwrap_or(u32::MAX),
-            scratch_bytes: self.geometry.lines * line,
-            lending: true,
-        }
+        self.geometry.capabilities()
+    }
+
+    /// What the fabric can do in a job of `pes` PEs.
+    #[must_use]
+    pub fn capabilities_of(pes: u32) -> Capabilities {
+        Geometry::of(pes as usize).capabilities()
     }
 
     /// Whether waits must be woken.

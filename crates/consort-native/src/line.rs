@@ -72,6 +72,19 @@ impl Line {
         self.words[PAYLOAD_WORDS].load(Acquire)
     }
 
+    /// A sequence word elsewhere in a line that carries several messages. As [`Line::publish`].
+    #[inline(always)]
+    pub fn publish_at(&self, index: usize, word: u64) {
+        self.words[index].store(word, Release);
+    }
+
+    /// A sequence word elsewhere in a line that carries several messages. As [`Line::word`].
+    #[inline(always)]
+    #[must_use]
+    pub fn word_at(&self, index: usize) -> u64 {
+        self.words[index].load(Acquire)
+    }
+
     /// One of the words, for counting on.
     #[inline(always)]
     #[must_use]

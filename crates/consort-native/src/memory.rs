@@ -3,7 +3,7 @@
 //! A racing `memcpy` is undefined behaviour, and a loop over relaxed atomics is not vectorized by
 //! the compiler. On `x86_64` the copy is therefore an assembly block: it does what a sequence of
 //! relaxed atomic byte accesses could do, so a race yields some mixture of old and new bytes and
-//! nothing worse. Elsewhere the loop of relaxed atomics stands.
+//! nothing worse. Elsewhere, and in Miri, the loop of relaxed atomics stands.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` during the call, and they do not
 /// overlap. Others may access both meanwhile, but only atomically or through this function.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: `rep movsb` reads and writes just the `bytes` that the caller vouches for; the
@@ -35,7 +35,7 @@ pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usiz
 /// # Safety
 /// As on other machines: `source` is readable and `target` writable for `bytes` during the call,
 /// they do not overlap, and others access both atomically or through this function.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(not(target_arch = "x86_64"), miri))]
 pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usize) {
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
     for index in 0..bytes {

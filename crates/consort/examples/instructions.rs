@@ -1,7 +1,7 @@
 //! Calls whose instructions `ci/instructions` counts: what a blocking call of a team of two costs
 //! PE 0 when PE 1's message is there already.
 //!
-//! Run under callgrind, which collects only inside functions whose name begins with `counted`, and
+//! Run under callgrind, which collects only inside functions whose name begins with `counted_`, and
 //! writes out what it has collected before each call of `quarter_is_over`. A quarter of the team's
 //! window of calls is the unit: flow control does the same in each.
 //!
@@ -41,7 +41,8 @@ const ENTERING: Duration = Duration::from_millis(2);
 /// A call whose instructions are counted, and what PE 1 calls meanwhile.
 struct Operation {
     name: &'static str,
-    algorithm: (Collective, &'static str),
+    /// What serves it: what the model chooses for two PEs.
+    candidate: (Collective, &'static str),
     counted: fn(&Team<'_>) -> Result<()>,
     peer: fn(&Team<'_>) -> Result<()>,
     /// PE 1 may leave the call before PE 0 enters.
@@ -51,64 +52,69 @@ struct Operation {
 const OPERATIONS: [Operation; 5] = [
     Operation {
         name: "barrier",
-        algorithm: (Collective::Barrier, "dissemination"),
+        candidate: (Collective::Barrier, "dissemination(radix=2)"),
         counted: counted_barrier,
         peer: |team| team.barrier(),
         runs_ahead: false,
     },
     Operation {
         name: "reduce_root",
-        algorithm: (Collective::Reduce, "flat"),
+        candidate: (Collective::Reduce, "chain(chunk_bytes=1024)"),
         counted: counted_reduce_root,
         peer: |team| team.reduce(black_box(2_u64), Sum, Rank(0)).map(drop),
         runs_ahead: true,
     },
     Operation {
         name: "reduce_leaf",
-        algorithm: (Collective::Reduce, "flat"),
+        candidate: (Collective::Reduce, "chain(chunk_bytes=1024)"),
         counted: counted_reduce_leaf,
         peer: |team| team.reduce(black_box(2_u64), Sum, Rank(1)).map(drop),
         runs_ahead: false,
     },
     Operation {
         name: "broadcast_root",
-        algorithm: (Collective::Broadcast, "flat"),
+        candidate: (Collective::Broadcast, "flat"),
         counted: counted_broadcast_root,
         peer: |team| team.broadcast(black_box(2_u64), Rank(0)).map(drop),
         runs_ahead: false,
     },
     Operation {
         name: "broadcast_leaf",
-        algorithm: (Collective::Broadcast, "flat"),
+        candidate: (Collective::Broadcast, "flat"),
         counted: counted_broadcast_leaf,
         peer: |team| team.broadcast(black_box(2_u64), Rank(1)).map(drop),
         runs_ahead: true,
     },
 ];
 
+/// Has the compiler believe that a result is used.
+fn keep<T>(result: T) {
+    let _ = black_box(result);
+}
+
 #[inline(never)]
 fn counted_barrier(team: &Team<'_>) -> Result<()> {
-    black_box(team.barrier())
+    team.barrier()
 }
 
 #[inline(never)]
 fn counted_reduce_root(team: &Team<'_>) -> Result<()> {
-    black_box(team.reduce(black_box(1_u64), Sum, Rank(0))).map(drop)
+    team.reduce(black_box(1_u64), Sum, Rank(0)).map(keep)
 }
 
 #[inline(never)]
 fn counted_reduce_leaf(team: &Team<'_>) -> Result<()> {
-    black_box(team.reduce(black_box(1_u64), Sum, Rank(1))).map(drop)
+    team.reduce(black_box(1_u64), Sum, Rank(1)).map(keep)
 }
 
 #[inline(never)]
 fn counted_broadcast_root(team: &Team<'_>) -> Result<()> {
-    black_box(team.broadcast(black_box(1_u64), Rank(0))).map(drop)
+    team.broadcast(black_box(1_u64), Rank(0)).map(keep)
 }
 
 #[inline(never)]
 fn counted_broadcast_leaf(team: &Team<'_>) -> Result<()> {
-    black_box(team.broadcast(black_box(1_u64), Rank(1))).map(drop)
+    team.broadcast(black_box(1_u64), Rank(1)).map(keep)
 }
 
 #[inline(never)]
@@ -163,11 +169,12 @@ fn run(operation: &Operation) -> Result<()> {
         }
         Ok(())
     };
-    let (collective, algorithm) = operation.algorithm;
+    let (collective, candidate) = operation.candidate;
+    let candidate: Candidate = candidate.parse().expect("a candidate");
     Pes::threads(2)
         .waiting(Waiting::SpinYield)
         .heap_bytes(1 << 12)
-        .force(collective, Candidate::new(algorithm))
+        .force(collective, candidate)
         .run(|pe| {
             let team = pe.world();
             warm_up(operation, &team)?;

@@ -1,9 +1,12 @@
 //! Which algorithm serves a call: forced, by wisdom, or by the model.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use consort_collectives::{candidates, estimate_ns};
-use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
+use consort_collectives::{Setting, serves};
+use consort_fabric::{Candidate, Capabilities, Collective, Query};
+use consort_tuner::{Catalog, Table};
+
+use crate::Algorithms;
 
 /// Where a choice came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,36 +21,53 @@ pub enum ChosenBy {
 
 /// How a job chooses among the algorithms of a collective. The same on all PEs.
 #[derive(Clone, Debug)]
-pub struct Choices {
-    model: MachineModel,
+pub(crate) struct Choices {
     forced: HashMap<Collective, Candidate>,
+    wisdom: Option<Arc<Table>>,
 }
 
 impl Choices {
-    /// Choices by the model alone, for so many usable cores.
-    #[must_use]
-    pub fn by_model(cores: u32) -> Self {
-        Self { model: MachineModel::typical(cores), forced: HashMap::new() }
+    /// Choices by `wisdom` where it says anything, by the model elsewhere.
+    pub(crate) fn new(wisdom: Option<Arc<Table>>) -> Self {
+        Self { forced: HashMap::new(), wisdom }
     }
 
     /// The same, but calls of `collective` are served by `candidate`, or fail.
-    pub fn force(&mut self, collective: Collective, candidate: Option<Candidate>) {
+    pub(crate) fn force(&mut self, collective: Collective, candidate: Option<Candidate>) {
         match candidate {
             Some(candidate) => self.forced.insert(collective, candidate),
             None => self.forced.remove(&collective),
         };
     }
 
-    /// The candidate for a query, and where it came from.
-    #[must_use]
-    pub fn choose(&self, query: &Query, capabilities: Capabilities) -> (Candidate, ChosenBy) {
+    /// The candidate for a query, and where it came from. Wisdom knows elements of eight bytes:
+    /// what cannot serve larger ones is passed over.
+    pub(crate) fn choose(
+        &self,
+        query: &Query,
+        element_bytes: usize,
+        capabilities: Capabilities,
+    ) -> (Candidate, ChosenBy) {
         if let Some(candidate) = self.forced.get(&query.collective) {
             return (candidate.clone(), ChosenBy::Force);
         }
-        let cost = |candidate: &Candidate| estimate_ns(query, candidate, &self.model);
-        let cheapest = candidates(query, capabilities)
+        let setting = Setting { element_bytes, ..Setting::of(query, capabilities) };
+        let able = |candidate: &Candidate| serves(query.collective, &setting, candidate);
+        let wise = self.wisdom.as_ref().and_then(|table| table.look_up(query));
+        if let Some(candidate) = wise.filter(|candidate| able(candidate)) {
+            return (candidate.clone(), ChosenBy::Wisdom);
+        }
+        let algorithms = Algorithms::here();
+        let mut ranked: Vec<(f64, Candidate)> = algorithms
+            .candidates(query)
             .into_iter()
-            .min_by(|one, other| cost(one).total_cmp(&cost(other)));
+            .filter(able)
+            .map(|candidate| (algorithms.estimate_ns(query, &candidate), candidate))
+            .collect();
+        ranked.sort_by(|(one_ns, one), (other_ns, other)| {
+            one_ns.total_cmp(other_ns).then_with(|| one.cmp(other))
+        });
+        let cheapest = ranked.into_iter().next().map(|(_, candidate)| candidate);
         (cheapest.unwrap_or_else(|| Candidate::new("direct")), ChosenBy::Model)
     }
 }

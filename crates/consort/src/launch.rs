@@ -4,7 +4,8 @@ use std::{
     any::Any,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, LazyLock},
+    path::PathBuf,
+    sync::Arc,
     thread,
 };
 
@@ -12,18 +13,15 @@ use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
     Config, Endpoint, Failure, Job, Waiting,
     affinity::{self, CpuId},
-    topology::Topology,
 };
 
-use crate::{Choices, Error, Result, Team, team::State};
+use crate::{Algorithms, Error, Result, Team, choices::Choices, team::State, wisdom::Source};
 
 /// The most PEs that a process may have.
 pub const MOST_PES: u32 = 1024;
 
 /// Symmetric memory of a PE unless said otherwise, in bytes. Only what is used is ever touched.
 const HEAP_BYTES: usize = 64 << 20;
-
-static TOPOLOGY: LazyLock<Topology> = LazyLock::new(Topology::discover);
 
 /// How to launch a job: the number of its PEs, how they wait, how much symmetric memory they have.
 ///
@@ -44,13 +42,21 @@ pub struct Pes {
     heap_bytes: usize,
     pinned: bool,
     forced: Vec<(Collective, Candidate)>,
+    wisdom: Source,
 }
 
 impl Pes {
     /// `pes` threads of this process, from 1 to [`MOST_PES`].
     #[must_use]
     pub fn threads(pes: u32) -> Self {
-        Self { pes, waiting: None, heap_bytes: HEAP_BYTES, pinned: true, forced: Vec::new() }
+        Self {
+            pes,
+            waiting: None,
+            heap_bytes: HEAP_BYTES,
+            pinned: true,
+            forced: Vec::new(),
+            wisdom: Source::default(),
+        }
     }
 
     /// How PEs wait, instead of what suits the usable cores.
@@ -81,12 +87,27 @@ impl Pes {
         self
     }
 
+    /// Goes by the wisdom in the file at `path`, which must be there and fit, instead of the file
+    /// that `CONSORT_WISDOM` names or the one in the user's configuration directory.
+    #[must_use]
+    pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
+        self.wisdom = Source::Named(path.into());
+        self
+    }
+
+    /// Goes by the model alone, whatever has been measured.
+    #[must_use]
+    pub fn without_wisdom(mut self) -> Self {
+        self.wisdom = Source::Nothing;
+        self
+    }
+
     /// Runs `program` on every PE and returns what they return, in the order of their ranks.
     ///
     /// # Errors
     /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
-    /// cannot be launched; [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE
-    /// that failed first.
+    /// cannot be launched; [`Error::Wisdom`] when the wisdom that was named cannot be used;
+    /// [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE that failed first.
     pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
     where
         R: Send,
@@ -98,7 +119,7 @@ impl Pes {
         if self.pes > MOST_PES {
             return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
         }
-        let topology = &*TOPOLOGY;
+        let topology = Algorithms::here().topology();
         let cores = topology.usable_cores();
         let waiting = self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores));
         if waiting == Waiting::Spin && self.pes as usize > cores {
@@ -112,7 +133,7 @@ impl Pes {
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
-        let mut choices = Choices::by_model(cores);
+        let mut choices = Choices::new(self.wisdom.table(self.pes)?);
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

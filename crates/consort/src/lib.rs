@@ -27,14 +27,17 @@
 //! A PE that panics, or returns an error of its own, fails the job: every call that another PE
 //! waits in, and every later one, returns [`Error::PeFailed`]. Nothing hangs.
 
+mod algorithms;
 mod cache;
 mod choices;
 mod error;
 mod launch;
 mod symmetric;
 mod team;
+mod wisdom;
 
-pub use choices::{Choices, ChosenBy};
+pub use algorithms::Algorithms;
+pub use choices::ChosenBy;
 pub use consort_fabric::{
     Atomic, BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, Mode, Operator, Pod, Product,
     Query, Rank, Signal, Sum, Sync, Until,

@@ -14,8 +14,9 @@ use consort_fabric::{
 use consort_native::{Buffer, Endpoint, Operands};
 
 use crate::{
-    Choices, ChosenBy, Error, Result, Symmetric,
+    ChosenBy, Error, Result, Symmetric,
     cache::{Cache, Key, Prepared, Ready},
+    choices::Choices,
     symmetric::Element,
 };
 
@@ -121,8 +122,8 @@ impl State {
             symmetric: shape.symmetric,
         };
         let choices = self.choices.borrow();
-        let (candidate, by) = choices.choose(&query, capabilities);
-        let (barrier, _) = choices.choose(&barrier_query(self.pes()), capabilities);
+        let (candidate, by) = choices.choose(&query, shape.element_bytes, capabilities);
+        let (barrier, _) = choices.choose(&barrier_query(self.pes()), 1, capabilities);
         (candidate, by, barrier)
     }
 
@@ -154,7 +155,8 @@ impl State {
             sync,
             symmetric: shape.symmetric,
             capabilities: self.endpoint.job().capabilities(),
-            first_slot: Setting::first_slot(shape.collective, sync, self.pes()),
+            first_slot: Setting::first_slot(shape.collective, self.pes()),
+            beside: false,
             counter: 1,
         };
         let maker = Maker {

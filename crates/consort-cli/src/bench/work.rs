@@ -1,6 +1,6 @@
 //! What is timed: calls of Consort and of its peers.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use consort::{Candidate, Collective, Rank, Result, Sum, Symmetric, Sync, Team};
 
@@ -8,7 +8,7 @@ use crate::peers::Peer;
 
 /// One kind of work, timed as a whole.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
+pub(crate) enum Work {
     /// A collective of Consort.
     Consort {
         /// Which.
@@ -33,49 +33,81 @@ pub enum Work {
     },
 }
 
-/// One PE's buffers for one work.
-pub struct Bench<'p> {
+/// One PE's buffers for one work: as many as serve in turn.
+pub(crate) struct Bench<'p> {
     team: Team<'p>,
-    source: RefCell<Vec<f64>>,
-    target: RefCell<Vec<f64>>,
-    symmetric: Option<(Symmetric<'p, f64>, Symmetric<'p, f64>)>,
+    buffers: Vec<Buffers<'p>>,
+    turn: Cell<usize>,
+    /// What symmetric memory is rewritten from.
+    contents: Vec<f64>,
+}
+
+/// What one call moves: a broadcast has its data in the first of the two.
+enum Buffers<'p> {
+    Slices(RefCell<Vec<f64>>, RefCell<Vec<f64>>),
+    Symmetric(Symmetric<'p, f64>, Symmetric<'p, f64>),
+}
+
+impl Bench<'_> {
+    #[inline]
+    fn current(&self) -> &Buffers<'_> {
+        &self.buffers[self.turn.get()]
+    }
+
+    #[inline]
+    fn advance(&self) {
+        let next = self.turn.get() + 1;
+        self.turn.set(if next == self.buffers.len() { 0 } else { next });
+    }
 }
 
 impl Work {
     /// Bytes of a buffer.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match *self {
             Self::Consort { bytes, .. } | Self::Peer { bytes, .. } => bytes,
         }
     }
 
-    /// Buffers for this work on one PE. Collective.
-    pub fn prepare<'p>(&self, team: Team<'p>) -> Result<Bench<'p>> {
-        let len = self.bytes() / size_of::<f64>();
-        let symmetric = match self {
-            Self::Consort { symmetric: true, .. } => {
-                Some((team.symmetric(len)?, team.symmetric(len)?))
-            }
-            _ => None,
-        };
-        let buffer = || RefCell::new(vec![1.5; len]);
-        Ok(Bench { team, source: buffer(), target: buffer(), symmetric })
-    }
-
     /// The operation.
-    pub fn collective(&self) -> Collective {
+    pub(crate) fn collective(&self) -> Collective {
         match *self {
             Self::Consort { collective, .. } | Self::Peer { collective, .. } => collective,
         }
     }
 
-    /// Rewrites the buffer that a call moves: the root's of a broadcast, everyone's of a reduction.
-    pub fn rewrite(&self, bench: &Bench<'_>, seed: f64) -> Result<()> {
+    fn symmetric(&self) -> bool {
+        matches!(self, Self::Consort { symmetric: true, .. })
+    }
+
+    /// Whether both can be done on the same buffers.
+    pub(crate) fn shares(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes() && self.symmetric() == other.symmetric()
+    }
+
+    /// Buffers for this work on one PE, `count` of them in turn. Collective.
+    pub(crate) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
+        let len = self.bytes() / size_of::<f64>();
+        let slice = || RefCell::new(vec![1.5; len]);
+        let buffers = (0..count.max(1)).map(|_| {
+            Ok(if self.symmetric() {
+                Buffers::Symmetric(team.symmetric(len)?, team.symmetric(len)?)
+            } else {
+                Buffers::Slices(slice(), slice())
+            })
+        });
+        let buffers = buffers.collect::<Result<_>>()?;
+        Ok(Bench { team, buffers, turn: Cell::new(0), contents: vec![1.5; len] })
+    }
+
+    /// Rewrites the buffer that the next call moves: the root's of a broadcast, everyone's of a
+    /// reduction.
+    pub(crate) fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
         let rank = bench.team.rank();
-        if self.collective() == Collective::Reduce || rank.0 == 0 {
-            match &bench.symmetric {
-                Some((source, _)) => source.put(rank, 0, &vec![seed; source.len()])?,
-                None => bench.source.borrow_mut().fill(seed),
+        if self.collective() == Collective::Reduce || rank == Rank(0) {
+            match bench.current() {
+                Buffers::Symmetric(source, _) => source.put(rank, 0, &bench.contents)?,
+                Buffers::Slices(source, _) => source.borrow_mut().fill(1.5),
             }
         }
         Ok(())
@@ -83,46 +115,46 @@ impl Work {
 
     /// Makes one call.
     #[inline]
-    pub fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
-        let rank = bench.team.rank();
-        let (source, target) = (&bench.source, &bench.target);
+    pub(crate) fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
+        let buffers = bench.current();
+        bench.advance();
         match *self {
             Self::Consort { collective, sync, .. } => {
                 let team = bench.team.with(sync);
-                match (collective, &bench.symmetric) {
+                match (collective, buffers) {
                     (Collective::Barrier, _) => team.barrier(),
-                    (Collective::Broadcast, Some((data, _))) => {
+                    (Collective::Broadcast, Buffers::Symmetric(data, _)) => {
                         team.broadcast_symmetric(data, Rank(0))
                     }
-                    (Collective::Broadcast, None) => {
-                        team.broadcast_slice(&mut source.borrow_mut(), Rank(0))
+                    (Collective::Broadcast, Buffers::Slices(data, _)) => {
+                        team.broadcast_slice(&mut data.borrow_mut(), Rank(0))
                     }
-                    (Collective::Reduce, Some((from, to))) => {
-                        team.reduce_symmetric(from, to, Sum, Rank(0))
+                    (Collective::Reduce, Buffers::Symmetric(source, target)) => {
+                        team.reduce_symmetric(source, target, Sum, Rank(0))
                     }
-                    (Collective::Reduce, None) => {
+                    (Collective::Reduce, Buffers::Slices(source, target)) => {
                         team.reduce_slice(&source.borrow(), &mut target.borrow_mut(), Sum, Rank(0))
                     }
                 }
             }
             Self::Peer { index, collective, .. } => {
-                let peer = &peers[index];
-                match collective {
-                    Collective::Barrier => peer.barrier(rank.0),
-                    Collective::Broadcast => {
-                        let mut data = source.borrow_mut();
-                        peer.broadcast(rank.0, 0, bytes_of(&mut data));
-                    }
-                    Collective::Reduce => {
-                        peer.reduce(rank.0, 0, &source.borrow(), &mut target.borrow_mut());
-                    }
-                }
+                call_peer(&*peers[index], collective, bench.team.rank(), buffers);
                 Ok(())
             }
         }
     }
 }
 
-fn bytes_of(data: &mut [f64]) -> &mut [u8] {
-    bytemuck::cast_slice_mut(data)
+/// A peer knows slices only.
+#[inline]
+fn call_peer(peer: &dyn Peer, collective: Collective, rank: Rank, buffers: &Buffers<'_>) {
+    match (collective, buffers) {
+        (Collective::Broadcast, Buffers::Slices(data, _)) => {
+            peer.broadcast(rank.0, 0, bytemuck::cast_slice_mut(&mut data.borrow_mut()));
+        }
+        (Collective::Reduce, Buffers::Slices(source, target)) => {
+            peer.reduce(rank.0, 0, &source.borrow(), &mut target.borrow_mut());
+        }
+        _ => peer.barrier(rank.0),
+    }
 }

@@ -1,8 +1,8 @@
 //! Barriers: no PE leaves before all have entered. The registry of their algorithms.
 
-use consort_fabric::{Candidate, Fabric, Op};
+use consort_fabric::{Candidate, Fabric, Op, Rank, Slot};
 
-use crate::{Algorithm, PlanError, Setting, algorithm::registry};
+use crate::{Algorithm, Direction, PlanError, Setting, algorithm::registry};
 
 registry! {
     central: Central,
@@ -21,14 +21,30 @@ pub enum Synchronizer {
     Dissemination(<Dissemination as Algorithm>::Schedule),
     /// See [`Flat`] and [`Knomial`].
     Tree(<Knomial as Algorithm>::Schedule),
+    /// Of two PEs, the one that the data says nothing: it waits for a signal of the other.
+    Hears(Slot),
+    /// The other: the data that moves between them says the rest.
+    Tells(Rank, Slot),
 }
 
 impl Synchronizer {
-    /// The barrier that `candidate` names, in the slots and with the counter of `setting`.
+    /// The barrier that `candidate` names, in the slots and with the counter of `setting`, about an
+    /// operation whose data moves in this direction.
     ///
     /// # Errors
     /// When there is none, or its parameters are wrong.
-    pub fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError> {
+    pub fn new(
+        setting: &Setting,
+        candidate: &Candidate,
+        direction: Direction,
+    ) -> Result<Self, PlanError> {
+        if setting.pes == 2 && direction != Direction::Neither {
+            // Downwards the root must learn that the other has entered, and then that it has
+            // received; upwards the other that the root has entered, and then that it is done.
+            let (peer, slot) = (Rank(1 - setting.rank.0), setting.slot(0));
+            let hears = (setting.rank == setting.root) == (direction == Direction::Down);
+            return Ok(if hears { Self::Hears(slot) } else { Self::Tells(peer, slot) });
+        }
         match candidate.algorithm.as_str() {
             Central::NAME => Central::schedule(setting, candidate).map(Self::Central),
             Flat::NAME => Flat::schedule(setting, candidate).map(Self::Tree),
@@ -54,6 +70,8 @@ impl Synchronizer {
             Self::Central(schedule) => Central::run(f, schedule).await,
             Self::Dissemination(schedule) => Dissemination::run(f, schedule).await,
             Self::Tree(schedule) => Knomial::run(f, schedule).await,
+            Self::Hears(slot) => f.wait(*slot, 0).await,
+            Self::Tells(peer, slot) => f.signal(*peer, *slot, 0).await,
         }
     }
 }

@@ -14,7 +14,7 @@
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
 
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub struct Schedule {
 
 impl Algorithm for Direct {
     const NAME: &'static str = "direct";
+    const DIRECTION: Direction = Direction::Down;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = Schedule;
 

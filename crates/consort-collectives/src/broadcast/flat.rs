@@ -8,7 +8,7 @@
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
-use crate::{Algorithm, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub struct Flat;
 
 impl Algorithm for Flat {
     const NAME: &'static str = "flat";
+    const DIRECTION: Direction = Direction::Down;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = Schedule;
 

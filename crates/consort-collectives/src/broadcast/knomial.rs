@@ -9,7 +9,7 @@
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
-use crate::{Algorithm, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct Knomial;
 
 impl Algorithm for Knomial {
     const NAME: &'static str = "knomial";
+    const DIRECTION: Direction = Direction::Down;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) }];
     type Schedule = Schedule;

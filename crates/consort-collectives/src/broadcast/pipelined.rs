@@ -10,7 +10,7 @@
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
-use crate::{Algorithm, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub struct Pipelined;
 
 impl Algorithm for Pipelined {
     const NAME: &'static str = "pipelined";
+    const DIRECTION: Direction = Direction::Down;
     const PARAMETERS: &'static [Parameter] = &[
         Parameter { name: "chunk_bytes", values: &[1024, 2048, 4096, 7056], range: (1, 1 << 30) },
         Parameter { name: "radix", values: &[1, 2, 4], range: (1, 1 << 16) },

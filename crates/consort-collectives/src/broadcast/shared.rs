@@ -15,7 +15,7 @@
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
 
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ impl Schedule {
 
 impl Algorithm for Shared {
     const NAME: &'static str = "shared";
+    const DIRECTION: Direction = Direction::Down;
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "chunk_bytes",
         values: &[8192, 16384, 32768, 65536],

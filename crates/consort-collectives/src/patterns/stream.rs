@@ -85,7 +85,7 @@ pub struct Edge {
 impl Edge {
     #[inline(always)]
     fn buffer(&self, chunks: &Chunks, index: u32) -> Slot {
-        Slot(self.data.0 + index % 2 * chunks.lines)
+        Slot::new(self.data.index() + index % 2 * chunks.lines)
     }
 
     /// Sends chunk `index`.

@@ -10,7 +10,7 @@
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
-use crate::{Algorithm, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub struct Chain;
 
 impl Algorithm for Chain {
     const NAME: &'static str = "chain";
+    const DIRECTION: Direction = Direction::Up;
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "chunk_bytes",
         values: &[1024, 2048, 4096, 7056],

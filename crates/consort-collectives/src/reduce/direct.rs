@@ -15,7 +15,7 @@
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
 
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub struct Schedule {
 
 impl Algorithm for Direct {
     const NAME: &'static str = "direct";
+    const DIRECTION: Direction = Direction::Up;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "block_bytes", values: &[16384], range: (1, 1 << 30) }];
     type Schedule = Schedule;

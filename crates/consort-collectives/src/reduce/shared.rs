@@ -16,7 +16,7 @@
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
 
 use super::direct::combine_in_order;
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub struct Schedule {
 
 impl Algorithm for Shared {
     const NAME: &'static str = "shared";
+    const DIRECTION: Direction = Direction::Up;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "chunk_bytes", values: &[4096, 8192, 16384], range: (1, 1 << 30) }];
     type Schedule = Schedule;

@@ -1,1 +1,16 @@
 //! Tests of the public interface, one module a subject.
+//!
+//! `registry` lists what is to be tested, `data` makes and knows the data, and `turns` sees to it
+//! that jobs run one after another.
+
+mod bad_input;
+mod conformance;
+mod data;
+mod failure;
+mod one_sided;
+mod operators;
+mod oracle;
+mod registry;
+mod runs;
+mod send;
+mod turns;

@@ -1,0 +1,206 @@
+//! `consort bench`: what a collective takes here, beside the machine's limits and its peers.
+//!
+//! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
+//! the limits in between, so that all of them see the same changes of the machine. An MPI is
+//! another program: it runs once, after the others, between two readings of the transfer.
+//!
+//! 1. `options`: what was asked for, checked, as a list of work;
+//! 2. `figure`: one line of JSON, or of a table, for each work and class of the transfer;
+//! 3. `libraries`: figures of MPI libraries, or why there are none;
+//! 4. `text`: the tables for people.
+
+mod figure;
+mod libraries;
+mod options;
+mod text;
+
+use std::{
+    fs,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use consort::{Candidate, Collective, Sync, Waiting};
+use consort_native::limits::TransferClass;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::bench::{
+    limits::Limit,
+    rounds::Rounds,
+    session::{Arrival, Mode},
+};
+use figure::{Figure, Setting};
+use options::Options;
+
+pub(crate) use figure::share_of_limit_counts;
+
+/// Time a collective, beside the machine's limits and other libraries.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Bench {
+    /// What to time: barrier, broadcast or reduce (a sum of doubles)
+    #[arg(value_name = "WHAT")]
+    what: Collective,
+    /// Sizes that a PE contributes or receives, such as 8,8k,1M [default: 8,8k,1M]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = options::size)]
+    bytes: Vec<usize>,
+    /// Number of PEs [default: one for each usable core, two at least]
+    #[arg(long, value_name = "N")]
+    pes: Option<u32>,
+    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all [default: mine]
+    #[arg(long, value_name = "MODES", value_delimiter = ',')]
+    sync: Vec<Sync>,
+    /// Time calls in a row, or each alone
+    #[arg(long, value_enum, default_value_t = Mode::Throughput)]
+    mode: Mode,
+    /// An algorithm instead of what Consort chooses, as in "knomial(radix=4)"; may be repeated
+    #[arg(long, value_name = "ALGORITHM")]
+    algorithm: Vec<Candidate>,
+    /// All algorithms, with all values of their parameters that the tuner tries
+    #[arg(long, conflicts_with = "algorithm")]
+    all_algorithms: bool,
+    /// Buffers in symmetric memory or borrowed slices [default: symmetric if a mode needs it]
+    #[arg(long, value_enum)]
+    buffers: Option<Buffers>,
+    /// So many buffers in turn, instead of one that is reused
+    #[arg(long, value_name = "N", default_value = "1")]
+    fresh: usize,
+    /// Rewrite the root's buffer, or in a reduce everyone's, before each call; latency only
+    #[arg(long)]
+    rewrite: bool,
+    /// PEs come to each call together, or each after random work of up to 2 us
+    #[arg(long, value_enum, default_value_t = Arrival::Together)]
+    arrival: Arrival,
+    /// How PEs wait: spin, spin-yield or spin-yield-park [default: as suits the usable cores]
+    #[arg(long, value_name = "POLICY")]
+    waiting: Option<Waiting>,
+    /// Seconds to measure for at most
+    #[arg(long, value_name = "SECONDS", default_value = "4", value_parser = crate::topo::seconds)]
+    budget: Duration,
+    /// Another MPI library to compare with; may be repeated [default: the mpirun in PATH]
+    #[arg(long, value_name = "MPIRUN")]
+    mpi: Vec<PathBuf>,
+    /// Show blocks of calls in this class of the transfer between cores
+    #[arg(long, value_enum, default_value_t = Class::Both)]
+    class: Class,
+    /// Write one JSON object a line, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// Where the data lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Buffers {
+    /// In memory that all PEs reach.
+    Symmetric,
+    /// In slices of the caller's own.
+    Borrowed,
+}
+
+/// Which blocks are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Class {
+    /// Those with a transfer below 60 ns.
+    Near,
+    /// All others.
+    Far,
+    /// Both, each on its own.
+    Both,
+}
+
+impl Class {
+    fn shows(self, class: Option<TransferClass>) -> bool {
+        match self {
+            Self::Both => true,
+            Self::Near => class != Some(TransferClass::Far),
+            Self::Far => class != Some(TransferClass::Near),
+        }
+    }
+}
+
+impl Bench {
+    /// Checks the options, measures and prints.
+    ///
+    /// # Errors
+    /// When options contradict each other, nothing could be measured, or the file to write cannot
+    /// be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let options = Options::of(self)?;
+        if let Some(warning) = &options.warning {
+            eprintln!("warning: {warning}");
+        }
+        let rounds = Rounds {
+            session: options.session.clone(),
+            conditions: options.conditions,
+            limits: limits(self.what),
+            sizes_bytes: &options.sizes_bytes,
+        };
+        let bar = progress(&self.what.to_string());
+        let collected = rounds.run(|share| bar.set_position(permille(share)))?;
+        bar.set_message("MPI");
+        let libraries = libraries::figures(&options, &self.mpi);
+        bar.finish_and_clear();
+
+        let setting = Setting::new(&options, collected.waiting);
+        let mut figures = Vec::new();
+        for (work, timing) in options.session.work.iter().zip(&collected.timings) {
+            figures.extend(setting.figures(work, timing, &collected.limits));
+        }
+        if !figures.iter().any(|figure| figure.is_ours() && figure.median_ns.is_some()) {
+            let why = collected.timings.iter().find_map(|timing| timing.error.as_ref());
+            bail!("nothing was measured: {}", why.map_or("no block was kept".into(), |e| e.to_string()));
+        }
+        figures.extend(libraries);
+        figures.extend(setting.limit_figures(&options.sizes_bytes, &collected));
+        figures.retain(|figure| self.class.shows(figure.c2c_class));
+        match &self.json {
+            None => print!("{}", text::page(&setting, &figures, io::stdout().is_terminal())),
+            Some(path) => write_lines(path, &figures)?,
+        }
+        Ok(())
+    }
+}
+
+/// The limits of bandwidth that matter to a collective.
+fn limits(what: Collective) -> &'static [Limit] {
+    match what {
+        Collective::Barrier => &[],
+        Collective::Broadcast => &[Limit::Copy, Limit::Pull],
+        Collective::Reduce => &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine],
+    }
+}
+
+/// A bar of thousandths, on a terminal.
+pub(crate) fn progress(message: &str) -> ProgressBar {
+    let bar = ProgressBar::new(1000);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {percent} %") {
+        bar.set_style(style);
+    }
+    bar.set_message(message.to_owned());
+    bar
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and 1000"
+)]
+pub(crate) fn permille(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * 1000.0) as u64
+}
+
+/// Writes one JSON object a line, to a file or to standard output.
+pub(crate) fn write_lines(path: &Path, objects: &[impl serde::Serialize]) -> Result<()> {
+    let mut lines = String::new();
+    for object in objects {
+        lines += &serde_json::to_string(object).context("cannot write a figure as JSON")?;
+        lines.push('\n');
+    }
+    if path.as_os_str() == "-" {
+        print!("{lines}");
+        return Ok(());
+    }
+    fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
+}

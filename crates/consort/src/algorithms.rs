@@ -1,0 +1,68 @@
+//! This library's algorithms on this machine, as the tuner sees them.
+
+use std::sync::LazyLock;
+
+use consort_collectives::{Setting, candidates, estimate_ns, serves};
+use consort_fabric::{Candidate, MachineModel, Query};
+use consort_native::{Job, topology::Topology};
+use consort_tuner::{Catalog, Identity};
+
+/// The algorithms that threads of this process can use, the model of a typical machine with as
+/// many cores, and whose wisdom fits here. What `consort tune` searches.
+#[derive(Debug)]
+pub struct Algorithms {
+    topology: Topology,
+    cores: u32,
+    model: MachineModel,
+    identity: LazyLock<Identity, fn() -> Identity>,
+}
+
+static HERE: LazyLock<Algorithms> = LazyLock::new(|| {
+    let topology = Topology::discover();
+    let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
+    let identity = || {
+        let here = Algorithms::here();
+        Identity::new(&here.topology.machine_key(), here)
+    };
+    let model = MachineModel::typical(cores);
+    Algorithms { topology, cores, model, identity: LazyLock::new(identity) }
+});
+
+impl Algorithms {
+    /// Those of this process: its machine and affinity mask as they were when first asked for.
+    #[must_use]
+    pub fn here() -> &'static Self {
+        &HERE
+    }
+
+    /// Usable cores.
+    #[must_use]
+    pub fn cores(&self) -> u32 {
+        self.cores
+    }
+
+    /// Whose wisdom may be used here.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+}
+
+impl Catalog for Algorithms {
+    fn candidates(&self, query: &Query) -> Vec<Candidate> {
+        candidates(query, Job::capabilities_of(query.pes))
+    }
+
+    fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+        estimate_ns(query, candidate, &self.model)
+    }
+
+    fn serves(&self, query: &Query, candidate: &Candidate) -> bool {
+        let setting = Setting::of(query, Job::capabilities_of(query.pes));
+        serves(query.collective, &setting, candidate)
+    }
+}

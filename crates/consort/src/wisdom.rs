@@ -1,0 +1,104 @@
+//! The wisdom that a launch goes by: found, checked, and compiled for its team.
+//!
+//! | whose file it is | no file | one that cannot be used |
+//! | --- | --- | --- |
+//! | nobody named it | the model, in silence | a warning, once, and the model |
+//! | the program named it | an error | an error |
+//!
+//! A file is read once a process, and again only after it has changed. A launch looks once, before
+//! its PEs start, so that all of them decide alike.
+
+use std::{
+    collections::HashMap,
+    error::Error as _,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use consort_tuner::{Table, Wisdom, WisdomError, default_path};
+
+use crate::{Algorithms, Error, Result};
+
+/// Which wisdom a launch is to go by.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Source {
+    /// The file that `CONSORT_WISDOM` names, or the one at the default path.
+    #[default]
+    Default,
+    /// The file that the program names.
+    Named(PathBuf),
+    /// None: the model alone.
+    Nothing,
+}
+
+/// A file as it was when it was read.
+struct Read {
+    /// Its time of modification and its length.
+    stamp: (Option<SystemTime>, u64),
+    /// What is in it, or why it cannot be used.
+    content: Result<Wisdom, String>,
+    is_reported: bool,
+    /// By team size.
+    tables: HashMap<u32, Arc<Table>>,
+}
+
+static FILES: LazyLock<Mutex<HashMap<PathBuf, Read>>> = LazyLock::new(Mutex::default);
+
+impl Source {
+    /// What wisdom says of teams of `pes` PEs; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the program named a file and it cannot be used.
+    pub(crate) fn table(&self, pes: u32) -> Result<Option<Arc<Table>>> {
+        let (path, is_named) = match self {
+            Self::Nothing => return Ok(None),
+            Self::Named(path) => (path.clone(), true),
+            // Without a home directory there is no wisdom in it.
+            Self::Default => match default_path() {
+                Ok(path) => (path, false),
+                Err(_) => return Ok(None),
+            },
+        };
+        let stamp = match fs::metadata(&path) {
+            Ok(metadata) => (metadata.modified().ok(), metadata.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => return Ok(None),
+            Err(_) => (None, 0),
+        };
+        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.get(&path).is_none_or(|read| read.stamp != stamp) {
+            files.insert(path.clone(), read(&path, stamp));
+        }
+        let Some(read) = files.get_mut(&path) else { return Ok(None) };
+        match &read.content {
+            Ok(wisdom) => {
+                let algorithms = Algorithms::here();
+                let compile = || Table::new(wisdom, algorithms, pes, algorithms.cores());
+                let table = read.tables.entry(pes).or_insert_with(|| Arc::new(compile()));
+                Ok(Some(Arc::clone(table)))
+            }
+            Err(message) if is_named => Err(Error::Wisdom(message.clone())),
+            Err(message) => {
+                if !read.is_reported {
+                    tracing::warn!("wisdom is not used: {message}");
+                    read.is_reported = true;
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn read(path: &Path, stamp: (Option<SystemTime>, u64)) -> Read {
+    let content = Wisdom::load(path, Algorithms::here().identity()).map_err(|error| reason(&error));
+    Read { stamp, content, is_reported: false, tables: HashMap::new() }
+}
+
+/// An error with what the system said, on one line.
+fn reason(error: &WisdomError) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

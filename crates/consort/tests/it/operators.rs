@@ -1,0 +1,287 @@
+//! Every operator and datatype, operators of the user's own, and elements of odd sizes.
+
+use bytemuck::{Pod, Zeroable};
+use consort::{
+    BitAnd, BitOr, BitXor, Collective, Error, Max, Min, Operator, Pes, Product, Rank, Result, Sum,
+    Sync, Team,
+};
+use consort_collectives::PlanError;
+
+use crate::{
+    registry::everything,
+    turns::{LIMIT, alone, note},
+};
+
+/// Reduces `of(rank)` by every algorithm to every root, and by the library's choice, borrowed and
+/// symmetric; compares with the combination in the order of the ranks. How many served.
+fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
+    world: Team<'_>,
+    operator: O,
+    of: impl Fn(Rank) -> Vec<T>,
+) -> Result<usize> {
+    let (me, pes) = (world.rank(), world.size());
+    let len = of(me).len();
+    let all: Vec<_> = (0..pes).map(|rank| of(Rank(rank))).collect();
+    let fold = |index: usize| {
+        let elements = all.iter().map(|one| one[index]);
+        elements.reduce(|sum, next| operator.apply(sum, next)).expect("a PE at least")
+    };
+    let expected: Vec<T> = (0..len).map(fold).collect();
+    let (from, to) = (world.symmetric(len)?, world.symmetric(len)?);
+    from.put(me, 0, &of(me))?;
+    let mut served = 0;
+    for candidate in everything(Collective::Reduce).into_iter().map(Some).chain([None]) {
+        if me == Rank(0) {
+            let (name, datatype) = (O::NAME, std::any::type_name::<T>());
+            note(format!("{name} of {datatype} on {pes} PEs by {candidate:?}"));
+        }
+        world.force(Collective::Reduce, candidate.clone());
+        for root in (0..pes).map(Rank) {
+            let mut target = vec![T::zeroed(); if me == root { len } else { 0 }];
+            match world.reduce_slice(&of(me), &mut target, operator, root) {
+                Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => break,
+                other => other?,
+            }
+            served += 1;
+            let context = || format!("{candidate:?} to root {root} of {pes}");
+            let expected = if me == root { &expected[..] } else { &[] };
+            assert_eq!(target, expected, "{}", context());
+            world.with(Sync { exit: consort::Mode::All, ..Sync::MINE }).reduce_symmetric(
+                &from, &to, operator, root,
+            )?;
+            let mut target = vec![T::zeroed(); expected.len()];
+            to.get(me, 0, &mut target)?;
+            assert_eq!(target, expected, "symmetric, {}", context());
+            if let (true, Some(&first)) = (me == root, expected.first()) {
+                let one = world.reduce(of(me)[0], operator, root)?;
+                assert_eq!(one, Some(first), "a value, {}", context());
+            } else if len > 0 {
+                assert_eq!(world.reduce(of(me)[0], operator, root)?, None);
+            }
+        }
+    }
+    Ok(served)
+}
+
+fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + std::marker::Sync + 'static) {
+    alone(LIMIT, move || {
+        let all = Pes::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
+        let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
+        assert!(all[0].1 > 0 && all.iter().all(|(_, served)| *served == all[0].1));
+    });
+}
+
+/// Small numbers, negative ones among them where there are any, that differ from PE to PE.
+macro_rules! numbers {
+    ($t:ty, $rank:expr) => {
+        (0..9).map(|index| ((index * 5 + $rank.0 as usize * 3) % 11) as $t).collect::<Vec<$t>>()
+    };
+}
+
+macro_rules! every_operator {
+    ($($name:ident: $($t:ty)*, $operators:tt;)*) => {$(
+        #[test]
+        fn $name() {
+            on(3, |world| {
+                let mut served = 0;
+                $(every_operator!(@type world served $t $operators);)*
+                Ok(served)
+            });
+        }
+    )*};
+    (@type $world:ident $served:ident $t:ty [$($operator:ident)*]) => {
+        $($served += reduces($world, $operator, |rank| {
+            // The extremes, where wrapping and comparing show.
+            let mut all = numbers!($t, rank);
+            all[0] = <$t>::MAX;
+            all[1] = <$t>::MIN;
+            if rank == Rank(1) { all.swap(0, 1); }
+            all
+        })?;)*
+    };
+}
+
+every_operator! {
+    unsigned_integers: u8 u16 u32 u64 u128 usize,
+        [Sum Product Min Max BitAnd BitOr BitXor];
+    signed_integers: i8 i16 i32 i64 i128 isize,
+        [Sum Product Min Max BitAnd BitOr BitXor];
+    floats: f32 f64, [Min Max];
+}
+
+/// Integers in disguise: exact, so that no order of additions shows.
+#[test]
+fn sums_and_products_of_floats() {
+    on(5, |world| {
+        let mut served = reduces(world, Sum, |rank| numbers!(f64, rank))?;
+        served += reduces(world, Product, |rank| numbers!(f64, rank))?;
+        served += reduces(world, Sum, |rank| numbers!(f32, rank))?;
+        served += reduces(world, Product, |rank| numbers!(f32, rank))?;
+        Ok(served)
+    });
+}
+
+#[test]
+fn of_a_number_and_no_number_the_number_is_kept() {
+    on(4, |world| {
+        let of = |rank: Rank| vec![if rank == Rank(2) { f64::NAN } else { f64::from(rank.0) }];
+        Ok(reduces(world, Max, of)? + reduces(world, Min, of)?)
+    });
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+struct Extremes {
+    least: f64,
+    most: f64,
+    at: [u32; 2],
+}
+
+#[test]
+fn structs_with_a_closure() {
+    let join = |a: Extremes, b: Extremes| {
+        let (least, from) = if b.least < a.least { (b.least, b.at[0]) } else { (a.least, a.at[0]) };
+        let (most, to) = if b.most > a.most { (b.most, b.at[1]) } else { (a.most, a.at[1]) };
+        Extremes { least, most, at: [from, to] }
+    };
+    on(4, move |world| {
+        reduces(world, join, |rank| {
+            let value = |index: u32| f64::from((rank.0 * 7 + index) % 5);
+            let of = |index| Extremes { least: value(index), most: value(index), at: [rank.0; 2] };
+            (0..40).map(of).collect()
+        })
+    });
+}
+
+/// An operator with a state of its own.
+#[test]
+fn closures_may_borrow() {
+    on(3, |world| {
+        let modulus = 97_u64 + u64::from(world.size());
+        let multiply = |a: u64, b: u64| a * b % modulus;
+        reduces(world, &multiply, |rank| vec![u64::from(rank.0) + 2; 20])
+    });
+}
+
+type Matrix = [[u32; 2]; 2];
+
+fn product(a: Matrix, b: Matrix) -> Matrix {
+    let cell = |i: usize, j: usize| {
+        a[i][0].wrapping_mul(b[0][j]).wrapping_add(a[i][1].wrapping_mul(b[1][j]))
+    };
+    [[cell(0, 0), cell(0, 1)], [cell(1, 0), cell(1, 1)]]
+}
+
+/// Neither operand may be exchanged: the order of the ranks shows in the result.
+#[test]
+fn products_of_matrices_keep_the_order_of_the_ranks() {
+    for pes in [2, 3, 4, 7, 8, 11] {
+        on(pes, |world| {
+            reduces(world, product, |rank| {
+                let of = |index: u32| [[rank.0 + 1, index + 2], [1, rank.0 * 2 + index]];
+                (0..30).map(of).collect()
+            })
+        });
+    }
+}
+
+/// The first PE, the last, and the string of all of them.
+#[test]
+fn first_last_and_concatenation() {
+    /// Digits of base 16, as many as PEs have contributed, below their number.
+    fn concatenate(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+        [a[0] << (4 * b[1]) | b[0], a[1] + b[1]]
+    }
+    on(13, |world| {
+        let digit = |rank: Rank| vec![[u64::from(rank.0) + 1, 1]];
+        let mut served = reduces(world, concatenate, digit)?;
+        world.force(Collective::Reduce, None);
+        let all = world.reduce(digit(world.rank())[0], concatenate, Rank(5))?;
+        assert_eq!(all, (world.rank() == Rank(5)).then_some([0x1_2345_6789_abcd, 13]));
+        served += reduces(world, |a: u32, _: u32| a, |rank| vec![rank.0; 3])?;
+        served += reduces(world, |_: u32, b: u32| b, |rank| vec![rank.0; 3])?;
+        Ok(served)
+    });
+}
+
+fn affine_of<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
+    std::array::from_fn(|index| crate::data::affine(a[index], b[index]))
+}
+
+fn large<const N: usize>(rank: Rank, len: usize) -> Vec<[u64; N]> {
+    let words = crate::data::contribution::<u64>(11, rank, len * N);
+    words.chunks(N).map(|chunk| std::array::from_fn(|index| chunk[index])).collect()
+}
+
+#[test]
+fn elements_of_odd_sizes() {
+    let bytes = |a: [u8; 3], b: [u8; 3]| [a[0], a[1].wrapping_add(b[1]), b[2]];
+    on(4, move |world| {
+        let mut served = 0;
+        for len in [1, 2, 18, 19, 37, 400, 3000] {
+            served += reduces(world, bytes, |rank| vec![[1 + rank.0 as u8; 3]; len])?;
+        }
+        Ok(served)
+    });
+}
+
+/// Larger than a line, than a chunk, than what an inbox can hold: some algorithm serves them all,
+/// and the library finds it.
+#[test]
+fn large_elements() {
+    for pes in [2, 5, 9] {
+        on(pes, |world| {
+            let mut served = 0;
+            for len in [1, 2, 60] {
+                served += reduces(world, affine_of::<20>, |rank| large(rank, len))?;
+                served += reduces(world, affine_of::<64>, |rank| large(rank, len))?;
+            }
+            for len in [1, 3] {
+                served += reduces(world, affine_of::<640>, |rank| large(rank, len))?;
+                served += reduces(world, affine_of::<1024>, |rank| large(rank, len))?;
+                served += reduces(world, affine_of::<4000>, |rank| large(rank, len))?;
+            }
+            Ok(served)
+        });
+    }
+}
+
+#[test]
+fn no_elements_and_elements_of_no_size() {
+    on(4, |world| {
+        let mut served = reduces(world, Sum, |_| Vec::<u64>::new())?;
+        served += reduces(world, |a: [u8; 0], _: [u8; 0]| a, |_| vec![[]; 3])?;
+        for root in (0..4).map(Rank) {
+            world.broadcast_slice::<u64>(&mut [], root)?;
+            world.broadcast_slice::<[u8; 0]>(&mut [[]; 5], root)?;
+        }
+        Ok(served)
+    });
+}
+
+/// Any datatype can be broadcast.
+#[test]
+fn broadcasts_of_any_datatype() {
+    on(3, |world| {
+        let mut served = 0;
+        for candidate in everything(Collective::Broadcast).into_iter().map(Some).chain([None]) {
+            world.force(Collective::Broadcast, candidate.clone());
+            for root in (0..3).map(Rank) {
+                let is_root = world.rank() == root;
+                let sent = Extremes { least: -1.5, most: f64::INFINITY, at: [3, root.0] };
+                let blank = Extremes::zeroed();
+                match world.broadcast(if is_root { sent } else { blank }, root) {
+                    Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => {}
+                    other => assert_eq!(other?, sent),
+                }
+                let sent = large::<4000>(root, 1)[0];
+                match world.broadcast(if is_root { sent } else { [0; 4000] }, root) {
+                    Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => {}
+                    other => assert!(other? == sent),
+                }
+                served += 1;
+            }
+        }
+        Ok(served)
+    });
+}

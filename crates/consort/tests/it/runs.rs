@@ -1,0 +1,346 @@
+//! Many calls in a row without synchronization, and what the modes promise.
+//!
+//! A run is longer than the team's window of calls several times over, and one PE is late in it,
+//! so that the others run into the end of the window.
+
+use std::{thread, time::Duration};
+
+use consort::{Candidate, Collective, Error, Mode, Pes, Rank, Result, Symmetric, Sync, Team};
+use consort_collectives::PlanError;
+
+use crate::{
+    data::{Random, affine, blank, combined, contribution},
+    registry::everything,
+    turns::{LIMIT, alone, note},
+};
+
+/// Calls of a run: three windows.
+const RUN: usize = 48;
+const LATE: Duration = Duration::from_millis(1);
+
+/// How the calls of a run follow each other.
+#[derive(Clone, Debug)]
+struct Run {
+    collective: Collective,
+    /// One algorithm for all calls, or each call another.
+    candidates: Vec<Candidate>,
+    words: usize,
+    /// The same root in all calls, or each call another.
+    root: Option<Rank>,
+    /// Who is late, in calls 5, 22 and 39.
+    late: Rank,
+}
+
+/// Sources and targets of every call of a run: nothing is used twice.
+struct Buffers<'p> {
+    sources: Vec<Symmetric<'p, u64>>,
+    targets: Vec<Symmetric<'p, u64>>,
+}
+
+impl<'p> Buffers<'p> {
+    fn new(world: Team<'p>, words: usize) -> Result<Self> {
+        let all = || (0..RUN).map(|_| world.symmetric(words)).collect::<Result<_>>();
+        Ok(Self { sources: all()?, targets: all()? })
+    }
+}
+
+/// One run, in which everything is Loose; `false` if an algorithm cannot serve it.
+fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result<bool> {
+    let (rank, pes) = (world.rank(), world.size());
+    let root = |call: usize| run.root.unwrap_or(Rank(call as u32 * 7 % pes));
+    let of = |call: usize, rank| contribution::<u64>(seed + call as u64, rank, run.words);
+    let writes = |call| run.collective == Collective::Reduce || root(call) == rank;
+    for call in 0..RUN {
+        let before = if writes(call) { of(call, rank) } else { blank(run.words) };
+        buffers.sources[call].put(rank, 0, &before)?;
+        buffers.targets[call].put(rank, 0, &blank(run.words))?;
+    }
+    world.barrier()?;
+    let team = world.with(Sync::LOOSE);
+    for call in 0..RUN {
+        if rank == run.late && call % 17 == 5 {
+            thread::sleep(LATE);
+        }
+        let candidate = &run.candidates[call % run.candidates.len()];
+        if call < 2 || run.candidates.len() > 1 {
+            world.force(run.collective, Some(candidate.clone()));
+        }
+        let (source, target) = (&buffers.sources[call], &buffers.targets[call]);
+        let served = match run.collective {
+            Collective::Broadcast => team.broadcast_symmetric(source, root(call)),
+            _ => team.reduce_symmetric(source, target, affine, root(call)),
+        };
+        match served {
+            Err(Error::Plan(PlanError::Incapable { .. })) => return Ok(false),
+            other => other?,
+        }
+        assert_eq!(world.served_by(run.collective).as_ref(), Some(candidate));
+    }
+    world.barrier()?;
+    for call in 0..RUN {
+        let mut result = blank(run.words);
+        let expected = if run.collective == Collective::Broadcast {
+            buffers.sources[call].get(rank, 0, &mut result)?;
+            of(call, root(call))
+        } else if rank == root(call) {
+            buffers.targets[call].get(rank, 0, &mut result)?;
+            combined(pes, run.words, &affine, |rank| of(call, rank))
+        } else {
+            continue;
+        };
+        assert!(result == expected, "PE {rank} in call {call}: {run:?}");
+    }
+    world.barrier()?;
+    Ok(true)
+}
+
+fn runs(pes: u32, words: usize) -> Vec<Run> {
+    let last = Rank(pes - 1);
+    let mut all = Vec::new();
+    for collective in [Collective::Broadcast, Collective::Reduce] {
+        let candidates = everything(collective);
+        for candidate in &candidates {
+            let run = Run {
+                collective,
+                candidates: vec![candidate.clone()],
+                words,
+                root: Some(Rank(0)),
+                late: last,
+            };
+            all.push(run.clone());
+            all.push(Run { root: None, late: Rank(pes / 2), ..run });
+        }
+        // `shared` does not serve what fits into one of its chunks.
+        let several = |one: &Candidate| one.algorithm != "shared" || words * 8 > 70_000;
+        let candidates = candidates.into_iter().filter(several).collect();
+        let run = Run { collective, candidates, words, root: Some(last), late: Rank(0) };
+        all.push(run.clone());
+        all.push(Run { root: None, late: last, ..run });
+    }
+    all
+}
+
+fn wrap_the_window(pes: u32, sizes: &'static [usize]) {
+    let served = alone(LIMIT, move || {
+        let served = Pes::threads(pes).run(|pe| {
+            let world = pe.world();
+            let mut served = Vec::new();
+            for &words in sizes {
+                let buffers = Buffers::new(world, words)?;
+                for (index, run) in runs(pes, words).iter().enumerate() {
+                    if world.rank() == Rank(0) {
+                        note(format!("run {index} on {pes} PEs: {run:?}"));
+                    }
+                    served.push(loose(world, &buffers, run, (index as u64) << 8)?);
+                }
+            }
+            Ok(served)
+        });
+        served.unwrap_or_else(|error| panic!("{pes} PEs: {error}"))
+    });
+    let (_, first) = &served[0];
+    assert!(served.iter().all(|(_, served)| served == first), "PEs disagree");
+    let count = first.iter().filter(|&&served| served).count();
+    assert!(count > first.len() / 2, "only {count} of {} runs are served", first.len());
+}
+
+#[test]
+fn two_pes_run_loose() {
+    wrap_the_window(2, &[1, 100, 3000]);
+}
+
+#[test]
+fn five_pes_run_loose() {
+    wrap_the_window(5, &[1, 3000]);
+}
+
+#[test]
+fn seventeen_pes_run_loose() {
+    wrap_the_window(17, &[1, 50]);
+}
+
+/// Values are copied into the call: Loose, without symmetric memory.
+#[test]
+fn loose_values_are_right_at_once() {
+    for pes in [2, 3, 8] {
+        alone(LIMIT, move || {
+            let all = Pes::threads(pes).run(|pe| {
+                let world = pe.world();
+                let (me, team) = (world.rank(), world.with(Sync::LOOSE));
+                let mut random = Random(u64::from(me.0));
+                for candidate in everything(Collective::Broadcast).into_iter().map(Some) {
+                    world.force(Collective::Broadcast, candidate);
+                    for call in 0..RUN {
+                        random.dawdle();
+                        let root = Rank(call as u32 % pes);
+                        let mine: [u64; 3] = [call as u64, u64::from(me.0), 7];
+                        match team.broadcast(mine, root) {
+                            Err(Error::Plan(PlanError::Incapable { .. })) => break,
+                            other => assert_eq!(other?, [call as u64, u64::from(root.0), 7]),
+                        }
+                    }
+                }
+                for candidate in everything(Collective::Reduce).into_iter().map(Some) {
+                    world.force(Collective::Reduce, candidate);
+                    for call in 0..RUN {
+                        random.dawdle();
+                        let root = Rank(call as u32 % pes);
+                        let of = |rank: Rank| contribution(call as u64, rank, 1);
+                        match team.reduce(of(me)[0], affine, root) {
+                            Err(Error::Plan(PlanError::Incapable { .. })) => break,
+                            other => {
+                                let sum = combined(pes, 1, &affine, of)[0];
+                                assert_eq!(other?, (me == root).then_some(sum));
+                            }
+                        }
+                    }
+                }
+                world.barrier()
+            });
+            all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
+        });
+    }
+}
+
+/// Has every algorithm serve `check`, with a buffer of 20 000 bytes for sources and one for
+/// targets; at the root 1 of 3 PEs.
+fn each_algorithm(
+    collective: Collective,
+    check: impl Fn(Team<'_>, &Symmetric<'_, u64>, &Symmetric<'_, u64>) -> Result<()>
+    + Send
+    + std::marker::Sync
+    + 'static,
+) {
+    alone(LIMIT, move || {
+        let all = Pes::threads(3).run(|pe| {
+            let world = pe.world();
+            let (source, target) = (world.symmetric(WORDS)?, world.symmetric(WORDS)?);
+            for candidate in everything(collective) {
+                if world.rank() == ROOT {
+                    note(candidate.to_string());
+                }
+                world.force(collective, Some(candidate.clone()));
+                source.put(world.rank(), 0, &of(world.rank()))?;
+                target.put(world.rank(), 0, &blank(WORDS))?;
+                world.barrier()?;
+                match check(world, &source, &target) {
+                    Ok(()) | Err(Error::Plan(PlanError::Incapable { .. })) => {}
+                    Err(error) => return Err(error),
+                }
+                world.barrier()?;
+            }
+            Ok(())
+        });
+        all.unwrap_or_else(|error| panic!("{error}"));
+    });
+}
+
+const ROOT: Rank = Rank(1);
+const WORDS: usize = 2500;
+
+fn of(rank: Rank) -> Vec<u64> {
+    contribution(3, rank, WORDS)
+}
+
+fn get(buffer: &Symmetric<'_, u64>, from: Rank) -> Result<Vec<u64>> {
+    let mut data = blank(WORDS);
+    buffer.get(from, 0, &mut data)?;
+    Ok(data)
+}
+
+/// With entry mode All the last to enter may still change what everybody contributes.
+#[test]
+fn entry_all_moves_nothing_before_all_are_here() {
+    for exit in Mode::EVERY {
+        let sync = Sync { entry: Mode::All, exit };
+        let late = move |world: Team<'_>, source: &Symmetric<'_, u64>| {
+            if world.rank() == Rank(2) {
+                thread::sleep(LATE);
+                for rank in [Rank(0), ROOT] {
+                    source.put(rank, 0, &contribution::<u64>(4, rank, WORDS))?;
+                }
+                source.quiet()?;
+            }
+            Ok::<_, Error>(())
+        };
+        let changed =
+            |rank| if rank == Rank(2) { of(rank) } else { contribution(4, rank, WORDS) };
+        each_algorithm(Collective::Broadcast, move |world, source, _| {
+            late(world, source)?;
+            world.with(sync).broadcast_symmetric(source, ROOT)?;
+            world.barrier()?;
+            assert_eq!(get(source, world.rank())?, changed(ROOT));
+            Ok(())
+        });
+        each_algorithm(Collective::Reduce, move |world, source, target| {
+            late(world, source)?;
+            world.with(sync).reduce_symmetric(source, target, affine, ROOT)?;
+            world.barrier()?;
+            if world.rank() == ROOT {
+                assert_eq!(get(target, ROOT)?, combined(3, WORDS, &affine, changed));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// With entry mode Mine a PE's own buffers are its own until it enters.
+#[test]
+fn entry_mine_leaves_buffers_alone_before_their_pe_is_here() {
+    let sync = Sync { entry: Mode::Mine, exit: Mode::Mine };
+    each_algorithm(Collective::Broadcast, move |world, source, _| {
+        let rank = world.rank();
+        if rank == Rank(2) {
+            thread::sleep(LATE);
+            assert_eq!(get(source, rank)?, of(rank));
+            source.put(rank, 0, &blank(WORDS))?;
+        }
+        world.with(sync).broadcast_symmetric(source, ROOT)?;
+        assert_eq!(get(source, rank)?, of(ROOT));
+        Ok(())
+    });
+    for late in [ROOT, Rank(2)] {
+        each_algorithm(Collective::Reduce, move |world, source, target| {
+            let rank = world.rank();
+            if rank == late {
+                thread::sleep(LATE);
+                assert_eq!(get(target, rank)?, blank::<u64>(WORDS));
+                source.put(rank, 0, &contribution::<u64>(4, rank, WORDS))?;
+            }
+            world.with(sync).reduce_symmetric(source, target, affine, ROOT)?;
+            if rank == ROOT {
+                let changed =
+                    |rank| if rank == late { contribution(4, rank, WORDS) } else { of(rank) };
+                assert_eq!(get(target, ROOT)?, combined(3, WORDS, &affine, changed));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// With exit mode All a PE that has left may read everybody's result.
+#[test]
+fn exit_all_leaves_when_everybody_has_everything() {
+    for entry in Mode::EVERY {
+        let sync = Sync { entry, exit: Mode::All };
+        let late = |world: Team<'_>| {
+            if world.rank() == Rank(2) {
+                thread::sleep(LATE);
+            }
+        };
+        each_algorithm(Collective::Broadcast, move |world, source, _| {
+            late(world);
+            world.with(sync).broadcast_symmetric(source, ROOT)?;
+            for peer in (0..3).map(Rank) {
+                assert_eq!(get(source, peer)?, of(ROOT), "at PE {peer}");
+            }
+            Ok(())
+        });
+        each_algorithm(Collective::Reduce, move |world, source, target| {
+            late(world);
+            world.with(sync).reduce_symmetric(source, target, affine, ROOT)?;
+            assert_eq!(get(target, ROOT)?, combined(3, WORDS, &affine, of));
+            Ok(())
+        });
+    }
+}

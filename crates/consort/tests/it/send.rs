@@ -1,0 +1,58 @@
+//! The futures of all algorithms over the threads fabric may move to another thread.
+//!
+//! Whether a future is `Send` is known where its algorithm is: so the algorithms are listed here
+//! by type, and a test compares the list with the registry.
+
+use consort_collectives::{Algorithm, Plan};
+use consort_native::Call;
+
+fn is_send<T: Send>(_: T) {}
+
+/// Never called: that it compiles is the test. The list of names is what it is compiled for.
+macro_rules! futures_are_send {
+    ($($collective:ident: $($algorithm:ident)*;)*) => {$(
+        mod $collective {
+            use super::{Algorithm, Call, Plan, is_send};
+            use consort_collectives::$collective::{$($algorithm),*};
+
+            pub(super) const NAMES: &[&str] = &[$($algorithm::NAME),*];
+
+            #[test]
+            fn may_move() {
+                $(
+                    let check: fn(&'static Plan<$algorithm>, &'static Call<'static>) =
+                        |plan, call| is_send(plan.run(call));
+                    let _ = check;
+                )*
+            }
+        }
+    )*};
+}
+
+futures_are_send! {
+    barrier: Central Dissemination Flat Knomial;
+    broadcast: Direct Flat Knomial Pipelined Shared;
+    reduce: Chain Direct Flat Knomial Shared;
+}
+
+#[test]
+fn no_algorithm_is_left_out() {
+    use consort::Collective;
+    use consort_collectives::names;
+
+    for collective in Collective::EVERY {
+        let listed = match collective {
+            Collective::Barrier => barrier::NAMES,
+            Collective::Broadcast => broadcast::NAMES,
+            Collective::Reduce => reduce::NAMES,
+        };
+        assert_eq!(listed, names(collective), "{collective}: list it above");
+    }
+}
+
+#[test]
+fn a_call_and_a_lease_may_move() {
+    fn check<T: Send + Sync>() {}
+    check::<Call<'_>>();
+    check::<consort_native::Lease>();
+}

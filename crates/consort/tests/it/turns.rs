@@ -1,0 +1,49 @@
+//! One job at a time, each with a limit.
+//!
+//! Jobs of many PEs that share the cores with jobs whose times are tested would spoil those, and a
+//! job that hangs must fail its test and no other.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+
+/// What a job that does nothing wrong needs at most.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+static TURN: Mutex<()> = Mutex::new(());
+static NOTE: Mutex<String> = Mutex::new(String::new());
+
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers what is under way, to be told if it does not end.
+pub(crate) fn note(text: String) {
+    *lock(&NOTE) = text;
+}
+
+/// Runs `job` while no other runs. Panics if it does, or if it does not end within `limit`.
+pub(crate) fn alone<R: Send + 'static>(
+    limit: Duration,
+    job: impl FnOnce() -> R + Send + 'static,
+) -> R {
+    let _turn = lock(&TURN);
+    note(String::new());
+    let (done, end) = mpsc::channel();
+    thread::spawn(move || done.send(catch_unwind(AssertUnwindSafe(job))).is_ok());
+    match end.recv_timeout(limit) {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_) => panic!("no end within {limit:?}: {}", lock(&NOTE)),
+    }
+}
+
+#[test]
+#[should_panic(expected = "no end within")]
+fn a_job_that_hangs_fails_its_test() {
+    let (_held, end) = mpsc::channel::<()>();
+    alone(Duration::from_millis(1), move || end.recv().is_ok());
+}
