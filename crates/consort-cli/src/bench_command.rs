@@ -35,8 +35,6 @@ use crate::bench::{
 use figure::{Figure, Setting};
 use options::Options;
 
-pub(crate) use figure::share_of_limit_counts;
-
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bench {

@@ -274,9 +274,23 @@ impl<'c> Call<'c> {
             let word = if slot.is_beside() { PAYLOAD_WORDS - 1 } else { PAYLOAD_WORDS };
             return Cell { line: self.index(pe, slot), word };
         }
-        let line = index * (window as usize / CELLS_PER_LINE) + self.turn / CELLS_PER_LINE;
-        let word = self.turn % CELLS_PER_LINE * 2 + usize::from(!slot.is_beside());
+        // What stands beside lies with the call before: a barrier's signal at entry thus travels
+        // with its signal at the exit of that call, which is often sent just before it.
+        let turn = self.turn.wrapping_sub(usize::from(slot.is_beside())) & (window as usize - 1);
+        let line = index * (window as usize / CELLS_PER_LINE) + turn / CELLS_PER_LINE;
+        let word = turn % CELLS_PER_LINE * 2 + usize::from(!slot.is_beside());
         Cell { line: pe.index() * per_pe + first_cell + line, word }
+    }
+
+    /// With the first message of a line of cells, fetches the next line for writing: in a row of
+    /// calls the two transfers then overlap.
+    #[inline(always)]
+    fn expect_next(&self, cell: Cell) {
+        if self.turn % CELLS_PER_LINE == 0
+            && let Some(line) = self.job.inboxes.get(cell.line + 1)
+        {
+            line.expect_write();
+        }
     }
 
     #[inline(always)]
@@ -394,6 +408,7 @@ impl<'c> Call<'c> {
             let line = self.line_of(cell);
             line.write(cell.word - 1, memory.load_word());
             line.publish_at(cell.word, word);
+            self.expect_next(cell);
         } else {
             self.send_lines(to, slot, word, memory);
         }
@@ -452,6 +467,13 @@ impl<'c> Call<'c> {
             // buffers, or the target is one of the operands.
             unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
             return;
+        }
+        if target.bytes == 8 {
+            let (mut a, b) = (left.load_word(), right.load_word());
+            let sum = (&raw mut a).cast::<u8>();
+            // SAFETY: two distinct local words.
+            unsafe { kernel.combine(sum, sum, (&raw const b).cast(), 8) };
+            return target.store_word(a);
         }
         if target.bytes <= LINE_PAYLOAD_BYTES {
             let (mut a, b) = (Self::pack(left), Self::pack(right));

@@ -46,6 +46,21 @@ impl Line {
         (0..count).map(|_| Self::default()).collect()
     }
 
+    /// Says that this PE will write the line soon.
+    #[inline(always)]
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(unsafe_code, reason = "the processor's prefetch is an unsafe intrinsic")
+    )]
+    pub(crate) fn expect_write(&self) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+            // SAFETY: a prefetch changes nothing that a program can see.
+            unsafe { _mm_prefetch(std::ptr::from_ref(self).cast(), _MM_HINT_ET0) };
+        }
+    }
+
     /// Writes a payload word; seen by the receiver after the next [`Line::publish`].
     #[inline(always)]
     pub fn write(&self, index: usize, value: u64) {

@@ -6,19 +6,17 @@ use std::{
 };
 
 use consort_collectives::{Algorithm, Plan};
-use consort_fabric::{Candidate, Collective, Op, Sync};
+use consort_fabric::{Candidate, Collective, Op, Rank, Sync};
 use consort_native::{Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
 const PLACES: usize = 256;
 
-/// What a plan is found by.
+/// What a plan is found by, packed: it is compared in every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    pub(crate) collective: Collective,
-    pub(crate) sync: Sync,
-    pub(crate) root: u32,
-    pub(crate) symmetric: bool,
+    /// Root, collective, modes, and whether the buffers are symmetric.
+    pub(crate) call: u64,
     pub(crate) bytes: usize,
     /// Of the element's type, by the address of its name.
     pub(crate) datatype: usize,
@@ -27,12 +25,20 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// All that is not a size or a type.
+    #[inline]
+    pub(crate) fn pack(collective: Collective, sync: Sync, root: Rank, symmetric: bool) -> u64 {
+        u64::from(root.0)
+            | (collective as u64) << 32
+            | (sync.entry as u64) << 40
+            | (sync.exit as u64) << 42
+            | u64::from(symmetric) << 44
+    }
+
+    #[inline]
     fn place(&self) -> usize {
-        let modes = self.collective as usize
-            + 3 * (self.sync.entry as usize)
-            + 9 * (self.sync.exit as usize);
-        let mix = self.bytes ^ (self.root as usize) << 7 ^ modes << 3 ^ self.kernel >> 4;
-        (mix ^ mix >> 8) % PLACES
+        let mix = self.call ^ self.call >> 29 ^ (self.bytes as u64) << 3 ^ self.kernel as u64 >> 4;
+        (mix ^ mix >> 9) as usize % PLACES
     }
 }
 
@@ -87,8 +93,8 @@ impl Cache {
         }
     }
 
-    pub(crate) fn keep(&self, key: Key, ready: &Rc<dyn Ready>) {
-        self.latest.borrow_mut()[key.collective as usize] = Some(Rc::clone(ready));
+    pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Rc<dyn Ready>) {
+        self.latest.borrow_mut()[collective as usize] = Some(Rc::clone(ready));
         self.places.borrow_mut()[key.place()] = Some((key, Rc::clone(ready)));
     }
 

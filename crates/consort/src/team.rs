@@ -490,7 +490,7 @@ impl<'p> Team<'p> {
                     return Err(Error::RootOutOfRange { root, pes: state.pes() });
                 }
                 let ready = state.prepare(shape, self.sync)?;
-                state.cache.keep(key, &ready);
+                state.cache.keep(shape.collective, key, &ready);
                 ready
             }
         };
@@ -534,10 +534,7 @@ impl<'k> Shape<'k> {
     #[inline]
     fn key(&self, sync: Sync) -> Key {
         Key {
-            collective: self.collective,
-            sync,
-            root: self.root.unwrap_or(Rank(0)).0,
-            symmetric: self.symmetric,
+            call: Key::pack(self.collective, sync, self.root.unwrap_or(Rank(0)), self.symmetric),
             bytes: self.bytes,
             datatype: self.datatype.as_ptr().addr(),
             kernel: self.kernel.map_or(0, |(kernel, _)| kernel.identity()),

@@ -36,7 +36,7 @@ use super::work::Work;
 use crate::peers::{Peer, peers};
 
 /// Whether calls are timed in a row or each alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// In a row.
     Throughput,
@@ -167,6 +167,14 @@ impl Session {
     /// # Errors
     /// When the job cannot be launched or fails.
     pub(crate) fn run_under(&self, conditions: &Conditions) -> Result<Measured> {
+        self.run_in(Pes::threads(self.pes), conditions)
+    }
+
+    /// The same in a job that is launched as `pes` says, with as many PEs as the session has.
+    ///
+    /// # Errors
+    /// When the job cannot be launched or fails.
+    pub(crate) fn run_in(&self, pes: Pes, conditions: &Conditions) -> Result<Measured> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let shared = Shared {
             ping_pong: (fits && self.pes > 1).then(PingPong::new),
@@ -180,7 +188,7 @@ impl Session {
             spans: (0..self.pes).map(|_| Mutex::default()).collect(),
             epoch: Instant::now(),
         };
-        let mut pes = Pes::threads(self.pes).heap_bytes(self.heap_bytes(conditions));
+        let mut pes = pes.heap_bytes(self.heap_bytes(conditions));
         if let Some(waiting) = self.waiting {
             pes = pes.waiting(waiting);
         }

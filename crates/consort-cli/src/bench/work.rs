@@ -2,8 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use consort::{Candidate, Collective, Rank, Result, Sum, Symmetric, Sync, Team};
+use consort::{Candidate, Collective, Mode, Rank, Result, Sum, Symmetric, Sync, Team};
 
+use super::values;
 use crate::peers::Peer;
 
 /// One kind of work, timed as a whole.
@@ -121,10 +122,17 @@ impl Work {
         match *self {
             Self::Consort { collective, sync, .. } => {
                 let team = bench.team.with(sync);
+                let leaves_early = sync.exit == Mode::None;
                 match (collective, buffers) {
                     (Collective::Barrier, _) => team.barrier(),
                     (Collective::Broadcast, Buffers::Symmetric(data, _)) => {
                         team.broadcast_symmetric(data, Rank(0))
+                    }
+                    (Collective::Broadcast, Buffers::Slices(data, _)) if leaves_early => {
+                        values::broadcast(&team, &mut data.borrow_mut())
+                    }
+                    (Collective::Reduce, Buffers::Slices(source, target)) if leaves_early => {
+                        values::reduce(&team, &source.borrow(), &mut target.borrow_mut())
                     }
                     (Collective::Broadcast, Buffers::Slices(data, _)) => {
                         team.broadcast_slice(&mut data.borrow_mut(), Rank(0))

@@ -52,11 +52,10 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             let mut target = vec![T::zeroed(); expected.len()];
             to.get(me, 0, &mut target)?;
             assert_eq!(target, expected, "symmetric, {}", context());
-            if let (true, Some(&first)) = (me == root, expected.first()) {
-                let one = world.reduce(of(me)[0], operator, root)?;
-                assert_eq!(one, Some(first), "a value, {}", context());
-            } else if len > 0 {
-                assert_eq!(world.reduce(of(me)[0], operator, root)?, None);
+            let Some(&mine) = of(me).first() else { continue };
+            match world.reduce(mine, operator, root) {
+                Err(Error::Plan(PlanError::Incapable { .. })) if candidate.is_some() => {}
+                one => assert_eq!(one?, expected.first().copied(), "a value, {}", context()),
             }
         }
     }
@@ -67,7 +66,8 @@ fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + std::marker
     alone(LIMIT, move || {
         let all = Pes::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
         let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
-        assert!(all[0].1 > 0 && all.iter().all(|(_, served)| *served == all[0].1));
+        assert!(all[0].1 > 0, "nothing served");
+        assert!(all.iter().all(|(_, served)| *served == all[0].1));
     });
 }
 

@@ -11,7 +11,7 @@ use consort::Rank;
 pub(crate) const SKEW_NS: u64 = 2000;
 
 /// When the PEs come to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Arrival {
     /// At once.
     Together,

@@ -1,0 +1,284 @@
+//! One figure: a line of JSON, or of a table.
+
+use std::collections::BTreeMap;
+
+use consort::{Collective, Waiting};
+use consort_fabric::statistics::Summary;
+use consort_native::{limits::TransferClass, topology::Topology};
+use serde::{Serialize, Serializer};
+
+use super::{Buffers, options::Options};
+use crate::{
+    bench::{
+        limits::{Limit, Limits},
+        rounds::{Collected, of_class},
+        session::{Arrival, Conditions, Mode, Timing},
+        work::Work,
+    },
+    peers,
+};
+
+/// Smaller sizes are bound by the transfer, not by a bandwidth.
+const LEAST_BULK_BYTES: usize = 4096;
+
+/// What is the same for all figures of a run.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) what: Collective,
+    pub(super) pes: u32,
+    pub(super) mode: Mode,
+    pub(super) conditions: Conditions,
+    pub(super) buffers: Buffers,
+    pub(super) waiting: Waiting,
+    pub(super) usable_cores: usize,
+    /// The processor of each PE, where each has one.
+    pub(super) cpus: Option<Vec<u32>>,
+}
+
+/// What one kind of work takes in one class of the transfer. A key that does not apply is null.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Figure {
+    pub(super) bench: &'static str,
+    pub(super) fabric: &'static str,
+    pub(super) pes: u32,
+    pub(super) team: &'static str,
+    pub(super) algorithm: Option<String>,
+    pub(super) params: Option<BTreeMap<String, u64>>,
+    pub(super) sync: Option<String>,
+    pub(super) bytes: Option<usize>,
+    pub(super) mode: &'static str,
+    pub(super) arrival: &'static str,
+    pub(super) placement: String,
+    pub(super) waiting: Option<String>,
+    pub(super) median_ns: Option<f64>,
+    pub(super) ci95_ns: Option<(f64, f64)>,
+    pub(super) p99_ns: Option<f64>,
+    pub(super) reps: usize,
+    pub(super) peer: Option<String>,
+    /// The median over the blocks of their time in transfers of their moment.
+    pub(super) ratio_to_limit: Option<f64>,
+    pub(super) c2c_ns: Option<f64>,
+    #[serde(serialize_with = "class")]
+    pub(super) c2c_class: Option<TransferClass>,
+    pub(super) memcpy_gbps: Option<f64>,
+    pub(super) pull_gbps: Option<f64>,
+    /// Bandwidth as a share of that limit; for people.
+    #[serde(skip)]
+    pub(super) shares: Vec<(Limit, f64)>,
+    /// Blocks that were discarded; for people.
+    #[serde(skip)]
+    pub(super) discarded: usize,
+    /// Why there is no figure; for people.
+    #[serde(skip)]
+    pub(super) absent: Option<String>,
+    /// Whether Consort chose the algorithm; for people.
+    #[serde(skip)]
+    pub(super) chosen: bool,
+}
+
+fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<S::Ok, S::Error> {
+    match class {
+        Some(class) => serializer.collect_str(class),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Figure {
+    /// Of Consort itself, not of another library or the machine.
+    pub(super) fn is_ours(&self) -> bool {
+        self.peer.is_none()
+    }
+
+    /// Of the machine.
+    pub(super) fn is_limit(&self) -> bool {
+        self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
+    }
+
+    /// The same with the times of `summary`.
+    pub(super) fn with(self, summary: &Summary) -> Figure {
+        Figure {
+            median_ns: Some(hundredths(summary.median)),
+            ci95_ns: Some((hundredths(summary.ci95.0), hundredths(summary.ci95.1))),
+            p99_ns: Some(hundredths(summary.p99)),
+            reps: summary.count,
+            ..self
+        }
+    }
+}
+
+impl Setting {
+    pub(super) fn new(options: &Options, waiting: Waiting) -> Setting {
+        let topology = Topology::discover();
+        let cpus = topology.placement(options.session.pes as usize);
+        Setting {
+            what: options.what,
+            pes: options.session.pes,
+            mode: options.session.mode,
+            conditions: options.conditions,
+            buffers: options.buffers,
+            waiting,
+            usable_cores: topology.usable_cores(),
+            cpus: cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect()),
+        }
+    }
+
+    /// A figure without times.
+    pub(super) fn blank(&self) -> Figure {
+        let placement = self.cpus.as_ref().map_or("unpinned".to_owned(), |cpus| {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!("pinned:{}", cpus.join(","))
+        });
+        Figure {
+            bench: self.what.name(),
+            fabric: "threads",
+            pes: self.pes,
+            team: "world",
+            mode: self.mode.name(),
+            arrival: self.conditions.arrival.name(),
+            placement,
+            ..Figure::default()
+        }
+    }
+
+    /// What became of one work: a figure for each class that it has blocks in, or one without times.
+    pub(super) fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
+        let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
+        let blank = Figure { bytes, discarded: timing.discarded, ..self.blank() };
+        let blank = match work {
+            Work::Consort { sync, candidate, .. } => {
+                let served = timing.algorithm.as_ref().or(candidate.as_ref());
+                Figure {
+                    algorithm: served.map(|served| served.algorithm.clone()),
+                    params: served.map(|served| served.parameters.clone()),
+                    sync: Some(sync.to_string()),
+                    waiting: Some(self.waiting.to_string()),
+                    chosen: candidate.is_none(),
+                    ..blank
+                }
+            }
+            Work::Peer { index, .. } => Figure {
+                fabric: "threads",
+                // A barrier before and one after: all enter and leave together.
+                sync: Some("strict".to_owned()),
+                peer: peers::names().get(*index).map(|&name| name.to_owned()),
+                ..blank
+            },
+        };
+        let classes = [Some(TransferClass::Near), Some(TransferClass::Far), None];
+        let figures: Vec<Figure> = classes
+            .into_iter()
+            .filter_map(|class| self.of_class(&blank, work, timing, limits, class))
+            .collect();
+        if figures.is_empty() {
+            let error = timing.error.as_ref().map(ToString::to_string);
+            let why = error.unwrap_or("the machine changed during every block".to_owned());
+            return vec![Figure { absent: Some(why), ..blank }];
+        }
+        figures
+    }
+
+    fn of_class(
+        &self,
+        blank: &Figure,
+        work: &Work,
+        timing: &Timing,
+        limits: &Limits,
+        class: Option<TransferClass>,
+    ) -> Option<Figure> {
+        let blocks = of_class(timing, class);
+        let median = |values: Vec<f64>| (!values.is_empty()).then(|| Summary::of(&values).median);
+        let summary = (!blocks.is_empty())
+            .then(|| Summary::of(&blocks.iter().map(|block| block.ns).collect::<Vec<f64>>()))?;
+        let p99_ns = match self.mode {
+            Mode::Throughput => summary.p99,
+            Mode::Latency => median(blocks.iter().map(|block| block.p99_ns).collect())?,
+        };
+        let transfers = blocks.iter().filter_map(|block| block.transfer_ns).collect();
+        let ratios = blocks.iter().filter_map(|block| Some(block.ns / block.transfer_ns?)).collect();
+        let gbps = |limit| limits.summary(limit, work.bytes(), class).map(|limit| limit.median);
+        Some(Figure {
+            p99_ns: Some(hundredths(p99_ns)),
+            ratio_to_limit: median(ratios).map(hundredths),
+            c2c_ns: median(transfers).map(hundredths),
+            c2c_class: class,
+            memcpy_gbps: gbps(Limit::Copy).map(hundredths),
+            pull_gbps: gbps(Limit::Pull).map(hundredths),
+            shares: self.shares(work.bytes(), summary.median, gbps),
+            ..blank.clone().with(&summary)
+        })
+    }
+
+    /// What was moved in the time, as a share of what one core could have moved.
+    fn shares(
+        &self,
+        bytes: usize,
+        ns: f64,
+        gbps: impl Fn(Limit) -> Option<f64>,
+    ) -> Vec<(Limit, f64)> {
+        if bytes < LEAST_BULK_BYTES {
+            return Vec::new();
+        }
+        let moved = bytes_moved(self.what, self.pes, bytes);
+        share_limits(self.what)
+            .iter()
+            .filter_map(|&limit| Some((limit, moved / ns / gbps(limit)?)))
+            .collect()
+    }
+
+    /// The limits themselves, as if they were peers: the time for a buffer of each size.
+    pub(super) fn limit_figures(&self, sizes: &[usize], collected: &Collected) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        let classes = [Some(TransferClass::Near), Some(TransferClass::Far)];
+        for &bytes in sizes {
+            for &limit in super::limits(self.what) {
+                for class in classes {
+                    let Some(gbps) = collected.limits.summary(limit, bytes, class) else { continue };
+                    let ns = |gbps: f64| bytes as f64 / gbps;
+                    let (low, high) = gbps.ci95;
+                    let summary = Summary {
+                        median: ns(gbps.median),
+                        ci95: (ns(high), ns(low)),
+                        // The slowest: a slice is already a median of several passes.
+                        p99: ns(low),
+                        count: gbps.count,
+                    };
+                    let blank = Figure {
+                        bytes: Some(bytes),
+                        c2c_class: class,
+                        mode: "throughput",
+                        arrival: Arrival::Together.name(),
+                        peer: Some(format!("limit {limit}")),
+                        ..self.blank()
+                    };
+                    figures.push(Figure { p99_ns: None, ..blank.with(&summary) });
+                }
+            }
+        }
+        figures
+    }
+}
+
+/// The limits that a collective's bandwidth is a share of.
+pub(super) fn share_limits(what: Collective) -> &'static [Limit] {
+    match what {
+        Collective::Barrier => &[],
+        Collective::Broadcast => &[Limit::Pull],
+        Collective::Reduce => &[Limit::Combine, Limit::PullCombine],
+    }
+}
+
+/// Bytes that a core has to move one after the other: to each receiver its copy, all at once; and
+/// one combination fewer than there are contributions.
+fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
+    let times = match what {
+        Collective::Barrier => 0,
+        Collective::Broadcast => 1,
+        Collective::Reduce => pes.saturating_sub(1),
+    };
+    f64::from(times) * bytes as f64
+}
+
+/// Nothing here is more exact.
+pub(super) fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}

@@ -1,0 +1,255 @@
+//! What was asked for, checked, as a list of work.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use consort::{Candidate, Collective, MOST_PES, Mode as SyncMode, Query, Sync, Waiting};
+use consort_collectives::{Algorithm, PlanError, Visitor, candidates, visit};
+use consort_fabric::OperatorClass;
+use consort_native::{Config, Job, topology::Topology};
+
+use super::{Bench, Buffers};
+use crate::{
+    bench::{
+        rounds::sizes_bytes,
+        session::{Conditions, Mode, Session},
+        work::Work,
+    },
+    peers,
+};
+
+/// Sizes unless others are asked for.
+const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
+/// How long a block of calls takes: far below 10 ms, for the machine changes.
+const BLOCK: Duration = Duration::from_micros(500);
+
+/// What is to be measured.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) what: Collective,
+    pub(super) session: Session,
+    pub(super) conditions: Conditions,
+    pub(super) buffers: Buffers,
+    /// Empty for a barrier.
+    pub(super) sizes_bytes: Vec<usize>,
+    /// What may be asked for, but is hardly meant.
+    pub(super) warning: Option<String>,
+}
+
+impl Options {
+    pub(super) fn of(bench: &Bench) -> Result<Options> {
+        let cores = Topology::discover().usable_cores();
+        let pes = bench.pes.unwrap_or(u32::try_from(cores.max(2)).unwrap_or(MOST_PES));
+        ensure!(
+            (1..=MOST_PES).contains(&pes),
+            "--pes {pes}: there may be 1 to {MOST_PES} PEs"
+        );
+        ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
+        ensure!(
+            !bench.rewrite || bench.mode == Mode::Latency,
+            "--rewrite is for calls that are timed alone: add --mode latency"
+        );
+        for candidate in &bench.algorithm {
+            check(bench.what, candidate)?;
+        }
+        let syncs = syncs(bench)?;
+        let buffers = buffers(bench, &syncs)?;
+        let work = work(bench, pes, &syncs, buffers)?;
+        let waiting = bench.waiting.unwrap_or(Waiting::suited(pes as usize, cores));
+        let warning = (waiting == Waiting::Spin && pes as usize > cores).then(|| {
+            format!(
+                "{pes} PEs spin on {cores} usable cores: each waits whole time slices for the \
+                 others; use --waiting spin-yield-park"
+            )
+        });
+        Ok(Options {
+            what: bench.what,
+            sizes_bytes: sizes_bytes(&work),
+            session: Session {
+                pes,
+                waiting: bench.waiting,
+                work,
+                mode: bench.mode,
+                budget: bench.budget,
+                block: BLOCK,
+            },
+            conditions: Conditions {
+                arrival: bench.arrival,
+                buffers: bench.fresh,
+                rewrite: bench.rewrite,
+            },
+            buffers,
+            warning,
+        })
+    }
+}
+
+/// A barrier has one mode, and no bytes.
+fn syncs(bench: &Bench) -> Result<Vec<Sync>> {
+    if bench.what != Collective::Barrier {
+        return Ok(if bench.sync.is_empty() { vec![Sync::MINE] } else { bench.sync.clone() });
+    }
+    let strict = bench.sync.iter().all(|&sync| sync == Sync::STRICT);
+    ensure!(strict, "--sync: a barrier is always strict");
+    ensure!(bench.bytes.is_empty(), "--bytes: a barrier moves no data");
+    ensure!(bench.buffers.is_none(), "--buffers: a barrier moves no data");
+    ensure!(!bench.rewrite, "--rewrite: a barrier moves no data");
+    ensure!(bench.fresh == 1, "--fresh: a barrier moves no data");
+    Ok(vec![Sync::STRICT])
+}
+
+fn buffers(bench: &Bench, syncs: &[Sync]) -> Result<Buffers> {
+    let leaves_early = syncs.iter().find(|sync| sync.exit == SyncMode::None);
+    match (bench.buffers, leaves_early) {
+        (Some(Buffers::Borrowed), Some(sync)) => Err(anyhow::anyhow!(
+            "--sync {sync} may return before its data has moved, which borrowed slices do not \
+             allow: use --buffers symmetric"
+        )),
+        (Some(buffers), _) => Ok(buffers),
+        (None, Some(_)) => Ok(Buffers::Symmetric),
+        (None, None) => Ok(Buffers::Borrowed),
+    }
+}
+
+/// By size, then Consort's algorithms in all modes, then the peers.
+fn work(bench: &Bench, pes: u32, syncs: &[Sync], buffers: Buffers) -> Result<Vec<Work>> {
+    let collective = bench.what;
+    let sizes = match collective {
+        Collective::Barrier => vec![0],
+        _ if bench.bytes.is_empty() => SIZES_BYTES.to_vec(),
+        _ => bench.bytes.clone(),
+    };
+    let symmetric = buffers == Buffers::Symmetric;
+    let mut work = Vec::new();
+    for bytes in sizes {
+        for &sync in syncs {
+            let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
+                let query = query(collective, sync, pes, bytes, symmetric);
+                all_candidates(&query)?.into_iter().map(Some).collect()
+            } else if bench.algorithm.is_empty() {
+                vec![None]
+            } else {
+                bench.algorithm.iter().cloned().map(Some).collect()
+            };
+            work.extend(asked.into_iter().map(|candidate| Work::Consort {
+                collective,
+                sync,
+                bytes,
+                symmetric,
+                candidate,
+            }));
+        }
+        let peers = 0..peers::names().len();
+        work.extend(peers.map(|index| Work::Peer { index, collective, bytes }));
+    }
+    Ok(work)
+}
+
+/// What the tuner would be asked.
+pub(crate) fn query(
+    collective: Collective,
+    sync: Sync,
+    pes: u32,
+    bytes: usize,
+    symmetric: bool,
+) -> Query {
+    let operator = OperatorClass::Commutative;
+    Query { collective, sync, pes, bytes: bytes as u64, operator, symmetric }
+}
+
+/// Everything that can serve a query on this fabric.
+pub(crate) fn all_candidates(query: &Query) -> Result<Vec<Candidate>> {
+    let waiting = Waiting::SpinYieldPark;
+    let config = Config { pes: query.pes, waiting, cores: 1, heap_bytes: 0 };
+    Ok(candidates(query, Job::new(config)?.capabilities()))
+}
+
+/// Whether there is such an algorithm with such parameters.
+fn check(collective: Collective, candidate: &Candidate) -> Result<(), PlanError> {
+    struct Check<'c>(&'c Candidate);
+    impl Visitor for Check<'_> {
+        type Output = Result<(), PlanError>;
+        fn visit<A: Algorithm>(self) -> Self::Output {
+            A::check_names(self.0)?;
+            (0..A::PARAMETERS.len()).try_for_each(|index| A::parameter(self.0, index).map(drop))
+        }
+    }
+    visit(collective, &candidate.algorithm, Check(candidate))?
+}
+
+/// A size on the command line: of whole doubles.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let bytes = crate::bytes::parse(text)?;
+    if bytes == 0 || bytes % 8 != 0 {
+        return Err(format!("{bytes} bytes are no whole doubles: give a multiple of 8"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: Bench,
+    }
+
+    fn options(words: &str) -> Result<Options> {
+        let words = ["bench"].into_iter().chain(words.split_whitespace());
+        Options::of(&Line::try_parse_from(words)?.bench)
+    }
+
+    fn refused(words: &str) -> String {
+        options(words).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_size_mode_and_algorithm_is_crossed_with_the_others() {
+        let options = options(
+            "reduce --bytes 8,8k --sync strict,loose --algorithm flat \
+             --algorithm chain(chunk_bytes=1024)",
+        )
+        .unwrap();
+        assert_eq!(options.sizes_bytes, [8, 8192]);
+        assert_eq!(options.buffers, Buffers::Symmetric);
+        let ours = |work: &&Work| matches!(work, Work::Consort { .. });
+        assert_eq!(options.session.work.iter().filter(ours).count(), 2 * 2 * 2);
+        let peers = 2 * peers::names().len();
+        assert_eq!(options.session.work.len(), 8 + peers);
+    }
+
+    #[test]
+    fn all_algorithms_are_those_that_can_serve() {
+        let options = options("barrier --all-algorithms --pes 2").unwrap();
+        let named = |name: &str| {
+            options.session.work.iter().any(|work| {
+                matches!(work, Work::Consort { candidate: Some(c), .. } if c.algorithm == name)
+            })
+        };
+        assert!(named("flat") && named("dissemination") && !named("direct"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_advice() {
+        assert!(refused("barrier --bytes 8").contains("moves no data"));
+        assert!(refused("barrier --sync loose").contains("always strict"));
+        assert!(refused("reduce --rewrite").contains("--mode latency"));
+        assert!(refused("reduce --sync loose --buffers borrowed").contains("symmetric"));
+        assert!(refused("reduce --pes 0").contains("1 to"));
+        assert!(refused("reduce --bytes 12").contains("multiple of 8"));
+        assert!(refused("reduce --algorithm ring").contains("no algorithm `ring`"));
+        assert!(refused("reduce --algorithm flat(radix=2)").contains("no parameter"));
+        assert!(refused("reduce --algorithm knomial").contains("needs radix"));
+        assert!(refused("shuffle").contains("no collective"));
+    }
+
+    #[test]
+    fn spinning_on_shared_cores_is_warned_of() {
+        let warning = options("barrier --pes 1000 --waiting spin").unwrap().warning;
+        assert!(warning.unwrap().contains("spin-yield-park"));
+        assert_eq!(options("barrier --pes 1000").unwrap().warning, None);
+    }
+}

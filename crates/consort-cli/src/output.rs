@@ -1,0 +1,104 @@
+//! What commands print: tables and times for people, JSON for programs.
+
+use std::{
+    fs,
+    io::{self, ErrorKind, IsTerminal, Write},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+
+/// No line that is printed is longer.
+const COLUMNS: u16 = 100;
+
+/// Prints to standard output; a reader that has seen enough is no error.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+/// Writes one JSON object, to a file or, as `-`, to standard output.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn write_json(path: &Path, object: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(object).context("cannot write the result as JSON")? + "\n";
+    if path.as_os_str() == "-" {
+        return print(&text);
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A table with these columns; it gets lines on a terminal, and none elsewhere.
+pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    let lines = io::stdout().is_terminal();
+    table.load_style(if lines { presets::UTF8_FULL_CONDENSED } else { presets::NOTHING });
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
+    table.set_header(header);
+    table
+}
+
+/// The table's text; the columns `numbers` are aligned to the right.
+pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
+    for &index in numbers {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt() + "\n"
+}
+
+/// A time with three digits that matter: `123 ns`, `4.56 us`, `78.9 ms`.
+pub(crate) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 999.5 => (ns, "ns"),
+        ns if ns < 999_500.0 => (ns / 1e3, "us"),
+        ns if ns < 999_500_000.0 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A ratio: `3.42x`, `118x`.
+pub(crate) fn ratio(ratio: f64) -> String {
+    format!("{}x", three_digits(ratio))
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let times = [0.1, 9.996, 123.4, 999.6, 4567.0, 78_900_000.0, 2e9].map(time);
+        let expected = ["0.10 ns", "10.0 ns", "123 ns", "1.00 us", "4.57 us", "78.9 ms", "2.00 s"];
+        assert_eq!(times, expected);
+        assert_eq!([0.5, 12.34, 118.2].map(ratio), ["0.50x", "12.3x", "118x"]);
+    }
+
+    #[test]
+    fn tables_keep_to_the_columns() {
+        let mut table = table(["a", "b"]);
+        table.add_row(["word ".repeat(30), "word ".repeat(30)]);
+        let text = finish(table, &[1]);
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(COLUMNS)), "{text}");
+    }
+}
