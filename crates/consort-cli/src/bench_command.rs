@@ -16,7 +16,6 @@ mod text;
 
 use std::{
     fs,
-    io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -27,12 +26,15 @@ use consort::{Candidate, Collective, Sync, Waiting};
 use consort_native::limits::TransferClass;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::bench::{
-    limits::Limit,
-    rounds::Rounds,
-    session::{Arrival, Mode},
+use crate::{
+    bench::{
+        limits::Limit,
+        rounds::Rounds,
+        session::{Arrival, Mode},
+    },
+    output,
 };
-use figure::{Figure, Setting};
+use figure::Setting;
 use options::Options;
 
 /// Time a collective, beside the machine's limits and other libraries.
@@ -133,7 +135,7 @@ impl Bench {
             session: options.session.clone(),
             conditions: options.conditions,
             limits: limits(self.what),
-            sizes_bytes: &options.sizes_bytes,
+            sizes_bytes: &options.bulk_bytes,
         };
         let bar = progress(&self.what.to_string());
         let collected = rounds.run(|share| bar.set_position(permille(share)))?;
@@ -151,13 +153,12 @@ impl Bench {
             bail!("nothing was measured: {}", why.map_or("no block was kept".into(), |e| e.to_string()));
         }
         figures.extend(libraries);
-        figures.extend(setting.limit_figures(&options.sizes_bytes, &collected));
+        figures.extend(setting.limit_figures(&options.bulk_bytes, &collected));
         figures.retain(|figure| self.class.shows(figure.c2c_class));
         match &self.json {
-            None => print!("{}", text::page(&setting, &figures, io::stdout().is_terminal())),
-            Some(path) => write_lines(path, &figures)?,
+            None => output::print(&text::page(&setting, &figures)),
+            Some(path) => write_lines(path, &figures),
         }
-        Ok(())
     }
 }
 
@@ -197,8 +198,7 @@ pub(crate) fn write_lines(path: &Path, objects: &[impl serde::Serialize]) -> Res
         lines.push('\n');
     }
     if path.as_os_str() == "-" {
-        print!("{lines}");
-        return Ok(());
+        return output::print(&lines);
     }
     fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
 }

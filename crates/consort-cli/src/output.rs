@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use serde::Serialize;
 
 /// No line that is printed is longer.
@@ -37,8 +37,27 @@ pub(crate) fn write_json(path: &Path, object: &impl Serialize) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// The text and a line's end, broken between words where lines would be too long.
+pub(crate) fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > usize::from(COLUMNS) {
+            lines.push('\n');
+            column = 0;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines += word;
+        column += width;
+    }
+    lines + "\n"
+}
+
 /// A table with these columns; it gets lines on a terminal, and none elsewhere.
-pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
+pub(crate) fn table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     let lines = io::stdout().is_terminal();
     table.load_style(if lines { presets::UTF8_FULL_CONDENSED } else { presets::NOTHING });
@@ -92,6 +111,16 @@ mod tests {
         let expected = ["0.10 ns", "10.0 ns", "123 ns", "1.00 us", "4.57 us", "78.9 ms", "2.00 s"];
         assert_eq!(times, expected);
         assert_eq!([0.5, 12.34, 118.2].map(ratio), ["0.50x", "12.3x", "118x"]);
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        assert_eq!(wrapped("as it is"), "as it is\n");
+        let text = wrapped(&"seventh ".repeat(30));
+        assert_eq!(text.lines().map(str::len).max(), Some(95), "{text}");
+        assert_eq!(text.replace('\n', " ").trim_end(), "seventh ".repeat(30).trim_end());
+        let long = "x".repeat(150);
+        assert_eq!(wrapped(&format!("a {long} b")), format!("a\n{long}\nb\n"));
     }
 
     #[test]

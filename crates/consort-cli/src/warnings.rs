@@ -4,10 +4,7 @@ use std::{fmt, io};
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
-    fmt::{
-        FmtContext, FormatEvent, FormatFields,
-        format::Writer,
-    },
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
     registry::LookupSpan,
 };
 
@@ -24,7 +21,8 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        write!(writer, "{}: ", event.metadata().level().as_str().to_lowercase().replace("warn", "warning"))?;
+        let is_warning = *event.metadata().level() == Level::WARN;
+        writer.write_str(if is_warning { "warning: " } else { "error: " })?;
         context.format_fields(writer.by_ref(), event)?;
         writeln!(writer)
     }
@@ -32,9 +30,10 @@ where
 
 /// Shows them from now on.
 pub(crate) fn show() {
-    let shown = tracing_subscriber::fmt()
+    tracing_subscriber::fmt()
         .with_max_level(Level::WARN)
+        .with_ansi(false)
         .with_writer(io::stderr)
-        .event_format(Plain);
-    shown.init();
+        .event_format(Plain)
+        .init();
 }

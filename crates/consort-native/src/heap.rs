@@ -178,7 +178,9 @@ fn place(
     pes: usize,
 ) -> Result<Block, HeapError> {
     let fits = asked.checked_next_multiple_of(BLOCK_ALIGN).and_then(|bytes| {
-        let (&at, &length) = free.iter().find(|&(_, &length)| length >= bytes)?;
+        let fitting = free.iter().find(|&(_, &length)| length >= bytes);
+        let nothing = (bytes == 0).then_some((0, 0)); // fits into a full heap
+        let (at, length) = fitting.map(|(&at, &length)| (at, length)).or(nothing)?;
         Some((at, length, bytes))
     });
     let Some((at, length, bytes)) = fits else {

@@ -18,9 +18,6 @@ use crate::{
     peers,
 };
 
-/// Smaller sizes are bound by the transfer, not by a bandwidth.
-const LEAST_BULK_BYTES: usize = 4096;
-
 /// What is the same for all figures of a run.
 #[derive(Debug)]
 pub(super) struct Setting {
@@ -94,6 +91,12 @@ impl Figure {
         self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
     }
 
+    /// Half the interval of the median, in per cent of it.
+    pub(super) fn precision_percent(&self) -> Option<f64> {
+        let (low, high) = self.ci95_ns?;
+        Some((high - low) / 2.0 / self.median_ns? * 100.0)
+    }
+
     /// The same with the times of `summary`.
     pub(super) fn with(self, summary: &Summary) -> Figure {
         Figure {
@@ -119,6 +122,22 @@ impl Setting {
             waiting,
             usable_cores: topology.usable_cores(),
             cpus: cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect()),
+        }
+    }
+
+    /// Whether contributors rewrite their buffers.
+    pub(super) fn rewrites(&self) -> bool {
+        self.mode == Mode::Latency && self.conditions.rewrite
+    }
+
+    /// The limits that a collective's bandwidth is a share of. Data that nobody rewrites may come
+    /// from a core's own cache.
+    pub(super) fn share_limits(&self) -> &'static [Limit] {
+        match self.what {
+            Collective::Barrier => &[],
+            Collective::Broadcast if self.rewrites() => &[Limit::Pull],
+            Collective::Broadcast => &[Limit::Copy],
+            Collective::Reduce => &[Limit::Combine, Limit::PullCombine],
         }
     }
 
@@ -215,11 +234,8 @@ impl Setting {
         ns: f64,
         gbps: impl Fn(Limit) -> Option<f64>,
     ) -> Vec<(Limit, f64)> {
-        if bytes < LEAST_BULK_BYTES {
-            return Vec::new();
-        }
         let moved = bytes_moved(self.what, self.pes, bytes);
-        share_limits(self.what)
+        self.share_limits()
             .iter()
             .filter_map(|&limit| Some((limit, moved / ns / gbps(limit)?)))
             .collect()
@@ -255,15 +271,6 @@ impl Setting {
             }
         }
         figures
-    }
-}
-
-/// The limits that a collective's bandwidth is a share of.
-pub(super) fn share_limits(what: Collective) -> &'static [Limit] {
-    match what {
-        Collective::Barrier => &[],
-        Collective::Broadcast => &[Limit::Pull],
-        Collective::Reduce => &[Limit::Combine, Limit::PullCombine],
     }
 }
 

@@ -20,6 +20,8 @@ use crate::{
 
 /// Sizes unless others are asked for.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
+/// Smaller sizes are bound by the transfer, and the clock is too coarse for their bandwidth.
+const LEAST_BULK_BYTES: usize = 1024;
 /// How long a block of calls takes: far below 10 ms, for the machine changes.
 const BLOCK: Duration = Duration::from_micros(500);
 
@@ -32,6 +34,8 @@ pub(super) struct Options {
     pub(super) buffers: Buffers,
     /// Empty for a barrier.
     pub(super) sizes_bytes: Vec<usize>,
+    /// Those that limits of bandwidth matter to.
+    pub(super) bulk_bytes: Vec<usize>,
     /// What may be asked for, but is hardly meant.
     pub(super) warning: Option<String>,
 }
@@ -55,6 +59,7 @@ impl Options {
         let syncs = syncs(bench)?;
         let buffers = buffers(bench, &syncs)?;
         let work = work(bench, pes, &syncs, buffers)?;
+        let sizes = sizes_bytes(&work);
         let waiting = bench.waiting.unwrap_or(Waiting::suited(pes as usize, cores));
         let warning = (waiting == Waiting::Spin && pes as usize > cores).then(|| {
             format!(
@@ -64,7 +69,8 @@ impl Options {
         });
         Ok(Options {
             what: bench.what,
-            sizes_bytes: sizes_bytes(&work),
+            bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
+            sizes_bytes: sizes,
             session: Session {
                 pes,
                 waiting: bench.waiting,
@@ -146,7 +152,7 @@ fn work(bench: &Bench, pes: u32, syncs: &[Sync], buffers: Buffers) -> Result<Vec
 }
 
 /// What the tuner would be asked.
-pub(crate) fn query(
+pub(super) fn query(
     collective: Collective,
     sync: Sync,
     pes: u32,
@@ -158,7 +164,7 @@ pub(crate) fn query(
 }
 
 /// Everything that can serve a query on this fabric.
-pub(crate) fn all_candidates(query: &Query) -> Result<Vec<Candidate>> {
+pub(super) fn all_candidates(query: &Query) -> Result<Vec<Candidate>> {
     let waiting = Waiting::SpinYieldPark;
     let config = Config { pes: query.pes, waiting, cores: 1, heap_bytes: 0 };
     Ok(candidates(query, Job::new(config)?.capabilities()))
@@ -178,12 +184,9 @@ fn check(collective: Collective, candidate: &Candidate) -> Result<(), PlanError>
 }
 
 /// A size on the command line: of whole doubles.
-pub(crate) fn size(text: &str) -> Result<usize, String> {
-    let bytes = crate::bytes::parse(text)?;
-    if bytes == 0 || bytes % 8 != 0 {
-        return Err(format!("{bytes} bytes are no whole doubles: give a multiple of 8"));
-    }
-    Ok(bytes)
+pub(super) fn size(text: &str) -> Result<usize, String> {
+    let bytes = crate::bytes::parse_doubles(text)?;
+    usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
 }
 
 #[cfg(test)]

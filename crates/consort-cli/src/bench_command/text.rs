@@ -1,44 +1,52 @@
-//! The tables for people: one for each size, within 100 columns.
+//! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use consort::Collective;
 use consort_native::limits::TransferClass;
 
 use super::{
     Buffers,
-    figure::{Figure, Setting, share_limits},
+    figure::{Figure, Setting},
 };
 use crate::{
     bench::{
         limits::Limit,
         session::{Arrival, Mode, SKEW_NS},
     },
-    bytes,
+    bytes, output,
 };
 
-const COLUMNS: u16 = 100;
-
-/// The whole report; tables get lines on a terminal, and none elsewhere.
-pub(super) fn page(setting: &Setting, figures: &[Figure], terminal: bool) -> String {
+/// The whole report.
+pub(super) fn page(setting: &Setting, figures: &[Figure]) -> String {
     let mut text = heading(setting);
     let (missing, shown): (Vec<&Figure>, Vec<&Figure>) =
         figures.iter().partition(|figure| figure.absent.is_some());
-    let mut sizes: Vec<Option<usize>> = Vec::new();
-    for figure in &shown {
-        if !sizes.contains(&figure.bytes) {
-            sizes.push(figure.bytes);
+    let mut sizes: Vec<Option<usize>> = shown.iter().map(|figure| figure.bytes).collect();
+    sizes.dedup();
+    for (index, size) in sizes.iter().enumerate() {
+        if sizes[..index].contains(size) {
+            continue;
+        }
+        for class in [Some(TransferClass::Near), Some(TransferClass::Far), None] {
+            let here = |figure: &&&Figure| figure.bytes == *size && figure.c2c_class == class;
+            let here: Vec<&Figure> = shown.iter().filter(here).copied().collect();
+            let (limits, timed): (Vec<&Figure>, Vec<&Figure>) =
+                here.iter().partition(|figure| figure.is_limit());
+            if !timed.is_empty() {
+                text += "\n";
+                text += &title(setting, *size, class, &timed, &limits);
+                text += &table(setting, &timed);
+            }
         }
     }
-    for size in sizes {
-        let of_size: Vec<&Figure> =
-            shown.iter().copied().filter(|figure| figure.bytes == size).collect();
-        text += "\n";
-        text += &limits_of(size, &of_size);
-        text += &table(setting, size, &of_size, terminal);
-    }
+    text += "\n";
     text += &notes(setting, &shown);
     for figure in missing {
-        text += &format!("not measured: {}: {}\n", name(figure), figure.absent.as_deref().unwrap_or(""));
+        let size = figure.bytes.map(|bytes| format!(" of {}", bytes::shown(bytes as u64)));
+        let sync = figure.sync.as_ref().filter(|_| figure.is_ours() && size.is_some());
+        let sync = sync.map(|sync| format!(", {sync}"));
+        let why = figure.absent.as_deref().unwrap_or_default();
+        let what = format!("{}{}{}", name(figure), size.unwrap_or_default(), sync.unwrap_or_default());
+        text += &output::wrapped(&format!("not measured: {what}: {why}"));
     }
     text
 }
@@ -53,23 +61,23 @@ fn heading(setting: &Setting) -> String {
         }
         None => format!("on {cores} usable core{}, unpinned", if *cores == 1 { "" } else { "s" }),
     };
-    let calls = match (setting.mode, setting.conditions.arrival) {
-        (Mode::Throughput, Arrival::Together) => {
-            "calls in a row (throughput): the slowest PE's time".to_owned()
-        }
-        (Mode::Throughput, Arrival::Skewed) => format!(
-            "calls in a row (throughput), skewed by random work of up to {SKEW_NS} ns before each: \
-             what calls add to it"
-        ),
-        (Mode::Latency, Arrival::Together) => {
-            "each call alone (latency): from the first start to the last end".to_owned()
-        }
-        (Mode::Latency, Arrival::Skewed) => format!(
-            "each call alone (latency), skewed by random work of up to {SKEW_NS} ns: from the last \
-             start to the last end"
-        ),
+    let mut text =
+        output::wrapped(&format!("{what}, {pes} PEs {placement}, waiting by {waiting}"));
+    let calls = match setting.mode {
+        Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
+        Mode::Latency => "each call alone (latency), from the first start to the last end",
     };
-    let mut text = format!("{what}, {pes} PEs {placement}, waiting by {waiting}\n{calls}\n");
+    text += &output::wrapped(calls);
+    text += &output::wrapped(&match (setting.conditions.arrival, setting.mode) {
+        (Arrival::Together, _) => "all PEs come to a call together".to_owned(),
+        (Arrival::Skewed, Mode::Throughput) => format!(
+            "skewed by random work of up to {SKEW_NS} ns before each call, which is subtracted"
+        ),
+        (Arrival::Skewed, Mode::Latency) => format!(
+            "skewed by random work of up to {SKEW_NS} ns before each call: counts from the last \
+             start"
+        ),
+    });
     if *what != Collective::Barrier {
         let memory = match setting.buffers {
             Buffers::Symmetric => "symmetric memory",
@@ -79,118 +87,89 @@ fn heading(setting: &Setting) -> String {
             1 => "one buffer, reused".to_owned(),
             count => format!("{count} buffers in turn"),
         };
-        let rewritten = match (setting.mode, setting.conditions.rewrite) {
-            (Mode::Latency, true) => ", rewritten before each call",
-            _ => ", not rewritten",
-        };
-        text += &format!("{memory}, {turns}{rewritten}\n");
+        let rewritten =
+            if setting.rewrites() { "rewritten before each call" } else { "not rewritten" };
+        text += &output::wrapped(&format!("{memory}, {turns}, {rewritten}"));
     }
     if setting.cpus.is_none() {
-        text += &format!(
-            "{pes} PEs share {cores} cores: times are those of the scheduler, more than of the \
-             algorithm\n"
-        );
+        text += &output::wrapped(&format!(
+            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the algorithm's"
+        ));
     }
     text
 }
 
-/// The size, and what the machine could do at it, class by class.
-fn limits_of(size: Option<usize>, figures: &[&Figure]) -> String {
-    let mut text = size.map_or(String::new(), |bytes| format!("{}\n", bytes::text(bytes)));
-    for class in [TransferClass::Near, TransferClass::Far] {
-        let of_class = || figures.iter().filter(|figure| figure.c2c_class == Some(class));
-        let mut transfers: Vec<f64> = of_class().filter_map(|figure| figure.c2c_ns).collect();
-        let mut parts = Vec::new();
-        if !transfers.is_empty() {
+/// The size, the class, and what the machine could do there.
+fn title(
+    setting: &Setting,
+    size: Option<usize>,
+    class: Option<TransferClass>,
+    figures: &[&Figure],
+    limits: &[&Figure],
+) -> String {
+    let mut transfers: Vec<f64> = figures.iter().filter_map(|figure| figure.c2c_ns).collect();
+    let mut parts = Vec::new();
+    parts.extend(size.map(|bytes| bytes::shown(bytes as u64)));
+    match class {
+        Some(class) if transfers.is_empty() => parts.push(class.to_string()),
+        Some(class) => {
             let transfer = consort_fabric::statistics::median(&mut transfers);
-            parts.push(format!("transfer {transfer:.1} ns"));
+            parts.push(format!("{class}: transfer {}", output::time(transfer)));
         }
-        let mut rates = Vec::new();
-        for figure in of_class().filter(|figure| figure.is_limit()) {
-            let (Some(peer), Some(ns), Some(bytes)) = (&figure.peer, figure.median_ns, size) else {
-                continue;
-            };
-            rates.push(format!("{} {:.1}", peer.trim_start_matches("limit "), bytes as f64 / ns));
+        // Only a peer in another process can have no class beside PEs with cores of their own.
+        None if setting.cpus.is_some() && setting.pes > 1 => {
+            parts.push("no class: the transfer changed meanwhile".to_owned());
         }
-        if !rates.is_empty() {
-            parts.push(format!("{} GB/s", rates.join(", ")));
-        }
-        if !parts.is_empty() {
-            text += &format!("  limits {class:>4}: {}\n", parts.join("; "));
-        }
+        None => {}
     }
-    text
+    let rate = |limit: &&Figure| {
+        let (peer, ns, bytes) = (limit.peer.as_ref()?, limit.median_ns?, limit.bytes?);
+        Some(format!("{} {:.1}", peer.trim_start_matches("limit "), bytes as f64 / ns))
+    };
+    let rates: Vec<String> = limits.iter().filter_map(rate).collect();
+    if !rates.is_empty() {
+        parts.push(format!("{} GB/s", rates.join(", ")));
+    }
+    if parts.is_empty() { String::new() } else { output::wrapped(&parts.join(", ")) }
 }
 
-fn table(setting: &Setting, size: Option<usize>, figures: &[&Figure], terminal: bool) -> String {
+fn table(setting: &Setting, figures: &[&Figure]) -> String {
     let with_sync = setting.what != Collective::Barrier;
-    let shares: &[Limit] = match size {
-        Some(_) if figures.iter().any(|figure| !figure.shares.is_empty()) => {
-            share_limits(setting.what)
-        }
-        _ => &[],
-    };
-    let mut table = Table::new();
-    table.load_style(if terminal { presets::UTF8_FULL_CONDENSED } else { presets::NOTHING });
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
-    let mut header = vec!["algorithm".to_owned()];
-    header.extend(with_sync.then(|| "sync".to_owned()));
-    header.extend(["class", "blocks", "median", "95 %", "p99", "transfers"].map(str::to_owned));
-    header.extend(shares.iter().map(|limit| format!("of {limit}")));
-    table.set_header(header);
-    for figure in figures.iter().filter(|figure| !figure.is_limit()) {
+    let bulk = figures.iter().any(|figure| !figure.shares.is_empty());
+    let shares = if bulk { setting.share_limits() } else { &[] };
+    let mut header = vec!["algorithm"];
+    header.extend(with_sync.then_some("sync"));
+    header.extend(["blocks", "median", "± %", "p99"]);
+    header.extend((!bulk).then_some("transfers"));
+    header.extend(shares.iter().map(|&limit| column(limit)));
+    let numbers: Vec<usize> = (if with_sync { 2 } else { 1 }..header.len()).collect();
+    let mut table = output::table(header);
+    for figure in figures {
         let mut row = vec![name(figure)];
         row.extend(with_sync.then(|| figure.sync.clone().unwrap_or_default()));
-        row.extend([
-            figure.c2c_class.map_or("-".to_owned(), |class| class.to_string()),
-            figure.reps.to_string(),
-        ]);
-        row.extend(times(figure));
-        row.push(figure.ratio_to_limit.map_or("-".to_owned(), significant));
+        row.push(figure.reps.to_string());
+        row.push(figure.median_ns.map_or("-".to_owned(), output::time));
+        row.push(figure.precision_percent().map_or("-".to_owned(), |percent| {
+            format!("{percent:.*}", usize::from(percent < 9.95))
+        }));
+        row.push(figure.p99_ns.map_or("-".to_owned(), output::time));
+        row.extend((!bulk).then(|| figure.ratio_to_limit.map_or("-".to_owned(), output::ratio)));
         row.extend(shares.iter().map(|wanted| {
             let share = figure.shares.iter().find(|(limit, _)| limit == wanted);
             share.map_or("-".to_owned(), |(_, share)| format!("{share:.2}"))
         }));
         table.add_row(row);
     }
-    let text_columns = if with_sync { 3 } else { 2 };
-    for column in table.column_iter_mut().skip(text_columns) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.trim_fmt() + "\n"
+    output::finish(table, &numbers)
 }
 
-/// Median, interval and p99, all in the unit of the median, which is named once.
-fn times(figure: &Figure) -> [String; 3] {
-    let (Some(median), Some((low, high)), Some(p99)) =
-        (figure.median_ns, figure.ci95_ns, figure.p99_ns)
-    else {
-        return ["-", "-", "-"].map(str::to_owned);
-    };
-    let (divisor, unit) = unit(median);
-    let scaled = |ns: f64| significant(ns / divisor);
-    [
-        format!("{} {unit}", scaled(median)),
-        format!("{}..{}", scaled(low), scaled(high)),
-        scaled(p99),
-    ]
-}
-
-/// The unit to write so many nanoseconds in, and its length in nanoseconds.
-pub(crate) fn unit(ns: f64) -> (f64, &'static str) {
-    match ns {
-        ..10e3 => (1.0, "ns"),
-        ..10e6 => (1e3, "us"),
-        _ => (1e6, "ms"),
-    }
-}
-
-/// Three digits at least.
-pub(crate) fn significant(value: f64) -> String {
-    match value {
-        ..10.0 => format!("{value:.2}"),
-        ..100.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+/// A short name for a column.
+fn column(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Copy => "of copy",
+        Limit::Pull => "of pull",
+        Limit::Combine => "combine",
+        Limit::PullCombine => "pull-c.",
     }
 }
 
@@ -212,26 +191,32 @@ fn name(figure: &Figure) -> String {
 }
 
 fn notes(setting: &Setting, figures: &[&Figure]) -> String {
-    let mut text = String::from("\n");
+    let mut text = String::new();
     if figures.iter().any(|figure| figure.chosen) {
         text += "* is Consort's own choice. ";
     }
-    text += "Transfers: the median in one-way transfers of a cache line.\n";
-    if figures.iter().any(|figure| !figure.shares.is_empty()) {
-        text += "Of a limit: the bandwidth reached, as a share of what one core alone could move.\n";
+    text += "± % is half the 95 % interval of the median. ";
+    if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {
+        text += "Transfers: the median in one-way transfers of a cache line. ";
     }
-    let mpi = |figure: &&&Figure| figure.fabric == "processes";
-    if setting.mode == Mode::Latency && figures.iter().any(|figure| mpi(&figure)) {
-        text += "MPI's figures are of calls in a row.\n";
+    if figures.iter().any(|figure| !figure.shares.is_empty()) {
+        let names: Vec<&str> = setting.share_limits().iter().map(|&limit| column(limit)).collect();
+        text += &format!(
+            "Under {}: the bandwidth reached, as a share of what one core alone moves. ",
+            names.join(", ")
+        );
+    }
+    if figures.iter().any(|figure| figure.fabric == "processes") {
+        text += "MPI's figures are of calls in a row, on one buffer that is not rewritten. ";
     }
     let discarded = discarded(figures);
     if discarded > 0 {
         text += &format!(
-            "{discarded} blocks were discarded, as the transfer before and after differed by over \
-             20 %.\n"
+            "{discarded} blocks were discarded: the transfers before and after differed by over \
+             20 %."
         );
     }
-    text
+    output::wrapped(text.trim_end())
 }
 
 /// Each work counts once, though it may have a figure for each class.

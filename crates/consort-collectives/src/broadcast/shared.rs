@@ -1,14 +1,16 @@
 //! Shared broadcast: the root and each receiver divide the copying between them.
 //!
 //! Idea: a core that pulls a buffer which another has just written is bound by the transfers; two
-//! cores that copy, one pulling and one pushing, are faster than one. They take chunks by drawing
-//! tickets, so whoever is late or slow takes fewer. One-sided get and put as in Nishtala and Yelick
-//! 2009, section 1; drawing chunks is guided by Herlihy and Shavit 2008, chapter 16 (work sharing).
+//! cores that copy, one pulling and one pushing, are faster than one. The receiver takes chunks from
+//! the front and the root from the back until they meet, so whoever is late or slow takes fewer, and
+//! in a row of calls each finds in its cache what it had before. One-sided get and put as in Nishtala
+//! and Yelick 2009, section 1; taking from two ends as in Chase and Lev 2005.
 //!
 //! Protocol:
 //! 1. the root lends its source to each PE, each lends its target to the root (loan 0);
-//! 2. both draw tickets from the receiver's counter; chunk `t` is copied by whoever drew `t`: the
-//!    receiver gets it, the root puts it;
+//! 2. both count themselves up at the receiver, in the two halves of one counter; as long as the
+//!    halves have not met, the receiver gets the next chunk from the front, the root puts the next
+//!    from the back;
 //! 3. both give back; the receiver, when its target is back, returns the counter to 0.
 //!
 //! Cost: about half the copy of `direct` for two PEs; the root helps its receivers one by one.
@@ -30,16 +32,32 @@ pub struct Schedule {
     counter: u32,
 }
 
+/// What the root adds to the counter for a chunk; the receiver adds 1.
+const FROM_BACK: u64 = 1 << 32;
+
 impl Schedule {
-    /// Chunk `ticket`, if there is one.
-    fn chunk(&self, ticket: u64) -> Option<(usize, usize)> {
-        let at = usize::try_from(ticket).ok()?.checked_mul(self.chunk)?;
-        (at < self.bytes).then(|| (at, self.chunk.min(self.bytes - at)))
+    /// The receiver's next chunk when the counter was `before`: its offset and length.
+    fn from_front(&self, before: u64) -> Option<(usize, usize)> {
+        let (front, back) = (before % FROM_BACK, before / FROM_BACK);
+        self.chunk(front).filter(|_| front + back < self.chunks())
     }
 
-    /// How far the counter has gone when both have drawn a ticket too many.
-    fn drawn(&self) -> u64 {
-        self.bytes.div_ceil(self.chunk) as u64 + 2
+    /// The root's next chunk when the counter was `before`.
+    fn from_back(&self, before: u64) -> Option<(usize, usize)> {
+        let (front, back) = (before % FROM_BACK, before / FROM_BACK);
+        if front + back >= self.chunks() {
+            return None;
+        }
+        self.chunk(self.chunks() - 1 - back)
+    }
+
+    fn chunks(&self) -> u64 {
+        self.bytes.div_ceil(self.chunk) as u64
+    }
+
+    fn chunk(&self, index: u64) -> Option<(usize, usize)> {
+        let at = usize::try_from(index).ok()?.checked_mul(self.chunk)?;
+        (at < self.bytes).then(|| (at, self.chunk.min(self.bytes - at)))
     }
 }
 
@@ -48,7 +66,7 @@ impl Algorithm for Shared {
     const DIRECTION: Direction = Direction::Down;
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "chunk_bytes",
-        values: &[8192, 16384, 32768, 65536],
+        values: &[16384, 65536, 262_144],
         range: (64, 1 << 30),
     }];
     type Schedule = Schedule;
@@ -62,6 +80,9 @@ impl Algorithm for Shared {
         let Setting { root, bytes, counter, .. } = *setting;
         if bytes <= chunk {
             return Err(Self::incapable("there is only one chunk"));
+        }
+        if bytes.div_ceil(chunk) >= 1 << 31 {
+            return Err(Self::incapable("there are more chunks than half a counter can count"));
         }
         Ok(Schedule { root, bytes, chunk, counter })
     }
@@ -82,12 +103,14 @@ impl Algorithm for Shared {
         if me != root {
             f.lend(root, 0, Span::target(0, bytes)).await?;
             let source = f.borrow(root, 0).await?;
-            while let Some((at, bytes)) = schedule.chunk(f.count(me, counter, 1).await?) {
+            while let Some((at, bytes)) = schedule.from_front(f.count(me, counter, 1).await?) {
                 f.get(&source, at, Span::target(at, bytes)).await?;
             }
             f.give_back(source).await?;
             f.reclaim().await?;
-            f.count(me, counter, schedule.drawn().wrapping_neg()).await?;
+            // Nobody counts any more, and everybody else has: this takes off all there is.
+            let counted = f.count(me, counter, 0).await?;
+            f.count(me, counter, counted.wrapping_neg()).await?;
             return Ok(());
         }
         let others = (0..f.size()).map(Rank).filter(|&rank| rank != me);
@@ -96,7 +119,9 @@ impl Algorithm for Shared {
         }
         for peer in others {
             let target = f.borrow(peer, 0).await?;
-            while let Some((at, bytes)) = schedule.chunk(f.count(peer, counter, 1).await?) {
+            while let Some((at, bytes)) =
+                schedule.from_back(f.count(peer, counter, FROM_BACK).await?)
+            {
                 f.put(&target, at, Span::source(at, bytes)).await?;
             }
             f.give_back(target).await?;

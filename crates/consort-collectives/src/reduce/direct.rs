@@ -35,7 +35,7 @@ impl Algorithm for Direct {
     const NAME: &'static str = "direct";
     const DIRECTION: Direction = Direction::Up;
     const PARAMETERS: &'static [Parameter] =
-        &[Parameter { name: "block_bytes", values: &[16384], range: (1, 1 << 30) }];
+        &[Parameter { name: "block_bytes", values: &[16384, 1 << 20], range: (1, 1 << 30) }];
     type Schedule = Schedule;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {

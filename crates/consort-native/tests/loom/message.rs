@@ -1,4 +1,5 @@
-//! A line carries two messages in turn; the second is sent when the first is acknowledged.
+//! A line carries two messages in turn, the second sent when the first is acknowledged; or those of
+//! two successive calls, side by side.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -53,4 +54,34 @@ fn a_relaxed_sequence_word_shows_a_stale_payload() {
 #[should_panic(expected = "another")]
 fn without_acknowledgement_a_message_is_overwritten() {
     two_messages(Line::publish, false);
+}
+
+/// Messages of two calls in a row, each in a cell of its own: its payload, then its sequence word.
+fn two_cells_of_a_line(publish_at: fn(&Line, usize, u64)) {
+    loom::model(move || {
+        let line = Arc::new(Line::default());
+        let of_sender = Arc::clone(&line);
+        let sender = loom::thread::spawn(move || {
+            for (cell, call) in [(0, 1), (2, 2)] {
+                of_sender.write(cell, 10 * call);
+                publish_at(&of_sender, cell + 1, call);
+            }
+        });
+        for (cell, call) in [(0, 1), (2, 2)] {
+            until(|| line.word_at(cell + 1) == call);
+            assert_eq!(line.read(cell), 10 * call, "another payload");
+        }
+        sender.join().expect("it ends well");
+    });
+}
+
+#[test]
+fn messages_of_successive_calls_share_a_line() {
+    two_cells_of_a_line(Line::publish_at);
+}
+
+#[test]
+#[should_panic(expected = "another payload")]
+fn a_relaxed_sequence_word_of_a_cell_shows_a_stale_payload() {
+    two_cells_of_a_line(|line, index, word| line.counter(index).store(word, Relaxed));
 }
