@@ -14,21 +14,17 @@ mod libraries;
 mod options;
 mod text;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use consort::{Candidate, Collective, Sync, Waiting};
 use consort_native::limits::TransferClass;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
     bench::{
         limits::Limit,
+        progress::Progress,
         rounds::Rounds,
         session::{Arrival, Mode},
     },
@@ -137,11 +133,11 @@ impl Bench {
             limits: limits(self.what),
             sizes_bytes: &options.bulk_bytes,
         };
-        let bar = progress(&self.what.to_string());
-        let collected = rounds.run(|share| bar.set_position(permille(share)))?;
-        bar.set_message("MPI");
+        let progress = Progress::new(self.what.name());
+        let collected = rounds.run(|share| progress.show(share))?;
+        progress.rename("MPI");
         let libraries = libraries::figures(&options, &self.mpi);
-        bar.finish_and_clear();
+        drop(progress);
 
         let setting = Setting::new(&options, collected.waiting);
         let mut figures = Vec::new();
@@ -157,7 +153,7 @@ impl Bench {
         figures.retain(|figure| self.class.shows(figure.c2c_class));
         match &self.json {
             None => output::print(&text::page(&setting, &figures)),
-            Some(path) => write_lines(path, &figures),
+            Some(path) => output::write_json_lines(path, &figures),
         }
     }
 }
@@ -169,36 +165,4 @@ fn limits(what: Collective) -> &'static [Limit] {
         Collective::Broadcast => &[Limit::Copy, Limit::Pull],
         Collective::Reduce => &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine],
     }
-}
-
-/// A bar of thousandths, on a terminal.
-pub(crate) fn progress(message: &str) -> ProgressBar {
-    let bar = ProgressBar::new(1000);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {percent} %") {
-        bar.set_style(style);
-    }
-    bar.set_message(message.to_owned());
-    bar
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between 0 and 1000"
-)]
-pub(crate) fn permille(share: f64) -> u64 {
-    (share.clamp(0.0, 1.0) * 1000.0) as u64
-}
-
-/// Writes one JSON object a line, to a file or to standard output.
-pub(crate) fn write_lines(path: &Path, objects: &[impl serde::Serialize]) -> Result<()> {
-    let mut lines = String::new();
-    for object in objects {
-        lines += &serde_json::to_string(object).context("cannot write a figure as JSON")?;
-        lines.push('\n');
-    }
-    if path.as_os_str() == "-" {
-        return output::print(&lines);
-    }
-    fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
 }

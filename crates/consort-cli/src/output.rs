@@ -30,7 +30,19 @@ pub(crate) fn print(text: &str) -> Result<()> {
 /// # Errors
 /// When it cannot be written.
 pub(crate) fn write_json(path: &Path, object: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string(object).context("cannot write the result as JSON")? + "\n";
+    write_json_lines(path, std::slice::from_ref(object))
+}
+
+/// Writes JSON objects, one a line, to a file or, as `-`, to standard output.
+///
+/// # Errors
+/// When they cannot be written.
+pub(crate) fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Result<()> {
+    let mut text = String::new();
+    for object in objects {
+        text += &serde_json::to_string(object).context("cannot write the result as JSON")?;
+        text.push('\n');
+    }
     if path.as_os_str() == "-" {
         return print(&text);
     }

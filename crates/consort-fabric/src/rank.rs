@@ -13,6 +13,14 @@ impl Rank {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The rank that comes `distance` after this one in a team of `pes`, the first after the last.
+    #[must_use]
+    pub const fn plus(self, distance: u64, pes: u32) -> Self {
+        let sum = (self.0 as u64 + distance % pes as u64) % pes as u64;
+        #[expect(clippy::cast_possible_truncation, reason = "less than `pes`")]
+        Self(sum as u32)
+    }
 }
 
 impl fmt::Display for Rank {

@@ -276,8 +276,8 @@ impl<'c> Call<'c> {
         }
         // What stands beside lies with the call before: a barrier's signal at entry thus travels
         // with its signal at the exit of that call, which is often sent just before it.
-        let turn = self.turn.wrapping_sub(usize::from(slot.is_beside())) & (window as usize - 1);
-        let line = index * (window as usize / CELLS_PER_LINE) + turn / CELLS_PER_LINE;
+        let turn = self.turn.wrapping_sub(usize::from(slot.is_beside())) & (window - 1);
+        let line = index * (window / CELLS_PER_LINE) + turn / CELLS_PER_LINE;
         let word = turn % CELLS_PER_LINE * 2 + usize::from(!slot.is_beside());
         Cell { line: pe.index() * per_pe + first_cell + line, word }
     }
@@ -286,7 +286,7 @@ impl<'c> Call<'c> {
     /// calls the two transfers then overlap.
     #[inline(always)]
     fn expect_next(&self, cell: Cell) {
-        if self.turn % CELLS_PER_LINE == 0
+        if self.turn.is_multiple_of(CELLS_PER_LINE)
             && let Some(line) = self.job.inboxes.get(cell.line + 1)
         {
             line.expect_write();
@@ -788,12 +788,14 @@ impl Fabric for Call<'_> {
     fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<Lease>> {
         let line = self.loan_line(self.rank, from, loan);
         let word = self.word;
+        // Both come from a `usize`.
+        let size = |word: u64| usize::try_from(word).unwrap_or(0);
         self.when(move || {
             (line.word() == word).then(|| {
                 line.publish(0); // taken: there is one lease for each loan
                 Lease {
-                    at: std::ptr::with_exposed_provenance_mut(line.read(0) as usize),
-                    bytes: line.read(1) as usize,
+                    at: std::ptr::with_exposed_provenance_mut(size(line.read(0))),
+                    bytes: size(line.read(1)),
                     lender: from,
                     kind: match line.read(2) {
                         0 => Loan::Source,

@@ -103,10 +103,10 @@ impl Endpoint {
         let word = (fingerprint << SEQUENCE_BITS).wrapping_add(self.sequence.get());
         self.calls.set(call + 1);
         self.sequence.set(self.sequence.get() + steps);
-        let turn = call & (self.job.geometry.window - 1);
+        let turn = self.job.geometry.turn(call);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        self.state().history(turn as usize).store(word, Release);
-        Call::new(&self.job, self.rank, turn as usize, word, &self.scratch, operands)
+        self.state().history(turn).store(word, Release);
+        Call::new(&self.job, self.rank, turn, word, &self.scratch, operands)
     }
 
     /// A view for one-sided operations outside of any collective.
@@ -163,7 +163,7 @@ impl Pauses<'_> {
             return;
         }
         let call = endpoint.calls.get() - 1;
-        let turn = (call % endpoint.job.geometry.window) as usize;
+        let turn = endpoint.job.geometry.turn(call);
         let word = endpoint.state().history(turn).load(Relaxed);
         endpoint.job.check_peers(endpoint.rank, call, word);
     }

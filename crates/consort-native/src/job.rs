@@ -139,7 +139,7 @@ pub struct Job {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     /// Calls that may be under way at once: PEs differ by at most this.
-    pub(crate) window: u64,
+    pub(crate) window: usize,
     /// Lines of one call.
     pub(crate) lines: usize,
     /// Lines from one call's to the next's: one more, so that equal slots of successive calls fall
@@ -162,9 +162,16 @@ impl Geometry {
         let lines = (4 * pes).max(256);
         let window = if pes <= 64 { 64 } else { 16 };
         let (stride, cells) = (lines + 1, 3 * pes + 8);
-        let first_cell = stride * window as usize;
-        let per_pe = first_cell + cells * window as usize / CELLS_PER_LINE;
+        let first_cell = stride * window;
+        let per_pe = first_cell + cells * window / CELLS_PER_LINE;
         Self { window, lines, stride, cells, first_cell, per_pe }
+    }
+
+    /// The place of a call in the window.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
+    pub(crate) fn turn(&self, call: u64) -> usize {
+        call as usize & (self.window - 1)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -184,7 +191,7 @@ impl Job {
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
         let pes = config.pes as usize;
         let geometry = Geometry::of(pes);
-        let window = usize::try_from(geometry.window).unwrap_or(0);
+        let window = geometry.window;
         let states = (0..pes)
             .map(|_| PeState {
                 accessing: Accessing::default(),
@@ -215,7 +222,7 @@ impl Job {
 
     /// Calls that may be under way at once.
     pub fn window(&self) -> u64 {
-        self.geometry.window
+        self.geometry.window as u64
     }
 
     /// What the fabric can do.
@@ -294,7 +301,7 @@ impl Job {
         let mine = word & SEQUENCE_MASK;
         for (index, state) in self.states.iter().enumerate() {
             let peer = Rank(u32::try_from(index).unwrap_or(u32::MAX));
-            let turn = usize::try_from(call % self.geometry.window).unwrap_or(0);
+            let turn = self.geometry.turn(call);
             let theirs = state.history(turn).load(Acquire);
             if theirs & SEQUENCE_MASK == mine && theirs != word && theirs != 0 {
                 let (one, other) = if rank < peer {

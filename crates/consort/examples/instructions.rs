@@ -30,10 +30,10 @@ use std::{
 use consort::{Candidate, Collective, Pes, Rank, Result, Sum, Team, Waiting};
 
 /// Calls of a quarter of the window of a small team.
-const QUARTER: u64 = 4;
+const QUARTER: u64 = 16;
 
 /// Quarters that are counted.
-const QUARTERS: u64 = 24;
+const QUARTERS: u64 = 8;
 
 /// Long enough for a thread to enter a barrier, under callgrind too.
 const ENTERING: Duration = Duration::from_millis(2);

@@ -38,7 +38,7 @@ impl Key {
     #[inline]
     fn place(&self) -> usize {
         let mix = self.call ^ self.call >> 29 ^ (self.bytes as u64) << 3 ^ self.kernel as u64 >> 4;
-        (mix ^ mix >> 9) as usize % PLACES
+        usize::try_from((mix ^ mix >> 9) % PLACES as u64).unwrap_or(0)
     }
 }
 

@@ -61,7 +61,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     pub(crate) fn allocate(team: Team<'p>, len: usize) -> Result<Self> {
         const { T::FITS }
         let state = team.state();
-        let bytes = len.checked_mul(size_of::<T>()).unwrap_or(usize::MAX);
+        let bytes = len.saturating_mul(size_of::<T>());
         let block = Block::allocate(&state.endpoint, bytes);
         // Nobody puts before all have cleared their part; and all come here, allocated or not.
         team.barrier()?;

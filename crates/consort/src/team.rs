@@ -82,6 +82,9 @@ impl State {
     #[inline]
     fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
         let _inside = self.enter()?;
+        if self.endpoint.job().is_poisoned() {
+            return Err(Error::of_job(self.endpoint.job()));
+        }
         if self.endpoint.calls() & self.quarter_mask == 0 {
             self.turn()?;
         }
@@ -240,13 +243,13 @@ impl<'p> Team<'p> {
     /// The PE before this one, the last before the first. Local.
     #[must_use]
     pub fn left(&self) -> Rank {
-        Rank((self.rank().0 + self.size() - 1) % self.size())
+        self.rank().plus(u64::from(self.size()) - 1, self.size())
     }
 
     /// The PE after this one, the first after the last. Local.
     #[must_use]
     pub fn right(&self) -> Rank {
-        Rank((self.rank().0 + 1) % self.size())
+        self.rank().plus(1, self.size())
     }
 
     /// The same team, its calls in other synchronization modes. Local.

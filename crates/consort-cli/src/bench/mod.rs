@@ -7,6 +7,7 @@
 //! 4. [`rounds`]: sessions and slices of limits in turn, until the figures are sure or time is up.
 
 pub(crate) mod limits;
+pub(crate) mod progress;
 pub(crate) mod rounds;
 pub(crate) mod session;
 pub(crate) mod values;

@@ -27,10 +27,14 @@ pub(super) fn page(setting: &Setting, figures: &[Figure]) -> String {
             continue;
         }
         for class in [Some(TransferClass::Near), Some(TransferClass::Far), None] {
-            let here = |figure: &&&Figure| figure.bytes == *size && figure.c2c_class == class;
-            let here: Vec<&Figure> = shown.iter().filter(here).copied().collect();
-            let (limits, timed): (Vec<&Figure>, Vec<&Figure>) =
-                here.iter().partition(|figure| figure.is_limit());
+            // PEs that share cores have no class, and the limits of both beside them.
+            let limit_here = |figure: &Figure| class.is_none() || figure.c2c_class == class;
+            let of_size = || shown.iter().copied().filter(|figure| figure.bytes == *size);
+            let limits: Vec<&Figure> =
+                of_size().filter(|figure| figure.is_limit() && limit_here(figure)).collect();
+            let timed: Vec<&Figure> = of_size()
+                .filter(|figure| !figure.is_limit() && figure.c2c_class == class)
+                .collect();
             if !timed.is_empty() {
                 text += "\n";
                 text += &title(setting, *size, class, &timed, &limits);
@@ -124,7 +128,9 @@ fn title(
     }
     let rate = |limit: &&Figure| {
         let (peer, ns, bytes) = (limit.peer.as_ref()?, limit.median_ns?, limit.bytes?);
-        Some(format!("{} {:.1}", peer.trim_start_matches("limit "), bytes as f64 / ns))
+        let which = limit.c2c_class.filter(|_| class.is_none()).map(|class| format!("{class} "));
+        let (which, name) = (which.unwrap_or_default(), peer.trim_start_matches("limit "));
+        Some(format!("{which}{name} {:.1}", bytes as f64 / ns))
     };
     let rates: Vec<String> = limits.iter().filter_map(rate).collect();
     if !rates.is_empty() {
@@ -193,30 +199,30 @@ fn name(figure: &Figure) -> String {
 fn notes(setting: &Setting, figures: &[&Figure]) -> String {
     let mut text = String::new();
     if figures.iter().any(|figure| figure.chosen) {
-        text += "* is Consort's own choice. ";
+        text += "* is Consort's own choice.\n";
     }
-    text += "± % is half the 95 % interval of the median. ";
+    text += "± %: half the 95 % interval of the median.\n";
     if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {
-        text += "Transfers: the median in one-way transfers of a cache line. ";
+        text += "Transfers: the median in one-way transfers of a cache line.\n";
     }
     if figures.iter().any(|figure| !figure.shares.is_empty()) {
         let names: Vec<&str> = setting.share_limits().iter().map(|&limit| column(limit)).collect();
-        text += &format!(
-            "Under {}: the bandwidth reached, as a share of what one core alone moves. ",
+        text += &output::wrapped(&format!(
+            "{}: the bandwidth reached, as a share of what one core alone reaches.",
             names.join(", ")
-        );
+        ));
     }
     if figures.iter().any(|figure| figure.fabric == "processes") {
-        text += "MPI's figures are of calls in a row, on one buffer that is not rewritten. ";
+        text += "MPI's figures are of calls in a row, on one buffer that is not rewritten.\n";
     }
     let discarded = discarded(figures);
     if discarded > 0 {
-        text += &format!(
-            "{discarded} blocks were discarded: the transfers before and after differed by over \
-             20 %."
-        );
+        text += &output::wrapped(&format!(
+            "{discarded} blocks were discarded: the transfers before and after them differed by \
+             over a fifth."
+        ));
     }
-    output::wrapped(text.trim_end())
+    text
 }
 
 /// Each work counts once, though it may have a figure for each class.

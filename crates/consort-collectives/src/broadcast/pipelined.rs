@@ -29,7 +29,8 @@ impl Algorithm for Pipelined {
         Self::check_names(candidate)?;
         let chunk_bytes = Self::parameter(candidate, 0)?;
         let radix = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
-        let (shape, chunk_bytes) = (Shape::Kary(radix), chunk_bytes as usize);
+        let (shape, chunk_bytes) =
+            (Shape::Kary(radix), usize::try_from(chunk_bytes).unwrap_or(usize::MAX));
         Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
     }
 
@@ -39,8 +40,9 @@ impl Algorithm for Pipelined {
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
-        let chunk_bytes = candidate.parameter("chunk_bytes").unwrap_or(4096) as usize;
-        lines::cost_ns(Shape::Kary(radix.unwrap_or(2)), chunk_bytes, query, model)
+        let chunk_bytes =
+            candidate.parameter("chunk_bytes").and_then(|bytes| usize::try_from(bytes).ok());
+        lines::cost_ns(Shape::Kary(radix.unwrap_or(2)), chunk_bytes.unwrap_or(4096), query, model)
     }
 
     #[inline(always)]

@@ -37,13 +37,13 @@ const FROM_BACK: u64 = 1 << 32;
 
 impl Schedule {
     /// The receiver's next chunk when the counter was `before`: its offset and length.
-    fn from_front(&self, before: u64) -> Option<(usize, usize)> {
+    fn front(&self, before: u64) -> Option<(usize, usize)> {
         let (front, back) = (before % FROM_BACK, before / FROM_BACK);
         self.chunk(front).filter(|_| front + back < self.chunks())
     }
 
     /// The root's next chunk when the counter was `before`.
-    fn from_back(&self, before: u64) -> Option<(usize, usize)> {
+    fn back(&self, before: u64) -> Option<(usize, usize)> {
         let (front, back) = (before % FROM_BACK, before / FROM_BACK);
         if front + back >= self.chunks() {
             return None;
@@ -103,7 +103,7 @@ impl Algorithm for Shared {
         if me != root {
             f.lend(root, 0, Span::target(0, bytes)).await?;
             let source = f.borrow(root, 0).await?;
-            while let Some((at, bytes)) = schedule.from_front(f.count(me, counter, 1).await?) {
+            while let Some((at, bytes)) = schedule.front(f.count(me, counter, 1).await?) {
                 f.get(&source, at, Span::target(at, bytes)).await?;
             }
             f.give_back(source).await?;
@@ -119,9 +119,7 @@ impl Algorithm for Shared {
         }
         for peer in others {
             let target = f.borrow(peer, 0).await?;
-            while let Some((at, bytes)) =
-                schedule.from_back(f.count(peer, counter, FROM_BACK).await?)
-            {
+            while let Some((at, bytes)) = schedule.back(f.count(peer, counter, FROM_BACK).await?) {
                 f.put(&target, at, Span::source(at, bytes)).await?;
             }
             f.give_back(target).await?;

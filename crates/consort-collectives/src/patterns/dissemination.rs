@@ -16,12 +16,12 @@ pub struct Round {
 /// The rounds of PE `rank` among `pes`, for a radix of at least 2.
 #[must_use]
 pub fn rounds(rank: Rank, pes: u32, radix: u32) -> Vec<Round> {
-    let (pes, radix) = (u64::from(pes), u64::from(radix));
+    let (team, pes, radix) = (pes, u64::from(pes), u64::from(radix));
     let mut rounds = Vec::new();
     let mut power = 1;
     while power < pes {
         let distances = (1..radix).map(|digit| digit * power).take_while(|&far| far < pes);
-        let to = distances.map(|far| Rank(((u64::from(rank.0) + far) % pes) as u32)).collect();
+        let to = distances.map(|far| rank.plus(far, team)).collect();
         rounds.push(Round { to });
         power *= radix;
     }

@@ -32,8 +32,7 @@ impl Shape {
     #[must_use]
     pub fn node(self, rank: Rank, root: Rank, pes: u32) -> Node {
         let relative = (rank.0 + pes - root.0) % pes;
-        let absolute =
-            |node: u32| Rank(((u64::from(node) + u64::from(root.0)) % u64::from(pes)) as u32);
+        let absolute = |node: u32| root.plus(node.into(), pes);
         let parent = self.parent(relative).map(|parent| {
             let index = self.children(parent, pes).iter().position(|&node| node == relative);
             let index = index.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
@@ -101,7 +100,8 @@ impl Shape {
     }
 
     fn children(self, node: u32, pes: u32) -> Vec<u32> {
-        let (node, pes) = (u64::from(node), u64::from(pes));
+        let pes = u64::from(pes);
+        let node = u64::from(node);
         let mut children = Vec::new();
         match self {
             Self::Flat if node == 0 => children.extend(1..pes),
@@ -120,7 +120,10 @@ impl Shape {
                 children.extend(radix * node + 1..=radix * node + radix);
             }
         }
-        children.into_iter().filter(|&child| child < pes).map(|child| child as u32).collect()
+        children
+            .into_iter()
+            .filter_map(|child| u32::try_from(child).ok().filter(|_| child < pes))
+            .collect()
     }
 }
 
@@ -181,7 +184,12 @@ mod tests {
                 for node in 0..pes {
                     let mut nodes = Vec::new();
                     subtree(Shape::Knomial(radix), node, pes, &mut nodes);
-                    assert!(nodes.iter().copied().eq(node..node + nodes.len() as u32));
+                    assert!(
+                        nodes
+                            .iter()
+                            .copied()
+                            .eq(node..node + u32::try_from(nodes.len()).expect("few nodes"))
+                    );
                 }
             }
         }

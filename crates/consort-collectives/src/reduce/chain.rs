@@ -29,7 +29,8 @@ impl Algorithm for Chain {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let chunk_bytes = Self::parameter(candidate, 0)?;
-        let (shape, chunk_bytes) = (Shape::Knomial(1), chunk_bytes as usize);
+        let (shape, chunk_bytes) =
+            (Shape::Knomial(1), usize::try_from(chunk_bytes).unwrap_or(usize::MAX));
         Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
     }
 
@@ -38,8 +39,9 @@ impl Algorithm for Chain {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let chunk_bytes = candidate.parameter("chunk_bytes").unwrap_or(4096) as usize;
-        lines::cost_ns(Shape::Knomial(1), chunk_bytes, query, model)
+        let chunk_bytes =
+            candidate.parameter("chunk_bytes").and_then(|bytes| usize::try_from(bytes).ok());
+        lines::cost_ns(Shape::Knomial(1), chunk_bytes.unwrap_or(4096), query, model)
     }
 
     #[inline(always)]

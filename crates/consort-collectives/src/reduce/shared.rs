@@ -84,7 +84,7 @@ impl Algorithm for Shared {
         let target = if me == root { None } else { Some(f.borrow(root, 1).await?) };
         let chunks = bytes.div_ceil(chunk);
         loop {
-            let ticket = f.count(root, counter, 1).await? as usize;
+            let ticket = usize::try_from(f.count(root, counter, 1).await?).unwrap_or(chunks);
             if ticket >= chunks {
                 break;
             }

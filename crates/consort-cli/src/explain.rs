@@ -1,0 +1,176 @@
+//! `consort explain`: which algorithm serves a call here, and how it was chosen.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use consort::{Algorithms, Candidate, Collective, Query, Sync};
+use consort_fabric::OperatorClass;
+use consort_tuner::{Catalog, Choice, Origin, Wisdom, WisdomError, choose_or_estimate};
+use serde::Serialize;
+
+use crate::{
+    bytes,
+    output::{self, finish, table, time},
+    record::Record,
+    tune::{pes, wisdom_path},
+    workbench::bracket,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort explain barrier --pes 2
+  consort explain reduce --bytes 8k --pes 8 --sync loose --symmetric
+  consort explain broadcast --bytes 1M --all        with what the model expects of all others";
+
+/// Tell which algorithm serves a call, and how it was chosen
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Explain {
+    /// The operation: barrier, broadcast or reduce
+    #[arg(value_name = "COLLECTIVE")]
+    collective: Collective,
+    /// Bytes that a PE contributes or receives, such as 8192, 8k or 1M
+    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = bytes::parse)]
+    bytes: usize,
+    /// The size of the team [default: one PE for each usable core, two at least]
+    #[arg(long, value_name = "N", value_parser = pes)]
+    pes: Option<u32>,
+    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
+    #[arg(long, value_name = "MODE", default_value = "mine")]
+    sync: Sync,
+    /// The buffers lie in symmetric memory
+    #[arg(long)]
+    symmetric: bool,
+    /// The operator does not commute, as every closure
+    #[arg(long)]
+    ordered: bool,
+    /// Every candidate, with what the model expects of it
+    #[arg(long)]
+    all: bool,
+    /// The wisdom to ask [default: CONSORT_WISDOM, or the user's]
+    #[arg(long, value_name = "FILE")]
+    wisdom: Option<PathBuf>,
+    /// Write one JSON object, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// What `--json` writes.
+#[derive(Debug, Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    record: Record,
+    /// `exact`, `nearest` or `model`.
+    origin: &'static str,
+    /// The bytes and PEs that were asked for; the others are those of the entry that answers.
+    asked_bytes: u64,
+    asked_pes: u32,
+    /// The barrier within a Strict call.
+    barrier: Option<String>,
+    /// Where wisdom is, if there is any that can be used.
+    wisdom: Option<PathBuf>,
+    /// By the model; with `--all`.
+    candidates: Option<Vec<Estimate>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Estimate {
+    candidate: String,
+    estimate_ns: f64,
+    chosen: bool,
+}
+
+impl Explain {
+    /// Explains.
+    ///
+    /// # Errors
+    /// When the wisdom that was named cannot be used, or the output cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let algorithms = Algorithms::here();
+        let path = wisdom_path(self.wisdom.as_ref())?;
+        let wisdom = match Wisdom::load(&path, algorithms.identity()) {
+            Ok(wisdom) => Some(wisdom),
+            Err(error) if self.wisdom.is_some() => return Err(error.into()),
+            Err(WisdomError::NotFound { .. }) => None,
+            Err(error) => {
+                tracing::warn!("wisdom is not used: {:#}", anyhow::Error::new(error));
+                None
+            }
+        };
+        let cores = algorithms.cores();
+        let query = Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes: self.pes.unwrap_or(cores.max(2)),
+            bytes: self.bytes as u64,
+            operator: if self.ordered {
+                OperatorClass::Ordered
+            } else {
+                OperatorClass::Commutative
+            },
+            symmetric: self.symmetric,
+        };
+        let choice = choose_or_estimate(wisdom.as_ref(), algorithms, &query, cores)
+            .context("no algorithm can serve this call")?;
+        let barrier = bracket(wisdom.as_ref(), &query);
+        let estimates = self.all.then(|| estimates(algorithms, &choice));
+        let wisdom = wisdom.map(|_| path);
+        match &self.json {
+            None => output::print(&text(&choice, barrier.as_ref(), wisdom.as_ref(), estimates)),
+            Some(json) => output::write_json(
+                json,
+                &Explained {
+                    record: Record::from(&*choice.entry),
+                    origin: match choice.origin {
+                        Origin::Exact => "exact",
+                        Origin::Nearest => "nearest",
+                        Origin::Model => "model",
+                    },
+                    asked_bytes: choice.query.bytes,
+                    asked_pes: choice.query.pes,
+                    barrier: barrier.map(|barrier| barrier.to_string()),
+                    wisdom,
+                    candidates: estimates,
+                },
+            ),
+        }
+    }
+}
+
+/// All candidates by their estimates, the most promising first.
+fn estimates(algorithms: &Algorithms, choice: &Choice<'_>) -> Vec<Estimate> {
+    let estimate = |candidate: Candidate| Estimate {
+        estimate_ns: algorithms.estimate_ns(&choice.query, &candidate),
+        chosen: candidate == choice.entry.choice,
+        candidate: candidate.to_string(),
+    };
+    let mut all: Vec<Estimate> =
+        algorithms.candidates(&choice.query).into_iter().map(estimate).collect();
+    all.sort_by(|one, other| one.estimate_ns.total_cmp(&other.estimate_ns));
+    all
+}
+
+fn text(
+    choice: &Choice<'_>,
+    barrier: Option<&Candidate>,
+    wisdom: Option<&PathBuf>,
+    estimates: Option<Vec<Estimate>>,
+) -> String {
+    let mut text = format!("{choice}\n");
+    if let Some(barrier) = barrier {
+        text += &format!("  within: barrier {barrier}\n");
+    }
+    text += &match wisdom {
+        Some(path) => format!("  wisdom: {}\n", path.display()),
+        None => "  wisdom: none; `consort tune` makes it\n".to_owned(),
+    };
+    if let Some(estimates) = estimates {
+        let mut table = table(["candidate", "by the model", ""]);
+        for estimate in estimates {
+            let mark = if estimate.chosen { "chosen" } else { "" };
+            table.add_row([estimate.candidate, time(estimate.estimate_ns), mark.to_owned()]);
+        }
+        text += &format!("\n{}", finish(table, &[1]));
+    }
+    text
+}
