@@ -114,7 +114,7 @@ impl Explain {
             .context("no algorithm can serve this call")?;
         let barrier = bracket(wisdom.as_ref(), &query);
         let estimates = self.all.then(|| estimates(algorithms, &choice));
-        let wisdom = wisdom.map(|_| path);
+        let wisdom = wisdom.is_some().then_some(path);
         match &self.json {
             None => output::print(&text(&choice, barrier.as_ref(), wisdom.as_ref(), estimates)),
             Some(json) => output::write_json(

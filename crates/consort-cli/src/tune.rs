@@ -144,13 +144,7 @@ impl Tune {
         grid
     }
 
-    fn tune(
-        &self,
-        grid: &Grid,
-        path: &Path,
-        stop: &AtomicBool,
-        meter: &mut Meter,
-    ) -> Result<()> {
+    fn tune(&self, grid: &Grid, path: &Path, stop: &AtomicBool, meter: &mut Meter) -> Result<()> {
         let mut wisdom = taken_up(path)?;
         wisdom.save(path)?;
         let compares = self.rigour > Rigour::Estimate;
@@ -198,7 +192,7 @@ impl Tune {
     ) -> Result<ExitCode> {
         let wisdom = Wisdom::load(path, Algorithms::here().identity())?;
         let Self { sample, budget, .. } = *self;
-        let request = Request { grid, path, sample_count: sample, budget, stop };
+        let request = Request { grid, sample_count: sample, budget, stop };
         let checked = check::run(&request, &wisdom, meter)?;
         meter.finish();
         match &self.json {

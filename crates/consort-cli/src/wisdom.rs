@@ -195,8 +195,9 @@ pub(crate) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     match fs::copy(path, &aside) {
         Ok(_) => Ok(Some(aside)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error)
-            .with_context(|| format!("cannot keep the old wisdom as {}", aside.display())),
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot keep the old wisdom as {}", aside.display()))
+        }
     }
 }
 

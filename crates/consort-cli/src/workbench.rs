@@ -206,8 +206,7 @@ mod tests {
         let barrier = Query { collective: Collective::Barrier, sync: Sync::STRICT, ..QUERY };
         for query in [barrier, QUERY, Query { sync: Sync::STRICT, symmetric: true, ..QUERY }] {
             let candidates = threads.candidates(&query);
-            let samples =
-                threads.measure(&query, &candidates, Duration::from_millis(20)).unwrap();
+            let samples = threads.measure(&query, &candidates, Duration::from_millis(20)).unwrap();
             assert_eq!(samples.len(), candidates.len());
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
@@ -225,8 +224,7 @@ mod tests {
             Query { collective: Collective::Broadcast, bytes: 4096, ..loose },
         ] {
             let candidates = threads.candidates(&query);
-            let samples =
-                threads.measure(&query, &candidates, Duration::from_millis(10)).unwrap();
+            let samples = threads.measure(&query, &candidates, Duration::from_millis(10)).unwrap();
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
     }

@@ -257,8 +257,8 @@ pub trait Fabric {
     /// Waits until all that this PE has lent in this call is given back.
     fn reclaim(&self) -> impl Future<Output = Op>;
 
-    /// A peer's symmetric memory, which is reached without asking: a span of the symmetric heap,
-    /// or of the call's buffers where those lie in it (`None` where they do not). Giving it back does
+    /// A peer's symmetric memory, which is reached without asking: a span of the symmetric heap, or
+    /// of the call's buffers where those lie in it (`None` where they do not). Giving it back does
     /// nothing.
     fn reach(&self, peer: Rank, span: Span) -> Option<Self::Lease>;
 

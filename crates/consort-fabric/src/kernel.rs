@@ -71,7 +71,10 @@ impl<T, F: Fn(T, T) -> T + Sync> Operator<T> for F {
 }
 
 macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident: |$a:ident, $b:ident| $integer:expr $(, float $float:expr)?;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident: |$a:ident, $b:ident| $integer:expr $(, float $float:expr)?;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name;

@@ -198,8 +198,8 @@ pub struct Call<'c> {
     operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
-    /// The word that the pending wait waits for, counted through all inboxes' lines; `NO_WORD` if it
-    /// waits for something else.
+    /// The word that the pending wait waits for, counted through all inboxes' lines; `NO_WORD` if
+    /// it waits for something else.
     watched: AtomicUsize,
     /// The sequence word that it saw there.
     seen: AtomicU64,

@@ -106,8 +106,8 @@ pub(crate) struct PeState {
 }
 
 impl PeState {
-    /// Where the word of a call is kept, by its number modulo the window. On lines of this PE alone:
-    /// it is written in every call.
+    /// Where the word of a call is kept, by its number modulo the window. On lines of this PE
+    /// alone: it is written in every call.
     #[inline(always)]
     pub(crate) fn history(&self, turn: usize) -> &AtomicU64 {
         self.history[turn / 8].counter(turn % 8)

@@ -30,8 +30,8 @@ impl Default for Line {
 }
 
 impl Line {
-    /// So many lines of zeros. The system gives zeroed pages as they are touched, so each PE's lines
-    /// come to lie near it.
+    /// So many lines of zeros. The system gives zeroed pages as they are touched, so each PE's
+    /// lines come to lie near it.
     #[cfg(not(loom))]
     #[expect(unsafe_code, reason = "makes a large array without touching it")]
     pub(crate) fn array(count: usize) -> Box<[Self]> {

@@ -138,7 +138,8 @@ pub(crate) trait Idle {
 
 /// What a future waits for while it is pending, for the executor to watch.
 pub(crate) trait Watch {
-    /// Waits until that may have happened, at most `left` times, and takes from `left` what it used.
+    /// Waits until that may have happened, at most `left` times, and takes from `left` what it
+    /// used.
     fn spin(&self, left: &mut u32);
 }
 

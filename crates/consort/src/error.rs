@@ -63,7 +63,10 @@ pub enum Error {
     )]
     BorrowedSlice(consort_fabric::Sync),
     /// A job of no PEs.
-    #[error("a job needs at least one PE: give Pes::threads a number from 1 to {MOST}", MOST = crate::MOST_PES)]
+    #[error(
+        "a job needs at least one PE: give Pes::threads a number from 1 to {}",
+        crate::MOST_PES
+    )]
     NoPes,
     /// More PEs than one process may have.
     #[error("{asked} PEs are too many: one process has at most {most}")]

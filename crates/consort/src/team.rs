@@ -348,7 +348,8 @@ impl<'p> Team<'p> {
     /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
     /// elsewhere.
     ///
-    /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product), [`Min`](crate::Min),
+    /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product),
+    /// [`Min`](crate::Min),
     /// [`Max`](crate::Max), the bitwise ones, or an associative closure; see [`Operator`].
     ///
     /// # Errors

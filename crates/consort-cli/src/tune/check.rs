@@ -22,7 +22,6 @@ const SHARE: f64 = 0.9;
 /// What a check is to do.
 pub(super) struct Request<'r> {
     pub(super) grid: &'r Grid,
-    pub(super) path: &'r Path,
     pub(super) sample_count: Option<usize>,
     pub(super) budget: Duration,
     pub(super) stop: &'r AtomicBool,
@@ -71,7 +70,7 @@ impl From<&Penalty> for Point {
 /// # Errors
 /// When measuring fails, or nothing was measured.
 pub(super) fn run(request: &Request<'_>, wisdom: &Wisdom, meter: &mut Meter) -> Result<Checked> {
-    let Request { grid, sample_count, budget, stop, .. } = *request;
+    let Request { grid, sample_count, budget, stop } = *request;
     let cores = Algorithms::here().cores();
     let mut bench = Threads::new(Some(wisdom));
     let total = sample_count.unwrap_or(usize::MAX).min(grid.points().len());

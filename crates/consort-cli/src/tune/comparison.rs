@@ -132,7 +132,8 @@ fn point(
 ) -> Result<Option<Point>, consort::Error> {
     let Some(chosen) = choice(wisdom, query) else { return Ok(None) };
     let is_barrier = query.collective == Collective::Barrier;
-    let (gain, modes) = if is_barrier { (budget, None) } else { (budget / 3 * 2, Some(budget / 3)) };
+    let (gain, modes) =
+        if is_barrier { (budget, None) } else { (budget / 3 * 2, Some(budget / 3)) };
 
     let is_simple = |candidate: &Candidate| is_flat(candidate) || is_tree(candidate);
     let mut ours: Vec<Candidate> = threads.candidates(query);
@@ -158,11 +159,10 @@ fn point(
 
     let (mut loose_ns, mut strict_ns) = (None, None);
     if let Some(budget) = modes {
-        let modes = [Sync::LOOSE, Sync::STRICT].map(|sync| Query { sync, symmetric: true, ..*query });
-        let work: Vec<Work> = modes
-            .iter()
-            .filter_map(|query| Some(work(query, &choice(wisdom, query)?)))
-            .collect();
+        let modes =
+            [Sync::LOOSE, Sync::STRICT].map(|sync| Query { sync, symmetric: true, ..*query });
+        let work: Vec<Work> =
+            modes.iter().filter_map(|query| Some(work(query, &choice(wisdom, query)?))).collect();
         if let [loose, strict] = &threads.time(query.pes, work, budget)?[..] {
             (loose_ns, strict_ns) = (median(loose), median(strict));
         }

@@ -120,7 +120,15 @@ fn gains(points: &[Point]) -> String {
         .map(|query| format!(", mode {}", query.sync))
         .unwrap_or_default();
     let mut table = table([
-        "collective", "PEs", "bytes", "thread library", "flat", "best tree", "tuned", "by", "gain",
+        "collective",
+        "PEs",
+        "bytes",
+        "thread library",
+        "flat",
+        "best tree",
+        "tuned",
+        "by",
+        "gain",
     ]);
     let time_or_dash = |ns: Option<f64>| ns.map_or("-".to_owned(), time);
     for point in points {

@@ -1,8 +1,8 @@
 //! Chunks of lines down a tree: what the broadcasts over trees have in common.
 //!
 //! Protocol, for each chunk: receive it from the parent into the target; send it on to each child
-//! (Nishtala and Yelick 2009, section 2.2, for the trees; double buffering as in `patterns/stream`).
-//! The largest subtree is served first.
+//! (Nishtala and Yelick 2009, section 2.2, for the trees; double buffering as in
+//! `patterns/stream`). The largest subtree is served first.
 
 use consort_fabric::{Fabric, MachineModel, Op, Query, Span, Sync};
 

@@ -1,10 +1,10 @@
 //! Shared broadcast: the root and each receiver divide the copying between them.
 //!
 //! Idea: a core that pulls a buffer which another has just written is bound by the transfers; two
-//! cores that copy, one pulling and one pushing, are faster than one. The receiver takes chunks from
-//! the front and the root from the back until they meet, so whoever is late or slow takes fewer, and
-//! in a row of calls each finds in its cache what it had before. One-sided get and put as in Nishtala
-//! and Yelick 2009, section 1; taking from two ends as in Chase and Lev 2005.
+//! cores that copy, one pulling and one pushing, are faster than one. The receiver takes chunks
+//! from the front and the root from the back until they meet, so whoever is late or slow takes
+//! fewer, and in a row of calls each finds in its cache what it had before. One-sided get and put
+//! as in Nishtala and Yelick 2009, section 1; taking from two ends as in Chase and Lev 2005.
 //!
 //! Protocol:
 //! 1. the root lends its source to each PE, each lends its target to the root (loan 0);

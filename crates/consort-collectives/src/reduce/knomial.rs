@@ -1,9 +1,9 @@
 //! Reduction up a k-nomial tree.
 //!
-//! Idea: a PE combines what its children's subtrees have come to with its own contribution, smallest
-//! subtree first, and sends the result to its parent. Radix 1 is the chain, 2 the binomial tree.
-//! Source: Nishtala and Yelick 2009, sections 2.2 and 4.1. Messages and their protocol are those of
-//! all trees (`lines`).
+//! Idea: a PE combines what its children's subtrees have come to with its own contribution,
+//! smallest subtree first, and sends the result to its parent. Radix 1 is the chain, 2 the binomial
+//! tree. Source: Nishtala and Yelick 2009, sections 2.2 and 4.1. Messages and their protocol are
+//! those of all trees (`lines`).
 //!
 //! Cost: `P - 1` messages; `(k - 1) log_k P` combinations at the root.
 

@@ -7,8 +7,8 @@
 //!
 //! Protocol:
 //! 1. everyone lends its source to everyone (loan 0), the root its target to everyone (loan 1);
-//! 2. all draw tickets from the root's counter; chunk `t` is combined, in the order of the ranks, by
-//!    whoever drew `t`, and put into the root's target;
+//! 2. all draw tickets from the root's counter; chunk `t` is combined, in the order of the ranks,
+//!    by whoever drew `t`, and put into the root's target;
 //! 3. all give back; the root, when its target is back, returns the counter to 0.
 //!
 //! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` loans.
