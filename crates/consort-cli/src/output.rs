@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use consort::Candidate;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use serde::Serialize;
 
@@ -104,6 +105,28 @@ pub(crate) fn ratio(ratio: f64) -> String {
     format!("{}x", three_digits(ratio))
 }
 
+/// A candidate for narrow columns: `shared(chunk=64K)` for `shared(chunk_bytes=65536)`.
+pub(crate) fn brief(candidate: &Candidate) -> String {
+    let parameters: Vec<String> = candidate
+        .parameters
+        .iter()
+        .map(|(name, &value)| match name.strip_suffix("_bytes") {
+            Some(name) if value >= 1 << 20 && value % (1 << 20) == 0 => {
+                format!("{name}={}M", value >> 20)
+            }
+            Some(name) if value >= 1 << 10 && value % (1 << 10) == 0 => {
+                format!("{name}={}K", value >> 10)
+            }
+            Some(name) => format!("{name}={value}"),
+            None => format!("{name}={value}"),
+        })
+        .collect();
+    if parameters.is_empty() {
+        return candidate.algorithm.clone();
+    }
+    format!("{}({})", candidate.algorithm, parameters.join(","))
+}
+
 fn three_digits(value: f64) -> String {
     let decimals = match value {
         value if value < 9.995 => 2,
@@ -133,6 +156,15 @@ mod tests {
         assert_eq!(text.replace('\n', " ").trim_end(), "seventh ".repeat(30).trim_end());
         let long = "x".repeat(150);
         assert_eq!(wrapped(&format!("a {long} b")), format!("a\n{long}\nb\n"));
+    }
+
+    #[test]
+    fn brief_candidates_have_units() {
+        let brief = |text: &str| brief(&text.parse().unwrap());
+        assert_eq!(brief("flat"), "flat");
+        assert_eq!(brief("pipelined(chunk_bytes=4096,radix=2)"), "pipelined(chunk=4K,radix=2)");
+        assert_eq!(brief("direct(block_bytes=1048576)"), "direct(block=1M)");
+        assert_eq!(brief("chain(chunk_bytes=7056)"), "chain(chunk=7056)");
     }
 
     #[test]

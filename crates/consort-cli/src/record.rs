@@ -1,9 +1,11 @@
 //! Queries and entries of wisdom in words, and as JSON.
 
+use std::fmt::Display;
+
 use consort::{Collective, Query};
 use consort_fabric::OperatorClass;
 use consort_tuner::Entry;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::bytes;
 
@@ -17,6 +19,11 @@ pub(crate) fn describe(query: &Query) -> String {
     let memory = if symmetric { ", symmetric" } else { "" };
     let bytes = bytes::shown(bytes);
     format!("{sync}{ordered} {collective} of {bytes} on {pes} PEs{memory}")
+}
+
+/// Serializes a value as its text.
+pub(crate) fn shown<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 /// What was asked, as JSON.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     bytes,
-    output::{self, finish, table, time},
+    output::{self, brief, finish, table, time},
     record::Record,
     tune::wisdom_path,
 };
@@ -140,7 +140,7 @@ fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<
             unless_barrier(query.sync.to_string()),
             unless_barrier(bytes::shown(query.bytes)),
             unless_barrier(memory.to_owned()),
-            entry.choice.to_string(),
+            brief(&entry.choice),
             time(entry.median_ns),
             entry.margin().map_or("-".to_owned(), |margin| format!("{:.0} %", margin * 100.0)),
             entry.confidence.to_string(),

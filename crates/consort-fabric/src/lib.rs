@@ -1,6 +1,7 @@
 //! The ground floor of Consort: what every other crate speaks in.
 //!
-//! Ranks and synchronization modes, the [`Fabric`] that collectives are written on, the kernels
+//! Ranks and synchronization modes, the [`Fabric`] that collectives are written on and the
+//! [`Machine`] that locks and delegation are written on, the kernels
 //! that combine data, the errors, and the vocabulary of tuning: queries, candidates, and the
 //! [`MachineModel`] that cost functions are written over. Nothing here knows a thread, a process
 //! or a network.
@@ -8,6 +9,7 @@
 mod error;
 mod fabric;
 mod kernel;
+mod machine;
 mod model;
 mod rank;
 pub mod statistics;
@@ -22,6 +24,7 @@ pub use kernel::{
     BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
     UnknownClass,
 };
+pub use machine::{MESSAGE_WORDS, Machine};
 pub use model::MachineModel;
 pub use rank::Rank;
 pub use sync::{Mode, Sync, UnknownSync};

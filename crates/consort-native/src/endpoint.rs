@@ -17,7 +17,8 @@ use consort_fabric::{Op, Rank};
 use crate::{
     call::{Call, Operands},
     job::{Job, SEQUENCE_BITS},
-    waiting::{Idle, Waiting, block_on},
+    machine::NativeMachine,
+    waiting::{Idle, Waiting, Watch, block_on},
 };
 
 /// Polls before the first pause: some tens of microseconds, longer than any hot wait.
@@ -124,8 +125,19 @@ impl Endpoint {
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
-        let pauses = || Pauses { endpoint: self, since: None, looked: 0, yields: 0, ready: false };
-        block_on(future, call, self.spins, pauses)
+        block_on(future, call, self.spins, || Pauses::new(self, true))
+    }
+
+    /// This PE's view of the machine, for locks and delegation.
+    pub fn machine(&self) -> NativeMachine<'_> {
+        NativeMachine::new(&self.job, self.rank)
+    }
+
+    /// Polls `future`, which waits for words of its own, in place until it is ready. It yields as
+    /// the launch said but never sleeps, since whoever writes a word does not know who waits for
+    /// it.
+    pub fn block_on_machine<T>(&self, future: impl Future<Output = T>) -> T {
+        block_on(future, &Unwatched, self.spins, || Pauses::new(self, false))
     }
 
     /// Says that this PE makes no more calls. Peers that wait for one then fail.
@@ -147,6 +159,23 @@ struct Pauses<'e> {
     looked: u32,
     yields: u32,
     ready: bool,
+    /// Whether a message would wake it.
+    sleeps: bool,
+    /// At the last look nobody was left to send anything.
+    alone: bool,
+}
+
+/// Nothing that the executor could watch.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn spin(&self, _: &mut u32) {}
+}
+
+impl<'e> Pauses<'e> {
+    fn new(endpoint: &'e Endpoint, sleeps: bool) -> Self {
+        Self { endpoint, since: None, looked: 0, yields: 0, ready: false, sleeps, alone: false }
+    }
 }
 
 impl Pauses<'_> {
@@ -159,7 +188,15 @@ impl Pauses<'_> {
         }
         self.looked += 1;
         let endpoint = self.endpoint;
-        if endpoint.calls.get() == 0 || endpoint.job.is_poisoned() {
+        if endpoint.job.is_poisoned() {
+            return;
+        }
+        // The second look: what a peer sent before it finished has been polled for since the first.
+        if self.alone {
+            return endpoint.job.abandon(endpoint.rank);
+        }
+        self.alone = endpoint.job.is_alone(endpoint.rank);
+        if endpoint.calls.get() == 0 {
             return;
         }
         let call = endpoint.calls.get() - 1;
@@ -178,7 +215,7 @@ impl Idle for Pauses<'_> {
         let parker = &self.endpoint.state().parker;
         match job.config().waiting {
             Waiting::Spin => POLLS_PER_YIELD,
-            Waiting::SpinYieldPark if self.yields >= YIELDS_BEFORE_SLEEP => {
+            Waiting::SpinYieldPark if self.sleeps && self.yields >= YIELDS_BEFORE_SLEEP => {
                 if self.ready {
                     parker.sleep(SLEEP);
                 } else {

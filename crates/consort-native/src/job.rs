@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::Ordering::{Acquire, Relaxed, Release},
     },
+    time::Instant,
 };
 
 use consort_fabric::{Capabilities, Rank};
@@ -15,6 +16,7 @@ use crate::{
     heap::{Heap, HeapError},
     lending::Accessing,
     line::Line,
+    machine::Queue,
     sync::{AtomicBool, AtomicU64},
     waiting::{Parker, Waiting},
 };
@@ -101,6 +103,7 @@ pub(crate) struct PeState {
     pub(crate) parker: Parker,
     /// Word 0 of line `r`: credits that PE `r` has given to this one.
     pub(crate) credits: Box<[Line]>,
+    pub(crate) queue: Queue,
     /// What peers lend to this PE: a line for each call of the window, lender and loan.
     pub(crate) loans: Box<[Line]>,
 }
@@ -126,6 +129,8 @@ pub struct Job {
     pub(crate) heap: Heap,
     pub(crate) states: Box<[PeState]>,
     pub(crate) geometry: Geometry,
+    /// When the clock common to all PEs began.
+    pub(crate) epoch: Instant,
     /// Lines for messages: `per_pe` of each PE, `stride` apart for successive calls.
     pub(crate) inboxes: Box<[Line]>,
 }
@@ -200,6 +205,7 @@ impl Job {
                 finished: AtomicU64::new(u64::MAX),
                 parker: Parker::default(),
                 credits: Line::array(pes),
+                queue: Queue::default(),
                 loans: Line::array(window * pes * LOANS as usize),
             })
             .collect();
@@ -212,6 +218,7 @@ impl Job {
             states,
             inboxes: Line::array(pes * geometry.per_pe),
             geometry,
+            epoch: Instant::now(),
         }))
     }
 
@@ -292,6 +299,21 @@ impl Job {
     fn name_of(&self, word: u64) -> String {
         let known = self.signatures().get(&(word >> SEQUENCE_BITS)).cloned();
         known.unwrap_or_else(|| "an unknown call".to_owned())
+    }
+
+    /// Whether every PE but `rank` has finished: nobody is left to send it anything.
+    pub(crate) fn is_alone(&self, rank: Rank) -> bool {
+        let others = self.states.iter().enumerate().filter(|&(pe, _)| pe != rank.index());
+        let mut finished = others.map(|(_, state)| state.finished.load(Acquire) != u64::MAX);
+        self.states.len() > 1 && finished.all(|finished| finished)
+    }
+
+    /// Fails the job since `rank` waits for something that nobody is left to send.
+    #[cold]
+    pub(crate) fn abandon(&self, rank: Rank) {
+        let peer = if rank.0 == 0 { 1 } else { 0 };
+        let call = "a wait for a message or a word".to_owned();
+        self.poison(Failure::Finished { rank: Rank(peer), waiting: rank, call });
     }
 
     /// Looks for a peer that has made another call where `rank` makes `word`, or has finished

@@ -4,7 +4,8 @@
 //!    [`values`] are what a call takes along;
 //! 2. [`session`]: one launch that times several kinds of work, block by block;
 //! 3. [`limits`]: what the machine itself could do, in slices between sessions;
-//! 4. [`rounds`]: sessions and slices of limits in turn, until the figures are sure or time is up.
+//! 4. [`rounds`]: sessions and slices of limits in turn, until the figures are sure or time is up;
+//!    [`progress`] shows how far they are.
 
 pub(crate) mod limits;
 pub(crate) mod progress;

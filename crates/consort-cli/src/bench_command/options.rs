@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use consort::{Candidate, Collective, MOST_PES, Mode as SyncMode, Query, Sync, Waiting};
-use consort_collectives::{Algorithm, PlanError, Visitor, candidates, visit};
+use consort::{Algorithms, Candidate, Collective, MOST_PES, Mode as SyncMode, Query, Sync, Waiting};
+use consort_collectives::{Algorithm, PlanError, Visitor, visit};
 use consort_fabric::OperatorClass;
-use consort_native::{Config, Job, topology::Topology};
+use consort_native::topology::Topology;
+use consort_tuner::Catalog;
 
 use super::{Bench, Buffers};
 use crate::{
@@ -131,7 +132,7 @@ fn work(bench: &Bench, pes: u32, syncs: &[Sync], buffers: Buffers) -> Result<Vec
         for &sync in syncs {
             let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
                 let query = query(collective, sync, pes, bytes, symmetric);
-                all_candidates(&query)?.into_iter().map(Some).collect()
+                Algorithms::here().candidates(&query).into_iter().map(Some).collect()
             } else if bench.algorithm.is_empty() {
                 vec![None]
             } else {
@@ -152,7 +153,7 @@ fn work(bench: &Bench, pes: u32, syncs: &[Sync], buffers: Buffers) -> Result<Vec
 }
 
 /// What the tuner would be asked.
-pub(super) fn query(
+fn query(
     collective: Collective,
     sync: Sync,
     pes: u32,
@@ -161,13 +162,6 @@ pub(super) fn query(
 ) -> Query {
     let operator = OperatorClass::Commutative;
     Query { collective, sync, pes, bytes: bytes as u64, operator, symmetric }
-}
-
-/// Everything that can serve a query on this fabric.
-pub(super) fn all_candidates(query: &Query) -> Result<Vec<Candidate>> {
-    let waiting = Waiting::SpinYieldPark;
-    let config = Config { pes: query.pes, waiting, cores: 1, heap_bytes: 0 };
-    Ok(candidates(query, Job::new(config)?.capabilities()))
 }
 
 /// Whether there is such an algorithm with such parameters.

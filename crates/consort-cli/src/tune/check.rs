@@ -3,14 +3,14 @@
 use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Result, bail};
-use consort::Algorithms;
+use consort::{Algorithms, Candidate, Query};
 use consort_tuner::{Check, Grid, Penalty, Report, Wisdom};
 use serde::Serialize;
 
 use super::watch::Meter;
 use crate::{
-    output::{finish, table, time},
-    record::{Asked, describe},
+    output::{brief, finish, table, time},
+    record::{self, Asked, describe},
     workbench::Threads,
 };
 
@@ -41,10 +41,12 @@ struct Point {
     #[serde(flatten)]
     asked: Asked,
     #[serde(skip)]
-    what: String,
-    chosen: String,
+    query: Query,
+    #[serde(serialize_with = "record::shown")]
+    chosen: Candidate,
     chosen_ns: f64,
-    best: String,
+    #[serde(serialize_with = "record::shown")]
+    best: Candidate,
     best_ns: f64,
     penalty: f64,
     within_noise: bool,
@@ -54,10 +56,10 @@ impl From<&Penalty> for Point {
     fn from(penalty: &Penalty) -> Self {
         Self {
             asked: Asked::from(&penalty.query),
-            what: describe(&penalty.query),
-            chosen: penalty.chosen.to_string(),
+            query: penalty.query,
+            chosen: penalty.chosen.clone(),
             chosen_ns: penalty.chosen_ns,
-            best: penalty.best.to_string(),
+            best: penalty.best.clone(),
             best_ns: penalty.best_ns,
             penalty: penalty.share(),
             within_noise: penalty.within_noise,
@@ -103,10 +105,10 @@ impl Checked {
             let is_best = point.chosen == point.best;
             let noise = if point.within_noise && !is_best { " ~" } else { "" };
             table.add_row([
-                point.what.clone(),
-                point.chosen.clone(),
+                describe(&point.query),
+                brief(&point.chosen),
                 time(point.chosen_ns),
-                if is_best { String::new() } else { point.best.clone() },
+                if is_best { String::new() } else { brief(&point.best) },
                 if is_best { String::new() } else { time(point.best_ns) },
                 format!("{:.1} %{noise}", point.penalty * 100.0),
             ]);
@@ -116,13 +118,13 @@ impl Checked {
         let share = self.within_10_percent * 100.0;
         let count = self.penalties.len();
         text += &format!(
-            "{share:.1} % of {count} choices of {} are within 10 % of the best",
+            "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})\n",
             path.display()
         );
         text += if self.passed {
-            ": passed.\n"
+            "Passed: 90 % are asked for.\n"
         } else {
-            "; 90 % are asked for: tune again with --retune, or a higher --rigour.\n"
+            "Failed: 90 % are asked for; tune again, with --retune or a higher --rigour.\n"
         };
         if self.unmeasured_count > 0 {
             let count = self.unmeasured_count;

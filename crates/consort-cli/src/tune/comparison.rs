@@ -16,7 +16,7 @@ use super::watch::Meter;
 use crate::{
     bench::work::Work,
     bytes, peers,
-    record::{Asked, describe},
+    record::{self, Asked, describe},
     workbench::{Threads, work},
 };
 
@@ -43,16 +43,12 @@ pub(super) struct Point {
     /// The fastest k-nomial tree.
     pub(super) tree_radix: Option<u64>,
     pub(super) tree_ns: Option<f64>,
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "record::shown")]
     pub(super) chosen: Candidate,
     pub(super) chosen_ns: Option<f64>,
     /// In symmetric memory, by the choices for those modes.
     pub(super) loose_ns: Option<f64>,
     pub(super) strict_ns: Option<f64>,
-}
-
-fn shown<S: serde::Serializer>(value: &Candidate, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
 }
 
 impl Point {

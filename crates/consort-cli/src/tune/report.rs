@@ -16,12 +16,12 @@ use serde::Serialize;
 use super::comparison::{Point, size};
 use crate::{
     bytes,
-    output::{finish, ratio, table, time},
+    output::{brief, finish, ratio, table, time},
     record::{Record, describe},
 };
 
-/// So many contradictions are told one by one.
-const MOST_CONTRADICTIONS: usize = 5;
+/// So many contradictions are told.
+const MOST_CONTRADICTIONS: usize = 4;
 
 /// What `--json` writes.
 #[derive(Debug, Serialize)]
@@ -95,19 +95,19 @@ impl Story<'_> {
         let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
         let open = self.wisdom.entries().len() - known;
         text += &format!("Wisdom is in {}", self.path.display());
-        text += &format!(": {known} queries measured, {open} estimated by the model.\n");
+        text += &format!(":\n{known} queries measured, {open} estimated by the model.\n");
         text += match ending {
             Ending::Complete => "",
             Ending::OutOfBudget => "The time was over: run it again to go on.\n",
             Ending::Stopped => "It was stopped: run it again to go on.\n",
         };
         if default_path().is_ok_and(|path| path == self.path) {
-            text += "Every program of yours on this machine uses it from now on";
+            text += "Every program of yours on this machine uses it from now on.\n";
         } else {
             let path = self.path.display();
-            text += &format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom");
+            text += &format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n");
         }
-        text + "; `consort explain` tells how a choice was won.\n"
+        text + "`consort explain` tells how a choice was won.\n"
     }
 }
 
@@ -132,22 +132,23 @@ fn gains(points: &[Point]) -> String {
     ]);
     let time_or_dash = |ns: Option<f64>| ns.map_or("-".to_owned(), time);
     for point in points {
-        let Point { query, library, library_ns, flat_ns, tree_radix, tree_ns, .. } = point;
+        let Point { query, library_ns, flat_ns, tree_radix, tree_ns, .. } = point;
         let radix = tree_radix.map(|radix| format!(" ({radix})")).unwrap_or_default();
         table.add_row([
             query.collective.to_string(),
             query.pes.to_string(),
             size(query),
-            format!("{} {}", library.unwrap_or_default(), time_or_dash(*library_ns)),
+            time_or_dash(*library_ns),
             time_or_dash(*flat_ns),
             time_or_dash(*tree_ns) + &radix,
             time_or_dash(point.chosen_ns),
-            point.chosen.to_string(),
+            brief(&point.chosen),
             point.gain().map_or("-".to_owned(), ratio),
         ]);
     }
     format!(
-        "Time of a call, in a row of calls{sync}; gain: thread library / tuned\n{}",
+        "Time of a call, in a row of calls{sync}\n\
+         threads: the faster of pthread's and std's; gain: threads / tuned\n{}",
         finish(table, &[1, 2, 3, 4, 5, 6, 8])
     )
 }
@@ -216,38 +217,49 @@ fn row(wisdom: &Wisdom, collective: Collective, pes: u32, sync: Sync) -> Vec<&En
     wisdom.entries().filter(is_in).collect()
 }
 
-/// `flat, from 512 B direct`: a tie does not change the winner.
+/// `flat, from 512 B direct`: neither a parameter nor a tie changes the winner.
 fn ranges(row: &[&Entry]) -> Option<String> {
-    let mut winner = &row.first()?.choice;
-    let mut text = winner.to_string();
+    let mut winner = row.first()?.choice.algorithm.as_str();
+    let mut text = winner.to_owned();
     for entry in &row[1..] {
-        let second = entry.runner_up.as_ref().map(|second| &second.candidate);
+        let second = entry.runner_up.as_ref().map(|second| second.candidate.algorithm.as_str());
         let is_tie = entry.confidence == Confidence::Tie && second == Some(winner);
-        if entry.choice != *winner && !is_tie {
-            winner = &entry.choice;
+        if entry.choice.algorithm != winner && !is_tie {
+            winner = &entry.choice.algorithm;
             text += &format!(", from {} {winner}", bytes::shown(entry.query.bytes));
         }
     }
     Some(text)
 }
 
+/// Those with the largest ratio, and how many there are.
 fn contradictions(contradictions: &[Inconsistency]) -> String {
     let count = contradictions.len();
     if count == 0 {
         return String::new();
     }
-    let mut text = "\nContradictions (noise, or room for a better algorithm):\n".to_owned();
-    for one in contradictions.iter().take(MOST_CONTRADICTIONS) {
-        text += &format!("  {}\n", contradiction(one));
+    let ratio_of = |one: &Inconsistency| one.less_ns / one.more_ns;
+    let mut worst: Vec<&Inconsistency> = contradictions.iter().collect();
+    worst.sort_by(|one, other| ratio_of(other).total_cmp(&ratio_of(one)));
+    let mut table = table(["asks for less", "time", "asks for more", "time", "ratio"]);
+    for one in worst.into_iter().take(MOST_CONTRADICTIONS) {
+        table.add_row([
+            describe(&one.less),
+            time(one.less_ns),
+            describe(&one.more),
+            time(one.more_ns),
+            ratio(ratio_of(one)),
+        ]);
     }
-    if count > MOST_CONTRADICTIONS {
-        text += &format!("  ... and {} more; --json has them all\n", count - MOST_CONTRADICTIONS);
-    }
-    text
+    let worst = if count > MOST_CONTRADICTIONS { ", the largest of them" } else { "" };
+    format!(
+        "\nContradictions, noise or room for a better algorithm: {count}{worst}\n{}",
+        finish(table, &[1, 3, 4])
+    )
 }
 
 fn contradiction(one: &Inconsistency) -> String {
     let Inconsistency { less, less_ns, more, more_ns } = one;
-    let (less_time, more_time) = (time(*less_ns), time(*more_ns));
-    format!("{} takes {less_time}, {} only {more_time}", describe(less), describe(more))
+    let (less, more) = (describe(less), describe(more));
+    format!("{less} takes {less_ns} ns, {more} only {more_ns} ns")
 }

@@ -14,8 +14,8 @@ use crate::{
     turns::{LIMIT, alone, note},
 };
 
-/// Calls of a run: three windows.
-const RUN: usize = 48;
+/// Calls of a run: three windows of 64 and some more.
+const RUN: usize = 200;
 const LATE: Duration = Duration::from_millis(1);
 
 /// How the calls of a run follow each other.
@@ -27,7 +27,7 @@ struct Run {
     words: usize,
     /// The same root in all calls, or each call another.
     root: Option<Rank>,
-    /// Who is late, in calls 5, 22 and 39.
+    /// Who is late, in call 5 and every 17 calls from there.
     late: Rank,
 }
 

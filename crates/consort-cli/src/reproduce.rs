@@ -1,0 +1,187 @@
+//! `consort reproduce`: a paper's figure or table, beside what this machine shows.
+//!
+//! The claims are those of Nishtala and Yelick, "Optimizing collective communication on
+//! multicores" (HotPar 2009), whose machines had 8, 32 and 256 threads. The same experiment runs
+//! here, natively, with the same kinds of trees. Where it needs more PEs than this machine has
+//! cores, they share them: its figures then tell of scheduling first, and the output says so.
+//!
+//! 1. `paper`: what the paper says;
+//! 2. `quantity`: one figure, as a line of JSON;
+//! 3. `measure`: kinds of work in turn, all of them briefly, then the best of each group longer;
+//! 4. `chart`: bars;
+//! 5. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6.
+
+mod barrier;
+mod chart;
+mod crossover;
+mod flat;
+mod measure;
+mod modes;
+mod paper;
+mod quantity;
+mod radix;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+use consort::MOST_PES;
+use consort_native::topology::Topology;
+
+use crate::{bench::progress::Progress, output};
+use quantity::Quantity;
+
+/// For all claims together, unless said otherwise.
+const QUICK: Duration = Duration::from_secs(10);
+/// For one claim, unless said otherwise.
+const THOROUGH: Duration = Duration::from_secs(15);
+
+/// Run a paper's experiment here, beside the paper's figures; without a claim, all in brief.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Reproduce {
+    /// The claim; without one, how each stands here
+    #[arg(value_enum, ignore_case = true)]
+    claim: Option<Claim>,
+    /// Number of PEs instead of those that suit the claim
+    #[arg(long, value_name = "N")]
+    pes: Option<u32>,
+    /// Seconds to measure for, about [default: 15, or 10 for all claims]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::topo::seconds)]
+    budget: Option<Duration>,
+    /// Write one JSON object a figure, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// What the paper claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "verbatim")]
+pub(crate) enum Claim {
+    /// Barriers by flags, flat and as trees, are far below the thread library's
+    H1,
+    /// Loose reductions in a row are about three times as fast as Strict ones
+    H3,
+    /// From which size on trees beat the flat reduction depends on the mode
+    H4,
+    /// With 8 threads the flat reduction is best at every size
+    H5,
+    /// A chain wins the Loose reductions of 8 kB, a tree of a higher radix the Strict ones
+    H6,
+}
+
+/// What reproducing a claim came to.
+struct Outcome {
+    /// How the claim stands here, in a few words.
+    verdict: String,
+    /// The figure or table.
+    text: String,
+    quantities: Vec<Quantity>,
+}
+
+/// Where and how long a claim's experiment runs.
+struct Experiment<'e> {
+    pes: Option<u32>,
+    cores: u32,
+    budget: Duration,
+    progress: &'e Progress,
+}
+
+impl Claim {
+    fn name(self) -> &'static str {
+        match self {
+            Self::H1 => "H1",
+            Self::H3 => "H3",
+            Self::H4 => "H4",
+            Self::H5 => "H5",
+            Self::H6 => "H6",
+        }
+    }
+
+    /// What it says, in a line.
+    fn says(self) -> &'static str {
+        match self {
+            Self::H1 => "barriers: flat 100x below the thread library's, trees 10x below flat",
+            Self::H3 => "reduce: Loose 3.1x as fast as Strict (median of 8 B to 64 kB), at most 4x",
+            Self::H4 => "reduce: trees beat flat from 8 doubles on when Loose, from 32 when Strict",
+            Self::H5 => "reduce: with 8 threads flat is best at every size",
+            Self::H6 => "reduce of 8 kB: the chain wins when Loose, radix 2 or 4 when Strict",
+        }
+    }
+
+    fn run(self, experiment: &Experiment<'_>) -> Result<Outcome> {
+        match self {
+            Self::H1 => barrier::run(experiment),
+            Self::H3 => modes::run(experiment),
+            Self::H4 => crossover::run(experiment),
+            Self::H5 => flat::run(experiment),
+            Self::H6 => radix::run(experiment),
+        }
+    }
+}
+
+impl Experiment<'_> {
+    /// The numbers of PEs to run with: as asked for, or the claim's.
+    fn team_sizes(&self, of_claim: &[u32]) -> Vec<u32> {
+        self.pes.map_or(of_claim.to_vec(), |pes| vec![pes])
+    }
+
+    /// A line that says what so many PEs mean here.
+    fn placement(&self, pes: u32) -> String {
+        let cores = self.cores;
+        if pes <= cores {
+            return format!("{pes} PEs, one a core");
+        }
+        let plural = if cores == 1 { "" } else { "s" };
+        format!("{pes} PEs share {cores} core{plural}: the scheduler's times, more than the algorithm's")
+    }
+}
+
+impl Reproduce {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// When options are out of range, a job fails, or the file to write cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let least = if matches!(self.claim, Some(Claim::H4 | Claim::H5 | Claim::H6)) { 3 } else { 2 };
+        ensure!(
+            self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
+            "--pes: this experiment takes {least} to {MOST_PES} PEs"
+        );
+        ensure!(
+            self.claim.is_some() || self.pes.is_none(),
+            "--pes is for one claim: name it, as in `consort reproduce H6 --pes 8`"
+        );
+        let claims = self.claim.map_or(Claim::value_variants().to_vec(), |claim| vec![claim]);
+        let whole = self.budget.unwrap_or(if self.claim.is_some() { THOROUGH } else { QUICK });
+        let cores = Topology::discover().usable_cores();
+        let mut outcomes = Vec::new();
+        for &claim in &claims {
+            let progress = Progress::new(claim.name());
+            outcomes.push(claim.run(&Experiment {
+                pes: self.pes,
+                cores: u32::try_from(cores).unwrap_or(u32::MAX),
+                budget: whole / u32::try_from(claims.len()).unwrap_or(1),
+                progress: &progress,
+            })?);
+        }
+        if let Some(path) = &self.json {
+            let quantities = outcomes.into_iter().flat_map(|outcome| outcome.quantities);
+            return output::write_json_lines(path, &quantities.collect::<Vec<Quantity>>());
+        }
+        let mut text = String::new();
+        match (self.claim, &outcomes[..]) {
+            (Some(claim), [outcome]) => {
+                text += &format!("{}: {}\n\n{}", claim.name(), claim.says(), outcome.text);
+                text += &output::wrapped(&format!("\nHere: {}", outcome.verdict));
+            }
+            _ => {
+                for (claim, outcome) in claims.iter().zip(&outcomes) {
+                    text += &format!("{}  {}\n", claim.name(), claim.says());
+                    text += &output::wrapped(&format!("    here: {}", outcome.verdict));
+                }
+                text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
+            }
+        }
+        output::print(&text)
+    }
+}

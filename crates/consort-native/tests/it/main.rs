@@ -1,0 +1,3 @@
+//! Tests of the native machine and fabric, one module a subject.
+
+mod machine;
