@@ -124,9 +124,6 @@ impl Bench {
     /// be written.
     pub(crate) fn run(&self) -> Result<()> {
         let options = Options::of(self)?;
-        if let Some(warning) = &options.warning {
-            eprintln!("warning: {warning}");
-        }
         let rounds = Rounds {
             session: options.session.clone(),
             conditions: options.conditions,
@@ -146,7 +143,10 @@ impl Bench {
         }
         if !figures.iter().any(|figure| figure.is_ours() && figure.median_ns.is_some()) {
             let why = collected.timings.iter().find_map(|timing| timing.error.as_ref());
-            bail!("nothing was measured: {}", why.map_or("no block was kept".into(), |e| e.to_string()));
+            bail!(
+                "nothing was measured: {}",
+                why.map_or("no block was kept".into(), |e| e.to_string())
+            );
         }
         figures.extend(libraries);
         figures.extend(setting.limit_figures(&options.bulk_bytes, &collected));

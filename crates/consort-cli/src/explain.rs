@@ -13,6 +13,7 @@ use crate::{
     output::{self, finish, table, time},
     record::Record,
     tune::{pes, wisdom_path},
+    wisdom::advised,
     workbench::bracket,
 };
 
@@ -90,10 +91,10 @@ impl Explain {
         let path = wisdom_path(self.wisdom.as_ref())?;
         let wisdom = match Wisdom::load(&path, algorithms.identity()) {
             Ok(wisdom) => Some(wisdom),
-            Err(error) if self.wisdom.is_some() => return Err(error.into()),
+            Err(error) if self.wisdom.is_some() => return Err(advised(error)),
             Err(WisdomError::NotFound { .. }) => None,
             Err(error) => {
-                tracing::warn!("wisdom is not used: {:#}", anyhow::Error::new(error));
+                tracing::warn!("wisdom is not used: {:#}", advised(error));
                 None
             }
         };
@@ -162,7 +163,7 @@ fn text(
     }
     text += &match wisdom {
         Some(path) => format!("  wisdom: {}\n", path.display()),
-        None => "  wisdom: none; `consort tune` makes it\n".to_owned(),
+        None => "  wisdom: none in use; `consort tune` makes it\n".to_owned(),
     };
     if let Some(estimates) = estimates {
         let mut table = table(["candidate", "by the model", ""]);

@@ -8,6 +8,7 @@ mod mpi;
 mod output;
 mod peers;
 mod record;
+mod reproduce;
 mod topo;
 mod tune;
 mod warnings;
@@ -23,6 +24,7 @@ Examples:
   consort tune                                   measure this machine, once, in under a minute
   consort explain reduce --bytes 8k --pes 2      what serves such a call, and why
   consort bench broadcast --bytes 8,8k,1M        times, beside the machine's limits
+  consort reproduce                              the papers' claims, and how each stands
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends `consort tune` in order; pressed twice, it ends the process with 130.";
@@ -42,6 +44,7 @@ enum Command {
     Explain(explain::Explain),
     Wisdom(wisdom::Wisdom),
     Bench(bench_command::Bench),
+    Reproduce(reproduce::Reproduce),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain.run().map(done),
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run().map(done),
+        Command::Reproduce(reproduce) => reproduce.run().map(done),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

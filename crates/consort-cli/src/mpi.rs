@@ -25,19 +25,19 @@ const LIMIT_SECONDS: usize = 30;
 /// What an MPI library takes for one collective at one size: throughput of calls in a row, on one
 /// reused buffer, the slowest rank's time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MpiFigure {
+pub(crate) struct MpiFigure {
     /// Size of the buffer in bytes; 0 for a barrier.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Median over the blocks of the time of one call.
-    pub median_ns: f64,
+    pub(crate) median_ns: f64,
     /// 99th percentile over the blocks.
-    pub p99_ns: f64,
+    pub(crate) p99_ns: f64,
     /// 95 % confidence interval of the median.
-    pub ci95_ns: (f64, f64),
+    pub(crate) ci95_ns: (f64, f64),
     /// Number of blocks.
-    pub reps: u64,
+    pub(crate) reps: u64,
     /// The library's name and version, as it says itself.
-    pub library: String,
+    pub(crate) library: String,
 }
 
 /// Measures `collective` (`barrier`, `broadcast` or `reduce`, of doubles) with the MPI whose
@@ -46,7 +46,7 @@ pub struct MpiFigure {
 ///
 /// # Errors
 /// When the MPI is not there or not complete, or its run fails: the message says what to do.
-pub fn bench(mpirun: &Path, collective: &str, pes: u32, sizes: &[u64]) -> Result<Vec<MpiFigure>> {
+pub(crate) fn bench(mpirun: &Path, collective: &str, pes: u32, sizes: &[u64]) -> Result<Vec<MpiFigure>> {
     ensure!(
         ["barrier", "broadcast", "reduce"].contains(&collective),
         "no MPI benchmark of {collective}: there are barrier, broadcast and reduce"

@@ -7,8 +7,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::Candidate;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
+use consort::Candidate;
 use serde::Serialize;
 
 /// No line that is printed is longer.
@@ -50,16 +50,20 @@ pub(crate) fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Resul
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The text and a line's end, broken between words where lines would be too long.
+/// The text and a line's end, broken between words where lines would be too long; all lines are
+/// indented as the first one is.
 pub(crate) fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    let mut column = 0;
-    for word in text.split(' ') {
+    let words = text.trim_start_matches(' ');
+    let indent = " ".repeat(text.len() - words.len());
+    let mut lines = indent.clone();
+    let mut column = indent.len();
+    for word in words.split(' ') {
         let width = word.chars().count();
-        if column > 0 && column + 1 + width > usize::from(COLUMNS) {
+        if column > indent.len() && column + 1 + width > usize::from(COLUMNS) {
             lines.push('\n');
-            column = 0;
-        } else if column > 0 {
+            lines += &indent;
+            column = indent.len();
+        } else if column > indent.len() {
             lines.push(' ');
             column += 1;
         }
@@ -154,6 +158,8 @@ mod tests {
         let text = wrapped(&"seventh ".repeat(30));
         assert_eq!(text.lines().map(str::len).max(), Some(95), "{text}");
         assert_eq!(text.replace('\n', " ").trim_end(), "seventh ".repeat(30).trim_end());
+        let text = wrapped(&format!("    {}", "seventh ".repeat(30)));
+        assert!(text.trim_end().lines().all(|line| line.starts_with("    s")), "{text}");
         let long = "x".repeat(150);
         assert_eq!(wrapped(&format!("a {long} b")), format!("a\n{long}\nb\n"));
     }

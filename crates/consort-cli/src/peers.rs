@@ -23,7 +23,7 @@ use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A library's collectives, for threads that call them with their ranks.
-pub trait Peer: Sync {
+pub(crate) trait Peer: Sync {
     /// What the library is called.
     fn name(&self) -> &'static str;
 
@@ -42,7 +42,7 @@ pub trait Peer: Sync {
 /// # Safety
 /// Each rank is used by one thread at a time, and is below `pes`. On each peer all `pes` ranks
 /// make the same calls in the same order, and with the same root and the same lengths.
-pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
+pub(crate) unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
     vec![
         #[cfg(target_os = "linux")]
         Box::new(Team::new(pes, barriers::PthreadBarrier::new(pes))),
@@ -52,7 +52,7 @@ pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
 }
 
 /// The names of all libraries, in the order of [`peers`].
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     // SAFETY: none of them is used.
     unsafe { peers(1) }.iter().map(|peer| peer.name()).collect()
 }

@@ -22,7 +22,10 @@ pub(crate) fn describe(query: &Query) -> String {
 }
 
 /// Serializes a value as its text.
-pub(crate) fn shown<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn shown<T: Display, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 

@@ -25,14 +25,14 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
-use consort::MOST_PES;
+use consort::{MOST_PES, Waiting};
 use consort_native::topology::Topology;
 
 use crate::{bench::progress::Progress, output};
 use quantity::Quantity;
 
 /// For all claims together, unless said otherwise.
-const QUICK: Duration = Duration::from_secs(10);
+const QUICK: Duration = Duration::from_secs(7);
 /// For one claim, unless said otherwise.
 const THOROUGH: Duration = Duration::from_secs(15);
 
@@ -45,7 +45,7 @@ pub(crate) struct Reproduce {
     /// Number of PEs instead of those that suit the claim
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
-    /// Seconds to measure for, about [default: 15, or 10 for all claims]
+    /// Seconds to measure for, about [default: 15, or 7 for all claims]
     #[arg(long, value_name = "SECONDS", value_parser = crate::topo::seconds)]
     budget: Option<Duration>,
     /// Write one JSON object a figure, to the file or else to standard output (`-`)
@@ -100,7 +100,7 @@ impl Claim {
     /// What it says, in a line.
     fn says(self) -> &'static str {
         match self {
-            Self::H1 => "barriers: flat 100x below the thread library's, trees 10x below flat",
+            Self::H1 => "barriers: flat 100x as fast as the thread library's, trees 10x as flat",
             Self::H3 => "reduce: Loose 3.1x as fast as Strict (median of 8 B to 64 kB), at most 4x",
             Self::H4 => "reduce: trees beat flat from 8 doubles on when Loose, from 32 when Strict",
             Self::H5 => "reduce: with 8 threads flat is best at every size",
@@ -128,11 +128,15 @@ impl Experiment<'_> {
     /// A line that says what so many PEs mean here.
     fn placement(&self, pes: u32) -> String {
         let cores = self.cores;
+        let waiting = Waiting::suited(pes as usize, cores as usize);
         if pes <= cores {
-            return format!("{pes} PEs, one a core");
+            return format!("{pes} PEs, one a core, waiting by {waiting}, calls in a row");
         }
         let plural = if cores == 1 { "" } else { "s" };
-        format!("{pes} PEs share {cores} core{plural}: the scheduler's times, more than the algorithm's")
+        format!(
+            "{pes} PEs share {cores} core{plural}, waiting by {waiting}, calls in a row: the \
+             scheduler's times, more than the algorithm's"
+        )
     }
 }
 
@@ -142,7 +146,8 @@ impl Reproduce {
     /// # Errors
     /// When options are out of range, a job fails, or the file to write cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
-        let least = if matches!(self.claim, Some(Claim::H4 | Claim::H5 | Claim::H6)) { 3 } else { 2 };
+        let least =
+            if matches!(self.claim, Some(Claim::H4 | Claim::H5 | Claim::H6)) { 3 } else { 2 };
         ensure!(
             self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
             "--pes: this experiment takes {least} to {MOST_PES} PEs"
@@ -171,8 +176,8 @@ impl Reproduce {
         let mut text = String::new();
         match (self.claim, &outcomes[..]) {
             (Some(claim), [outcome]) => {
-                text += &format!("{}: {}\n\n{}", claim.name(), claim.says(), outcome.text);
-                text += &output::wrapped(&format!("\nHere: {}", outcome.verdict));
+                text += &format!("{}: {}\n\n{}\n", claim.name(), claim.says(), outcome.text);
+                text += &output::wrapped(&format!("Here: {}", outcome.verdict));
             }
             _ => {
                 for (claim, outcome) in claims.iter().zip(&outcomes) {

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Show the processor, its caches, and how fast its cores reach each other.
 #[derive(clap::Args, Debug)]
-pub struct Topo {
+pub(crate) struct Topo {
     /// Write one JSON object, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
@@ -50,7 +50,7 @@ impl Topo {
     ///
     /// # Errors
     /// When the file to write cannot be written. What cannot be measured is said in the output.
-    pub fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<()> {
         let topology = Topology::discover();
         let measured = (!self.budget.is_zero())
             .then(|| measure::run(&Plan::new(&topology, self.all, self.budget)))

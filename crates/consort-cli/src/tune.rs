@@ -20,13 +20,17 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use consort::{Algorithms, Collective, MOST_PES, Sync};
 use consort_tuner::{
     Ending, Grid, Misfit, Rigour, Search, Wisdom, WisdomError, default_path, inconsistencies,
 };
 
-use crate::{bytes, output, topo, wisdom::set_aside, workbench::Threads};
+use crate::{
+    bytes, output, topo,
+    wisdom::{advised, set_aside},
+    workbench::Threads,
+};
 use check::Request;
 use report::Story;
 use watch::{Meter, Watch};
@@ -190,7 +194,7 @@ impl Tune {
         stop: &AtomicBool,
         meter: &mut Meter,
     ) -> Result<ExitCode> {
-        let wisdom = Wisdom::load(path, Algorithms::here().identity())?;
+        let wisdom = Wisdom::load(path, Algorithms::here().identity()).map_err(advised)?;
         let Self { sample, budget, .. } = *self;
         let request = Request { grid, sample_count: sample, budget, stop };
         let checked = check::run(&request, &wisdom, meter)?;
@@ -220,9 +224,6 @@ fn taken_up(path: &Path) -> Result<Wisdom> {
             tracing::warn!("{error}; it is kept as {}, and tuning starts anew", aside.display());
             Ok(Wisdom::new(identity.clone()))
         }
-        WisdomError::NotWisdom { .. } => {
-            bail!("{error}; move it away, or tune into another file with --wisdom FILE")
-        }
-        _ => Err(error.into()),
+        _ => Err(advised(error)),
     }
 }

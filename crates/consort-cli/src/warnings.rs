@@ -1,6 +1,11 @@
-//! The library's warnings, on standard error as lines that begin with `warning:`.
+//! The library's warnings, on standard error as lines that begin with `warning:`, each once however
+//! often it comes: a command may launch many jobs of a kind.
 
-use std::{fmt, io};
+use std::{
+    collections::HashSet,
+    fmt, io,
+    sync::{Mutex, PoisonError},
+};
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
@@ -8,7 +13,10 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-struct Plain;
+#[derive(Default)]
+struct Plain {
+    said: Mutex<HashSet<String>>,
+}
 
 impl<S, N> FormatEvent<S, N> for Plain
 where
@@ -22,9 +30,13 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let is_warning = *event.metadata().level() == Level::WARN;
-        writer.write_str(if is_warning { "warning: " } else { "error: " })?;
-        context.format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
+        let mut text = String::from(if is_warning { "warning: " } else { "error: " });
+        context.format_fields(Writer::new(&mut text), event)?;
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(text.clone()) {
+            writeln!(writer, "{text}")?;
+        }
+        Ok(())
     }
 }
 
@@ -34,6 +46,6 @@ pub(crate) fn show() {
         .with_max_level(Level::WARN)
         .with_ansi(false)
         .with_writer(io::stderr)
-        .event_format(Plain)
+        .event_format(Plain::default())
         .init();
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use consort::{Algorithms, Collective};
 use consort_fabric::OperatorClass;
 use consort_tuner::{Wisdom as Content, WisdomError};
@@ -100,7 +100,7 @@ impl Wisdom {
 }
 
 fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<()> {
-    let wisdom = Content::load_unfitted(path)?;
+    let wisdom = Content::load_unfitted(path).map_err(advised)?;
     let misfit = Algorithms::here().identity().admit(wisdom.identity()).err();
     let misfit = misfit.map(|misfit| misfit.to_string());
     let wanted = |collective| collectives.is_empty() || collectives.contains(&collective);
@@ -153,11 +153,11 @@ fn merge(path: &Path, files: &[PathBuf]) -> Result<()> {
     let identity = Algorithms::here().identity();
     let mut wisdom = match Content::load(path, identity) {
         Err(WisdomError::NotFound { .. }) => Content::new(identity.clone()),
-        other => other?,
+        other => other.map_err(advised)?,
     };
     let mut text = String::new();
     for file in files {
-        let other = Content::load(file, identity)?;
+        let other = Content::load(file, identity).map_err(advised)?;
         let count = other.entries().len();
         let taken = wisdom.merge(other).with_context(|| file.display().to_string())?;
         text += &format!("{}: took {taken} of {count} entries\n", file.display());
@@ -167,7 +167,7 @@ fn merge(path: &Path, files: &[PathBuf]) -> Result<()> {
 }
 
 fn import(path: &Path, file: &Path) -> Result<()> {
-    let wisdom = Content::load(file, Algorithms::here().identity())?;
+    let wisdom = Content::load(file, Algorithms::here().identity()).map_err(advised)?;
     let same = |one: &Path, other: &Path| {
         fs::canonicalize(one).ok().zip(fs::canonicalize(other).ok()).is_some_and(|(a, b)| a == b)
     };
@@ -201,8 +201,18 @@ pub(crate) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
+/// The error of a file that cannot be used, with what to do about it.
+pub(crate) fn advised(error: WisdomError) -> anyhow::Error {
+    match error {
+        WisdomError::NotWisdom { .. } => {
+            anyhow!("{error}; move it away and run `consort tune`, or name another file")
+        }
+        other => other.into(),
+    }
+}
+
 fn export(path: &Path, file: &Path) -> Result<()> {
-    let wisdom = Content::load_unfitted(path)?;
+    let wisdom = Content::load_unfitted(path).map_err(advised)?;
     if file.as_os_str() == "-" {
         return output::print(&wisdom.to_string());
     }

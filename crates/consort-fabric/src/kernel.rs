@@ -202,6 +202,14 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
     // SAFETY: `Kernel::new` made `state` from a borrow of an `O` that is still alive.
     let operator = unsafe { &*state.cast::<O>() };
     let (target, left, right) = (target.cast::<T>(), left.cast::<T>(), right.cast::<T>());
+    if count == 1 {
+        // SAFETY: one element is readable, by the caller's promise; any bit pattern is a value.
+        let a = unsafe { left.read_unaligned() };
+        // SAFETY: as above.
+        let b = unsafe { right.read_unaligned() };
+        // SAFETY: writable, by the caller's promise.
+        return unsafe { target.write_unaligned(operator.apply(a, b)) };
+    }
     for index in 0..count {
         // SAFETY: element `index < count` is readable, by the caller's promise; any bit pattern is
         // a value of a `Pod`.

@@ -32,7 +32,7 @@ use consort_fabric::{
 
 use crate::{
     endpoint::Scratch,
-    job::{CELLS_PER_LINE, Failure, Geometry, Job, LOANS, PeState},
+    job::{CELL_WORDS, Failure, Geometry, Job, LINE_WORDS, LOANS, PeState},
     line::{Line, PAYLOAD_WORDS},
     memory::{copy_shared, copy_shared_line},
     waiting::Watch,
@@ -191,25 +191,20 @@ pub struct Call<'c> {
     rank: Rank,
     /// The call's number modulo the window.
     turn: usize,
-    /// The first line of this call in every inbox.
+    /// The words of all inboxes.
+    words: &'c [AtomicU64],
+    /// The first word of this call's lines in every inbox.
     first: usize,
     word: u64,
     scratch: &'c Scratch,
     operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
-    /// The word that the pending wait waits for, counted through all inboxes' lines; `NO_WORD` if
-    /// it waits for something else.
+    /// The word of the inboxes that the pending wait waits for; `NO_WORD` if it waits for something
+    /// else.
     watched: AtomicUsize,
     /// The sequence word that it saw there.
     seen: AtomicU64,
-}
-
-/// A word in one of the inboxes' lines.
-#[derive(Clone, Copy)]
-struct Cell {
-    line: usize,
-    word: usize,
 }
 
 /// No word of any inbox.
@@ -236,7 +231,8 @@ impl<'c> Call<'c> {
             me: &job.states[rank.index()],
             rank,
             turn,
-            first: turn * job.geometry.stride,
+            words: job.words(),
+            first: turn * job.geometry.stride * LINE_WORDS,
             word,
             scratch,
             operands,
@@ -247,55 +243,34 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The line of a slot of this call in a PE's inbox.
+    /// The first word of a slot's line for this call, in the inbox of a PE.
     #[inline(always)]
-    fn index(&self, pe: Rank, slot: Slot) -> usize {
-        pe.index() * self.job.geometry.per_pe + self.first + slot.index() as usize
+    fn line_at(&self, pe: Rank, slot: Slot) -> usize {
+        pe.index() * self.job.geometry.per_pe + self.first + slot.index() as usize * LINE_WORDS
     }
 
+    /// The words of `count` lines.
     #[inline(always)]
-    fn line(&self, pe: Rank, slot: Slot) -> &Line {
-        &self.job.inboxes[self.index(pe, slot)]
+    fn lines(&self, pe: Rank, slot: Slot, count: usize) -> &[AtomicU64] {
+        let first = self.line_at(pe, slot);
+        &self.words[first..first + count * LINE_WORDS]
     }
 
+    /// The sequence word of a signal, or of a message of 8 bytes, in the inbox of a PE. The payload
+    /// stands in the word before.
+    ///
+    /// What stands beside lies with the call before: a barrier's signal at entry thus travels with
+    /// its signal at the exit of that call, which is often sent just before it.
     #[inline(always)]
-    fn lines(&self, pe: Rank, slot: Slot, count: usize) -> &[Line] {
-        let first = self.index(pe, slot);
-        &self.job.inboxes[first..first + count]
-    }
-
-    /// Where the sequence word of a signal, or of a message of 8 bytes, stands in a PE's inbox: the
-    /// line, and the word in it. The payload stands in the word before.
-    #[inline(always)]
-    fn cell(&self, pe: Rank, slot: Slot) -> Cell {
-        let Geometry { per_pe, first_cell, window, cells, .. } = self.job.geometry;
-        let index = slot.index() as usize;
-        if index >= cells {
-            let word = if slot.is_beside() { PAYLOAD_WORDS - 1 } else { PAYLOAD_WORDS };
-            return Cell { line: self.index(pe, slot), word };
+    fn cell_at(&self, pe: Rank, slot: Slot) -> usize {
+        let Geometry { per_pe, first_cell, window, .. } = self.job.geometry;
+        let slot_at =
+            pe.index() * per_pe + first_cell + slot.index() as usize * window * CELL_WORDS;
+        if slot.is_beside() {
+            slot_at + (self.turn.wrapping_sub(1) & (window - 1)) * CELL_WORDS
+        } else {
+            slot_at + self.turn * CELL_WORDS + 1
         }
-        // What stands beside lies with the call before: a barrier's signal at entry thus travels
-        // with its signal at the exit of that call, which is often sent just before it.
-        let turn = self.turn.wrapping_sub(usize::from(slot.is_beside())) & (window - 1);
-        let line = index * (window / CELLS_PER_LINE) + turn / CELLS_PER_LINE;
-        let word = turn % CELLS_PER_LINE * 2 + usize::from(!slot.is_beside());
-        Cell { line: pe.index() * per_pe + first_cell + line, word }
-    }
-
-    /// With the first message of a line of cells, fetches the next line for writing: in a row of
-    /// calls the two transfers then overlap.
-    #[inline(always)]
-    fn expect_next(&self, cell: Cell) {
-        if self.turn.is_multiple_of(CELLS_PER_LINE)
-            && let Some(line) = self.job.inboxes.get(cell.line + 1)
-        {
-            line.expect_write();
-        }
-    }
-
-    #[inline(always)]
-    fn line_of(&self, cell: Cell) -> &Line {
-        &self.job.inboxes[cell.line]
     }
 
     /// What a wait's poll comes to when its word is `seen` and says nothing: the executor may watch
@@ -404,11 +379,9 @@ impl<'c> Call<'c> {
         let memory = self.resolve(source);
         let word = self.word_of(step);
         if memory.bytes == 8 {
-            let cell = self.cell(to, slot);
-            let line = self.line_of(cell);
-            line.write(cell.word - 1, memory.load_word());
-            line.publish_at(cell.word, word);
-            self.expect_next(cell);
+            let at = self.cell_at(to, slot);
+            self.words[at - 1].store(memory.load_word(), Relaxed);
+            self.words[at].store(word, Release); // pairs with the acquire in `Receive`
         } else {
             self.send_lines(to, slot, word, memory);
         }
@@ -417,23 +390,24 @@ impl<'c> Call<'c> {
 
     fn send_lines(&self, to: Rank, slot: Slot, word: u64, memory: Memory) {
         let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
-        for (index, line) in self.lines(to, slot, count).iter().enumerate() {
+        for (index, line) in self.lines(to, slot, count).chunks_exact(LINE_WORDS).enumerate() {
             let part = memory.line(index);
             let words = Self::pack(part);
-            for (index, &value) in words.iter().take(part.bytes.div_ceil(8)).enumerate() {
-                line.write(index, value);
+            let used = part.bytes.div_ceil(8);
+            for (place, &value) in line.iter().zip(&words[..used]) {
+                place.store(value, Relaxed);
             }
-            line.publish(word);
+            line[PAYLOAD_WORDS].store(word, Release); // pairs with the acquire in `Receive`
         }
     }
 
     /// Copies the payload of one line that has arrived.
     #[inline(always)]
-    fn unpack(line: &Line, target: Memory) {
+    fn unpack(line: &[AtomicU64], target: Memory) {
         if target.bytes == 8 {
-            return target.store_word(line.read(0));
+            return target.store_word(line[0].load(Relaxed));
         }
-        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line.read(index));
+        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
         let from = words.as_ptr().cast();
         if target.shared {
             // SAFETY: at most 56 bytes are writable, and `words` has 56.
@@ -601,10 +575,9 @@ impl Call<'_> {
 impl Watch for Call<'_> {
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
-        let watched = self.watched.load(Relaxed);
-        if let Some(line) = self.job.inboxes.get(watched / 8) {
+        if let Some(word) = self.words.get(self.watched.load(Relaxed)) {
             let seen = self.seen.load(Relaxed);
-            while *left > 0 && line.word_at(watched % 8) == seen {
+            while *left > 0 && word.load(Relaxed) == seen {
                 *left -= 1;
                 std::hint::spin_loop();
             }
@@ -633,7 +606,7 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
 /// Ready when a word has got as far as `word`.
 struct Wait<'f> {
     call: &'f Call<'f>,
-    cell: Cell,
+    at: usize,
     word: u64,
 }
 
@@ -642,12 +615,12 @@ impl Future for Wait<'_> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
-        let Self { call, cell, word } = *self;
-        let seen = call.line_of(cell).word_at(cell.word);
+        let Self { call, at, word } = *self;
+        let seen = call.words[at].load(Acquire); // pairs with the release in `signal`
         if seen.wrapping_sub(word) < STEPS_AHEAD {
             return Poll::Ready(Ok(()));
         }
-        call.pending(cell.line * 8 + cell.word, seen)
+        call.pending(at, seen)
     }
 }
 
@@ -655,7 +628,7 @@ impl Future for Wait<'_> {
 struct Receive<'f> {
     call: &'f Call<'f>,
     /// Where the next sequence word is due.
-    cell: Cell,
+    at: usize,
     word: u64,
     target: Memory,
     /// Lines that have been received, of so many; of a message in a cell, 0 of none.
@@ -673,18 +646,18 @@ impl Future for Receive<'_> {
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
         let this = &mut *self;
         loop {
-            let line = this.call.line_of(this.cell);
-            let seen = line.word_at(this.cell.word);
+            let seen = this.call.words[this.at].load(Acquire); // pairs with the release in `send`
             if seen != this.word {
-                return this.call.pending(this.cell.line * 8 + this.cell.word, seen);
+                return this.call.pending(this.at, seen);
             }
             if this.count == 0 {
-                this.target.store_word(line.read(this.cell.word - 1));
+                this.target.store_word(this.call.words[this.at - 1].load(Relaxed));
                 return Poll::Ready(Ok(()));
             }
+            let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
             Call::unpack(line, this.target.line(this.done));
             this.done += 1;
-            this.cell.line += 1;
+            this.at += LINE_WORDS;
             if this.done == this.count {
                 return Poll::Ready(Ok(()));
             }
@@ -719,26 +692,26 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
-        let (cell, count) = if target.bytes == 8 {
-            (self.cell(self.rank, slot), 0)
+        let (at, count) = if target.bytes == 8 {
+            (self.cell_at(self.rank, slot), 0)
         } else {
-            let cell = Cell { line: self.index(self.rank, slot), word: PAYLOAD_WORDS };
-            (cell, target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1))
+            let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+            (self.line_at(self.rank, slot) + PAYLOAD_WORDS, count)
         };
-        Receive { call: self, cell, word: self.word_of(step), target, done: 0, count }
+        Receive { call: self, at, word: self.word_of(step), target, done: 0, count }
     }
 
     #[inline(always)]
     fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        let cell = self.cell(to, slot);
-        self.line_of(cell).publish_at(cell.word, self.word_of(step));
+        let word = &self.words[self.cell_at(to, slot)];
+        word.store(self.word_of(step), Release); // pairs with the acquire in `Wait`
         self.wake(to);
         ready(Ok(()))
     }
 
     #[inline(always)]
     fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        Wait { call: self, cell: self.cell(self.rank, slot), word: self.word_of(step) }
+        Wait { call: self, at: self.cell_at(self.rank, slot), word: self.word_of(step) }
     }
 
     #[inline(always)]
@@ -757,8 +730,8 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         // Acquire and release: the last to count has seen what all before it did.
-        let line = self.line(at, Slot::new(0));
-        ready(Ok(line.counter(counter as usize).fetch_add(by, AcqRel)))
+        let word = &self.words[self.line_at(at, Slot::new(0)) + counter as usize];
+        ready(Ok(word.fetch_add(by, AcqRel)))
     }
 
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {

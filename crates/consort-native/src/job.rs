@@ -131,8 +131,8 @@ pub struct Job {
     pub(crate) geometry: Geometry,
     /// When the clock common to all PEs began.
     pub(crate) epoch: Instant,
-    /// Lines for messages: `per_pe` of each PE, `stride` apart for successive calls.
-    pub(crate) inboxes: Box<[Line]>,
+    /// The inboxes of all PEs, one after the other.
+    inboxes: Box<[Line]>,
 }
 
 /// The shape of an inbox: first the lines of long messages, call by call, then the cells of short
@@ -150,26 +150,26 @@ pub(crate) struct Geometry {
     /// Lines from one call's to the next's: one more, so that equal slots of successive calls fall
     /// into different cache sets.
     pub(crate) stride: usize,
-    /// Slots that have a cell for each call.
-    pub(crate) cells: usize,
-    /// The first line of cells.
+    /// The first word of cells.
     pub(crate) first_cell: usize,
-    /// Lines of a PE.
+    /// Words of a PE.
     pub(crate) per_pe: usize,
 }
 
-/// Calls whose cells of one slot share a line.
-pub(crate) const CELLS_PER_LINE: usize = 4;
+/// Words of a line.
+pub(crate) const LINE_WORDS: usize = 8;
+/// Words of a cell.
+pub(crate) const CELL_WORDS: usize = 2;
 
 impl Geometry {
     /// Small teams get room for long messages, large ones a line a peer and a shorter window.
     fn of(pes: usize) -> Self {
         let lines = (4 * pes).max(256);
         let window = if pes <= 64 { 64 } else { 16 };
-        let (stride, cells) = (lines + 1, 3 * pes + 8);
-        let first_cell = stride * window;
-        let per_pe = first_cell + cells * window / CELLS_PER_LINE;
-        Self { window, lines, stride, cells, first_cell, per_pe }
+        let stride = lines + 1;
+        let first_cell = stride * window * LINE_WORDS;
+        let per_pe = first_cell + lines * window * CELL_WORDS;
+        Self { window, lines, stride, first_cell, per_pe }
     }
 
     /// The place of a call in the window.
@@ -216,7 +216,7 @@ impl Job {
             failure: Mutex::new(None),
             signatures: Mutex::new(HashMap::new()),
             states,
-            inboxes: Line::array(pes * geometry.per_pe),
+            inboxes: Line::array(pes * geometry.per_pe / LINE_WORDS),
             geometry,
             epoch: Instant::now(),
         }))
@@ -241,6 +241,12 @@ impl Job {
     #[must_use]
     pub fn capabilities_of(pes: u32) -> Capabilities {
         Geometry::of(pes as usize).capabilities()
+    }
+
+    /// The words of all inboxes.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        Line::words(&self.inboxes)
     }
 
     /// Whether waits must be woken.

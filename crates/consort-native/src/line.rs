@@ -46,19 +46,14 @@ impl Line {
         (0..count).map(|_| Self::default()).collect()
     }
 
-    /// Says that this PE will write the line soon.
+    /// The words of some lines, in order.
     #[inline(always)]
-    #[cfg_attr(
-        target_arch = "x86_64",
-        expect(unsafe_code, reason = "the processor's prefetch is an unsafe intrinsic")
-    )]
-    pub(crate) fn expect_write(&self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-            // SAFETY: a prefetch changes nothing that a program can see.
-            unsafe { _mm_prefetch(std::ptr::from_ref(self).cast(), _MM_HINT_ET0) };
-        }
+    #[expect(unsafe_code, reason = "a line is an array with an alignment")]
+    pub(crate) fn words(lines: &[Self]) -> &[AtomicU64] {
+        const { assert!(size_of::<Self>() == 8 * size_of::<AtomicU64>()) };
+        // SAFETY: each line is just eight words, without padding, so the lines are as many words in
+        // a row; they are borrowed for as long.
+        unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), 8 * lines.len()) }
     }
 
     /// Writes a payload word; seen by the receiver after the next [`Line::publish`].

@@ -46,6 +46,9 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
+    /// A reduction from symmetric memory into the same memory.
+    #[error("source and target of a reduction are the same symmetric memory: use two allocations")]
+    InPlace,
     /// Elements outside a symmetric allocation.
     #[error("elements {first}..{end} are not in symmetric memory of {len} elements a PE")]
     OutOfBounds {

@@ -61,6 +61,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     pub(crate) fn allocate(team: Team<'p>, len: usize) -> Result<Self> {
         const { T::FITS }
         let state = team.state();
+        drop(state.enter()?); // an operator must not even number an allocation
         let bytes = len.saturating_mul(size_of::<T>());
         let block = Block::allocate(&state.endpoint, bytes);
         // Nobody puts before all have cleared their part; and all come here, allocated or not.
@@ -78,6 +79,12 @@ impl<'p, T: Element> Symmetric<'p, T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether both are the same memory.
+    #[inline]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.block.offset() == other.block.offset() && self.block.bytes() > 0
     }
 
     #[inline]

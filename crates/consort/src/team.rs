@@ -145,9 +145,12 @@ impl State {
         let synchronizes = shape.collective == Collective::Barrier
             || sync.entry == Mode::All
             || sync.exit == Mode::All;
+        let memory = if shape.symmetric { " in symmetric memory" } else { "" };
         let bracket = if synchronizes { format!(" within {barrier}") } else { String::new() };
-        let fingerprint =
-            self.endpoint.job().fingerprint(&format!("{signature} by {candidate}{bracket}"));
+        let fingerprint = self
+            .endpoint
+            .job()
+            .fingerprint(&format!("{signature}{memory} by {candidate}{bracket}"));
         let setting = Setting {
             rank: self.endpoint.rank(),
             pes: self.pes(),
@@ -419,7 +422,8 @@ impl<'p> Team<'p> {
     /// may return, and call again, while data still moves.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, and see [`Team`].
+    /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see
+    /// [`Team`].
     #[inline]
     pub fn reduce_symmetric<T: Element, O: Operator<T>>(
         &self,
@@ -431,6 +435,9 @@ impl<'p> Team<'p> {
         if source.len() != target.len() {
             let (source_len, target_len) = (source.len(), target.len());
             return Err(Error::Lengths { source_len, target_len });
+        }
+        if source.is(target) {
+            return Err(Error::InPlace);
         }
         let kernel = Some((Kernel::new::<T, O>(&operator), O::NAME));
         let shape = Shape::of::<T>(Collective::Reduce, Some(root), source.len(), true, kernel);

@@ -95,10 +95,97 @@ fn read(path: &Path, stamp: (Option<SystemTime>, u64)) -> Read {
     Read { stamp, content, is_reported: false, tables: HashMap::new() }
 }
 
-/// An error with what the system said, on one line.
+/// An error on one line, with what the system said or what to do.
 fn reason(error: &WisdomError) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+    match (error, error.source()) {
+        (WisdomError::NotWisdom { .. }, _) => {
+            format!("{error}; move it away and run `consort tune`")
+        }
+        (_, Some(source)) => format!("{error}: {source}"),
+        (_, None) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ChosenBy, Pes};
+    use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+    use consort_tuner::{Confidence, Entry, Rigour};
+
+    /// What the model would not choose for two PEs on two cores or more.
+    const UNLIKELY: &str = "central";
+
+    fn save(path: &Path, barrier: &str) {
+        let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
+        wisdom.insert(Entry {
+            query: Query {
+                collective: Collective::Barrier,
+                sync: Sync::STRICT,
+                pes: 2,
+                bytes: 0,
+                operator: OperatorClass::Commutative,
+                symmetric: true,
+            },
+            choice: Candidate::new(barrier),
+            median_ns: 10.0,
+            ci95_ns: Some((9.0, 11.0)),
+            runner_up: None,
+            class: None,
+            confidence: Confidence::Alone,
+            rigour: Rigour::Measure,
+        });
+        wisdom.save(path).unwrap();
+    }
+
+    fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
+        let pes = Pes::threads(2).wisdom(path);
+        let all = pes.run(|pe| {
+            let world = pe.world();
+            world.barrier()?;
+            assert_eq!(
+                world.served_by(Collective::Barrier),
+                Some(world.choice(Collective::Barrier, 0).0)
+            );
+            Ok(world.choice(Collective::Barrier, 0))
+        })?;
+        assert_eq!(all[0].1, all[1].1);
+        Ok(all[0].1.clone())
+    }
+
+    #[test]
+    fn a_launch_goes_by_wisdom_and_sees_when_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        save(&path, UNLIKELY);
+        assert_eq!(chosen(&path), Ok((Candidate::new(UNLIKELY), ChosenBy::Wisdom)));
+        save(&path, "flat");
+        assert_eq!(chosen(&path), Ok((Candidate::new("flat"), ChosenBy::Wisdom)));
+    }
+
+    #[test]
+    fn wisdom_that_is_named_must_be_there_and_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        let refused = || match chosen(&path) {
+            Err(Error::Wisdom(message)) => message,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused().contains("does not exist: `consort tune` makes it"));
+        fs::write(&path, "[wisdom").unwrap();
+        assert!(refused().contains("not wisdom"));
+        save(&path, UNLIKELY);
+        let text = fs::read_to_string(&path).unwrap();
+        let here = &Algorithms::here().identity().machine;
+        fs::write(&path, text.replace(here, "Niagara2")).unwrap();
+        assert!(refused().contains("made on machine `Niagara2`"));
+    }
+
+    #[test]
+    fn without_wisdom_the_model_chooses() {
+        let by = Pes::threads(2)
+            .without_wisdom()
+            .run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
+        assert_eq!(by.unwrap()[0].1, ChosenBy::Model);
     }
 }

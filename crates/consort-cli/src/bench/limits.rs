@@ -15,9 +15,7 @@ use std::{fmt, io, time::Duration};
 use consort_fabric::statistics::Summary;
 use consort_native::{
     affinity::{CpuId, Pinned},
-    limits::{
-        TransferClass, combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps, transfer_ns,
-    },
+    limits::{TransferClass, combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps, transfer_ns},
     topology::Topology,
 };
 

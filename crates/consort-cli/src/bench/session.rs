@@ -158,14 +158,6 @@ impl Session {
     ///
     /// # Errors
     /// When the job cannot be launched or fails.
-    pub(crate) fn run(&self) -> Result<Measured> {
-        self.run_under(&Conditions::default())
-    }
-
-    /// The same under other conditions.
-    ///
-    /// # Errors
-    /// When the job cannot be launched or fails.
     pub(crate) fn run_under(&self, conditions: &Conditions) -> Result<Measured> {
         self.run_in(Pes::threads(self.pes), conditions)
     }

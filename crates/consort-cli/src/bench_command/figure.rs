@@ -213,7 +213,8 @@ impl Setting {
             Mode::Latency => median(blocks.iter().map(|block| block.p99_ns).collect())?,
         };
         let transfers = blocks.iter().filter_map(|block| block.transfer_ns).collect();
-        let ratios = blocks.iter().filter_map(|block| Some(block.ns / block.transfer_ns?)).collect();
+        let ratios =
+            blocks.iter().filter_map(|block| Some(block.ns / block.transfer_ns?)).collect();
         let gbps = |limit| limits.summary(limit, work.bytes(), class).map(|limit| limit.median);
         Some(Figure {
             p99_ns: Some(hundredths(p99_ns)),
@@ -248,7 +249,9 @@ impl Setting {
         for &bytes in sizes {
             for &limit in super::limits(self.what) {
                 for class in classes {
-                    let Some(gbps) = collected.limits.summary(limit, bytes, class) else { continue };
+                    let Some(gbps) = collected.limits.summary(limit, bytes, class) else {
+                        continue;
+                    };
                     let ns = |gbps: f64| bytes as f64 / gbps;
                     let (low, high) = gbps.ci95;
                     let summary = Summary {
@@ -288,4 +291,124 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
 /// Nothing here is more exact.
 pub(super) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::session::Block;
+    use consort::{Candidate, Sync};
+
+    const KEYS: [&str; 22] = [
+        "algorithm",
+        "arrival",
+        "bench",
+        "bytes",
+        "c2c_class",
+        "c2c_ns",
+        "ci95_ns",
+        "fabric",
+        "median_ns",
+        "memcpy_gbps",
+        "mode",
+        "p99_ns",
+        "params",
+        "peer",
+        "pes",
+        "placement",
+        "pull_gbps",
+        "ratio_to_limit",
+        "reps",
+        "sync",
+        "team",
+        "waiting",
+    ];
+
+    fn setting(what: Collective, mode: Mode) -> Setting {
+        Setting {
+            what,
+            pes: 3,
+            mode,
+            conditions: Conditions::default(),
+            buffers: Buffers::Symmetric,
+            waiting: Waiting::SpinYield,
+            usable_cores: 4,
+            cpus: Some(vec![0, 2, 3]),
+        }
+    }
+
+    fn reduce() -> Work {
+        Work::Consort {
+            collective: Collective::Reduce,
+            sync: Sync::STRICT,
+            bytes: 8192,
+            symmetric: true,
+            candidate: Some(Candidate::new("knomial").with("radix", 4)),
+        }
+    }
+
+    fn timing(blocks: &[(f64, f64, Option<f64>)]) -> Timing {
+        let block = |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns };
+        Timing {
+            blocks: blocks.iter().map(block).collect(),
+            algorithm: Some(Candidate::new("knomial").with("radix", 4)),
+            ..Timing::default()
+        }
+    }
+
+    #[test]
+    fn the_keys_are_these() {
+        let figure = setting(Collective::Barrier, Mode::Throughput).blank();
+        let json = serde_json::to_value(&figure).unwrap();
+        let mut keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, KEYS);
+        assert_eq!(json["placement"], "pinned:0,2,3");
+        assert!(json["bytes"].is_null() && json["peer"].is_null() && json["c2c_class"].is_null());
+    }
+
+    #[test]
+    fn each_class_has_a_figure_and_a_ratio_of_its_own() {
+        let near = [(100.0, 100.0, Some(20.0)), (120.0, 120.0, Some(30.0))];
+        let far = [(600.0, 600.0, Some(200.0))];
+        let timing = timing(&[near.as_slice(), &far].concat());
+        let setting = setting(Collective::Reduce, Mode::Throughput);
+        let figures = setting.figures(&reduce(), &timing, &Limits::default());
+        let [near, far] = &figures[..] else { panic!("{figures:?}") };
+        assert_eq!((near.reps, near.median_ns, near.c2c_ns), (2, Some(110.0), Some(25.0)));
+        // The median of 100 / 20 and 120 / 30, not of the two medians.
+        assert_eq!((near.ratio_to_limit, far.ratio_to_limit), (Some(4.5), Some(3.0)));
+        let json = serde_json::to_value(far).unwrap();
+        assert_eq!(json["c2c_class"], "far");
+        assert_eq!(json["params"]["radix"], 4);
+        assert_eq!((&json["sync"], &json["bytes"]), (&"strict".into(), &8192.into()));
+    }
+
+    #[test]
+    fn calls_alone_have_a_tail_of_calls() {
+        let timing = timing(&[(100.0, 150.0, None), (110.0, 170.0, None), (90.0, 900.0, None)]);
+        let setting = setting(Collective::Reduce, Mode::Latency);
+        let figures = setting.figures(&reduce(), &timing, &Limits::default());
+        assert_eq!(figures.len(), 1);
+        assert_eq!((figures[0].median_ns, figures[0].p99_ns), (Some(100.0), Some(170.0)));
+        assert_eq!((figures[0].c2c_class, figures[0].ratio_to_limit), (None, None));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let setting = setting(Collective::Reduce, Mode::Latency);
+        let figures = setting.figures(&reduce(), &timing(&[]), &Limits::default());
+        assert_eq!((figures.len(), figures[0].reps, figures[0].median_ns), (1, 0, None));
+        assert!(figures[0].absent.is_some() && figures[0].is_ours());
+    }
+
+    /// Two combinations of 8192 bytes in 8192 ns are 2 GB/s: half of a limit of 4.
+    #[test]
+    fn a_reduction_of_three_combines_twice() {
+        let setting = setting(Collective::Reduce, Mode::Latency);
+        let shares = setting.shares(8192, 8192.0, |limit| (limit == Limit::Combine).then_some(4.0));
+        assert_eq!(shares, [(Limit::Combine, 0.5)]);
+        assert_eq!(bytes_moved(Collective::Broadcast, 3, 64), 64.0);
+        assert_eq!(bytes_moved(Collective::Reduce, 1, 64), 0.0);
+    }
 }

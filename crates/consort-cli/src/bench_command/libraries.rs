@@ -16,7 +16,10 @@ use consort_native::{
     topology::Topology,
 };
 
-use super::{figure::{Figure, hundredths}, options::Options};
+use super::{
+    figure::{Figure, hundredths},
+    options::Options,
+};
 use crate::{
     bench::session::{Arrival, Mode, readings_agree},
     mpi,

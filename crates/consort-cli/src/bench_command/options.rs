@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use consort::{Algorithms, Candidate, Collective, MOST_PES, Mode as SyncMode, Query, Sync, Waiting};
+use consort::{Algorithms, Candidate, Collective, MOST_PES, Mode as SyncMode, Query, Sync};
 use consort_collectives::{Algorithm, PlanError, Visitor, visit};
 use consort_fabric::OperatorClass;
 use consort_native::topology::Topology;
@@ -37,18 +37,13 @@ pub(super) struct Options {
     pub(super) sizes_bytes: Vec<usize>,
     /// Those that limits of bandwidth matter to.
     pub(super) bulk_bytes: Vec<usize>,
-    /// What may be asked for, but is hardly meant.
-    pub(super) warning: Option<String>,
 }
 
 impl Options {
     pub(super) fn of(bench: &Bench) -> Result<Options> {
         let cores = Topology::discover().usable_cores();
         let pes = bench.pes.unwrap_or(u32::try_from(cores.max(2)).unwrap_or(MOST_PES));
-        ensure!(
-            (1..=MOST_PES).contains(&pes),
-            "--pes {pes}: there may be 1 to {MOST_PES} PEs"
-        );
+        ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
         ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
         ensure!(
             !bench.rewrite || bench.mode == Mode::Latency,
@@ -61,13 +56,6 @@ impl Options {
         let buffers = buffers(bench, &syncs)?;
         let work = work(bench, pes, &syncs, buffers)?;
         let sizes = sizes_bytes(&work);
-        let waiting = bench.waiting.unwrap_or(Waiting::suited(pes as usize, cores));
-        let warning = (waiting == Waiting::Spin && pes as usize > cores).then(|| {
-            format!(
-                "{pes} PEs spin on {cores} usable cores: each waits whole time slices for the \
-                 others; use --waiting spin-yield-park"
-            )
-        });
         Ok(Options {
             what: bench.what,
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
@@ -86,7 +74,6 @@ impl Options {
                 rewrite: bench.rewrite,
             },
             buffers,
-            warning,
         })
     }
 }
@@ -153,13 +140,7 @@ fn work(bench: &Bench, pes: u32, syncs: &[Sync], buffers: Buffers) -> Result<Vec
 }
 
 /// What the tuner would be asked.
-fn query(
-    collective: Collective,
-    sync: Sync,
-    pes: u32,
-    bytes: usize,
-    symmetric: bool,
-) -> Query {
+fn query(collective: Collective, sync: Sync, pes: u32, bytes: usize, symmetric: bool) -> Query {
     let operator = OperatorClass::Commutative;
     Query { collective, sync, pes, bytes: bytes as u64, operator, symmetric }
 }
@@ -241,12 +222,5 @@ mod tests {
         assert!(refused("reduce --algorithm flat(radix=2)").contains("no parameter"));
         assert!(refused("reduce --algorithm knomial").contains("needs radix"));
         assert!(refused("shuffle").contains("no collective"));
-    }
-
-    #[test]
-    fn spinning_on_shared_cores_is_warned_of() {
-        let warning = options("barrier --pes 1000 --waiting spin").unwrap().warning;
-        assert!(warning.unwrap().contains("spin-yield-park"));
-        assert_eq!(options("barrier --pes 1000").unwrap().warning, None);
     }
 }

@@ -49,7 +49,8 @@ pub(super) fn page(setting: &Setting, figures: &[Figure]) -> String {
         let sync = figure.sync.as_ref().filter(|_| figure.is_ours() && size.is_some());
         let sync = sync.map(|sync| format!(", {sync}"));
         let why = figure.absent.as_deref().unwrap_or_default();
-        let what = format!("{}{}{}", name(figure), size.unwrap_or_default(), sync.unwrap_or_default());
+        let what =
+            format!("{}{}{}", name(figure), size.unwrap_or_default(), sync.unwrap_or_default());
         text += &output::wrapped(&format!("not measured: {what}: {why}"));
     }
     text
@@ -58,6 +59,7 @@ pub(super) fn page(setting: &Setting, figures: &[Figure]) -> String {
 /// What holds for all figures.
 fn heading(setting: &Setting) -> String {
     let Setting { what, pes, waiting, usable_cores: cores, .. } = setting;
+    let s = if *pes == 1 { "" } else { "s" };
     let placement = match &setting.cpus {
         Some(cpus) => {
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
@@ -66,7 +68,7 @@ fn heading(setting: &Setting) -> String {
         None => format!("on {cores} usable core{}, unpinned", if *cores == 1 { "" } else { "s" }),
     };
     let mut text =
-        output::wrapped(&format!("{what}, {pes} PEs {placement}, waiting by {waiting}"));
+        output::wrapped(&format!("{what}, {pes} PE{s} {placement}, waiting by {waiting}"));
     let calls = match setting.mode {
         Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
         Mode::Latency => "each call alone (latency), from the first start to the last end",
@@ -237,4 +239,76 @@ fn discarded(figures: &[&Figure]) -> usize {
         }
     }
     total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::session::Conditions;
+    use consort::Waiting;
+
+    fn setting() -> Setting {
+        Setting {
+            what: Collective::Broadcast,
+            pes: 2,
+            mode: Mode::Latency,
+            conditions: Conditions::default(),
+            buffers: Buffers::Borrowed,
+            waiting: Waiting::SpinYield,
+            usable_cores: 2,
+            cpus: Some(vec![0, 1]),
+        }
+    }
+
+    fn figure(class: TransferClass) -> Figure {
+        Figure {
+            algorithm: Some("pipelined".to_owned()),
+            params: Some([("chunk_bytes".to_owned(), 1024), ("radix".to_owned(), 4)].into()),
+            sync: Some("mine/all".to_owned()),
+            bytes: Some(1 << 20),
+            median_ns: Some(123_456.0),
+            ci95_ns: Some((120_000.0, 125_000.0)),
+            p99_ns: Some(9_000_000.0),
+            reps: 1234,
+            c2c_ns: Some(150.0),
+            c2c_class: Some(class),
+            ratio_to_limit: Some(823.0),
+            shares: vec![(Limit::Pull, 0.87)],
+            discarded: 7,
+            ..setting().blank()
+        }
+    }
+
+    #[test]
+    fn each_class_has_a_table_within_the_columns() {
+        let limit = Figure {
+            peer: Some("limit pull".to_owned()),
+            shares: Vec::new(),
+            ..figure(TransferClass::Far)
+        };
+        let absent = Figure {
+            peer: Some("mpirun".to_owned()),
+            absent: Some("no mpirun here: install one".to_owned()),
+            ..setting().blank()
+        };
+        let figures = [figure(TransferClass::Near), figure(TransferClass::Far), limit, absent];
+        let page = page(&setting(), &figures);
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+        assert!(page.contains("1 MiB, near: transfer 150 ns\n"), "{page}");
+        assert!(page.contains("1 MiB, far: transfer 150 ns, pull 8.5 GB/s\n"), "{page}");
+        assert_eq!(page.matches("pipelined(chunk_bytes=1024,radix=4)").count(), 2, "{page}");
+        assert!(page.contains("123 us") && page.contains("0.87"), "{page}");
+        assert!(page.contains("7 blocks were discarded"), "each work counts once: {page}");
+        assert!(page.contains("not measured: mpirun: no mpirun here"), "{page}");
+    }
+
+    #[test]
+    fn the_heading_says_how_it_was_measured() {
+        let text = heading(&setting());
+        for part in ["one a core (cpu 0, 1)", "spin-yield", "latency", "reused", "rewritten"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let shared = heading(&Setting { cpus: None, pes: 16, ..setting() });
+        assert!(shared.contains("16 PEs share 2 cores"), "{shared}");
+    }
 }

@@ -48,7 +48,11 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
         push(&format!("{library} over flat"), "ratio", Some(paper::FLAT_BARRIER_GAIN), gain);
         push("flat over best tree", "ratio", Some(paper::TREE_BARRIER_GAIN), flat / tree.ns);
     }
-    Ok(Outcome { verdict: verdict(&rows, library), text: text(experiment, &rows, library), quantities })
+    Ok(Outcome {
+        verdict: verdict(&rows, library),
+        text: text(experiment, &rows, library),
+        quantities,
+    })
 }
 
 fn verdict(rows: &[Row], library: &str) -> String {
@@ -56,7 +60,7 @@ fn verdict(rows: &[Row], library: &str) -> String {
         .iter()
         .map(|Row { pes, library: ns, flat, tree }| {
             let (gain, tree) = (output::ratio(ns / flat), output::ratio(flat / tree.ns));
-            format!("{pes} PEs: flat {gain} below {library}, best tree {tree} below flat")
+            format!("{pes} PEs: flat {gain} as fast as {library}, the best tree {tree} as flat")
         })
         .collect();
     if parts.is_empty() { "nothing could be measured".to_owned() } else { parts.join("; ") }

@@ -39,8 +39,7 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
     let crossovers = (crossover(&loose), crossover(&strict));
     // Without a crossover flat serves every size.
     let never = usize::MAX;
-    let (loose_from, strict_from) =
-        (crossovers.0.unwrap_or(never), crossovers.1.unwrap_or(never));
+    let (loose_from, strict_from) = (crossovers.0.unwrap_or(never), crossovers.1.unwrap_or(never));
     let strict_penalty = penalty(&strict, loose_from);
     let loose_penalty = penalty(&loose, strict_from);
     let mut quantities = Vec::new();
@@ -58,7 +57,8 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
     text += &table("Loose", &loose);
     text += &table("Strict", &strict);
     text += "\nBars: flat over best tree; beyond the mark (|, equal) the tree is faster.\n";
-    text += "The paper, Barcelona, 32 threads: trees from 8 doubles on when Loose, 32 when Strict;\n";
+    text +=
+        "The paper, Barcelona, 32 threads: trees from 8 doubles on when Loose, 32 when Strict;\n";
     text += "the wrong crossover costs 2x (Strict at 8) and 3x (Loose at 32).\n";
     let from = |crossover: Option<usize>| {
         crossover.map_or("nowhere".to_owned(), |doubles| format!("from {doubles} doubles on"))

@@ -26,11 +26,13 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
         };
         for pair in &pairs {
             let doubles = pair.doubles;
-            let quantity = format!("reduce {sync}, {doubles} doubles, flat over best tree, {pes} PEs");
+            let quantity =
+                format!("reduce {sync}, {doubles} doubles, flat over best tree, {pes} PEs");
             push(quantity, None, pair.ratio());
         }
         if !pairs.is_empty() {
-            let quantity = format!("reduce {sync}, share of sizes at which flat is best, {pes} PEs");
+            let quantity =
+                format!("reduce {sync}, share of sizes at which flat is best, {pes} PEs");
             push(quantity, Some(1.0), flat_wins as f64 / pairs.len() as f64);
         }
         verdicts.push(format!("{flat_wins} of {} sizes when {name}", pairs.len()));

@@ -67,7 +67,8 @@ pub(super) fn all_reductions(sync: Sync, pes: u32, bytes: usize) -> Vec<Work> {
 
 /// The k-nomial trees that differ from each other, and from the flat tree, on so many PEs.
 pub(super) fn trees(pes: u32) -> Vec<Candidate> {
-    let radices = super::paper::RADICES.iter().filter(|&&radix| radix < u64::from(pes) || radix == 1);
+    let radices =
+        super::paper::RADICES.iter().filter(|&&radix| radix < u64::from(pes) || radix == 1);
     radices.map(|&radix| Candidate::new("knomial").with("radix", radix)).collect()
 }
 
@@ -116,10 +117,8 @@ impl Experiment<'_> {
         let finalists: Vec<Vec<Work>> = groups
             .iter()
             .map(|group| {
-                let mut ranked: Vec<(f64, &Work)> = group
-                    .iter()
-                    .filter_map(|work| Some((first.next().flatten()?, work)))
-                    .collect();
+                let mut ranked: Vec<(f64, &Work)> =
+                    group.iter().filter_map(|work| Some((first.next().flatten()?, work))).collect();
                 ranked.sort_by(|(one, _), (other, _)| one.total_cmp(other));
                 ranked.iter().take(FINALISTS).map(|&(_, work)| work.clone()).collect()
             })
@@ -127,9 +126,9 @@ impl Experiment<'_> {
         let all: Vec<Work> = finalists.iter().flatten().cloned().collect();
         let mut last = self.medians(pes, &all, budget / 3 * 2)?.into_iter();
         let best = |group: &Vec<Work>| {
-            let timed = group.iter().filter_map(|work| {
-                Some(Best { ns: last.next().flatten()?, work: work.clone() })
-            });
+            let timed = group
+                .iter()
+                .filter_map(|work| Some(Best { ns: last.next().flatten()?, work: work.clone() }));
             timed.min_by(|one, other| one.ns.total_cmp(&other.ns))
         };
         Ok(finalists.iter().map(best).collect())
@@ -156,7 +155,8 @@ mod tests {
     use crate::bench::session::Block;
 
     fn timing(near: usize, far: usize) -> Timing {
-        let block = |transfer_ns| Block { ns: transfer_ns, p99_ns: 0.0, transfer_ns: Some(transfer_ns) };
+        let block =
+            |transfer_ns| Block { ns: transfer_ns, p99_ns: 0.0, transfer_ns: Some(transfer_ns) };
         let mut blocks = vec![block(20.0); near];
         blocks.extend(vec![block(150.0); far]);
         Timing { blocks, ..Timing::default() }
@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn trees_differ_from_each_other_and_from_flat() {
-        let radices = |pes| trees(pes).iter().map(|tree| tree.parameter("radix")).collect::<Vec<_>>();
+        let radices =
+            |pes| trees(pes).iter().map(|tree| tree.parameter("radix")).collect::<Vec<_>>();
         assert_eq!(radices(2), [Some(1)]);
         assert_eq!(radices(8), [Some(1), Some(2), Some(4)]);
         assert_eq!(radices(32).len(), 5);

@@ -18,7 +18,8 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
     of_claim.extend(Some(OVERSUBSCRIBED).filter(|&pes| pes > here));
     let team_sizes = experiment.team_sizes(&of_claim);
     let budget = experiment.budget / u32::try_from(team_sizes.len()).unwrap_or(1);
-    let mut outcome = Outcome { verdict: String::new(), text: String::new(), quantities: Vec::new() };
+    let mut outcome =
+        Outcome { verdict: String::new(), text: String::new(), quantities: Vec::new() };
     let mut verdicts = Vec::new();
     for pes in team_sizes {
         let groups: Vec<_> = SIZES_BYTES
@@ -35,7 +36,8 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
         if rows.is_empty() {
             continue;
         }
-        let mut ratios: Vec<f64> = rows.iter().map(|(_, strict, loose)| strict.ns / loose.ns).collect();
+        let mut ratios: Vec<f64> =
+            rows.iter().map(|(_, strict, loose)| strict.ns / loose.ns).collect();
         let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);
         let mut push = |quantity: String, paper, value| {
             let (claim, machine) = ("H3", paper::NIAGARA2);

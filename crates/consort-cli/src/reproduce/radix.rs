@@ -5,7 +5,7 @@ use consort::{Candidate, Sync};
 
 use super::{
     Experiment, Outcome, Quantity, measure,
-    paper::{self, RADICES, TABLE_2},
+    paper::{RADICES, TABLE_2},
 };
 use crate::output;
 

@@ -1,4 +1,5 @@
 //! Integration tests of the command and of the whole source tree.
 
+mod bench;
 mod readme;
 mod tidy;

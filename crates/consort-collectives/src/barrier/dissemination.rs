@@ -18,8 +18,13 @@ use crate::{Algorithm, Parameter, PlanError, Setting, patterns::dissemination::r
 #[derive(Debug)]
 pub struct Dissemination;
 
-/// For each round, whom to signal, where, and where as many signals come in.
-pub(crate) type Schedule = Box<[Box<[(Rank, Slot)]>]>;
+/// Whom to signal, and where; as many signals come in, in the same slots.
+#[derive(Debug)]
+pub struct Schedule {
+    partners: Box<[(Rank, Slot)]>,
+    /// Partners of a round; the last may have fewer.
+    per_round: usize,
+}
 
 impl Algorithm for Dissemination {
     const NAME: &'static str = "dissemination";
@@ -35,10 +40,10 @@ impl Algorithm for Dissemination {
             slot += 1;
             (rank, setting.slot(slot - 1))
         };
-        Ok(rounds(setting.rank, setting.pes, radix)
-            .into_iter()
-            .map(|round| round.to.into_iter().map(&mut in_slot).collect())
-            .collect())
+        let rounds = rounds(setting.rank, setting.pes, radix);
+        let per_round = rounds.first().map_or(1, |round| round.to.len());
+        let partners = rounds.into_iter().flat_map(|round| round.to).map(&mut in_slot).collect();
+        Ok(Schedule { partners, per_round })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -50,7 +55,7 @@ impl Algorithm for Dissemination {
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        for round in schedule {
+        for round in schedule.partners.chunks(schedule.per_round) {
             for &(peer, slot) in round {
                 f.signal(peer, slot, 0).await?;
             }

@@ -73,10 +73,16 @@ pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
         let mut chunk = Span::source(at, bytes);
         if let Some(parent) = parent {
             chunk = Span::target(at, bytes);
-            parent.receive(f, chunks, index, chunk).await?;
+            f.receive(parent.buffer(chunks, index), index, chunk).await?;
+            if chunks.is_awaited(index) {
+                f.signal(parent.peer, parent.taken, index).await?;
+            }
         }
         for child in children {
-            child.send(f, chunks, index, chunk).await?;
+            if let Some(earlier) = chunks.awaits(index) {
+                f.wait(child.taken, earlier).await?;
+            }
+            f.send(child.peer, child.buffer(chunks, index), index, chunk).await?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@
 //! chunk `i` on before chunk `i + 1` has come (double buffering as in OC-BCAST; Petrović 2015,
 //! chapter 4).
 
-use consort_fabric::{Fabric, LINE_PAYLOAD_BYTES, Op, Rank, Slot, Span, Step};
+use consort_fabric::{LINE_PAYLOAD_BYTES, Rank, Slot, Step};
 
 /// How a message is divided; the same on all PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,20 @@ impl Chunks {
         (at, self.chunk.min(self.total - at))
     }
 
+    /// The chunk that must be taken before chunk `index` is sent.
+    #[inline(always)]
+    #[must_use]
+    pub const fn awaits(&self, index: Step) -> Option<Step> {
+        index.checked_sub(2)
+    }
+
+    /// Whether the sender waits to hear that chunk `index` is taken.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_awaited(&self, index: Step) -> bool {
+        index + 2 < self.count
+    }
+
     /// The largest chunk, in bytes.
     #[must_use]
     pub const fn chunk_bytes(&self) -> usize {
@@ -83,34 +97,11 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// The first line of the buffer for chunk `index`.
     #[inline(always)]
-    fn buffer(&self, chunks: &Chunks, index: u32) -> Slot {
+    #[must_use]
+    pub fn buffer(&self, chunks: &Chunks, index: Step) -> Slot {
         Slot::new(self.data.index() + index % 2 * chunks.lines)
-    }
-
-    /// Sends chunk `index`.
-    ///
-    /// # Errors
-    /// When the job has failed.
-    #[inline(always)]
-    pub async fn send<F: Fabric>(&self, f: &F, chunks: &Chunks, index: Step, from: Span) -> Op {
-        if index >= 2 {
-            f.wait(self.taken, index - 2).await?;
-        }
-        f.send(self.peer, self.buffer(chunks, index), index, from).await
-    }
-
-    /// Receives chunk `index` and says that it is taken.
-    ///
-    /// # Errors
-    /// When the job has failed.
-    #[inline(always)]
-    pub async fn receive<F: Fabric>(&self, f: &F, chunks: &Chunks, index: Step, to: Span) -> Op {
-        f.receive(self.buffer(chunks, index), index, to).await?;
-        if chunks.count > 2 && index + 2 < chunks.count {
-            f.signal(self.peer, self.taken, index).await?;
-        }
-        Ok(())
     }
 }
 

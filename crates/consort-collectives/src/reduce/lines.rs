@@ -19,16 +19,22 @@ use crate::{
     },
 };
 
+/// What is combined, in this order.
+#[derive(Debug)]
+enum Input {
+    Own,
+    Child(Edge),
+}
+
 /// Where a PE stands in the tree, and how the message is divided.
 #[derive(Debug)]
 pub struct Schedule {
     chunks: Chunks,
-    /// Children whose ranks come before this PE's.
-    before: Box<[Edge]>,
-    after: Box<[Edge]>,
+    inputs: Box<[Input]>,
     parent: Option<Edge>,
     /// At a root that is not the tree's: where the result comes from.
     result: Option<Edge>,
+    /// Whether the combination is the result, on this PE.
     keeps: bool,
 }
 
@@ -54,13 +60,13 @@ impl Schedule {
         };
         let node = shape.node(rank, top, pes);
         let children = (0..).zip(node.children).map(|(index, child)| edge(child, index));
-        let flat = shape == Shape::Flat;
-        let (mut before, after): (Vec<_>, Vec<_>) =
-            children.partition(|child| flat && child.peer < rank);
-        before.sort_by_key(|child| child.peer);
-        let mut after = after;
-        if flat {
-            after.sort_by_key(|child| child.peer);
+        let mut inputs: Vec<_> = children.map(Input::Child).collect();
+        inputs.insert(0, Input::Own);
+        if shape == Shape::Flat {
+            inputs.sort_by_key(|input| match input {
+                Input::Own => rank,
+                Input::Child(child) => child.peer,
+            });
         }
         let mut parent = node.parent.map(|(parent, index)| edge(parent, index));
         let mut result = None;
@@ -73,11 +79,10 @@ impl Schedule {
         }
         Some(Self {
             chunks,
-            before: before.into(),
-            after: after.into(),
+            inputs: inputs.into(),
             parent,
+            keeps: rank == root && result.is_none(),
             result,
-            keeps: rank == root,
         })
     }
 
@@ -112,37 +117,44 @@ pub(super) fn cost_ns(
 /// The protocol.
 #[inline(always)]
 pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-    let Schedule { chunks, before, after, parent, result, keeps } = schedule;
+    let Schedule { chunks, inputs, parent, result, keeps } = schedule;
     for index in 0..chunks.count() {
         let (at, bytes) = chunks.range(index);
-        let own = Span::source(at, bytes);
-        let sum = if *keeps && result.is_none() {
-            Span::target(at, bytes)
-        } else {
-            Span::accumulator(bytes)
-        };
-        let mut so_far = own;
-        if let Some((first, rest)) = before.split_first() {
-            first.receive(f, chunks, index, sum).await?;
-            for child in rest {
-                child.receive(f, chunks, index, Span::incoming(bytes)).await?;
-                f.combine(sum, sum, Span::incoming(bytes)).await?;
+        let sum = if *keeps { Span::target(at, bytes) } else { Span::accumulator(bytes) };
+        let mut so_far = None;
+        for input in inputs {
+            let piece = match input {
+                Input::Own => Span::source(at, bytes),
+                Input::Child(child) => {
+                    let piece = if so_far.is_some() { Span::incoming(bytes) } else { sum };
+                    f.receive(child.buffer(chunks, index), index, piece).await?;
+                    if chunks.is_awaited(index) {
+                        f.signal(child.peer, child.taken, index).await?;
+                    }
+                    piece
+                }
+            };
+            if let Some(left) = so_far {
+                f.combine(sum, left, piece).await?;
+                so_far = Some(sum);
+            } else {
+                so_far = Some(piece);
             }
-            f.combine(sum, sum, own).await?;
-            so_far = sum;
         }
-        for child in after {
-            child.receive(f, chunks, index, Span::incoming(bytes)).await?;
-            f.combine(sum, so_far, Span::incoming(bytes)).await?;
-            so_far = sum;
-        }
+        let combined = so_far.unwrap_or(sum);
         if let Some(parent) = parent {
-            parent.send(f, chunks, index, so_far).await?;
-        } else if *keeps && so_far != sum {
-            f.copy(sum, so_far).await?;
+            if let Some(earlier) = chunks.awaits(index) {
+                f.wait(parent.taken, earlier).await?;
+            }
+            f.send(parent.peer, parent.buffer(chunks, index), index, combined).await?;
+        } else if combined != sum {
+            f.copy(sum, combined).await?;
         }
         if let Some(result) = result {
-            result.receive(f, chunks, index, Span::target(at, bytes)).await?;
+            f.receive(result.buffer(chunks, index), index, Span::target(at, bytes)).await?;
+            if chunks.is_awaited(index) {
+                f.signal(result.peer, result.taken, index).await?;
+            }
         }
     }
     Ok(())

@@ -25,6 +25,9 @@ const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
 /// The least that is worth giving to a candidate.
 const FLOOR: Duration = Duration::from_millis(2);
 
+/// Of fewer blocks the interval is only their range.
+const SURE_BLOCKS: u32 = 6;
+
 /// The candidates that a search at `rigour` measures.
 pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {
     let ranked = ranked(bench, query);
@@ -110,6 +113,13 @@ fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
     open.min(ranking.len().div_ceil(2)).max(2)
 }
 
+/// Whether `faster` is so for certain: there are blocks enough for the intervals to be of 95 %, and
+/// they do not overlap.
+fn are_apart(faster: &Sample, slower: &Sample) -> bool {
+    let is_sure = faster.blocks.min(slower.blocks) >= SURE_BLOCKS;
+    is_sure && faster.ci95_ns.1 < slower.ci95_ns.0
+}
+
 /// The entry that a ranking gives.
 fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Option<Entry> {
     let mut ranking = ranking.into_iter();
@@ -117,7 +127,7 @@ fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Opti
     let second = ranking.next();
     let confidence = match &second {
         None => Confidence::Alone,
-        Some((_, second)) if sample.ci95_ns.1 < second.ci95_ns.0 => Confidence::Clear,
+        Some((_, second)) if are_apart(&sample, second) => Confidence::Clear,
         Some(_) => Confidence::Tie,
     };
     Some(Entry {
@@ -138,6 +148,16 @@ fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_fabric::{Collective, OperatorClass, Sync};
+
+    const QUERY: Query = Query {
+        collective: Collective::Broadcast,
+        sync: Sync::MINE,
+        pes: 2,
+        bytes: 8,
+        operator: OperatorClass::Commutative,
+        symmetric: true,
+    };
 
     fn ranking_of(times: &[(f64, f64, f64)]) -> Vec<(Candidate, Sample)> {
         let one = |(index, &(low, median_ns, high)): (usize, &(f64, f64, f64))| {
@@ -160,6 +180,17 @@ mod tests {
             (39.0, 40.0, 41.0),
         ]);
         assert_eq!(survivor_count(&apart), 2, "a runner-up is kept");
+    }
+
+    #[test]
+    fn a_few_blocks_leave_it_open() {
+        let entry = |blocks| {
+            let mut ranking = ranking_of(&[(9.0, 10.0, 11.0), (19.0, 20.0, 21.0)]);
+            ranking.iter_mut().for_each(|(_, sample)| sample.blocks = blocks);
+            won(&QUERY, ranking, Rigour::Measure).unwrap().confidence
+        };
+        assert_eq!(entry(5), Confidence::Tie);
+        assert_eq!(entry(6), Confidence::Clear);
     }
 
     #[test]

@@ -232,7 +232,9 @@ fn an_error_of_its_own_fails_the_job() {
                 return Err(own.clone());
             }
             let error = call_on(|| world.barrier());
-            assert!(matches!(&error, Err(Error::PeFailed { reason, .. }) if reason.contains("known")));
+            assert!(
+                matches!(&error, Err(Error::PeFailed { reason, .. }) if reason.contains("known"))
+            );
             error
         });
         assert_eq!(error, own);
@@ -377,7 +379,9 @@ fn the_next_job_is_sound() {
                 assert!(world.rank() != Rank(round % 4), "as planned");
                 world.reduce(1, Sum, Rank(0))
             });
-            assert!(matches!(outcome, Err(Error::PeFailed { rank, .. }) if rank == Rank(round % 4)));
+            assert!(
+                matches!(outcome, Err(Error::PeFailed { rank, .. }) if rank == Rank(round % 4))
+            );
             let sums = Pes::threads(4).run(|pe| pe.world().reduce(1, Sum, Rank(3)));
             let sums = sums.expect("a job that goes well");
             assert_eq!(sums[3], (Rank(3), Some(4)));
@@ -403,7 +407,8 @@ fn a_pe_that_finishes_early_is_named() {
                         }
                         call_on(|| call(world, collective, 2500, Sync::MINE))
                     });
-                    let Err(Error::Mismatched(Failure::Finished { rank, waiting, call })) = &outcome
+                    let Err(Error::Mismatched(Failure::Finished { rank, waiting, call })) =
+                        &outcome
                     else {
                         panic!("{outcome:?}");
                     };

@@ -46,9 +46,9 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             let context = || format!("{candidate:?} to root {root} of {pes}");
             let expected = if me == root { &expected[..] } else { &[] };
             assert_eq!(target, expected, "{}", context());
-            world.with(Sync { exit: consort::Mode::All, ..Sync::MINE }).reduce_symmetric(
-                &from, &to, operator, root,
-            )?;
+            world
+                .with(Sync { exit: consort::Mode::All, ..Sync::MINE })
+                .reduce_symmetric(&from, &to, operator, root)?;
             let mut target = vec![T::zeroed(); expected.len()];
             to.get(me, 0, &mut target)?;
             assert_eq!(target, expected, "symmetric, {}", context());

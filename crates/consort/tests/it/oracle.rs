@@ -25,16 +25,54 @@ const LENGTHS: [usize; 6] = [1, 3, 7, 130, 900, 3000];
 enum Step {
     Barrier,
     /// Write the caller's own part of a block.
-    Refill { block: usize, seed: u64 },
+    Refill {
+        block: usize,
+        seed: u64,
+    },
     /// Put into the part of the PE to the right.
-    Put { block: usize, seed: u64 },
-    Force { collective: Collective, candidate: Option<Candidate> },
-    BroadcastSlice { sync: Sync, root: Rank, len: usize, seed: u64 },
-    BroadcastValue { sync: Sync, root: Rank, seed: u64 },
-    BroadcastBlock { sync: Sync, root: Rank, block: usize },
-    ReduceSlice { sync: Sync, root: Rank, len: usize, seed: u64, ordered: bool },
-    ReduceValue { sync: Sync, root: Rank, seed: u64 },
-    ReduceBlock { sync: Sync, root: Rank, from: usize, to: usize, ordered: bool },
+    Put {
+        block: usize,
+        seed: u64,
+    },
+    Force {
+        collective: Collective,
+        candidate: Option<Candidate>,
+    },
+    BroadcastSlice {
+        sync: Sync,
+        root: Rank,
+        len: usize,
+        seed: u64,
+    },
+    BroadcastValue {
+        sync: Sync,
+        root: Rank,
+        seed: u64,
+    },
+    BroadcastBlock {
+        sync: Sync,
+        root: Rank,
+        block: usize,
+    },
+    ReduceSlice {
+        sync: Sync,
+        root: Rank,
+        len: usize,
+        seed: u64,
+        ordered: bool,
+    },
+    ReduceValue {
+        sync: Sync,
+        root: Rank,
+        seed: u64,
+    },
+    ReduceBlock {
+        sync: Sync,
+        root: Rank,
+        from: usize,
+        to: usize,
+        ordered: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -48,8 +48,7 @@ fn nothing_is_left_out() {
     use consort_collectives::candidates;
     use consort_fabric::{Capabilities, OperatorClass, Query};
 
-    let capabilities =
-        Capabilities { inbox_lines: 1 << 20, scratch_bytes: 1 << 30, lending: true };
+    let capabilities = Capabilities { inbox_lines: 1 << 20, scratch_bytes: 1 << 30, lending: true };
     for collective in Collective::EVERY {
         let all = everything(collective);
         let query = Query {

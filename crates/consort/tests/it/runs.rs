@@ -263,8 +263,7 @@ fn entry_all_moves_nothing_before_all_are_here() {
             }
             Ok::<_, Error>(())
         };
-        let changed =
-            |rank| if rank == Rank(2) { of(rank) } else { contribution(4, rank, WORDS) };
+        let changed = |rank| if rank == Rank(2) { of(rank) } else { contribution(4, rank, WORDS) };
         each_algorithm(Collective::Broadcast, move |world, source, _| {
             late(world, source)?;
             world.with(sync).broadcast_symmetric(source, ROOT)?;

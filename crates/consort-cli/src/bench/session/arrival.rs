@@ -15,7 +15,7 @@ pub(crate) const SKEW_NS: u64 = 2000;
 pub(crate) enum Arrival {
     /// At once.
     Together,
-    /// Each after work of its own, of random length below [`SKEW_NS`].
+    /// Each after random work of its own, up to 2 us.
     Skewed,
 }
 

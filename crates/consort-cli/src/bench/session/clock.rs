@@ -7,10 +7,7 @@
 
 use std::{
     hint::spin_loop,
-    sync::{
-        MutexGuard, PoisonError,
-        atomic::Ordering::Relaxed,
-    },
+    sync::{MutexGuard, PoisonError, atomic::Ordering::Relaxed},
 };
 
 use consort::{Error, Rank, Result};

@@ -1,10 +1,6 @@
 //! One PE's part in a session.
 
-use std::{
-    rc::Rc,
-    sync::atomic::Ordering::Relaxed,
-    time::Instant,
-};
+use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use consort::{Candidate, Collective, Error, Pe, Rank, Result, Team};
 

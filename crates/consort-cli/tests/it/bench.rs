@@ -1,0 +1,161 @@
+//! `consort bench` and `consort reproduce`, from the outside, with the smallest budgets.
+
+use std::{
+    collections::BTreeSet,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+/// Runs the command in an empty folder, with wisdom of its own.
+fn consort(line: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(line.split_whitespace()).current_dir(&folder);
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", "");
+    command.output().expect("the command starts")
+}
+
+fn stdout(line: &str) -> String {
+    let output = consort(line);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {complaint}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The objects that a command prints, one a line.
+fn objects(line: &str) -> Vec<Value> {
+    stdout(line).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn keys(object: &Value) -> BTreeSet<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+const FIGURE: [&str; 22] = [
+    "bench",
+    "fabric",
+    "pes",
+    "team",
+    "algorithm",
+    "params",
+    "sync",
+    "bytes",
+    "mode",
+    "arrival",
+    "placement",
+    "waiting",
+    "median_ns",
+    "ci95_ns",
+    "p99_ns",
+    "reps",
+    "peer",
+    "ratio_to_limit",
+    "c2c_ns",
+    "c2c_class",
+    "memcpy_gbps",
+    "pull_gbps",
+];
+
+const QUANTITY: [&str; 9] =
+    ["claim", "machine", "quantity", "unit", "paper", "model", "simulated", "native", "rel_error"];
+
+#[test]
+fn every_collective_prints_figures_with_exactly_the_keys() {
+    let lines = [
+        "bench barrier --budget 0 --json",
+        "bench broadcast --bytes 8,8k --budget 0 --json - --mode latency --rewrite --fresh 3",
+        "bench reduce --bytes 64 --sync strict,loose,mine/all --budget 0 --json --arrival skewed",
+    ];
+    for line in lines {
+        let objects = objects(line);
+        for object in &objects {
+            assert_eq!(keys(object), BTreeSet::from(FIGURE), "{line}");
+        }
+        let peers: BTreeSet<&str> =
+            objects.iter().filter_map(|object| object["peer"].as_str()).collect();
+        assert!(peers.contains("std") && peers.contains("hurdles"), "{line}: {peers:?}");
+        let absent = objects.iter().find(|object| object["peer"] == "mpirun").unwrap();
+        assert!(absent["median_ns"].is_null(), "an MPI that is not there is listed");
+        let ours = objects.iter().filter(|object| object["peer"].is_null());
+        assert!(ours.clone().any(|object| object["algorithm"].is_string()), "{line}");
+        assert!(ours.clone().any(|object| object["median_ns"].is_number()), "{line}");
+    }
+}
+
+#[test]
+fn more_pes_than_cores_share_them() {
+    let page = stdout("bench reduce --pes 16 --bytes 8 --budget 0 --algorithm knomial(radix=4)");
+    assert!(page.contains("knomial(radix=4)"), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    // On a machine of 16 cores or more nothing is shared.
+    assert!(page.contains("16 PEs share") || page.contains("one a core"), "{page}");
+}
+
+#[test]
+fn one_pe_is_a_team() {
+    assert!(stdout("bench broadcast --pes 1 --bytes 8 --budget 0").contains("1 PE"));
+}
+
+#[test]
+fn figures_go_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("figures.json");
+    let line = format!("bench barrier --budget 0 --json {}", path.display());
+    assert_eq!(stdout(&line), "");
+    assert!(std::fs::read_to_string(path).unwrap().lines().count() >= 4);
+}
+
+#[test]
+fn bad_input_is_refused_with_advice() {
+    let refused = [
+        ("bench", 2, "WHAT"),
+        ("bench shuffle", 2, "use barrier, broadcast or reduce"),
+        ("bench reduce --bytes 12", 2, "multiple of 8"),
+        ("bench reduce --bytes banana", 2, "banana"),
+        ("bench reduce --sync tight", 2, "strict, loose, mine"),
+        ("bench reduce --budget never", 2, "not a number of seconds"),
+        ("bench reduce --waiting hope", 2, "spin-yield-park"),
+        ("bench reduce --algorithm knomial(", 2, "NAME(PARAMETER=NUMBER"),
+        ("bench reduce --algorithm ring", 1, "there are"),
+        ("bench reduce --algorithm flat --all-algorithms", 2, "cannot be used with"),
+        ("bench barrier --bytes 8", 1, "moves no data"),
+        ("bench broadcast --rewrite", 1, "--mode latency"),
+        ("bench reduce --sync loose --buffers borrowed", 1, "--buffers symmetric"),
+        ("bench barrier --pes 100000", 1, "1 to 1024"),
+        ("reproduce H9", 2, "H1, H3, H4, H5, H6"),
+        ("reproduce H6 --pes 2", 1, "3 to 1024"),
+        ("reproduce --pes 8", 1, "name it"),
+    ];
+    for (line, code, part) in refused {
+        let output = consort(line);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}: {complaint}");
+        assert!(complaint.contains(part), "{line}: {complaint}");
+    }
+}
+
+#[test]
+fn a_reproduction_prints_quantities_with_exactly_the_keys() {
+    let objects = objects("reproduce H6 --pes 4 --budget 0 --json -");
+    assert_eq!(objects.len(), 20, "four columns of five radices");
+    for object in &objects {
+        assert_eq!(keys(object), BTreeSet::from(QUANTITY));
+        assert!(object["native"].is_number() && object["simulated"].is_null());
+    }
+    let paper = objects.iter().find(|object| {
+        object["machine"] == "niagara2-x4" && object["quantity"] == "reduce 8 kB strict radix 4"
+    });
+    assert_eq!(paper.unwrap()["paper"], 1774.0);
+}
+
+#[test]
+fn claims_have_figures_for_people() {
+    for (claim, part) in
+        [("H1", "logarithmic"), ("h3", "Strict over Loose"), ("H5", "flat is best")]
+    {
+        let page = stdout(&format!("reproduce {claim} --pes 3 --budget 0"));
+        assert!(page.contains(part) && page.contains("Here: 3 PEs"), "{page}");
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    }
+}
