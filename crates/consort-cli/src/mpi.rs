@@ -46,7 +46,12 @@ pub(crate) struct MpiFigure {
 ///
 /// # Errors
 /// When the MPI is not there or not complete, or its run fails: the message says what to do.
-pub(crate) fn bench(mpirun: &Path, collective: &str, pes: u32, sizes: &[u64]) -> Result<Vec<MpiFigure>> {
+pub(crate) fn bench(
+    mpirun: &Path,
+    collective: &str,
+    pes: u32,
+    sizes: &[u64],
+) -> Result<Vec<MpiFigure>> {
     ensure!(
         ["barrier", "broadcast", "reduce"].contains(&collective),
         "no MPI benchmark of {collective}: there are barrier, broadcast and reduce"

@@ -26,6 +26,8 @@ use crate::bench::{
 
 /// How long a block of calls takes; a block has one call at least.
 const BLOCK: Duration = Duration::from_micros(300);
+/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 /// Measures on this machine.
 #[derive(Debug, Default)]
@@ -57,8 +59,9 @@ impl Threads {
     ) -> Result<Vec<Option<Sample>>, Error> {
         // The rest goes to the launch and to warming up.
         let budget = budget / 5 * 4;
-        let session =
-            Session { pes, waiting: None, work, mode: Mode::Throughput, budget, block: BLOCK };
+        let fits = pes <= Algorithms::here().cores();
+        let block = if fits { BLOCK } else { SHARED_BLOCK };
+        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget, block };
         let mut job = Pes::threads(pes).without_wisdom();
         if let Some(barrier) = self.barriers.get(&pes) {
             job = job.force(Collective::Barrier, barrier.clone());

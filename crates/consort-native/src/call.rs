@@ -12,151 +12,31 @@
 
 #![expect(unsafe_code, reason = "resolves spans to memory and lends it to peers")]
 
+mod waits;
+
 use std::{
     future::{Future, ready},
-    marker::PhantomData,
-    mem::MaybeUninit,
-    pin::Pin,
     sync::atomic::{
         AtomicBool, AtomicU64, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
         fence,
     },
-    task::{Context, Poll},
+    task::Poll,
 };
 
 use consort_fabric::{
-    Atomic, Capabilities, Fabric, Kernel, LINE_PAYLOAD_BYTES, Op, Place, Pod, Poisoned, Rank,
-    Signal, Slot, Span, Step, Until,
+    Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Op, Place, Poisoned, Rank, Signal, Slot,
+    Span, Step, Until,
 };
 
 use crate::{
     endpoint::Scratch,
     job::{CELL_WORDS, Failure, Geometry, Job, LINE_WORDS, LOANS, PeState},
     line::{Line, PAYLOAD_WORDS},
-    memory::{copy_shared, copy_shared_line},
-    waiting::Watch,
+    memory::Memory,
+    operands::Operands,
 };
-
-/// Lines at the beginning of a call's inbox that algorithms count on; messages come after them.
-pub const COUNTER_SLOTS: u32 = 1;
-/// Bytes that are combined at a time where an operand must be copied first.
-const BOUNCE_BYTES: usize = 8192;
-/// A wait on a step is over when the word is ahead of it by less than this.
-const STEPS_AHEAD: u64 = 1 << 32;
-
-/// A buffer that a caller brings to a call.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffer<'b> {
-    at: *mut u8,
-    bytes: usize,
-    symmetric: bool,
-    borrow: PhantomData<&'b mut [u8]>,
-}
-
-impl<'b> Buffer<'b> {
-    /// None.
-    pub const ABSENT: Self = Self {
-        at: std::ptr::without_provenance_mut(64),
-        bytes: 0,
-        symmetric: false,
-        borrow: PhantomData,
-    };
-
-    /// A slice to read: a source.
-    #[inline]
-    pub fn source<T: Pod>(data: &'b [T]) -> Self {
-        let at = data.as_ptr().cast::<u8>().cast_mut();
-        Self { at, bytes: size_of_val(data), symmetric: false, borrow: PhantomData }
-    }
-
-    /// A slice to write: a target. A broadcast's root also reads from it.
-    #[inline]
-    pub fn target<T: Pod>(data: &'b mut [T]) -> Self {
-        let bytes = size_of_val(data);
-        Self { at: data.as_mut_ptr().cast(), bytes, symmetric: false, borrow: PhantomData }
-    }
-
-    /// The caller's part of symmetric memory, at `offset` of its heap.
-    ///
-    /// # Panics
-    /// When it reaches beyond the heap.
-    #[inline]
-    pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap.bytes());
-        assert!(inside, "a buffer must lie in the symmetric heap");
-        let at = job.heap.base(rank.index()).wrapping_add(offset);
-        Self { at, bytes, symmetric: true, borrow: PhantomData }
-    }
-}
-
-/// What a caller brings to a call.
-#[derive(Clone, Copy, Debug)]
-pub struct Operands<'o> {
-    /// How contributions are combined.
-    pub kernel: Option<Kernel<'o>>,
-    /// What this PE contributes.
-    pub source: Buffer<'o>,
-    /// Where this PE's result goes.
-    pub target: Buffer<'o>,
-}
-
-impl Operands<'_> {
-    /// Nothing: what a barrier needs.
-    pub const NONE: Self = Self { kernel: None, source: Buffer::ABSENT, target: Buffer::ABSENT };
-}
-
-/// A piece of memory on this PE, resolved.
-#[derive(Clone, Copy)]
-struct Memory {
-    at: *mut u8,
-    bytes: usize,
-    /// Others may access it now: only `copy_shared` and atomics may.
-    shared: bool,
-}
-
-impl Memory {
-    /// What line `index` of a message carries of it.
-    #[inline(always)]
-    fn line(self, index: usize) -> Self {
-        let at = index * LINE_PAYLOAD_BYTES;
-        let bytes = (self.bytes - at).min(LINE_PAYLOAD_BYTES);
-        Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
-    }
-
-    /// Its 8 bytes.
-    #[inline(always)]
-    fn load_word(self) -> u64 {
-        debug_assert_eq!(self.bytes, 8);
-        if !self.shared {
-            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
-            return unsafe { self.at.cast::<u64>().read_unaligned() };
-        }
-        let mut word = 0_u64;
-        // SAFETY: 8 bytes are readable, and `word` has 8.
-        unsafe { copy_shared_line((&raw mut word).cast(), self.at, 8) };
-        word
-    }
-
-    /// Writes its 8 bytes.
-    #[inline(always)]
-    fn store_word(self, word: u64) {
-        debug_assert_eq!(self.bytes, 8);
-        if self.shared {
-            // SAFETY: 8 bytes are writable, and `word` has 8.
-            unsafe { copy_shared_line(self.at, (&raw const word).cast(), 8) };
-        } else {
-            // SAFETY: 8 bytes are writable, and nobody else accesses them.
-            unsafe { self.at.cast::<u64>().write_unaligned(word) };
-        }
-    }
-
-    /// All of a private buffer.
-    #[inline(always)]
-    fn private(buffer: *mut u8, bytes: usize) -> Self {
-        Self { at: buffer, bytes, shared: false }
-    }
-}
+use waits::{Receive, Wait, When};
 
 /// A peer's memory on loan.
 #[derive(Debug)]
@@ -359,21 +239,6 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// What one line of a message carries: up to 56 bytes, padded with zeros.
-    #[inline(always)]
-    fn pack(from: Memory) -> [u64; PAYLOAD_WORDS] {
-        let mut words = [0_u64; PAYLOAD_WORDS];
-        let to = words.as_mut_ptr().cast::<u8>();
-        if from.shared {
-            // SAFETY: at most 56 bytes are readable, and `words` has 56.
-            unsafe { copy_shared_line(to, from.at, from.bytes) };
-        } else {
-            // SAFETY: as above, and nobody writes them meanwhile.
-            unsafe { std::ptr::copy_nonoverlapping(from.at, to, from.bytes) };
-        }
-        words
-    }
-
     #[inline(always)]
     fn send_now(&self, to: Rank, slot: Slot, step: Step, source: Span) {
         let memory = self.resolve(source);
@@ -392,7 +257,7 @@ impl<'c> Call<'c> {
         let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
         for (index, line) in self.lines(to, slot, count).chunks_exact(LINE_WORDS).enumerate() {
             let part = memory.line(index);
-            let words = Self::pack(part);
+            let words = part.pack();
             let used = part.bytes.div_ceil(8);
             for (place, &value) in line.iter().zip(&words[..used]) {
                 place.store(value, Relaxed);
@@ -401,111 +266,19 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Copies the payload of one line that has arrived.
+    /// `target = left (op) right` with the call's operator.
     #[inline(always)]
-    fn unpack(line: &[AtomicU64], target: Memory) {
-        if target.bytes == 8 {
-            return target.store_word(line[0].load(Relaxed));
-        }
-        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
-        let from = words.as_ptr().cast();
-        if target.shared {
-            // SAFETY: at most 56 bytes are writable, and `words` has 56.
-            unsafe { copy_shared_line(target.at, from, target.bytes) };
-        } else {
-            // SAFETY: as above, and nobody else accesses them.
-            unsafe { std::ptr::copy_nonoverlapping(from, target.at, target.bytes) };
-        }
-    }
-
-    /// Copies between any two memories.
-    #[inline(always)]
-    fn copy_now(target: Memory, source: Memory) {
-        debug_assert_eq!(target.bytes, source.bytes);
-        if target.bytes == 8 {
-            target.store_word(source.load_word());
-        } else if target.shared || source.shared {
-            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
-            unsafe { copy_shared(target.at, source.at, target.bytes) };
-        } else {
-            // SAFETY: as above, and nobody else accesses either.
-            unsafe { std::ptr::copy(source.at, target.at, target.bytes) };
-        }
-    }
-
-    /// `target = left (op) right`, through bounce buffers where others may access an operand.
     fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
-        let Some(kernel) = self.operands.kernel else { return };
-        if !(target.shared || left.shared || right.shared) {
-            // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
-            // buffers, or the target is one of the operands.
-            unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
-            return;
+        if let Some(kernel) = &self.operands.kernel {
+            target.combine(kernel, left, right);
         }
-        if target.bytes == 8 {
-            let (mut a, b) = (left.load_word(), right.load_word());
-            let sum = (&raw mut a).cast::<u8>();
-            // SAFETY: two distinct local words.
-            unsafe { kernel.combine(sum, sum, (&raw const b).cast(), 8) };
-            return target.store_word(a);
-        }
-        if target.bytes <= LINE_PAYLOAD_BYTES {
-            let (mut a, b) = (Self::pack(left), Self::pack(right));
-            let sum = a.as_mut_ptr().cast::<u8>();
-            // SAFETY: two distinct local buffers of at least the target's length.
-            unsafe { kernel.combine(sum, sum, b.as_ptr().cast(), target.bytes) };
-            return Self::copy_now(target, Memory::private(sum, target.bytes));
-        }
-        let whole = BOUNCE_BYTES / kernel.element_bytes().max(1) * kernel.element_bytes();
-        if whole == 0 {
-            return self.combine_large(kernel, target, left, right);
-        }
-        let mut bounces = [const { MaybeUninit::<[u8; BOUNCE_BYTES]>::uninit() }; 2];
-        let [a, b] = bounces.each_mut().map(|bounce| bounce.as_mut_ptr().cast::<u8>());
-        let mut done = 0;
-        while done < target.bytes {
-            let bytes = whole.min(target.bytes - done);
-            let part =
-                |memory: Memory| Memory { at: memory.at.wrapping_add(done), bytes, ..memory };
-            // A private operand is read where it is.
-            let near = |operand: Memory, bounce| {
-                let operand = part(operand);
-                if !operand.shared {
-                    return operand.at;
-                }
-                Self::copy_now(Memory::private(bounce, bytes), operand);
-                bounce
-            };
-            let (left, right) = (near(left, a), near(right, b));
-            let sum = if target.shared { a } else { part(target).at };
-            // SAFETY: each is a private buffer, or a local one, of at least `bytes`; the sum is one
-            // of the operands or distinct from both.
-            unsafe { kernel.combine(sum, left, right, bytes) };
-            if target.shared {
-                Self::copy_now(part(target), Memory::private(a, bytes));
-            }
-            done += bytes;
-        }
-    }
-
-    /// Elements larger than a bounce buffer.
-    #[cold]
-    fn combine_large(&self, kernel: Kernel<'_>, target: Memory, left: Memory, right: Memory) {
-        let mut buffers = [vec![0_u8; target.bytes], vec![0; target.bytes], vec![0; target.bytes]];
-        let [a, b, c] =
-            buffers.each_mut().map(|buffer| Memory::private(buffer.as_mut_ptr(), target.bytes));
-        Self::copy_now(a, left);
-        Self::copy_now(b, right);
-        // SAFETY: three distinct buffers of this length.
-        unsafe { kernel.combine(c.at, a.at, b.at, target.bytes) };
-        Self::copy_now(target, c);
     }
 
     fn put_now(&self, lease: &Lease, at: usize, source: Span) -> Op {
         assert!(lease.kind != Loan::Source, "a lent source is never written");
         let source = self.resolve(source);
         let target = Self::leased(lease, at, source.bytes);
-        self.accessing(lease, || Self::copy_now(target, source))
+        self.accessing(lease, || target.copy_from(source))
     }
 
     /// Where `lender` shows `borrower` what it lends in this call. Nothing else writes there, so
@@ -572,99 +345,6 @@ impl Call<'_> {
     }
 }
 
-impl Watch for Call<'_> {
-    #[inline(always)]
-    fn spin(&self, left: &mut u32) {
-        if let Some(word) = self.words.get(self.watched.load(Relaxed)) {
-            let seen = self.seen.load(Relaxed);
-            while *left > 0 && word.load(Relaxed) == seen {
-                *left -= 1;
-                std::hint::spin_loop();
-            }
-        }
-    }
-}
-
-/// Ready when `test` gives something; fails when the job has.
-struct When<'f, F> {
-    call: &'f Call<'f>,
-    test: F,
-}
-
-impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
-    type Output = Op<T>;
-
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
-        match (self.test)() {
-            Some(value) => Poll::Ready(Ok(value)),
-            None => self.call.pending(NO_WORD, 0),
-        }
-    }
-}
-
-/// Ready when a word has got as far as `word`.
-struct Wait<'f> {
-    call: &'f Call<'f>,
-    at: usize,
-    word: u64,
-}
-
-impl Future for Wait<'_> {
-    type Output = Op;
-
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
-        let Self { call, at, word } = *self;
-        let seen = call.words[at].load(Acquire); // pairs with the release in `signal`
-        if seen.wrapping_sub(word) < STEPS_AHEAD {
-            return Poll::Ready(Ok(()));
-        }
-        call.pending(at, seen)
-    }
-}
-
-/// A message that is received: from a cell, or line by line.
-struct Receive<'f> {
-    call: &'f Call<'f>,
-    /// Where the next sequence word is due.
-    at: usize,
-    word: u64,
-    target: Memory,
-    /// Lines that have been received, of so many; of a message in a cell, 0 of none.
-    done: usize,
-    count: usize,
-}
-
-// SAFETY: the target belongs to the call that the future borrows, and to nobody else.
-unsafe impl Send for Receive<'_> {}
-
-impl Future for Receive<'_> {
-    type Output = Op;
-
-    #[inline(always)]
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
-        let this = &mut *self;
-        loop {
-            let seen = this.call.words[this.at].load(Acquire); // pairs with the release in `send`
-            if seen != this.word {
-                return this.call.pending(this.at, seen);
-            }
-            if this.count == 0 {
-                this.target.store_word(this.call.words[this.at - 1].load(Relaxed));
-                return Poll::Ready(Ok(()));
-            }
-            let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
-            Call::unpack(line, this.target.line(this.done));
-            this.done += 1;
-            this.at += LINE_WORDS;
-            if this.done == this.count {
-                return Poll::Ready(Ok(()));
-            }
-        }
-    }
-}
-
 impl Fabric for Call<'_> {
     type Lease = Lease;
 
@@ -716,7 +396,7 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn copy(&self, target: Span, source: Span) -> impl Future<Output = Op> {
-        Self::copy_now(self.resolve_writable(target), self.resolve(source));
+        self.resolve_writable(target).copy_from(self.resolve(source));
         ready(Ok(()))
     }
 
@@ -818,7 +498,7 @@ impl Fabric for Call<'_> {
     fn get(&self, lease: &Lease, at: usize, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
         let source = Self::leased(lease, at, target.bytes);
-        ready(self.accessing(lease, || Self::copy_now(target, source)))
+        ready(self.accessing(lease, || target.copy_from(source)))
     }
 
     fn get_combine(

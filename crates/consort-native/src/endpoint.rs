@@ -1,5 +1,7 @@
 //! One PE's end of a job: the numbers of its calls, its scratch memory, and how it waits.
 
+#![expect(unsafe_code, reason = "declares what its callers must see to")]
+
 use std::{
     cell::{Cell, UnsafeCell},
     fmt,
@@ -15,9 +17,10 @@ use std::{
 use consort_fabric::{Op, Rank};
 
 use crate::{
-    call::{Call, Operands},
+    call::Call,
     job::{Job, SEQUENCE_BITS},
     machine::NativeMachine,
+    operands::Operands,
     waiting::{Idle, Waiting, Watch, block_on},
 };
 
@@ -93,8 +96,12 @@ impl Endpoint {
 
     /// Begins the next collective call of the job: every PE must make the same, with the same
     /// `fingerprint` and `steps`.
+    ///
+    /// # Safety
+    /// The call is dropped before this PE makes another, and one future at a time drives it: its
+    /// scratch memory is the PE's, and [`Call`] is `Sync` only so that such a future may move.
     #[inline(always)]
-    pub fn begin<'c>(
+    pub unsafe fn begin<'c>(
         &'c self,
         fingerprint: u64,
         steps: u64,
@@ -111,7 +118,10 @@ impl Endpoint {
     }
 
     /// A view for one-sided operations outside of any collective.
-    pub fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
+    ///
+    /// # Safety
+    /// As [`Endpoint::begin`].
+    pub unsafe fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
         Call::new(&self.job, self.rank, 0, 0, &self.scratch, operands)
     }
 

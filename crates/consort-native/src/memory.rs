@@ -1,4 +1,4 @@
-//! Copying memory that others may be writing.
+//! Memory on this PE, and copying it while others may be writing it.
 //!
 //! A racing `memcpy` is undefined behaviour, and a loop over relaxed atomics is not vectorized by
 //! the compiler. On `x86_64` the copy is therefore an assembly block: it does what a sequence of
@@ -7,7 +7,17 @@
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    mem::MaybeUninit,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
+
+use crate::line::PAYLOAD_WORDS;
+
+/// Bytes that are combined at a time where an operand must be copied first.
+const BOUNCE_BYTES: usize = 8192;
 
 /// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
 ///
@@ -64,6 +74,174 @@ pub(crate) unsafe fn copy_shared_line(target: *mut u8, source: *const u8, bytes:
         let to = target.wrapping_add(at).cast::<u64>();
         // SAFETY: an aligned word inside the target; others access it atomically only.
         unsafe { AtomicU64::from_ptr(to) }.store(word, Relaxed);
+    }
+}
+
+/// A piece of memory on this PE, resolved.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    pub(crate) at: *mut u8,
+    pub(crate) bytes: usize,
+    /// Others may access it now: only `copy_shared` and atomics may.
+    pub(crate) shared: bool,
+}
+
+impl Memory {
+    /// What line `index` of a message carries of it.
+    #[inline(always)]
+    pub(crate) fn line(self, index: usize) -> Self {
+        let at = index * LINE_PAYLOAD_BYTES;
+        let bytes = (self.bytes - at).min(LINE_PAYLOAD_BYTES);
+        Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
+    }
+
+    /// Its 8 bytes.
+    #[inline(always)]
+    pub(crate) fn load_word(self) -> u64 {
+        debug_assert_eq!(self.bytes, 8);
+        if !self.shared {
+            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
+            return unsafe { self.at.cast::<u64>().read_unaligned() };
+        }
+        let mut word = 0_u64;
+        // SAFETY: 8 bytes are readable, and `word` has 8.
+        unsafe { copy_shared_line((&raw mut word).cast(), self.at, 8) };
+        word
+    }
+
+    /// Writes its 8 bytes.
+    #[inline(always)]
+    pub(crate) fn store_word(self, mut word: u64) {
+        debug_assert_eq!(self.bytes, 8);
+        if self.shared {
+            // SAFETY: 8 bytes are writable, and `word` has 8.
+            unsafe { copy_shared_line(self.at, (&raw mut word).cast(), 8) };
+        } else {
+            // SAFETY: 8 bytes are writable, and nobody else accesses them.
+            unsafe { self.at.cast::<u64>().write_unaligned(word) };
+        }
+    }
+
+    /// All of a private buffer.
+    #[inline(always)]
+    fn private(buffer: *mut u8, bytes: usize) -> Self {
+        Self { at: buffer, bytes, shared: false }
+    }
+
+    /// What one line of a message carries: up to 56 bytes, padded with zeros.
+    #[inline(always)]
+    pub(crate) fn pack(self) -> [u64; PAYLOAD_WORDS] {
+        let mut words = [0_u64; PAYLOAD_WORDS];
+        let to = words.as_mut_ptr().cast::<u8>();
+        if self.shared {
+            // SAFETY: at most 56 bytes are readable, and `words` has 56.
+            unsafe { copy_shared_line(to, self.at, self.bytes) };
+        } else {
+            // SAFETY: as above, and nobody writes them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(self.at, to, self.bytes) };
+        }
+        words
+    }
+
+    /// Copies the payload of one line that has arrived.
+    #[inline(always)]
+    pub(crate) fn unpack(self, line: &[AtomicU64]) {
+        if self.bytes == 8 {
+            return self.store_word(line[0].load(Relaxed));
+        }
+        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
+        let from = words.as_ptr().cast();
+        if self.shared {
+            // SAFETY: at most 56 bytes are writable, and `words` has 56.
+            unsafe { copy_shared_line(self.at, from, self.bytes) };
+        } else {
+            // SAFETY: as above, and nobody else accesses them.
+            unsafe { std::ptr::copy_nonoverlapping(from, self.at, self.bytes) };
+        }
+    }
+
+    /// Copies between any two memories.
+    #[inline(always)]
+    pub(crate) fn copy_from(self, source: Self) {
+        debug_assert_eq!(self.bytes, source.bytes);
+        if self.bytes == 8 {
+            self.store_word(source.load_word());
+        } else if self.shared || source.shared {
+            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
+            unsafe { copy_shared(self.at, source.at, self.bytes) };
+        } else {
+            // SAFETY: as above, and nobody else accesses either.
+            unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
+        }
+    }
+
+    /// Becomes `left (op) right`, through bounce buffers where others may access an operand.
+    pub(crate) fn combine(self, kernel: &Kernel<'_>, left: Self, right: Self) {
+        let target = self;
+        if !(target.shared || left.shared || right.shared) {
+            // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
+            // buffers, or the target is one of the operands.
+            unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
+            return;
+        }
+        if target.bytes == 8 {
+            let (mut a, b) = (left.load_word(), right.load_word());
+            let sum = (&raw mut a).cast::<u8>();
+            // SAFETY: two distinct local words.
+            unsafe { kernel.combine(sum, sum, (&raw const b).cast(), 8) };
+            return target.store_word(a);
+        }
+        if target.bytes <= LINE_PAYLOAD_BYTES {
+            let (mut a, b) = (left.pack(), right.pack());
+            let sum = a.as_mut_ptr().cast::<u8>();
+            // SAFETY: two distinct local buffers of at least the target's length.
+            unsafe { kernel.combine(sum, sum, b.as_ptr().cast(), target.bytes) };
+            return target.copy_from(Memory::private(sum, target.bytes));
+        }
+        let whole = BOUNCE_BYTES / kernel.element_bytes().max(1) * kernel.element_bytes();
+        if whole == 0 {
+            return target.combine_large(kernel, left, right);
+        }
+        let mut bounces = [const { MaybeUninit::<[u8; BOUNCE_BYTES]>::uninit() }; 2];
+        let [a, b] = bounces.each_mut().map(|bounce| bounce.as_mut_ptr().cast::<u8>());
+        let mut done = 0;
+        while done < target.bytes {
+            let bytes = whole.min(target.bytes - done);
+            let part =
+                |memory: Memory| Memory { at: memory.at.wrapping_add(done), bytes, ..memory };
+            // A private operand is read where it is.
+            let near = |operand: Memory, bounce| {
+                let operand = part(operand);
+                if !operand.shared {
+                    return operand.at;
+                }
+                Memory::private(bounce, bytes).copy_from(operand);
+                bounce
+            };
+            let (left, right) = (near(left, a), near(right, b));
+            let sum = if target.shared { a } else { part(target).at };
+            // SAFETY: each is a private buffer, or a local one, of at least `bytes`; the sum is one
+            // of the operands or distinct from both.
+            unsafe { kernel.combine(sum, left, right, bytes) };
+            if target.shared {
+                part(target).copy_from(Memory::private(a, bytes));
+            }
+            done += bytes;
+        }
+    }
+
+    /// Elements larger than a bounce buffer.
+    #[cold]
+    fn combine_large(self, kernel: &Kernel<'_>, left: Self, right: Self) {
+        let target = self;
+        let mut buffers = [vec![0_u8; target.bytes], vec![0; target.bytes], vec![0; target.bytes]];
+        let [a, b, c] =
+            buffers.each_mut().map(|buffer| Memory::private(buffer.as_mut_ptr(), target.bytes));
+        a.copy_from(left);
+        b.copy_from(right);
+        // SAFETY: three distinct buffers of this length.
+        unsafe { kernel.combine(c.at, a.at, b.at, target.bytes) };
+        target.copy_from(c);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A launch in which several kinds of work are timed in turn, so that they share the machine's mood.
+//! A launch in which several kinds of work are timed in turn: they share the machine's mood.
 //!
 //! PE 0 decides how many calls a block has and which work is next, and the others agree at a
 //! barrier. Before and after each block PEs 0 and 1 play ping-pong: the one-way transfer of that

@@ -159,7 +159,7 @@ impl Setting {
         }
     }
 
-    /// What became of one work: a figure for each class that it has blocks in, or one without times.
+    /// What became of one work: a figure for each class with blocks of it, or one without times.
     pub(super) fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
         let blank = Figure { bytes, discarded: timing.discarded, ..self.blank() };

@@ -99,7 +99,8 @@ fn heading(setting: &Setting) -> String {
     }
     if setting.cpus.is_none() {
         text += &output::wrapped(&format!(
-            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the algorithm's"
+            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the \
+             algorithm's"
         ));
     }
     text
@@ -284,6 +285,8 @@ mod tests {
         let limit = Figure {
             peer: Some("limit pull".to_owned()),
             shares: Vec::new(),
+            ratio_to_limit: None,
+            discarded: 0,
             ..figure(TransferClass::Far)
         };
         let absent = Figure {

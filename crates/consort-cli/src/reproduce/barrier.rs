@@ -79,5 +79,6 @@ fn text(experiment: &Experiment<'_>, rows: &[Row], library: &str) -> String {
             text += &format!("  {name:<18} {:>9}  {bar}\n", output::time(ns));
         }
     }
-    text + "\nBars are logarithmic. The paper's 100x and 10x are of 256 threads with a context each.\n"
+    text += "\nBars are logarithmic. ";
+    text + "The paper's 100x and 10x are of 256 threads with a context each.\n"
 }

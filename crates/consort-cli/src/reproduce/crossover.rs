@@ -25,10 +25,6 @@ impl Pair {
     pub(super) fn ratio(&self) -> f64 {
         self.flat_ns / self.tree.ns
     }
-
-    fn best_ns(&self) -> f64 {
-        self.flat_ns.min(self.tree.ns)
-    }
 }
 
 pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
@@ -40,8 +36,8 @@ pub(super) fn run(experiment: &Experiment<'_>) -> Result<Outcome> {
     // Without a crossover flat serves every size.
     let never = usize::MAX;
     let (loose_from, strict_from) = (crossovers.0.unwrap_or(never), crossovers.1.unwrap_or(never));
-    let strict_penalty = penalty(&strict, loose_from);
-    let loose_penalty = penalty(&loose, strict_from);
+    let strict_penalty = penalty(&strict, loose_from, strict_from);
+    let loose_penalty = penalty(&loose, strict_from, loose_from);
     let mut quantities = Vec::new();
     let mut push = |what: &str, unit, paper, value| {
         let quantity = format!("reduce, {what}, {pes} PEs");
@@ -107,12 +103,10 @@ fn crossover(pairs: &[Pair]) -> Option<usize> {
     won.last().map(|pair| pair.doubles)
 }
 
-/// What the worst size loses when trees serve from `from` doubles on, against the best of both.
-fn penalty(pairs: &[Pair], from: usize) -> Option<f64> {
-    let losses = pairs.iter().map(|pair| {
-        let ns = if pair.doubles >= from { pair.tree.ns } else { pair.flat_ns };
-        ns / pair.best_ns()
-    });
+/// What the worst size loses when trees serve from `from` doubles on instead of from `own` on.
+fn penalty(pairs: &[Pair], from: usize, own: usize) -> Option<f64> {
+    let served = |pair: &Pair, from| if pair.doubles >= from { pair.tree.ns } else { pair.flat_ns };
+    let losses = pairs.iter().map(|pair| served(pair, from) / served(pair, own));
     losses.max_by(f64::total_cmp)
 }
 
@@ -164,9 +158,9 @@ mod tests {
 
     #[test]
     fn a_penalty_is_of_the_worst_size() {
-        assert_eq!(penalty(&pairs(), 32), Some(1.0));
-        assert_eq!(penalty(&pairs(), 1), Some(2.0));
-        assert_eq!(penalty(&pairs(), usize::MAX), Some(4.0));
-        assert_eq!(penalty(&[], 1), None);
+        assert_eq!(penalty(&pairs(), 32, 32), Some(1.0));
+        assert_eq!(penalty(&pairs(), 1, 32), Some(2.0));
+        assert_eq!(penalty(&pairs(), usize::MAX, 32), Some(4.0));
+        assert_eq!(penalty(&[], 1, 32), None);
     }
 }

@@ -3,3 +3,5 @@
 mod bench;
 mod readme;
 mod tidy;
+mod usage;
+mod wisdom;

@@ -10,9 +10,16 @@ use crate::bench::work::{Bench, Work};
 /// Calls before a block: a new plan's first calls find no line where it will be later.
 const CALLS_BEFORE: u64 = 16;
 /// Warm-up goes on until calls in a row take so long together...
-const WARM_UP_NS: u64 = 50_000;
+const WARM_UP_NS: f64 = 50_000.0;
 /// ... or are so many.
 const MOST_WARM_UP_CALLS: u64 = 1 << 16;
+/// The fastest of so many tries counts, for one may be interrupted...
+const WARM_UP_TRIES: u32 = 3;
+/// ... unless a try takes longer than an interruption.
+const RETRY_NS: f64 = 10_000_000.0;
+/// Decisions of warm-up, besides a number of calls: four times as many calls, or the same again.
+const MORE: u64 = 0;
+const AGAIN: u64 = u64::MAX;
 /// The most calls of a block.
 const MOST_CALLS: f64 = 1e6;
 /// The decision that ends a session.
@@ -139,15 +146,21 @@ impl<'m, 'p> Member<'m, 'p> {
             Work::Consort { collective, .. } => self.world.served_by(*collective),
             Work::Peer { .. } => None,
         };
-        let mut calls = 1;
+        let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
         loop {
-            let taken = self.block(work, bench, calls)?;
-            let call_ns = taken.ns.max(1.0);
-            let fitting = to_count(self.session.block.as_nanos() as f64 / call_ns);
-            let enough = call_ns * calls as f64 >= WARM_UP_NS as f64;
-            let fitting = if enough || calls >= MOST_WARM_UP_CALLS { fitting } else { 0 };
-            match self.agree(fitting)? {
-                0 => calls *= 4,
+            tries += 1;
+            call_ns = call_ns.min(self.block(work, bench, calls)?.ns.max(1.0));
+            let total_ns = call_ns * calls as f64;
+            let decision = if total_ns < WARM_UP_NS && calls < MOST_WARM_UP_CALLS {
+                MORE
+            } else if tries < WARM_UP_TRIES && total_ns < RETRY_NS {
+                AGAIN
+            } else {
+                to_count(self.session.block.as_nanos() as f64 / call_ns)
+            };
+            match self.agree(decision)? {
+                MORE => (calls, tries, call_ns) = (4 * calls, 0, f64::INFINITY),
+                AGAIN => {}
                 fitting => return Ok((fitting, algorithm)),
             }
         }

@@ -1,0 +1,67 @@
+//! Wrong usage: status 2, and a message that says what would be right. Help: examples.
+
+use std::process::{Command, Output};
+
+fn consort(words: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_consort"))
+        .args(words.split_whitespace())
+        .env("CONSORT_WISDOM", "/nowhere/wisdom.toml")
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn refused(words: &str, advice: &str) {
+    let output = consort(words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+    assert!(said.contains(advice), "{words}: `{advice}` in {said}");
+    assert!(output.stdout.is_empty(), "{words}");
+}
+
+#[test]
+fn sizes() {
+    for bad in ["banana", "8x", "-1", "1.5k", "k"] {
+        refused(&format!("tune --bytes={bad}"), "8KiB");
+        refused(&format!("explain reduce --bytes={bad}"), "8KiB");
+    }
+    refused("tune --bytes 12", "a multiple of 8");
+    refused("tune --bytes 8,0", "a multiple of 8");
+    refused("tune --bytes 64G", "at most 1 GiB");
+}
+
+#[test]
+fn team_sizes() {
+    for bad in ["0", "100000", "two", "-2", "2,0"] {
+        refused(&format!("tune --pes={bad}"), "use 1 to 1024");
+    }
+    refused("explain barrier --pes 0", "use 1 to 1024");
+    refused("explain barrier --pes 1025", "use 1 to 1024");
+}
+
+#[test]
+fn names() {
+    refused("tune --collective shuffle", "use barrier, broadcast or reduce");
+    refused("explain shuffle", "use barrier, broadcast or reduce");
+    refused("tune --sync tight", "use strict, loose, mine");
+    refused("explain reduce --sync mine/some", "none, mine, all");
+    refused("tune --rigour hard", "use estimate, measure, patient, exhaustive");
+    refused("tune --budget soon", "--budget");
+    refused("tune --sample 3", "--check");
+    refused("tune --check --retune", "--retune");
+    refused("wisdom forget", "unrecognized subcommand");
+    refused("attune", "tune");
+}
+
+#[test]
+fn help_has_examples_and_fits() {
+    for words in ["", "tune", "explain", "wisdom"] {
+        let output = consort(&format!("{words} --help"));
+        let help = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{words}");
+        assert!(help.contains("Examples:\n  consort "), "{words}: {help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{words}: {help}");
+    }
+    let help = String::from_utf8_lossy(&consort("--help").stdout).into_owned();
+    assert!(help.contains("Exit status: 0 success, 1 an error, 2 wrong usage"), "{help}");
+}

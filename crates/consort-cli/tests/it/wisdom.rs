@@ -1,0 +1,260 @@
+//! Wisdom from the outside: made, taken up, told, moved about, and refused where it does not fit.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+/// A folder of its own for each test; its wisdom is at `wisdom.toml`.
+struct Place {
+    folder: TempDir,
+}
+
+/// What a command came to.
+struct Result {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// With wisdom of one barrier, measured.
+    fn tuned() -> Place {
+        let place = Place::new();
+        place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn wisdom(&self) -> PathBuf {
+        self.path("wisdom.toml")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.wisdom()).unwrap()
+    }
+
+    /// Puts a changed copy of the wisdom in its own place, and gives its text.
+    fn change(&self, change: impl Fn(&str) -> String) -> String {
+        let text = change(&self.text());
+        fs::write(self.wisdom(), &text).unwrap();
+        text
+    }
+
+    /// Runs the command in the folder.
+    fn run(&self, words: &str) -> Result {
+        Result::from(
+            Command::new(env!("CARGO_BIN_EXE_consort"))
+                .args(words.split_whitespace())
+                .current_dir(self.folder.path())
+                .env("CONSORT_WISDOM", self.wisdom())
+                .output()
+                .unwrap(),
+        )
+    }
+}
+
+impl From<Output> for Result {
+    fn from(output: Output) -> Result {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Result { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Result {
+    #[track_caller]
+    fn succeeds(self) -> Result {
+        assert_eq!(self.status, Some(0), "{}{}", self.out, self.err);
+        self
+    }
+
+    /// Fails as an error, with all of `parts` in its message.
+    #[track_caller]
+    fn fails(self, parts: &[&str]) {
+        assert_eq!(self.status, Some(1), "{}{}", self.out, self.err);
+        assert!(self.err.starts_with("error: ") && self.out.is_empty(), "{}{}", self.out, self.err);
+        for part in parts {
+            assert!(self.err.contains(part), "`{part}` in {}", self.err);
+        }
+    }
+}
+
+/// The line that starts with `key`, with another value.
+fn with(text: &str, key: &str, value: &str) -> String {
+    let line = |line: &str| {
+        let is_it = line.starts_with(key);
+        if is_it { format!("{key} = \"{value}\"\n") } else { format!("{line}\n") }
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
+    let place = Place::tuned();
+    let explained = place.run("explain barrier --pes 2").succeeds();
+    assert!(explained.out.contains("from: wisdom for this query"), "{}", explained.out);
+    let again = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+    assert!(again.out.contains("kept 1 from before"), "{}", again.out);
+    let retuned = place.run("tune --collective barrier --pes 2 --budget 0.5 --retune").succeeds();
+    assert!(retuned.out.contains("Measured 1 queries"), "{}", retuned.out);
+}
+
+#[test]
+fn json_is_one_object() {
+    let place = Place::new();
+    let tuned = place
+        .run("tune --collective reduce --pes 2 --bytes 8,1k --sync loose --budget 1 --json")
+        .succeeds();
+    let object: serde_json::Value = serde_json::from_str(&tuned.out).unwrap();
+    assert_eq!(object["wisdom"], place.wisdom().to_str().unwrap());
+    let entry = &object["entries"][0];
+    assert_eq!((&entry["collective"], &entry["sync"]), (&"reduce".into(), &"loose".into()));
+    assert!(object["comparison"][0]["library_ns"].is_number(), "{}", tuned.out);
+    for words in ["explain reduce --json - --all", "wisdom show --json"] {
+        let told = place.run(words).succeeds();
+        let object: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+        assert!(object.is_object(), "{words}: {}", told.out);
+    }
+}
+
+#[test]
+fn an_estimate_measures_nothing() {
+    let place = Place::new();
+    let tuned = place.run("tune --rigour estimate --collective broadcast --pes 4").succeeds();
+    assert!(tuned.out.contains("Measured 0 queries"), "{}", tuned.out);
+    let explained = place.run("explain broadcast --pes 4").succeeds();
+    assert!(explained.out.contains("by the model"), "{}", explained.out);
+}
+
+#[test]
+fn a_check_passes_or_has_a_status_of_its_own() {
+    let place = Place::tuned();
+    let checked = place.run("tune --check --collective barrier --pes 2 --budget 0.5");
+    assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
+    assert!(checked.out.contains("within 10 % of the best"), "{}", checked.out);
+    Place::new().run("tune --check").fails(&["does not exist", "`consort tune` makes it"]);
+    place.run("tune --check --budget 0").fails(&["nothing was measured", "--budget"]);
+}
+
+#[test]
+fn broken_wisdom_is_warned_of_and_survives() {
+    let place = Place::tuned();
+    for broken in ["", "not wisdom at all", "[wisdom]\nformat = 1\n"] {
+        fs::write(place.wisdom(), broken).unwrap();
+        let explained = place.run("explain barrier").succeeds();
+        assert!(explained.err.starts_with("warning: wisdom is not used: "), "{}", explained.err);
+        assert!(explained.err.contains("not wisdom"), "{}", explained.err);
+        assert!(explained.out.contains("by the model"), "{}", explained.out);
+        let refusals = [
+            "explain barrier --wisdom wisdom.toml",
+            "tune --collective barrier --budget 0.5",
+            "tune --check",
+            "wisdom show",
+            "wisdom export copy.toml",
+            "wisdom merge wisdom.toml",
+        ];
+        for words in refusals {
+            place.run(words).fails(&["wisdom.toml:", "not wisdom", "move it away"]);
+        }
+        assert_eq!(place.text(), broken);
+        assert!(!place.path("copy.toml").exists());
+    }
+}
+
+#[test]
+fn truncated_wisdom_is_refused_wherever_it_ends() {
+    let place = Place::tuned();
+    let text = place.text();
+    let ends = (0..text.len() - 2).step_by(text.len() / 12);
+    for end in ends {
+        fs::write(place.wisdom(), &text[..end]).unwrap();
+        place.run("explain barrier --wisdom wisdom.toml").fails(&["not wisdom"]);
+        place.run("tune --collective barrier --budget 0.5").fails(&["not wisdom"]);
+        assert_eq!(place.text(), text[..end]);
+    }
+}
+
+#[test]
+fn wisdom_of_another_machine_is_not_touched() {
+    let place = Place::tuned();
+    let text = place.change(|text| with(text, "machine", "Niagara2"));
+    let parts = ["made on machine `Niagara2`, and this is", "--wisdom FILE"];
+    place.run("tune --collective barrier --budget 0.5").fails(&parts);
+    place.run("explain barrier --wisdom wisdom.toml").fails(&parts);
+    place.run("wisdom import wisdom.toml --wisdom other.toml").fails(&parts);
+    place.run("wisdom merge wisdom.toml --wisdom other.toml").fails(&parts);
+    let explained = place.run("explain barrier").succeeds();
+    assert!(explained.err.contains("warning") && explained.err.contains("Niagara2"));
+    let shown = place.run("wisdom show").succeeds();
+    assert!(shown.out.contains("not used here: made on machine `Niagara2`"), "{}", shown.out);
+    assert_eq!(place.text(), text);
+    assert!(!place.path("other.toml").exists());
+}
+
+#[test]
+fn wisdom_of_another_version_is_put_aside() {
+    let place = Place::tuned();
+    for (key, value, message) in [
+        ("library", "0.0.9", "made by version 0.0.9"),
+        ("candidates", "0123456789abcdef", "made from other algorithms"),
+    ] {
+        let text = place.change(|text| with(text, key, value));
+        let named = "explain barrier --wisdom wisdom.toml";
+        place.run(named).fails(&[message, "run `consort tune` again"]);
+        let tuned = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+        assert!(tuned.err.contains(message) && tuned.err.contains(".old"), "{}", tuned.err);
+        assert_eq!(fs::read_to_string(place.path("wisdom.toml.old")).unwrap(), text);
+        place.run(named).succeeds();
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_noticed_before_measuring() {
+    let place = Place::tuned();
+    fs::write(place.path("file"), "").unwrap();
+    for path in ["file/wisdom.toml", "/proc/nowhere/wisdom.toml"] {
+        let words = format!("tune --collective barrier --wisdom {path}");
+        place.run(&words).fails(&["cannot", path]);
+    }
+    fs::create_dir(place.path("folder")).unwrap();
+    place.run("tune --wisdom folder").fails(&["cannot read folder"]);
+}
+
+#[test]
+fn wisdom_is_exported_imported_and_merged() {
+    let place = Place::tuned();
+    let text = place.text();
+    assert_eq!(place.run("wisdom export").succeeds().out, text);
+    place.run("wisdom export copy.toml").succeeds();
+    let merged = place.run("wisdom merge copy.toml --wisdom other.toml").succeeds();
+    assert!(merged.out.contains("took 1 of 1 entries"), "{}", merged.out);
+    let merged = place.run("wisdom merge copy.toml").succeeds();
+    assert!(merged.out.contains("took 0 of 1 entries"), "{}", merged.out);
+    place.run("tune --rigour estimate --collective reduce --pes 2").succeeds();
+    let imported = place.run("wisdom import copy.toml").succeeds();
+    assert!(imported.out.contains("Imported 1 entries"), "{}", imported.out);
+    assert_eq!(place.text(), text);
+    assert!(place.path("wisdom.toml.old").exists());
+    place.run("wisdom import wisdom.toml").fails(&["is the wisdom already"]);
+    place.run("wisdom import nowhere.toml").fails(&["does not exist"]);
+    let shown = place.run("wisdom show").succeeds();
+    assert!(shown.out.contains("barrier") && !shown.out.contains("not used"), "{}", shown.out);
+}
+
+#[test]
+fn the_path_is_that_of_the_variable_or_the_option() {
+    let place = Place::new();
+    let line = |path: &Path| format!("{}\n", path.display());
+    assert_eq!(place.run("wisdom path").succeeds().out, line(&place.wisdom()));
+    assert_eq!(place.run("wisdom path --wisdom here.toml").succeeds().out, "here.toml\n");
+}

@@ -1,0 +1,111 @@
+//! What a call waits with: futures that are pending at once, and say which word to watch.
+
+#![expect(unsafe_code, reason = "a message is received into memory that the call vouches for")]
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::atomic::Ordering::{Acquire, Relaxed},
+    task::{Context, Poll},
+};
+
+use consort_fabric::Op;
+
+use super::{Call, NO_WORD};
+use crate::{job::LINE_WORDS, line::PAYLOAD_WORDS, memory::Memory, waiting::Watch};
+
+/// A wait on a step is over when the word is ahead of it by less than this.
+const STEPS_AHEAD: u64 = 1 << 32;
+
+impl Watch for Call<'_> {
+    #[inline(always)]
+    fn spin(&self, left: &mut u32) {
+        if let Some(word) = self.words.get(self.watched.load(Relaxed)) {
+            let seen = self.seen.load(Relaxed);
+            while *left > 0 && word.load(Relaxed) == seen {
+                *left -= 1;
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// Ready when `test` gives something; fails when the job has.
+pub(super) struct When<'f, F> {
+    pub(super) call: &'f Call<'f>,
+    pub(super) test: F,
+}
+
+impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
+    type Output = Op<T>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
+        match (self.test)() {
+            Some(value) => Poll::Ready(Ok(value)),
+            None => self.call.pending(NO_WORD, 0),
+        }
+    }
+}
+
+/// Ready when a word has got as far as `word`.
+pub(super) struct Wait<'f> {
+    pub(super) call: &'f Call<'f>,
+    pub(super) at: usize,
+    pub(super) word: u64,
+}
+
+impl Future for Wait<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        let Self { call, at, word } = *self;
+        let seen = call.words[at].load(Acquire); // pairs with the release in `signal`
+        if seen.wrapping_sub(word) < STEPS_AHEAD {
+            return Poll::Ready(Ok(()));
+        }
+        call.pending(at, seen)
+    }
+}
+
+/// A message that is received: from a cell, or line by line.
+pub(super) struct Receive<'f> {
+    pub(super) call: &'f Call<'f>,
+    /// Where the next sequence word is due.
+    pub(super) at: usize,
+    pub(super) word: u64,
+    pub(super) target: Memory,
+    /// Lines that have been received, of so many; of a message in a cell, 0 of none.
+    pub(super) done: usize,
+    pub(super) count: usize,
+}
+
+// SAFETY: the target belongs to the call that the future borrows, and to nobody else.
+unsafe impl Send for Receive<'_> {}
+
+impl Future for Receive<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        let this = &mut *self;
+        loop {
+            let seen = this.call.words[this.at].load(Acquire); // pairs with the release in `send`
+            if seen != this.word {
+                return this.call.pending(this.at, seen);
+            }
+            if this.count == 0 {
+                this.target.store_word(this.call.words[this.at - 1].load(Relaxed));
+                return Poll::Ready(Ok(()));
+            }
+            let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
+            this.target.line(this.done).unpack(line);
+            this.done += 1;
+            this.at += LINE_WORDS;
+            if this.done == this.count {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
