@@ -68,7 +68,8 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     collective: Vec<Collective>,
     /// Message sizes, such as 8,4k,1M [default: 8 B to 4 MiB; refined where the winner changes]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = bytes::parse_doubles)]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',',
+        value_parser = bytes::parse_doubles)]
     bytes: Vec<u64>,
     /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose]
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]

@@ -25,6 +25,8 @@ const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
 const LEAST_BULK_BYTES: usize = 1024;
 /// How long a block of calls takes: far below 10 ms, for the machine changes.
 const BLOCK: Duration = Duration::from_micros(500);
+/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -66,7 +68,7 @@ impl Options {
                 work,
                 mode: bench.mode,
                 budget: bench.budget,
-                block: BLOCK,
+                block: if pes as usize <= cores { BLOCK } else { SHARED_BLOCK },
             },
             conditions: Conditions {
                 arrival: bench.arrival,

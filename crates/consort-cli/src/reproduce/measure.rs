@@ -17,6 +17,8 @@ use crate::bench::{
 
 /// How long a block of calls takes.
 const BLOCK: Duration = Duration::from_micros(400);
+/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// Of each group so many are measured again.
 const FINALISTS: usize = 3;
 /// A choice within so much of the best is as good as it: medians of shared machines differ more.
@@ -93,7 +95,7 @@ impl Experiment<'_> {
                 work: work.to_vec(),
                 mode: Mode::Throughput,
                 budget,
-                block: BLOCK,
+                block: if pes <= self.cores { BLOCK } else { SHARED_BLOCK },
             },
             conditions: Conditions::default(),
             limits: &[],

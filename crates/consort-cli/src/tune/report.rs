@@ -84,12 +84,12 @@ impl Story<'_> {
         let Outcome { ending, measured_count, refined_count, kept_count, elapsed, .. } =
             *self.outcome;
         let mut text = format!(
-            "\nMeasured {measured_count} queries in {:.0} s, {refined_count} of them where the \
+            "\nQueries measured: {measured_count} in {:.0} s, {refined_count} of them where the \
              winner changes",
             elapsed.as_secs_f64()
         );
         if kept_count > 0 {
-            text += &format!("; kept {kept_count} from before");
+            text += &format!("; {kept_count} kept from before");
         }
         text += ".\n";
         let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
@@ -123,9 +123,9 @@ fn gains(points: &[Point]) -> String {
         "collective",
         "PEs",
         "bytes",
-        "thread library",
+        "threads",
         "flat",
-        "best tree",
+        "tree (radix)",
         "tuned",
         "by",
         "gain",

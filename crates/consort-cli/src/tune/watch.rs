@@ -53,8 +53,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(budget: Duration) -> Self {
-        // Short of a full line: what a terminal echoes of Ctrl-C would otherwise begin another.
-        let template = "{bar:24} {pos}/{len}, {elapsed} of {prefix}: {msg:45!}";
+        let template = "{bar:24} {pos}/{len}, {elapsed} of {prefix}: {wide_msg}";
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
             if let Ok(style) = ProgressStyle::with_template(template) {

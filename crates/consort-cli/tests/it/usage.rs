@@ -7,7 +7,7 @@ fn consort(words: &str) -> Output {
         .args(words.split_whitespace())
         .env("CONSORT_WISDOM", "/nowhere/wisdom.toml")
         .output()
-        .unwrap()
+        .expect("the command starts")
 }
 
 #[track_caller]

@@ -22,7 +22,7 @@ struct Result {
 
 impl Place {
     fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+        Place { folder: tempfile::tempdir().expect("a folder") }
     }
 
     /// With wisdom of one barrier, measured.
@@ -41,13 +41,13 @@ impl Place {
     }
 
     fn text(&self) -> String {
-        fs::read_to_string(self.wisdom()).unwrap()
+        fs::read_to_string(self.wisdom()).expect("wisdom")
     }
 
     /// Puts a changed copy of the wisdom in its own place, and gives its text.
     fn change(&self, change: impl Fn(&str) -> String) -> String {
         let text = change(&self.text());
-        fs::write(self.wisdom(), &text).unwrap();
+        fs::write(self.wisdom(), &text).expect("a writable file");
         text
     }
 
@@ -59,14 +59,14 @@ impl Place {
                 .current_dir(self.folder.path())
                 .env("CONSORT_WISDOM", self.wisdom())
                 .output()
-                .unwrap(),
+                .expect("the command starts"),
         )
     }
 }
 
 impl From<Output> for Result {
     fn from(output: Output) -> Result {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let text = |bytes| String::from_utf8(bytes).expect("text");
         Result { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 }
@@ -104,9 +104,9 @@ fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
     let explained = place.run("explain barrier --pes 2").succeeds();
     assert!(explained.out.contains("from: wisdom for this query"), "{}", explained.out);
     let again = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
-    assert!(again.out.contains("kept 1 from before"), "{}", again.out);
+    assert!(again.out.contains("1 kept from before"), "{}", again.out);
     let retuned = place.run("tune --collective barrier --pes 2 --budget 0.5 --retune").succeeds();
-    assert!(retuned.out.contains("Measured 1 queries"), "{}", retuned.out);
+    assert!(retuned.out.contains("Queries measured: 1 in"), "{}", retuned.out);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn json_is_one_object() {
 fn an_estimate_measures_nothing() {
     let place = Place::new();
     let tuned = place.run("tune --rigour estimate --collective broadcast --pes 4").succeeds();
-    assert!(tuned.out.contains("Measured 0 queries"), "{}", tuned.out);
+    assert!(tuned.out.contains("Queries measured: 0 in"), "{}", tuned.out);
     let explained = place.run("explain broadcast --pes 4").succeeds();
     assert!(explained.out.contains("by the model"), "{}", explained.out);
 }

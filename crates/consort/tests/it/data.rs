@@ -59,6 +59,11 @@ impl Element for u64 {
     }
 }
 
+/// One PE after the other.
+pub(crate) fn nth(pes: u32, number: usize) -> Rank {
+    Rank(u32::try_from(number % pes as usize).expect("less than the number of PEs"))
+}
+
 /// What PE `rank` contributes to the call with this seed.
 pub(crate) fn contribution<T: Element>(seed: u64, rank: Rank, len: usize) -> Vec<T> {
     let mut random = Random(seed ^ u64::from(rank.0) << 48);
@@ -83,7 +88,7 @@ pub(crate) fn affine(first: u64, second: u64) -> u64 {
 /// The same modulo 16, in a byte.
 pub(crate) fn affine_in_a_byte(first: u8, second: u8) -> u8 {
     let (a, b, c, d) = (first >> 4, first & 15, second >> 4, second & 15);
-    (a * c & 15) << 4 | (c * b + d) & 15
+    ((a * c) & 15) << 4 | ((c * b + d) & 15)
 }
 
 /// All contributions combined in the order of the ranks.

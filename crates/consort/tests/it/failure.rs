@@ -422,3 +422,26 @@ fn a_pe_that_finishes_early_is_named() {
         }
     });
 }
+
+/// Nobody is left who could change the word that a PE waits for.
+#[test]
+fn a_wait_that_nobody_is_left_to_end_fails() {
+    alone(LIMIT, || {
+        for waiting in Waiting::EVERY {
+            let since = Instant::now();
+            let outcome = Pes::threads(3).waiting(waiting).run(|pe| {
+                let world = pe.world();
+                let word = world.symmetric::<u64>(1)?;
+                if world.rank() == Rank(1) {
+                    word.wait_until(0, Until::Equals(1))?;
+                }
+                Ok(())
+            });
+            let named = matches!(&outcome, Err(Error::Mismatched(Failure::Finished {
+                waiting, ..
+            })) if *waiting == Rank(1));
+            assert!(named, "{outcome:?}");
+            assert!(since.elapsed() < SOON);
+        }
+    });
+}

@@ -6,7 +6,7 @@ use consort::{Atomic, Error, Pes, Rank, Result, Signal, Sum, Symmetric, Team, Un
 use consort_native::HeapError;
 
 use crate::{
-    data::{Random, contribution},
+    data::{Random, contribution, nth},
     turns::{LIMIT, alone},
 };
 
@@ -62,14 +62,14 @@ fn elements_of_any_size_lie_where_they_should() {
         let large = world.symmetric::<[u64; 700]>(3)?;
         let floats = world.symmetric::<f32>(5)?;
         let peer = world.right();
-        for index in 0..100 {
-            odd.put(peer, index, &[[index as u8, 1, 2]])?;
+        for index in 0..100_u8 {
+            odd.put(peer, index.into(), &[[index, 1, 2]])?;
         }
         large.put(peer, 1, &[[9; 700]])?;
         floats.put(peer, 4, &[1.5])?;
         world.barrier()?;
-        for index in 0..100 {
-            assert_eq!(odd.load(index)?, [index as u8, 1, 2]);
+        for index in 0..100_u8 {
+            assert_eq!(odd.load(index.into())?, [index, 1, 2]);
         }
         assert_eq!([large.load(0)?[699], large.load(1)?[699], large.load(2)?[0]], [0, 9, 0]);
         assert_eq!([floats.load(3)?, floats.load(4)?], [0.0, 1.5]);
@@ -98,7 +98,7 @@ fn a_signal_comes_after_its_data() {
                 let mut got = [0; 64];
                 data.get(world.rank(), 64 * from, &mut got)?;
                 assert_eq!(got, [round << 8 | from as u64; 64]);
-                taken.fetch_add(Rank(from as u32), me, 1)?;
+                taken.fetch_add(nth(world.size(), from), me, 1)?;
             }
             for from in 0..pes {
                 taken.wait_until(from, Until::AtLeast(round))?;

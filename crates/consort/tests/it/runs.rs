@@ -9,7 +9,7 @@ use consort::{Candidate, Collective, Error, Mode, Pes, Rank, Result, Symmetric, 
 use consort_collectives::PlanError;
 
 use crate::{
-    data::{Random, affine, blank, combined, contribution},
+    data::{Random, affine, blank, combined, contribution, nth},
     registry::everything,
     turns::{LIMIT, alone, note},
 };
@@ -47,7 +47,7 @@ impl<'p> Buffers<'p> {
 /// One run, in which everything is Loose; `false` if an algorithm cannot serve it.
 fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result<bool> {
     let (rank, pes) = (world.rank(), world.size());
-    let root = |call: usize| run.root.unwrap_or(Rank(call as u32 * 7 % pes));
+    let root = |call: usize| run.root.unwrap_or(nth(pes, call * 7));
     let of = |call: usize, rank| contribution::<u64>(seed + call as u64, rank, run.words);
     let writes = |call| run.collective == Collective::Reduce || root(call) == rank;
     for call in 0..RUN {
@@ -172,7 +172,7 @@ fn loose_values_are_right_at_once() {
                     world.force(Collective::Broadcast, candidate);
                     for call in 0..RUN {
                         random.dawdle();
-                        let root = Rank(call as u32 % pes);
+                        let root = nth(pes, call);
                         let mine: [u64; 3] = [call as u64, u64::from(me.0), 7];
                         match team.broadcast(mine, root) {
                             Err(Error::Plan(PlanError::Incapable { .. })) => break,
@@ -184,7 +184,7 @@ fn loose_values_are_right_at_once() {
                     world.force(Collective::Reduce, candidate);
                     for call in 0..RUN {
                         random.dawdle();
-                        let root = Rank(call as u32 % pes);
+                        let root = nth(pes, call);
                         let of = |rank: Rank| contribution(call as u64, rank, 1);
                         match team.reduce(of(me)[0], affine, root) {
                             Err(Error::Plan(PlanError::Incapable { .. })) => break,

@@ -4,7 +4,7 @@ use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use consort::{Candidate, Collective, Error, Pe, Rank, Result, Team};
 
-use super::{Block, Conditions, Session, Shared, Timing, arrival::Delays, readings_agree};
+use super::{Block, Conditions, Mode, Session, Shared, Timing, arrival::Delays, readings_agree};
 use crate::bench::work::{Bench, Work};
 
 /// Calls before a block: a new plan's first calls find no line where it will be later.
@@ -149,7 +149,14 @@ impl<'m, 'p> Member<'m, 'p> {
         let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
         loop {
             tries += 1;
-            call_ns = call_ns.min(self.block(work, bench, calls)?.ns.max(1.0));
+            let start = Instant::now();
+            let taken_ns = self.block(work, bench, calls)?.ns.max(1.0);
+            // Most of a block of calls alone lies between the calls.
+            let spent_ns = match self.session.mode {
+                Mode::Throughput => taken_ns,
+                Mode::Latency => start.elapsed().as_nanos() as f64 / calls as f64,
+            };
+            call_ns = call_ns.min(spent_ns);
             let total_ns = call_ns * calls as f64;
             let decision = if total_ns < WARM_UP_NS && calls < MOST_WARM_UP_CALLS {
                 MORE
