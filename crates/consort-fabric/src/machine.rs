@@ -16,8 +16,8 @@ pub const MESSAGE_WORDS: usize = 6;
 
 /// One thread's view of a machine.
 ///
-/// Orderings are those of [`std::sync::atomic`]. What a thread did before `send` happens before what
-/// the receiver does after the `receive` that takes the message.
+/// Orderings are those of [`std::sync::atomic`]. What a thread did before `send` happens before
+/// what the receiver does after the `receive` that takes the message.
 pub trait Machine {
     /// A word of 64 bits, shared by all threads.
     type Word: Sync;
