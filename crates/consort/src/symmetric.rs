@@ -87,8 +87,10 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.block.offset() == other.block.offset() && self.block.bytes() > 0
     }
 
+    /// This PE's part, for a collective of the job that it was allocated in.
     #[inline]
     pub(crate) fn buffer<'b>(&'b self, state: &'b State) -> Buffer<'b> {
+        assert!(std::ptr::eq(self.state, state), "symmetric memory of another job");
         let rank = state.endpoint.rank();
         Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), self.block.bytes())
     }
@@ -187,6 +189,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         word: usize,
         how: Signal,
     ) -> Result<()> {
+        assert!(std::ptr::eq(self.state, flags.state), "symmetric memory of another job");
         self.check(to)?;
         let span = self.span(first, data.len())?;
         let word = flags.span(word, 1)?.at;

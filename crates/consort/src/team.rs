@@ -328,13 +328,14 @@ impl<'p> Team<'p> {
 
     #[inline]
     fn broadcast_from<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
-        let shape = Shape::of::<T>(Collective::Broadcast, Some(root), data.len(), false, None);
+        let len = data.len();
         let (source, target) = if self.rank() == root {
             (Buffer::source(data), Buffer::ABSENT)
         } else {
             (Buffer::ABSENT, Buffer::target(data))
         };
-        self.call(&shape, source, target)
+        let operands = Operands { kernel: None, source, target };
+        self.call::<T>(Collective::Broadcast, root, len, false, &operands, "")
     }
 
     /// Copies the root's part of `data` into everyone's part. With Loose modes a PE may return, and
@@ -344,11 +345,11 @@ impl<'p> Team<'p> {
     /// [`Error::RootOutOfRange`], and see [`Team`].
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
-        let shape = Shape::of::<T>(Collective::Broadcast, Some(root), data.len(), true, None);
         let buffer = data.buffer(self.state);
         let (source, target) =
             if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
-        self.call(&shape, source, target)
+        let operands = Operands { kernel: None, source, target };
+        self.call::<T>(Collective::Broadcast, root, data.len(), true, &operands, "")
     }
 
     /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
@@ -415,10 +416,12 @@ impl<'p> Team<'p> {
             let (source_len, target_len) = (source.len(), target.len());
             return Err(Error::Lengths { source_len, target_len });
         }
-        let kernel = Some((Kernel::new::<T, O>(operator), O::NAME));
-        let shape = Shape::of::<T>(Collective::Reduce, Some(root), source.len(), false, kernel);
-        let target = if is_root { Buffer::target(target) } else { Buffer::ABSENT };
-        self.call(&shape, Buffer::source(source), target)
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(operator)),
+            source: Buffer::source(source),
+            target: if is_root { Buffer::target(target) } else { Buffer::ABSENT },
+        };
+        self.call::<T>(Collective::Reduce, root, source.len(), false, &operands, O::NAME)
     }
 
     /// Combines everyone's part of `source` into the root's part of `target`. With Loose modes a PE
@@ -442,11 +445,13 @@ impl<'p> Team<'p> {
         if source.is(target) {
             return Err(Error::InPlace);
         }
-        let kernel = Some((Kernel::new::<T, O>(&operator), O::NAME));
-        let shape = Shape::of::<T>(Collective::Reduce, Some(root), source.len(), true, kernel);
         let is_root = self.rank() == root;
-        let to = if is_root { target.buffer(self.state) } else { Buffer::ABSENT };
-        self.call(&shape, source.buffer(self.state), to)
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(&operator)),
+            source: source.buffer(self.state),
+            target: if is_root { target.buffer(self.state) } else { Buffer::ABSENT },
+        };
+        self.call::<T>(Collective::Reduce, root, source.len(), true, &operands, O::NAME)
     }
 
     /// Allocates `len` elements of zero in every PE's symmetric memory.
@@ -493,27 +498,52 @@ impl<'p> Team<'p> {
         Ok(())
     }
 
+    /// Makes a call on `len` elements, by the plan that is kept for it or by a new one.
     #[inline]
-    fn call(&self, shape: &Shape<'_>, source: Buffer<'_>, target: Buffer<'_>) -> Result<()> {
-        let key = shape.key(self.sync);
-        let state = self.state;
-        let ready = match state.cache.find(&key) {
+    fn call<T: Pod>(
+        &self,
+        collective: Collective,
+        root: Rank,
+        len: usize,
+        symmetric: bool,
+        operands: &Operands<'_>,
+        operator: &'static str,
+    ) -> Result<()> {
+        let bytes = len * size_of::<T>();
+        let datatype = type_name::<T>();
+        let key = Key {
+            call: Key::pack(collective, self.sync, root, symmetric),
+            bytes,
+            datatype: datatype.as_ptr().addr(),
+            kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
+        };
+        let ready = match self.state.cache.find(&key) {
             Some(ready) => ready,
             None => {
-                if let Some(root) = shape.root.filter(|root| root.0 >= state.pes()) {
-                    return Err(Error::RootOutOfRange { root, pes: state.pes() });
-                }
-                let ready = state.prepare(shape, self.sync)?;
-                state.cache.keep(shape.collective, key, &ready);
-                ready
+                let kernel = operands.kernel.map(|kernel| (kernel, operator));
+                let (root, element_bytes) = (Some(root), size_of::<T>());
+                let shape =
+                    Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
+                self.plan(key, &shape)?
             }
         };
-        let kernel = shape.kernel.map(|(kernel, _)| kernel);
-        state.run(&*ready, &Operands { kernel, source, target })
+        self.state.run(&*ready, operands)
+    }
+
+    /// Makes and keeps a plan.
+    #[cold]
+    fn plan(&self, key: Key, shape: &Shape<'_>) -> Result<Rc<dyn Ready>> {
+        let (state, pes) = (self.state, self.size());
+        if let Some(root) = shape.root.filter(|root| root.0 >= pes) {
+            return Err(Error::RootOutOfRange { root, pes });
+        }
+        let ready = state.prepare(shape, self.sync)?;
+        state.cache.keep(shape.collective, key, &ready);
+        Ok(ready)
     }
 }
 
-impl<'k> Shape<'k> {
+impl Shape<'_> {
     fn barrier() -> Self {
         Self {
             collective: Collective::Barrier,
@@ -523,35 +553,6 @@ impl<'k> Shape<'k> {
             datatype: "",
             element_bytes: 1,
             kernel: None,
-        }
-    }
-
-    #[inline]
-    fn of<T: Pod>(
-        collective: Collective,
-        root: Option<Rank>,
-        len: usize,
-        symmetric: bool,
-        kernel: Option<(Kernel<'k>, &'static str)>,
-    ) -> Self {
-        Self {
-            collective,
-            root,
-            bytes: len * size_of::<T>(),
-            symmetric,
-            datatype: type_name::<T>(),
-            element_bytes: size_of::<T>(),
-            kernel,
-        }
-    }
-
-    #[inline]
-    fn key(&self, sync: Sync) -> Key {
-        Key {
-            call: Key::pack(self.collective, sync, self.root.unwrap_or(Rank(0)), self.symmetric),
-            bytes: self.bytes,
-            datatype: self.datatype.as_ptr().addr(),
-            kernel: self.kernel.map_or(0, |(kernel, _)| kernel.identity()),
         }
     }
 }
