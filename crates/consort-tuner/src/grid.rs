@@ -47,7 +47,7 @@ impl Grid {
             syncs: vec![Sync::MINE, Sync::STRICT, Sync::LOOSE],
             pes,
             bytes: Self::COARSE_BYTES.to_vec(),
-            operators: vec![OperatorClass::Commutative, OperatorClass::Ordered],
+            operators: vec![OperatorClass::Commutative],
             symmetric: vec![true, false],
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use consort_collectives::{Setting, serves};
-use consort_fabric::{Candidate, Capabilities, Collective, Query};
+use consort_fabric::{Candidate, Capabilities, Collective, OperatorClass, Query};
 use consort_tuner::{Catalog, Table};
 
 use crate::Algorithms;
@@ -53,7 +53,10 @@ impl Choices {
         }
         let setting = Setting { element_bytes, ..Setting::of(query, capabilities) };
         let able = |candidate: &Candidate| serves(query.collective, &setting, candidate);
-        let wise = self.wisdom.as_ref().and_then(|table| table.look_up(query));
+        // Algorithms keep the order of the ranks whatever the operator, at one more message at most;
+        // so what was measured with a commutative one serves for all.
+        let measured = Query { operator: OperatorClass::Commutative, ..*query };
+        let wise = self.wisdom.as_ref().and_then(|table| table.look_up(&measured));
         if let Some(candidate) = wise.filter(|candidate| able(candidate)) {
             return (candidate.clone(), ChosenBy::Wisdom);
         }

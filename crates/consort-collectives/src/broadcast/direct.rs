@@ -12,7 +12,7 @@
 //!
 //! Cost: `P - 1` copies side by side, two transfers on the critical path.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
+use consort_fabric::{Candidate, Fabric, MachineModel, Mode, Op, Query, Rank, Slot, Span};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
@@ -47,6 +47,9 @@ impl Algorithm for Direct {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let copies = (f64::from(query.pes) - 1.0) / f64::from(model.cores.min(query.pes).max(1));
         let copy = query.bytes as f64 / model.pull_gbps * copies.max(1.0);
+        if query.symmetric && query.sync.exit == Mode::None {
+            return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + copy;
+        }
         model.hops_ns(3.0, query.pes) + copy
     }
 

@@ -13,7 +13,7 @@
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
+use consort_fabric::{Candidate, Fabric, MachineModel, Mode, Op, Query, Rank, Slot, Span};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
@@ -58,7 +58,11 @@ impl Algorithm for Direct {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let passes = f64::from(query.pes) - 1.0;
-        model.hops_ns(3.0, query.pes) + passes * query.bytes as f64 / model.pull_gbps
+        let combining = passes * query.bytes as f64 / model.pull_gbps;
+        if query.symmetric && query.sync.exit == Mode::None {
+            return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + combining;
+        }
+        model.hops_ns(3.0, query.pes) + combining
     }
 
     #[inline(always)]
