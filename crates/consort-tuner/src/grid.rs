@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn points_are_distinct_and_start_with_the_common_case() {
         let points = Grid::new(4, &[16]).points();
-        // Per team: one barrier; 3 modes x 8 sizes x 2 memories broadcasts, twice that reductions.
-        assert_eq!(points.len(), 3 * (1 + 48 + 96));
+        // Per team: one barrier; 3 modes x 8 sizes x 2 memories broadcasts, and as many reductions.
+        assert_eq!(points.len(), 3 * (1 + 48 + 48));
         let distinct: BTreeSet<_> = points.iter().collect();
         assert_eq!(distinct.len(), points.len());
         let first_row = &points[..17];
