@@ -32,7 +32,7 @@ use consort_fabric::{
 use crate::{
     endpoint::Scratch,
     job::{CELL_WORDS, Failure, Geometry, Job, LINE_WORDS, LOANS, PeState},
-    line::{Line, PAYLOAD_WORDS},
+    line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
     operands::Operands,
 };
@@ -72,7 +72,7 @@ pub struct Call<'c> {
     /// The call's number modulo the window.
     turn: usize,
     /// The words of all inboxes.
-    words: &'c [AtomicU64],
+    words: &'c [LineWord],
     /// The first word of this call's lines in every inbox.
     first: usize,
     word: u64,
@@ -131,7 +131,7 @@ impl<'c> Call<'c> {
 
     /// The words of `count` lines.
     #[inline(always)]
-    fn lines(&self, pe: Rank, slot: Slot, count: usize) -> &[AtomicU64] {
+    fn lines(&self, pe: Rank, slot: Slot, count: usize) -> &[LineWord] {
         let first = self.line_at(pe, slot);
         &self.words[first..first + count * LINE_WORDS]
     }

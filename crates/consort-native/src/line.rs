@@ -16,6 +16,9 @@ use crate::sync::AtomicU64;
 /// Words of payload in a line.
 pub const PAYLOAD_WORDS: usize = 7;
 
+/// A word of a line.
+pub(crate) type LineWord = AtomicU64;
+
 /// A cache line of eight words.
 #[repr(align(64))]
 #[derive(Debug)]

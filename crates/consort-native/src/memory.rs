@@ -14,7 +14,7 @@ use std::{
 
 use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
 
-use crate::line::PAYLOAD_WORDS;
+use crate::line::{LineWord, PAYLOAD_WORDS};
 
 /// Bytes that are combined at a time where an operand must be copied first.
 const BOUNCE_BYTES: usize = 8192;
@@ -145,7 +145,7 @@ impl Memory {
 
     /// Copies the payload of one line that has arrived.
     #[inline(always)]
-    pub(crate) fn unpack(self, line: &[AtomicU64]) {
+    pub(crate) fn unpack(self, line: &[LineWord]) {
         if self.bytes == 8 {
             return self.store_word(line[0].load(Relaxed));
         }

@@ -53,8 +53,8 @@ impl Choices {
         }
         let setting = Setting { element_bytes, ..Setting::of(query, capabilities) };
         let able = |candidate: &Candidate| serves(query.collective, &setting, candidate);
-        // Algorithms keep the order of the ranks whatever the operator, at one more message at most;
-        // so what was measured with a commutative one serves for all.
+        // Algorithms keep the order of the ranks whatever the operator, at one more message at
+        // most; so what was measured with a commutative one serves for all.
         let measured = Query { operator: OperatorClass::Commutative, ..*query };
         let wise = self.wisdom.as_ref().and_then(|table| table.look_up(&measured));
         if let Some(candidate) = wise.filter(|candidate| able(candidate)) {

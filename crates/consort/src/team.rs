@@ -389,8 +389,8 @@ impl<'p> Team<'p> {
     /// root's `target`. Elsewhere `target` is not touched, and may be empty.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, and see [`Team`].
+    /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with
+    /// exit mode None, and see [`Team`].
     #[inline]
     pub fn reduce_slice<T: Pod, O: Operator<T>>(
         &self,

@@ -1,7 +1,7 @@
 //! Broadcasts: the root's data, to everyone. The registry of their algorithms.
 //!
 //! `flat`, `knomial` and `pipelined` send chunks of lines down a tree and differ in its shape
-//! ([`lines`]); `direct` and `shared` copy between the callers' buffers.
+//! (`lines`); `direct` and `shared` copy between the callers' buffers.
 
 use crate::algorithm::registry;
 
