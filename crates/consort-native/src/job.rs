@@ -170,7 +170,7 @@ impl Geometry {
         let first_cell = stride * window * LINE_WORDS;
         // Regions of different PEs differ in the low 12 bits of their addresses: a PE that stores
         // into a peer's slot and then loads from its own equal one would otherwise be held up,
-        // since processors compare just these bits first. (Measured: 35 ns of a barrier of 230.)
+        // since processors compare just these bits first. (Measured: 2 ns of a near barrier of 80.)
         let apart = 17 * LINE_WORDS;
         let per_pe = first_cell + lines * window * CELL_WORDS + apart;
         Self { window, lines, stride, first_cell, per_pe }

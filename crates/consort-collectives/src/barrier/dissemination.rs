@@ -18,13 +18,8 @@ use crate::{Algorithm, Parameter, PlanError, Setting, patterns::dissemination::r
 #[derive(Debug)]
 pub struct Dissemination;
 
-/// Whom to signal, and where; as many signals come in, in the same slots.
-#[derive(Debug)]
-pub struct Schedule {
-    partners: Box<[(Rank, Slot)]>,
-    /// Partners of a round; the last may have fewer.
-    per_round: usize,
-}
+/// For each round, whom to signal, and where; as many signals come in, in the same slots.
+pub(crate) type Schedule = Box<[Box<[(Rank, Slot)]>]>;
 
 impl Algorithm for Dissemination {
     const NAME: &'static str = "dissemination";
@@ -40,10 +35,10 @@ impl Algorithm for Dissemination {
             slot += 1;
             (rank, setting.slot(slot - 1))
         };
-        let rounds = rounds(setting.rank, setting.pes, radix);
-        let per_round = rounds.first().map_or(1, |round| round.to.len());
-        let partners = rounds.into_iter().flat_map(|round| round.to).map(&mut in_slot).collect();
-        Ok(Schedule { partners, per_round })
+        Ok(rounds(setting.rank, setting.pes, radix)
+            .into_iter()
+            .map(|round| round.to.into_iter().map(&mut in_slot).collect())
+            .collect())
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -55,7 +50,7 @@ impl Algorithm for Dissemination {
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        for round in schedule.partners.chunks(schedule.per_round) {
+        for round in schedule {
             for &(peer, slot) in round {
                 f.signal(peer, slot, 0).await?;
             }
