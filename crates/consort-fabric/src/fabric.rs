@@ -228,6 +228,16 @@ pub trait Fabric {
     /// Waits for message `step` in the own inbox and copies it to `target`.
     fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op>;
 
+    /// Waits for message `step` in the own inbox and combines it with the call's operator:
+    /// `target = left (op) message`. A message longer than the scratch memory is not combined so.
+    fn receive_combine(
+        &self,
+        slot: Slot,
+        step: Step,
+        left: Span,
+        target: Span,
+    ) -> impl Future<Output = Op>;
+
     /// Tells `to` that this PE has got as far as `step`; one line without data.
     fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op>;
 

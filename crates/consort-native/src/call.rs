@@ -36,7 +36,7 @@ use crate::{
     memory::Memory,
     operands::Operands,
 };
-use waits::{Receive, Wait, When};
+use waits::{Receive, ReceiveCombine, Wait, When};
 
 /// A peer's memory on loan.
 #[derive(Debug)]
@@ -266,11 +266,34 @@ impl<'c> Call<'c> {
         }
     }
 
+    #[inline(always)]
+    fn receive_into(&self, slot: Slot, step: Step, target: Memory) -> Receive<'_> {
+        let (at, count) = if target.bytes == 8 {
+            (self.cell_at(self.rank, slot), 0)
+        } else {
+            let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+            (self.line_at(self.rank, slot) + PAYLOAD_WORDS, count)
+        };
+        Receive { call: self, at, word: self.word_of(step), target, done: 0, count }
+    }
+
     /// `target = left (op) right` with the call's operator.
     #[inline(always)]
-    fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
+    pub(crate) fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
         if let Some(kernel) = &self.operands.kernel {
             target.combine(kernel, left, right);
+        }
+    }
+
+    /// The same on words, of which the right one has just come.
+    #[inline(always)]
+    fn combine_word(&self, target: Memory, left: Memory, mut right: u64) {
+        if let Some(kernel) = &self.operands.kernel {
+            let mut sum = left.load_word();
+            let at = (&raw mut sum).cast::<u8>();
+            // SAFETY: two distinct local words.
+            unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
+            target.store_word(sum);
         }
     }
 
@@ -371,14 +394,23 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
-        let target = self.resolve_writable(target);
-        let (at, count) = if target.bytes == 8 {
-            (self.cell_at(self.rank, slot), 0)
-        } else {
-            let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
-            (self.line_at(self.rank, slot) + PAYLOAD_WORDS, count)
-        };
-        Receive { call: self, at, word: self.word_of(step), target, done: 0, count }
+        self.receive_into(slot, step, self.resolve_writable(target))
+    }
+
+    #[inline(always)]
+    fn receive_combine(
+        &self,
+        slot: Slot,
+        step: Step,
+        left: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        let (left, target) = (self.resolve(left), self.resolve_writable(target));
+        // A word is combined from a word; a longer message is received first.
+        let into =
+            if target.bytes == 8 { target } else { self.resolve(Span::incoming(target.bytes)) };
+        let received = self.receive_into(slot, step, into);
+        ReceiveCombine { received, left, target }
     }
 
     #[inline(always)]

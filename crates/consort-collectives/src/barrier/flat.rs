@@ -4,6 +4,8 @@
 //!
 //! Cost: `2 (P - 1)` messages, all of them PE 0's; two transfers on the critical path.
 
+use std::future::Future;
+
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::knomial::{self, Knomial, Schedule};
@@ -28,7 +30,7 @@ impl Algorithm for Flat {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        Knomial::run(f, schedule).await
+    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        Knomial::run(f, schedule)
     }
 }

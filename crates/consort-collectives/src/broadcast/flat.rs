@@ -5,6 +5,8 @@
 //!
 //! Cost: `P - 1` messages, all of them the root's; one transfer on the critical path.
 
+use std::future::Future;
+
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
@@ -36,7 +38,7 @@ impl Algorithm for Flat {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        lines::run(f, schedule).await
+    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        lines::run(f, schedule)
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! Cost: `P - 1` messages, the depth of the tree on the critical path.
 
+use std::future::Future;
+
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
@@ -39,7 +41,7 @@ impl Algorithm for Knomial {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        lines::run(f, schedule).await
+    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        lines::run(f, schedule)
     }
 }

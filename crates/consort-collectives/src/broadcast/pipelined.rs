@@ -7,6 +7,8 @@
 //!
 //! Cost: the tree's depth of chunks to fill the pipeline, then `k` times the message.
 
+use std::future::Future;
+
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
@@ -46,7 +48,7 @@ impl Algorithm for Pipelined {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        lines::run(f, schedule).await
+    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        lines::run(f, schedule)
     }
 }

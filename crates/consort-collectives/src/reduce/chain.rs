@@ -7,6 +7,8 @@
 //!
 //! Cost: `P - 1` chunks to fill the pipeline, then one message.
 
+use std::future::Future;
+
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
@@ -45,7 +47,7 @@ impl Algorithm for Chain {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        lines::run(f, schedule).await
+    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        lines::run(f, schedule)
     }
 }

@@ -7,6 +7,8 @@
 //!
 //! Cost: `P - 1` messages; `(k - 1) log_k P` combinations at the root.
 
+use std::future::Future;
+
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 
 use super::lines::{self, Schedule};
@@ -40,7 +42,7 @@ impl Algorithm for Knomial {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        lines::run(f, schedule).await
+    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
+        lines::run(f, schedule)
     }
 }

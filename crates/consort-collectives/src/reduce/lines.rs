@@ -123,22 +123,22 @@ pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
         let sum = if *keeps { Span::target(at, bytes) } else { Span::accumulator(bytes) };
         let mut so_far = None;
         for input in inputs {
-            let piece = match input {
-                Input::Own => Span::source(at, bytes),
-                Input::Child(child) => {
-                    let piece = if so_far.is_some() { Span::incoming(bytes) } else { sum };
-                    f.receive(child.buffer(chunks, index), index, piece).await?;
+            match (input, so_far) {
+                (Input::Own, None) => so_far = Some(Span::source(at, bytes)),
+                (Input::Own, Some(left)) => {
+                    f.combine(sum, left, Span::source(at, bytes)).await?;
+                }
+                (Input::Child(child), left) => {
+                    let slot = child.buffer(chunks, index);
+                    match left {
+                        None => f.receive(slot, index, sum).await?,
+                        Some(left) => f.receive_combine(slot, index, left, sum).await?,
+                    }
+                    so_far = Some(sum);
                     if chunks.is_awaited(index) {
                         f.signal(child.peer, child.taken, index).await?;
                     }
-                    piece
                 }
-            };
-            if let Some(left) = so_far {
-                f.combine(sum, left, piece).await?;
-                so_far = Some(sum);
-            } else {
-                so_far = Some(piece);
             }
         }
         let combined = so_far.unwrap_or(sum);

@@ -109,3 +109,37 @@ impl Future for Receive<'_> {
         }
     }
 }
+
+/// A message that is received and combined with what there is.
+pub(super) struct ReceiveCombine<'f> {
+    pub(super) received: Receive<'f>,
+    pub(super) left: Memory,
+    pub(super) target: Memory,
+}
+
+// SAFETY: as for `Receive`.
+unsafe impl Send for ReceiveCombine<'_> {}
+
+impl Future for ReceiveCombine<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Op> {
+        let Self { received, left, target } = &mut *self;
+        let Receive { call, at, word, count, .. } = *received;
+        if count > 0 {
+            let message = received.target;
+            return Pin::new(received).poll(context).map(|done| {
+                call.combine_now(*target, *left, message);
+                done
+            });
+        }
+        let seen = call.words[at].load(Acquire); // pairs with the release in `send`
+        if seen != word {
+            return call.pending(at, seen);
+        }
+        let message = call.words[at - 1].load(Relaxed);
+        call.combine_word(*target, *left, message);
+        Poll::Ready(Ok(()))
+    }
+}
