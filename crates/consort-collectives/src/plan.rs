@@ -49,6 +49,13 @@ impl<A: Algorithm> Plan<A> {
         A::steps(&self.schedule)
     }
 
+    /// The schedule of the algorithm, where it is all that there is to a call.
+    #[inline(always)]
+    #[must_use]
+    pub const fn bare(&self) -> Option<&A::Schedule> {
+        if self.entry.is_none() && self.exit.is_none() { Some(&self.schedule) } else { None }
+    }
+
     /// One call.
     ///
     /// # Errors

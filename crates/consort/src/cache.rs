@@ -66,7 +66,10 @@ impl<A: Algorithm> Ready for Prepared<A> {
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
         let call = unsafe { endpoint.begin(self.fingerprint, self.plan.steps(), operands) };
-        endpoint.block_on(&call, self.plan.run(&call))
+        match self.plan.bare() {
+            Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
+            None => endpoint.block_on(&call, self.plan.run(&call)),
+        }
     }
 
     fn candidate(&self) -> &Candidate {

@@ -286,14 +286,18 @@ impl<'p> Team<'p> {
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         let state = self.state;
-        if state.barrier.borrow().is_none() {
-            let shape = Shape::barrier();
-            *state.barrier.borrow_mut() = Some(state.prepare(&shape, Sync::STRICT)?);
+        if let Some(ready) = &*state.barrier.borrow() {
+            return state.run(&**ready, &Operands::NONE);
         }
-        match &*state.barrier.borrow() {
-            Some(ready) => state.run(&**ready, &Operands::NONE),
-            None => Ok(()),
-        }
+        self.first_barrier()
+    }
+
+    /// Plans the barrier, and makes it.
+    #[cold]
+    fn first_barrier(&self) -> Result<()> {
+        let ready = self.state.prepare(&Shape::barrier(), Sync::STRICT)?;
+        *self.state.barrier.borrow_mut() = Some(Rc::clone(&ready));
+        self.state.run(&*ready, &Operands::NONE)
     }
 
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
