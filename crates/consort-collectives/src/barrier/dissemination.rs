@@ -18,8 +18,13 @@ use crate::{Algorithm, Parameter, PlanError, Setting, patterns::dissemination::r
 #[derive(Debug)]
 pub struct Dissemination;
 
-/// For each round, whom to signal, and where; as many signals come in, in the same slots.
-pub(crate) type Schedule = Box<[Box<[(Rank, Slot)]>]>;
+/// Whom a PE signals, and where; as many signals come in, in the same slots.
+#[derive(Debug)]
+pub struct Schedule {
+    /// The partner, where there is one round with one: no loops then.
+    only: Option<(Rank, Slot)>,
+    rounds: Vec<Box<[(Rank, Slot)]>>,
+}
 
 impl Algorithm for Dissemination {
     const NAME: &'static str = "dissemination";
@@ -35,10 +40,15 @@ impl Algorithm for Dissemination {
             slot += 1;
             (rank, setting.slot(slot - 1))
         };
-        Ok(rounds(setting.rank, setting.pes, radix)
+        let rounds: Vec<Box<[_]>> = rounds(setting.rank, setting.pes, radix)
             .into_iter()
             .map(|round| round.to.into_iter().map(&mut in_slot).collect())
-            .collect())
+            .collect();
+        let only = match rounds.as_slice() {
+            [round] if round.len() == 1 => Some(round[0]),
+            _ => None,
+        };
+        Ok(Schedule { only, rounds })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -50,7 +60,11 @@ impl Algorithm for Dissemination {
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        for round in schedule {
+        if let Some((peer, slot)) = schedule.only {
+            f.signal(peer, slot, 0).await?;
+            return f.wait(slot, 0).await;
+        }
+        for round in &schedule.rounds {
             for &(peer, slot) in round {
                 f.signal(peer, slot, 0).await?;
             }
