@@ -9,12 +9,15 @@ use std::{
     marker::PhantomData,
     sync::{
         Arc,
-        atomic::Ordering::{Relaxed, Release},
+        atomic::{
+            Ordering::{Release, SeqCst},
+            fence,
+        },
     },
     time::{Duration, Instant},
 };
 
-use consort_fabric::{Op, Rank};
+use consort_fabric::{Op, Poisoned, Rank};
 
 use crate::{
     call::Call,
@@ -32,6 +35,8 @@ const POLLS_PER_YIELD: u32 = 100;
 const YIELDS_BEFORE_SLEEP: u32 = 2_000;
 /// How long a PE sleeps before it looks around, in case a peer has left without a word.
 const SLEEP: Duration = Duration::from_millis(20);
+/// What fingerprints are rolled into one by: odd, so that no two histories become equal.
+const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How often a waiting PE looks whether its peers make the same call.
 const LOOK_AROUND: Duration = Duration::from_millis(5);
 
@@ -46,6 +51,8 @@ pub struct Endpoint {
     rank: Rank,
     calls: Cell<u64>,
     sequence: Cell<u64>,
+    /// The fingerprints of all calls so far, rolled into one.
+    rolled: Cell<u64>,
     allocations: Cell<u64>,
     scratch: Scratch,
     /// Polls before the first pause.
@@ -66,6 +73,7 @@ impl Endpoint {
             rank,
             calls: Cell::new(0),
             sequence: Cell::new(1),
+            rolled: Cell::new(0),
             allocations: Cell::new(0),
             scratch: Scratch { bytes: (0..2 * bytes).map(|_| UnsafeCell::new(0)).collect() },
             stays_here: PhantomData,
@@ -108,12 +116,17 @@ impl Endpoint {
         operands: &'c Operands<'c>,
     ) -> Call<'c> {
         let call = self.calls.get();
-        let word = (fingerprint << SEQUENCE_BITS).wrapping_add(self.sequence.get());
+        let sequence = self.sequence.get();
+        // Messages carry the whole history: after calls that did not match, none does.
+        let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(fingerprint);
+        let word = (rolled << SEQUENCE_BITS).wrapping_add(sequence);
         self.calls.set(call + 1);
-        self.sequence.set(self.sequence.get() + steps);
+        self.sequence.set(sequence + steps);
+        self.rolled.set(rolled);
         let turn = self.job.geometry.turn(call);
+        let own = (fingerprint << SEQUENCE_BITS).wrapping_add(sequence);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        self.state().history(turn).store(word, Release);
+        self.state().history(turn).store(own, Release);
         Call::new(&self.job, self.rank, turn, word, &self.scratch, operands)
     }
 
@@ -151,8 +164,19 @@ impl Endpoint {
     }
 
     /// Says that this PE makes no more calls. Peers that wait for one then fail.
-    pub fn finish(&self) {
+    ///
+    /// # Errors
+    /// When this PE is the first to see that calls have not matched, or that a peer that has
+    /// finished made fewer or more.
+    pub fn finish(&self) -> Op {
+        if self.job.is_poisoned() {
+            return Ok(()); // the program knows
+        }
         self.state().finished.store(self.sequence.get(), Release);
+        fence(SeqCst); // of two PEs that finish, one sees the other
+        self.job.check_peers(self.rank, self.calls.get());
+        self.job.check_finished(self.rank, self.sequence.get());
+        if self.job.is_poisoned() { Err(Poisoned) } else { Ok(()) }
     }
 }
 
@@ -209,10 +233,7 @@ impl Pauses<'_> {
         if endpoint.calls.get() == 0 {
             return;
         }
-        let call = endpoint.calls.get() - 1;
-        let turn = endpoint.job.geometry.turn(call);
-        let word = endpoint.state().history(turn).load(Relaxed);
-        endpoint.job.check_peers(endpoint.rank, call, word);
+        endpoint.job.check_peers(endpoint.rank, endpoint.calls.get());
     }
 }
 

@@ -326,31 +326,51 @@ impl Job {
         self.poison(Failure::Finished { rank: Rank(peer), waiting: rank, call });
     }
 
-    /// Looks for a peer that has made another call where `rank` makes `word`, or has finished
-    /// without it; poisons the job if there is one.
+    /// Looks for the first of the last calls of `rank`, of which it has begun `calls` in all, that
+    /// a peer has made otherwise, and for a peer that has finished without the last one; poisons the
+    /// job if there is any.
     #[cold]
-    pub(crate) fn check_peers(&self, rank: Rank, call: u64, word: u64) {
-        let mine = word & SEQUENCE_MASK;
-        for (index, state) in self.states.iter().enumerate() {
-            let peer = Rank(u32::try_from(index).unwrap_or(u32::MAX));
+    pub(crate) fn check_peers(&self, rank: Rank, calls: u64) {
+        for call in calls.saturating_sub(self.window())..calls {
             let turn = self.geometry.turn(call);
-            let theirs = state.history(turn).load(Acquire);
-            if theirs & SEQUENCE_MASK == mine && theirs != word && theirs != 0 {
-                let (one, other) = if rank < peer {
-                    ((rank, self.name_of(word)), (peer, self.name_of(theirs)))
-                } else {
-                    ((peer, self.name_of(theirs)), (rank, self.name_of(word)))
-                };
-                return self.poison(Failure::Mismatched { call, one, other });
-            }
-            if state.finished.load(Acquire) <= mine {
-                return self.poison(Failure::Finished {
-                    rank: peer,
-                    waiting: rank,
-                    call: self.name_of(word),
-                });
+            let word = self.states[rank.index()].history(turn).load(Relaxed);
+            for (peer, state) in self.others(rank) {
+                let theirs = state.history(turn).load(Acquire);
+                if theirs & SEQUENCE_MASK == word & SEQUENCE_MASK && theirs != word {
+                    let mut both = [(rank, self.name_of(word)), (peer, self.name_of(theirs))];
+                    both.sort_by_key(|(rank, _)| *rank);
+                    let [one, other] = both;
+                    return self.poison(Failure::Mismatched { call, one, other });
+                }
             }
         }
+        let Some(last) = calls.checked_sub(1) else { return };
+        let word = self.states[rank.index()].history(self.geometry.turn(last)).load(Relaxed);
+        for (peer, state) in self.others(rank) {
+            if state.finished.load(Acquire) <= word & SEQUENCE_MASK {
+                let call = self.name_of(word);
+                return self.poison(Failure::Finished { rank: peer, waiting: rank, call });
+            }
+        }
+    }
+
+    /// Looks for a peer that has finished after more calls than `rank`, whose sequence number is
+    /// `end`; poisons the job if there is one.
+    #[cold]
+    pub(crate) fn check_finished(&self, rank: Rank, end: u64) {
+        for (peer, state) in self.others(rank) {
+            let finished = state.finished.load(Acquire);
+            if finished != u64::MAX && finished > end {
+                let words = (0..self.geometry.window).map(|turn| state.history(turn).load(Acquire));
+                let call = self.name_of(words.max_by_key(|word| word & SEQUENCE_MASK).unwrap_or(0));
+                return self.poison(Failure::Finished { rank, waiting: peer, call });
+            }
+        }
+    }
+
+    /// All PEs but `rank`.
+    fn others(&self, rank: Rank) -> impl Iterator<Item = (Rank, &PeState)> {
+        (0..).map(Rank).zip(&self.states).filter(move |(peer, _)| *peer != rank)
     }
 }
 

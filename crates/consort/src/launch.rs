@@ -202,8 +202,8 @@ fn run_pe<R>(
     let pe = Pe { state: State::new(Endpoint::new(Arc::clone(job), rank), choices) };
     match catch_unwind(AssertUnwindSafe(|| program(&pe))) {
         Ok(Ok(result)) => {
-            pe.state.endpoint.finish();
-            Ok(result)
+            let matched = pe.state.endpoint.finish();
+            matched.map_err(|_| Error::of_job(job)).map(|()| result)
         }
         Ok(Err(error)) => {
             job.poison(Failure::Pe { rank, reason: error.to_string() });

@@ -4,6 +4,7 @@
 
 use std::{
     fmt::Debug,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -36,15 +37,25 @@ fn mismatched(
     [one, other]: [&'static [&'static str]; 2],
     call: impl Fn(Team<'_>, bool) -> Result<()> + Send + std::marker::Sync + 'static,
 ) {
-    let errors = on(Pes::threads(pes).heap_bytes(1 << 20), move |world| {
-        world.barrier()?;
-        call(world, world.rank() == Rank(1))?;
-        world.barrier()
+    let (outcome, errors) = alone(2 * SOON, move || {
+        let (errors, since) = (Mutex::new(Vec::new()), Instant::now());
+        let outcome = Pes::threads(pes).heap_bytes(1 << 20).run(|pe| {
+            let world = pe.world();
+            let result = world
+                .barrier()
+                .and_then(|()| call(world, world.rank() == Rank(1)))
+                .and_then(|()| world.barrier());
+            if let Err(error) = &result {
+                errors.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone());
+            }
+            result
+        });
+        assert!(since.elapsed() < SOON, "heard after {:?}", since.elapsed());
+        (outcome, errors.into_inner().unwrap_or_else(PoisonError::into_inner))
     });
-    let first = errors[0].clone().expect_err("calls that do not match");
-    for error in errors {
-        assert_eq!(error.err(), Some(first.clone()), "all hear the same");
-    }
+    // Who did not hear of it in the barrier hears when it finishes.
+    let first = outcome.map(|_| ()).expect_err("calls that do not match");
+    assert!(errors.iter().all(|error| *error == first), "all hear the same");
     let Error::Mismatched(Failure::Mismatched {
         one: (rank, name), other: (odd, odd_name), ..
     }) = &first
@@ -81,8 +92,15 @@ fn mismatched_sizes() {
 #[test]
 fn mismatched_roots() {
     for pes in [2, 5] {
+        mismatched(pes, [&["broadcast", "root 0"], &["root 1"]], |world, odd| {
+            world.broadcast(7, Rank(odd.into())).map(|_| ())
+        });
         mismatched(pes, [&["reduce", "root 0"], &["root 1"]], |world, odd| {
             world.reduce(7, Sum, Rank(odd.into())).map(|_| ())
+        });
+        // Each contributes to the other's, and waits for nobody.
+        mismatched(pes, [&["reduce", "root 1"], &["root 0"]], |world, odd| {
+            world.reduce(7, Sum, Rank((!odd).into())).map(|_| ())
         });
     }
 }
@@ -90,13 +108,15 @@ fn mismatched_roots() {
 #[test]
 fn mismatched_collectives() {
     for pes in [2, 5] {
-        mismatched(pes, [&["broadcast"], &["reduce"]], |world, odd| {
-            if odd {
-                world.reduce(1, Sum, Rank(1)).map(|_| ())
-            } else {
-                world.broadcast(1, Rank(0)).map(|_| ())
-            }
-        });
+        for root in [Rank(0), Rank(1)] {
+            mismatched(pes, [&["broadcast"], &["reduce"]], move |world, odd| {
+                if odd {
+                    world.reduce(1, Sum, root).map(|_| ())
+                } else {
+                    world.broadcast(1, Rank(0)).map(|_| ())
+                }
+            });
+        }
         mismatched(pes, [&["reduce"], &["barrier()"]], |world, odd| {
             if odd { world.barrier() } else { world.reduce(1, Sum, Rank(0)).map(|_| ()) }
         });
@@ -167,6 +187,40 @@ fn mismatched_algorithms() {
         world.force(Collective::Broadcast, Some(candidate));
         world.broadcast(1, Rank(0)).map(|_| ())
     });
+}
+
+/// Calls that nobody waited in are compared nevertheless, by the calls after them.
+#[test]
+fn mismatches_are_found_though_nobody_waited() {
+    mismatched(2, [&["broadcast", "root 0"], &["broadcast", "root 1"]], |world, odd| {
+        world.force(Collective::Broadcast, Some(Candidate::new("flat")));
+        // Each is the root of its own, and of different numbers of chunks.
+        world.broadcast_slice(&mut vec![0_u8; if odd { 1 } else { 10_000 }], Rank(odd.into()))?;
+        world.barrier()?;
+        world.barrier()?;
+        world.barrier()
+    });
+}
+
+/// And by the end of the job, if no call comes after.
+#[test]
+fn mismatches_are_found_at_the_end() {
+    let flat = || Pes::threads(2).force(Collective::Broadcast, Candidate::new("flat"));
+    let outcome = alone(2 * SOON, move || {
+        flat().run(|pe| {
+            let world = pe.world();
+            world.broadcast(world.rank().0, world.rank())
+        })
+    });
+    assert!(matches!(outcome, Err(Error::Mismatched(_))), "{outcome:?}");
+    let outcome = alone(2 * SOON, move || {
+        flat().run(|pe| {
+            let world = pe.world();
+            if world.rank() == Rank(0) { world.broadcast(1, Rank(0)) } else { Ok(1) }
+        })
+    });
+    let finished = matches!(outcome, Err(Error::Mismatched(Failure::Finished { .. })));
+    assert!(finished, "{outcome:?}");
 }
 
 /// Who comes first has its memory; the others are told.
