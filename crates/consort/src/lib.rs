@@ -38,11 +38,12 @@ mod wisdom;
 
 pub use algorithms::Algorithms;
 pub use choices::ChosenBy;
+pub use consort_collectives::PlanError;
 pub use consort_fabric::{
     Atomic, BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, Mode, Operator, Pod, Product,
     Query, Rank, Signal, Sum, Sync, Until,
 };
-pub use consort_native::Waiting;
+pub use consort_native::{Failure, HeapError, Waiting};
 pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};
 pub use symmetric::{Symmetric, Word};
