@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Candidate, Collective, Query, Sync};
+use consort::{Algorithms, Candidate, Collective, Mode, Query, Sync};
 use consort_fabric::OperatorClass;
 use consort_tuner::{Catalog, Choice, Origin, Wisdom, WisdomError, choose_or_estimate};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   consort explain barrier --pes 2
-  consort explain reduce --bytes 8k --pes 8 --sync loose --symmetric
+  consort explain reduce --bytes 8k --pes 8 --sync loose
   consort explain broadcast --bytes 1M --all        with what the model expects of all others";
 
 /// Tell which algorithm serves a call, and how it was chosen
@@ -39,7 +39,7 @@ pub(crate) struct Explain {
     /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
     #[arg(long, value_name = "MODE", default_value = "mine")]
     sync: Sync,
-    /// The buffers lie in symmetric memory
+    /// The buffers lie in symmetric memory, as they must in a call that may return early
     #[arg(long)]
     symmetric: bool,
     /// The operator does not commute, as every closure
@@ -109,9 +109,15 @@ impl Explain {
             } else {
                 OperatorClass::Commutative
             },
-            symmetric: self.symmetric,
+            // A slice cannot be left behind by a call that may return early.
+            symmetric: self.symmetric || self.sync.exit == Mode::None,
         };
-        let choice = choose_or_estimate(wisdom.as_ref(), algorithms, &query, cores)
+        // As programs do: what was measured with a commutative operator serves for all.
+        let asked = match wisdom {
+            Some(_) => Query { operator: OperatorClass::Commutative, ..query },
+            None => query,
+        };
+        let choice = choose_or_estimate(wisdom.as_ref(), algorithms, &asked, cores)
             .context("no algorithm can serve this call")?;
         let barrier = bracket(wisdom.as_ref(), &query);
         let estimates = self.all.then(|| estimates(algorithms, &choice));
