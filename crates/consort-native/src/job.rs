@@ -327,8 +327,8 @@ impl Job {
     }
 
     /// Looks for the first of the last calls of `rank`, of which it has begun `calls` in all, that
-    /// a peer has made otherwise, and for a peer that has finished without the last one; poisons the
-    /// job if there is any.
+    /// a peer has made otherwise, and for a peer that has finished without the last one; poisons
+    /// the job if there is any.
     #[cold]
     pub(crate) fn check_peers(&self, rank: Rank, calls: u64) {
         for call in calls.saturating_sub(self.window())..calls {
