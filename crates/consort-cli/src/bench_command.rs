@@ -145,7 +145,11 @@ impl Bench {
             let why = collected.timings.iter().find_map(|timing| timing.error.as_ref());
             bail!(
                 "nothing was measured: {}",
-                why.map_or("no block was kept".into(), |e| e.to_string())
+                why.map_or(
+                    "the machine changed in the midst of every block; try again when it is idle"
+                        .into(),
+                    |e| e.to_string()
+                )
             );
         }
         figures.extend(libraries);

@@ -26,6 +26,9 @@ const ROUNDS: u32 = 10;
 const SHORTEST_ROUND: Duration = Duration::from_millis(30);
 const LONGEST_ROUND: Duration = Duration::from_millis(500);
 
+/// How long beyond the budget a disturbed machine is given to yield a block of each work.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// What is measured in rounds.
 #[derive(Debug)]
 pub(crate) struct Rounds<'r> {
@@ -73,7 +76,8 @@ impl Rounds<'_> {
             }
             let spent = start.elapsed();
             progress(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
-            if spent >= budget || timings.iter().all(is_sure) {
+            let over = spent >= budget && timings.iter().all(is_measured);
+            if over || spent >= budget + PATIENCE || timings.iter().all(is_sure) {
                 return Ok(Collected { timings, limits, waiting: measured.waiting });
             }
         }
@@ -83,6 +87,11 @@ impl Rounds<'_> {
 /// The blocks of one class; without classes, all.
 pub(crate) fn of_class(timing: &Timing, class: Option<TransferClass>) -> Vec<Block> {
     timing.blocks.iter().copied().filter(|block| block.class() == class).collect()
+}
+
+/// Whether a work has a block that counts, or cannot have any.
+fn is_measured(timing: &Timing) -> bool {
+    timing.error.is_some() || !timing.blocks.is_empty()
 }
 
 /// Whether the medians of a work's classes are sure: of each class with enough blocks to count,
@@ -108,6 +117,8 @@ pub(crate) fn sizes_bytes(work: &[Work]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use consort::Error;
+
     use super::*;
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
@@ -121,6 +132,14 @@ mod tests {
         assert!(is_sure(&timing(None, steady(30))));
         assert!(!is_sure(&timing(None, steady(19))));
         assert!(!is_sure(&timing(Some(20.0), (0..30).map(|i| 100.0 + f64::from(i * 10)))));
+    }
+
+    #[test]
+    fn a_work_without_blocks_is_not_measured_unless_it_cannot_be() {
+        let discarded = Timing { discarded: 3, ..Timing::default() };
+        assert!(!is_measured(&discarded));
+        assert!(is_measured(&Timing { error: Some(Error::NoPes), ..discarded }));
+        assert!(is_measured(&timing(None, std::iter::once(1.0))));
     }
 
     #[test]
