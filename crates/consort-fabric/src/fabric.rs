@@ -244,6 +244,11 @@ pub trait Fabric {
     /// Waits until the sender on `slot` has got as far as `step`.
     fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op>;
 
+    /// Tells `peer` that this PE has got as far as `step`, and waits until `peer` has, in the same
+    /// slot. What a signal and a wait would do; but the words of both may share a line, which then
+    /// moves once a call from one to the other and back.
+    fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op>;
+
     /// `target = source`, both on this PE.
     fn copy(&self, target: Span, source: Span) -> impl Future<Output = Op>;
 

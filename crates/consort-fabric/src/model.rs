@@ -1,5 +1,7 @@
 //! What a cost function may ask of a machine.
 
+use crate::LINE_PAYLOAD_BYTES;
+
 /// The costs of a machine, in the few numbers that cost functions are written over.
 ///
 /// Times in nanoseconds, bandwidths in bytes a nanosecond (that is, GB/s).
@@ -34,6 +36,19 @@ impl MachineModel {
             switch_ns: 700.0,
             cores,
         }
+    }
+
+    /// What a message of `bytes` costs in a row of calls that overlap. A word shares its line with
+    /// those of the next calls. Of a longer one the first lines follow each other at a third of a
+    /// transfer, until the processors foresee the rest. (Measured, two PEs far apart, in transfers
+    /// a call: 8 B 0.39, 64 B 1.5, 256 B 2.5.)
+    #[must_use]
+    pub fn streamed_ns(&self, bytes: f64) -> f64 {
+        if bytes <= 8.0 {
+            return self.transfer_ns / 4.0;
+        }
+        let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil();
+        self.transfer_ns * (0.5 + lines.min(8.0) / 3.0) + (lines - 8.0).max(0.0) * self.next_line_ns
     }
 
     /// How long a chain of `hops` dependent messages takes among `pes` PEs: transfers, or, where

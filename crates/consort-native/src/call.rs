@@ -31,7 +31,7 @@ use consort_fabric::{
 
 use crate::{
     endpoint::Scratch,
-    job::{CELL_WORDS, Failure, Geometry, Job, LINE_WORDS, LOANS, PeState},
+    job::{CELL_WORDS, Failure, Geometry, Job, LINE_WORDS, LOANS, MEETING_WORDS, PeState},
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
     operands::Operands,
@@ -151,6 +151,14 @@ impl<'c> Call<'c> {
         } else {
             slot_at + self.turn * CELL_WORDS + 1
         }
+    }
+
+    /// The first word of this PE's meeting with `peer`: that of the lower of them.
+    #[inline(always)]
+    fn meeting_at(&self, peer: Rank, slot: Slot) -> usize {
+        let Geometry { per_pe, first_meeting, window, .. } = self.job.geometry;
+        let meeting = slot.index() as usize * window + self.turn;
+        self.rank.min(peer).index() * per_pe + first_meeting + meeting * MEETING_WORDS
     }
 
     /// What a wait's poll comes to when its word is `seen` and says nothing: the executor may watch
@@ -424,6 +432,15 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
         Wait { call: self, at: self.cell_at(self.rank, slot), word: self.word_of(step) }
+    }
+
+    #[inline(always)]
+    fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
+        let (first, word) = (self.meeting_at(peer, slot), self.word_of(step));
+        let (mine, theirs) = if self.rank < peer { (0, 1) } else { (1, 0) };
+        self.words[first + mine].store(word, Release); // pairs with the acquire in `Wait`
+        self.wake(peer);
+        Wait { call: self, at: first + theirs, word }
     }
 
     #[inline(always)]

@@ -141,6 +141,11 @@ pub struct Job {
 /// A cell is two words: the payload of a message of 8 bytes, or a signal beside the first, and the
 /// sequence word. Four successive calls' cells of one slot share a line, so that what a PE sends in
 /// a row of calls travels together.
+///
+/// Last come the words of meetings, slot by slot: those of both PEs, in the inbox of the lower one,
+/// four successive calls on a line. Whoever gets the line sees that the other is at the call before
+/// its own, and leaves that call and enters the next before it loses the line again. (Measured, two
+/// PEs far apart, in transfers: 1.06 a barrier; with the words on lines of their own 1.25 to 1.6.)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     /// Calls that may be under way at once: PEs differ by at most this.
@@ -152,6 +157,8 @@ pub(crate) struct Geometry {
     pub(crate) stride: usize,
     /// The first word of cells.
     pub(crate) first_cell: usize,
+    /// The first word of meetings.
+    pub(crate) first_meeting: usize,
     /// Words of a PE.
     pub(crate) per_pe: usize,
 }
@@ -160,6 +167,8 @@ pub(crate) struct Geometry {
 pub(crate) const LINE_WORDS: usize = 8;
 /// Words of a cell.
 pub(crate) const CELL_WORDS: usize = 2;
+/// Words of a meeting: one of each PE.
+pub(crate) const MEETING_WORDS: usize = 2;
 
 impl Geometry {
     /// Small teams get room for long messages, large ones a line a peer and a shorter window.
@@ -172,8 +181,9 @@ impl Geometry {
         // into a peer's slot and then loads from its own equal one would otherwise be held up,
         // since processors compare just these bits first. (Measured: 2 ns of a near barrier of 80.)
         let apart = 17 * LINE_WORDS;
-        let per_pe = first_cell + lines * window * CELL_WORDS + apart;
-        Self { window, lines, stride, first_cell, per_pe }
+        let first_meeting = first_cell + lines * window * CELL_WORDS;
+        let per_pe = first_meeting + lines * window * MEETING_WORDS + apart;
+        Self { window, lines, stride, first_cell, first_meeting, per_pe }
     }
 
     /// The place of a call in the window.

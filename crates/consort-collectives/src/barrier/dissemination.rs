@@ -21,7 +21,7 @@ pub struct Dissemination;
 /// Whom a PE signals, and where; as many signals come in, in the same slots.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The partner, where there is one round with one: no loops then.
+    /// The partner, where there is one round with one: they meet.
     only: Option<(Rank, Slot)>,
     rounds: Vec<Box<[(Rank, Slot)]>>,
 }
@@ -61,8 +61,7 @@ impl Algorithm for Dissemination {
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
         if let Some((peer, slot)) = schedule.only {
-            f.signal(peer, slot, 0).await?;
-            return f.wait(slot, 0).await;
+            return f.meet(peer, slot, 0).await;
         }
         for round in &schedule.rounds {
             for &(peer, slot) in round {

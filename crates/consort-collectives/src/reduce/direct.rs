@@ -56,9 +56,13 @@ impl Algorithm for Direct {
         })
     }
 
-    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        let passes = f64::from(query.pes) - 1.0;
-        let combining = passes * query.bytes as f64 / model.pull_gbps;
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let (passes, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
+        let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
+        // From the second pass on a long block has left the caches nearest to the core.
+        let again = if block > 65536.0 { (passes - 1.0) * bytes / model.copy_gbps } else { 0.0 };
+        let blocks = (bytes / block).ceil() * model.overhead_ns * passes;
+        let combining = passes * bytes / model.pull_gbps + again + blocks;
         if query.symmetric && query.sync.exit == Mode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + combining;
         }

@@ -108,7 +108,8 @@ pub(super) fn cost_ns(
     let pass = (lines(bytes) * model.next_line_ns + bytes / model.copy_gbps) * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
     if query.sync == Sync::LOOSE {
-        pass + fan * model.overhead_ns
+        let first = model.streamed_ns(bytes);
+        first.max(pass) + fan * (first / 4.0 + model.overhead_ns)
     } else {
         depth * hop + pass + fan * model.overhead_ns
     }

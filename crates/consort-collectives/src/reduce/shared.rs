@@ -61,7 +61,9 @@ impl Algorithm for Shared {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let chunk = candidate.parameter("chunk_bytes").unwrap_or(16384) as f64;
         let workers = f64::from(model.cores.min(query.pes).max(1));
-        let passes = bytes * ((pes - 1.0) / model.pull_gbps + 1.0 / model.copy_gbps);
+        // All but the root's share of the result moves to who combines it, and back.
+        let moves = pes - 1.0 + 2.0 * (workers - 1.0) / workers;
+        let passes = bytes * moves / model.pull_gbps;
         let tickets = bytes / chunk * model.transfer_ns;
         model.hops_ns(5.0, query.pes) + (passes + tickets) / workers
     }
