@@ -4,7 +4,7 @@
 //! (Nishtala and Yelick 2009, section 2.2, for the trees; double buffering as in
 //! `patterns/stream`). The largest subtree is served first.
 
-use consort_fabric::{Fabric, MachineModel, Op, Query, Span, Sync};
+use consort_fabric::{Fabric, MachineModel, Op, Query, Rank, Slot, Span, Sync};
 
 use crate::{
     Setting,
@@ -14,9 +14,19 @@ use crate::{
     },
 };
 
+/// One message is all that this PE has to do with: no loops then.
+#[derive(Debug)]
+enum Only {
+    /// A root with one child sends what it has.
+    Sends(Rank, Slot),
+    /// A leaf takes what comes.
+    Receives(Slot),
+}
+
 /// Where a PE stands in the tree, and how the message is divided.
 #[derive(Debug)]
 pub struct Schedule {
+    only: Option<Only>,
     chunks: Chunks,
     parent: Option<Edge>,
     children: Box<[Edge]>,
@@ -31,11 +41,16 @@ impl Schedule {
         let chunks = Chunks::new(setting.bytes, 1, chunk_bytes, room)?;
         let node = shape.node(setting.rank, setting.root, setting.pes);
         let edge = |peer, index| Edge { peer, data: setting.slot(fan), taken: setting.slot(index) };
-        Some(Self {
-            chunks,
-            parent: node.parent.map(|(parent, index)| edge(parent, index)),
-            children: (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect(),
-        })
+        let parent = node.parent.map(|(parent, index)| edge(parent, index));
+        let children: Box<[Edge]> =
+            (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect();
+        let only = match (&parent, &*children) {
+            _ if chunks.count() > 1 => None,
+            (None, [child]) => Some(Only::Sends(child.peer, child.data)),
+            (Some(parent), []) => Some(Only::Receives(parent.data)),
+            _ => None,
+        };
+        Some(Self { only, chunks, parent, children })
     }
 
     /// Steps of a call.
@@ -57,6 +72,12 @@ pub(super) fn cost_ns(
     let hop = model.hops_ns(1.0, query.pes) + (lines(chunk) - 1.0) * model.next_line_ns;
     let pass = lines(bytes) * model.next_line_ns * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
+    if query.pes > model.cores {
+        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        let work = pass * f64::from(query.pes) / f64::from(model.cores.max(1));
+        let turns = (bytes / chunk.max(1.0) / 2.0).floor();
+        return work + (depth + turns) * model.hops_ns(1.0, query.pes);
+    }
     if query.sync == Sync::LOOSE {
         let first = model.streamed_ns(bytes);
         first.max(pass) + fan * (first / 4.0 + model.overhead_ns)
@@ -68,7 +89,14 @@ pub(super) fn cost_ns(
 /// The protocol.
 #[inline(always)]
 pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-    let Schedule { chunks, parent, children } = schedule;
+    let Schedule { only, chunks, parent, children } = schedule;
+    if let Some(only) = only {
+        let (at, bytes) = chunks.range(0);
+        return match only {
+            Only::Sends(peer, slot) => f.send(*peer, *slot, 0, Span::source(at, bytes)).await,
+            Only::Receives(slot) => f.receive(*slot, 0, Span::target(at, bytes)).await,
+        };
+    }
     for index in 0..chunks.count() {
         let (at, bytes) = chunks.range(index);
         let mut chunk = Span::source(at, bytes);

@@ -9,7 +9,7 @@
 //! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
 //! sends the result on to the root.
 
-use consort_fabric::{Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span, Sync};
+use consort_fabric::{Fabric, MachineModel, Op, OperatorClass, Query, Rank, Slot, Span, Sync};
 
 use crate::{
     Setting,
@@ -26,9 +26,19 @@ enum Input {
     Child(Edge),
 }
 
+/// One message is all that this PE has to do with: no loops then.
+#[derive(Debug)]
+enum Only {
+    /// A leaf sends what it has.
+    Sends(Rank, Slot),
+    /// A root with one child combines what it has with what comes.
+    Combines(Slot),
+}
+
 /// Where a PE stands in the tree, and how the message is divided.
 #[derive(Debug)]
 pub struct Schedule {
+    only: Option<Only>,
     chunks: Chunks,
     inputs: Box<[Input]>,
     parent: Option<Edge>,
@@ -77,13 +87,14 @@ impl Schedule {
                 result = Some(edge(top, fan));
             }
         }
-        Some(Self {
-            chunks,
-            inputs: inputs.into(),
-            parent,
-            keeps: rank == root && result.is_none(),
-            result,
-        })
+        let keeps = rank == root && result.is_none();
+        let only = match (inputs.as_slice(), parent) {
+            _ if chunks.count() > 1 || result.is_some() => None,
+            ([Input::Own], Some(parent)) => Some(Only::Sends(parent.peer, parent.data)),
+            ([Input::Own, Input::Child(child)], None) if keeps => Some(Only::Combines(child.data)),
+            _ => None,
+        };
+        Some(Self { only, chunks, inputs: inputs.into(), parent, keeps, result })
     }
 
     /// Steps of a call.
@@ -107,6 +118,12 @@ pub(super) fn cost_ns(
         + chunk / model.copy_gbps;
     let pass = (lines(bytes) * model.next_line_ns + bytes / model.copy_gbps) * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
+    if query.pes > model.cores {
+        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        let work = pass * f64::from(query.pes) / f64::from(model.cores.max(1));
+        let turns = (bytes / chunk.max(1.0) / 2.0).floor();
+        return work + (depth + turns) * model.hops_ns(1.0, query.pes);
+    }
     if query.sync == Sync::LOOSE {
         let first = model.streamed_ns(bytes);
         first.max(pass) + fan * (first / 4.0 + model.overhead_ns)
@@ -118,7 +135,16 @@ pub(super) fn cost_ns(
 /// The protocol.
 #[inline(always)]
 pub(super) async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-    let Schedule { chunks, inputs, parent, result, keeps } = schedule;
+    let Schedule { only, chunks, inputs, parent, result, keeps } = schedule;
+    if let Some(only) = only {
+        let (at, bytes) = chunks.range(0);
+        return match only {
+            Only::Sends(peer, slot) => f.send(*peer, *slot, 0, Span::source(at, bytes)).await,
+            Only::Combines(slot) => {
+                f.receive_combine(*slot, 0, Span::source(at, bytes), Span::target(at, bytes)).await
+            }
+        };
+    }
     for index in 0..chunks.count() {
         let (at, bytes) = chunks.range(index);
         let sum = if *keeps { Span::target(at, bytes) } else { Span::accumulator(bytes) };
