@@ -79,6 +79,9 @@ pub enum Place {
     Incoming,
     /// The symmetric heap: the same offsets on every PE.
     Heap,
+    /// The PE's message buffer of [`Capabilities::buffer_bytes`], which every peer reaches without
+    /// asking. An algorithm that fills it does not end before its peers have taken what they need.
+    Buffer,
 }
 
 /// A piece of one of the call's buffers.
@@ -119,6 +122,13 @@ impl Span {
     #[must_use]
     pub const fn incoming(bytes: usize) -> Self {
         Self { place: Place::Incoming, at: 0, bytes }
+    }
+
+    /// Part of the message buffer.
+    #[inline]
+    #[must_use]
+    pub const fn buffer(at: usize, bytes: usize) -> Self {
+        Self { place: Place::Buffer, at, bytes }
     }
 
     /// Part of the symmetric heap.
@@ -196,6 +206,8 @@ pub struct Capabilities {
     pub inbox_lines: u32,
     /// Bytes of the accumulator, and of the memory for incoming messages.
     pub scratch_bytes: usize,
+    /// Bytes of a PE's message buffer.
+    pub buffer_bytes: usize,
     /// Whether buffers can be lent to peers, who then get and put without the lender's help.
     pub lending: bool,
 }
@@ -272,9 +284,9 @@ pub trait Fabric {
     /// Waits until all that this PE has lent in this call is given back.
     fn reclaim(&self) -> impl Future<Output = Op>;
 
-    /// A peer's symmetric memory, which is reached without asking: a span of the symmetric heap, or
-    /// of the call's buffers where those lie in it (`None` where they do not). Giving it back does
-    /// nothing.
+    /// A peer's memory that is reached without asking: a span of the symmetric heap, of the message
+    /// buffer, or of the call's buffers where those lie in symmetric memory (`None` where they do
+    /// not). Giving it back does nothing.
     fn reach(&self, peer: Rank, span: Span) -> Option<Self::Lease>;
 
     /// `target = lease[at ..]`.

@@ -206,6 +206,7 @@ impl<'c> Call<'c> {
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
             Place::Heap => (self.job.heap.base(self.rank.index()), self.job.heap.bytes(), true),
+            Place::Buffer => (self.me.buffer(), self.capabilities().buffer_bytes, true),
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
         assert!(inside, "a span must lie in its buffer");
@@ -471,7 +472,7 @@ impl Fabric for Call<'_> {
                 self.target_lent.store(true, Relaxed);
                 Loan::Target
             }
-            Place::Source | Place::Target | Place::Heap => Loan::Symmetric,
+            Place::Source | Place::Target | Place::Heap | Place::Buffer => Loan::Symmetric,
             Place::Accumulator | Place::Incoming => panic!("scratch memory is never lent"),
         };
         if kind != Loan::Symmetric {
@@ -526,21 +527,21 @@ impl Fabric for Call<'_> {
     }
 
     fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
-        let symmetric = match span.place {
-            Place::Source => self.operands.source.symmetric,
-            Place::Target => self.operands.target.symmetric,
-            Place::Heap => true,
-            Place::Accumulator | Place::Incoming => false,
+        let heap = |pe: Rank| self.job.heap.base(pe.index());
+        let buffer = |pe: Rank| self.job.states[pe.index()].buffer();
+        let (mine, theirs) = match span.place {
+            Place::Source if !self.operands.source.symmetric => return None,
+            Place::Target if !self.operands.target.symmetric => return None,
+            Place::Source | Place::Target | Place::Heap => (heap(self.rank), heap(peer)),
+            Place::Buffer => (buffer(self.rank), buffer(peer)),
+            Place::Accumulator | Place::Incoming => return None,
         };
-        symmetric.then(|| {
-            let memory = self.resolve(span);
-            let offset = memory.at.addr() - self.job.heap.base(self.rank.index()).addr();
-            Lease {
-                at: self.job.heap.base(peer.index()).wrapping_add(offset),
-                bytes: memory.bytes,
-                lender: peer,
-                kind: Loan::Reached,
-            }
+        let memory = self.resolve(span);
+        Some(Lease {
+            at: theirs.wrapping_add(memory.at.addr() - mine.addr()),
+            bytes: memory.bytes,
+            lender: peer,
+            kind: Loan::Reached,
         })
     }
 

@@ -30,6 +30,9 @@ const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 /// Buffers that a PE may lend to a peer in one call.
 pub(crate) const LOANS: u32 = 2;
 
+/// Bytes of a PE's message buffer: two chunks that stay in a core's own caches.
+const BUFFER_BYTES: usize = 64 << 10;
+
 /// What a launch fixes.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -106,6 +109,8 @@ pub(crate) struct PeState {
     pub(crate) queue: Queue,
     /// What peers lend to this PE: a line for each call of the window, lender and loan.
     pub(crate) loans: Box<[Line]>,
+    /// The message buffer. Read and written by whole copies of shared memory only.
+    buffer: Box<[Line]>,
 }
 
 impl PeState {
@@ -114,6 +119,11 @@ impl PeState {
     #[inline(always)]
     pub(crate) fn history(&self, turn: usize) -> &AtomicU64 {
         self.history[turn / 8].counter(turn % 8)
+    }
+
+    /// The first byte of the message buffer.
+    pub(crate) fn buffer(&self) -> *mut u8 {
+        self.buffer.as_ptr().cast_mut().cast()
     }
 }
 
@@ -197,6 +207,7 @@ impl Geometry {
         Capabilities {
             inbox_lines: u32::try_from(self.lines).unwrap_or(u32::MAX),
             scratch_bytes: self.lines * size_of::<Line>(),
+            buffer_bytes: BUFFER_BYTES,
             lending: true,
         }
     }
@@ -221,6 +232,7 @@ impl Job {
                 credits: Line::array(pes),
                 queue: Queue::default(),
                 loans: Line::array(window * pes * LOANS as usize),
+                buffer: Line::array(BUFFER_BYTES / size_of::<Line>()),
             })
             .collect();
         Ok(Arc::new(Self {

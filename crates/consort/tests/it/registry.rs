@@ -48,7 +48,12 @@ fn nothing_is_left_out() {
     use consort_collectives::candidates;
     use consort_fabric::{Capabilities, OperatorClass, Query};
 
-    let capabilities = Capabilities { inbox_lines: 1 << 20, scratch_bytes: 1 << 30, lending: true };
+    let capabilities = Capabilities {
+        inbox_lines: 1 << 20,
+        scratch_bytes: 1 << 30,
+        buffer_bytes: 1 << 20,
+        lending: true,
+    };
     for collective in Collective::EVERY {
         let all = everything(collective);
         let query = Query {
