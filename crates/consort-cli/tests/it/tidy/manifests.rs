@@ -39,7 +39,11 @@ const IMPORTS: [Imports; 10] = [
     },
     Imports { name: "consort-tuner", normal: &["consort-fabric"], tests_besides: &[] },
     Imports { name: "consort-native", normal: &["consort-fabric"], tests_besides: &[] },
-    Imports { name: "consort-sim", normal: &["consort-fabric"], tests_besides: &[] },
+    Imports {
+        name: "consort-sim",
+        normal: &["consort-fabric"],
+        tests_besides: &["consort-collectives"],
+    },
     Imports {
         name: "consort",
         normal: &[

@@ -1,0 +1,1 @@
+//! Models in closed form, for any parameters: what a simulation is compared with.

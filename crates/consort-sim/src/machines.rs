@@ -1,0 +1,1 @@
+//! Machines as their description files tell them.
