@@ -1,0 +1,87 @@
+//! Any time at all: schedules at random, to find those that an algorithm does not survive.
+//!
+//! Every operation takes a random time, now and then a very long one; what is sent may overtake
+//! what was sent before; and a put lands long after it has returned unless a fence follows. A seed
+//! says it all, so a schedule that fails can be run again.
+
+use consort_fabric::{Capabilities, Rank};
+
+use super::{Site, Where};
+use crate::{account::Cause, engine::Time};
+
+/// Picoseconds that a thing usually takes at most.
+const USUAL: u64 = 100_000;
+/// One in so many takes far longer...
+const RARE: u64 = 8;
+/// ... at most so many times.
+const LONGER: u64 = 100;
+
+/// See the head of this file.
+pub(crate) struct Chaos;
+
+impl Chaos {
+    fn time(site: Site<'_>) -> Time {
+        let longest = if site.engine.roll_below(RARE) == 0 { USUAL * LONGER } else { USUAL };
+        site.engine.roll_below(longest)
+    }
+
+    async fn pause(site: Site<'_>) {
+        site.spend(Cause::Compute, Self::time(site)).await;
+    }
+
+    pub(super) fn capabilities(&self, pes: u32) -> Capabilities {
+        Capabilities {
+            inbox_lines: (4 * pes).max(256),
+            scratch_bytes: 16 << 10,
+            buffer_bytes: 16 << 10,
+            lending: true,
+        }
+    }
+
+    pub(super) async fn begin(&self, site: Site<'_>) {
+        Self::pause(site).await;
+    }
+
+    pub(super) async fn transfer(&self, site: Site<'_>, _: Where, to: Where, _: usize) -> Time {
+        Self::pause(site).await;
+        let late = if to.pe.0 == site.me { 0 } else { Self::time(site) };
+        site.engine.now() + late
+    }
+
+    pub(super) async fn combine(&self, site: Site<'_>, _: usize) {
+        Self::pause(site).await;
+    }
+
+    pub(super) async fn signal(&self, site: Site<'_>, _: Rank) -> Time {
+        Self::pause(site).await;
+        site.engine.now() + Self::time(site)
+    }
+
+    pub(super) async fn notice(&self, site: Site<'_>, _: Time) {
+        Self::pause(site).await;
+    }
+
+    pub(super) async fn send(&self, site: Site<'_>, to: Rank, _: Where, _: usize) -> Time {
+        self.signal(site, to).await
+    }
+
+    pub(super) async fn receive(
+        &self,
+        site: Site<'_>,
+        _: Time,
+        _: Rank,
+        _: Where,
+        _: usize,
+    ) -> Time {
+        Self::pause(site).await;
+        site.engine.now()
+    }
+
+    pub(super) async fn handed_over(&self, site: Site<'_>, _: Time) {
+        Self::pause(site).await;
+    }
+
+    pub(super) async fn reach_word(&self, site: Site<'_>, _: Rank) {
+        Self::pause(site).await;
+    }
+}

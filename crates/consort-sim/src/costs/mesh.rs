@@ -1,0 +1,348 @@
+//! Cores with message buffers on a mesh: the costs of the Intel SCC.
+//!
+//! Every line is moved by the core that calls, one after the other: `C_r^mpb`, `C_w^mpb`,
+//! `C_r^mem`, `C_w^mem` of Petrović 2015, section 4.1, formulas 4.1 to 4.12. A core's own memory is
+//! free of contention; the message buffers of a tile serve one line after the other, and routers
+//! on the way to it pass on what comes from each side in turn, so that cores far away wait longer
+//! (section 4.1.3: at 48 accessors the slowest is more than two times slower than the fastest).
+//!
+//! Messages are RCCE's (section 4.2): the sender puts a piece into its own buffer and sets a flag
+//! at the receiver; the receiver gets it and sets a flag at the sender. What a core has lately read
+//! or written of its memory is in its caches and read again at no cost.
+
+mod tiles;
+
+use std::cell::{Cell, RefCell};
+
+use consort_fabric::{Capabilities, Place, Rank};
+
+use self::tiles::Tiles;
+use super::{Site, Where};
+use crate::{
+    account::Cause,
+    engine::{Time, picoseconds},
+    machines::MessageBuffers,
+};
+
+/// Cores differ by so many picoseconds at random in each access, or they would step in time.
+const JITTER: Time = 20_000;
+/// Lines of a message buffer that RCCE keeps for flags: of 256, 251 are for the message.
+const RCCE_FLAG_LINES: usize = 5;
+
+/// See the head of this file.
+pub(crate) struct Mesh {
+    line_bytes: usize,
+    buffer_lines: usize,
+    /// The tile of each core.
+    tile_of: Vec<usize>,
+    /// Routers from tile to tile.
+    distances: Vec<Vec<Time>>,
+    /// Routers from a core to its memory controller.
+    memory_distances: Vec<Time>,
+    hop: Time,
+    buffer: Time,
+    memory_write: Time,
+    memory_read: Time,
+    put: Time,
+    get: Time,
+    put_memory: Time,
+    get_memory: Time,
+    flag_read: Time,
+    serve: Time,
+    overhead: Time,
+    /// Whoever uses a tile's buffers queues here, if anybody does.
+    tiles: Option<Tiles>,
+    caches: Vec<Caches>,
+    cache_lines: u32,
+}
+
+/// What a core has in its caches: when each line of its buffers was last touched, counted in
+/// touches.
+#[derive(Default)]
+struct Caches {
+    touches: Cell<u32>,
+    source: RefCell<Vec<u32>>,
+    target: RefCell<Vec<u32>>,
+}
+
+/// Time of its own that a core has not slept yet: it is folded into its next access.
+struct Pace<'s> {
+    site: Site<'s>,
+    ahead: Time,
+}
+
+impl Pace<'_> {
+    fn spend(&mut self, cause: Cause, time: Time) {
+        self.site.account.spend(cause, time);
+        self.ahead += time;
+    }
+
+    async fn settle(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.site.engine.sleep(ahead).await;
+    }
+}
+
+impl Mesh {
+    pub(crate) fn new(machine: &MessageBuffers, pes: u32) -> Self {
+        let tiles = machine.columns * machine.rows;
+        let core_of = |tile: u32| tile * machine.cores_per_tile;
+        let distances = (0..tiles)
+            .map(|from| {
+                let to = |to| Time::from(machine.distance(core_of(from), core_of(to)));
+                (0..tiles).map(to).collect()
+            })
+            .collect();
+        Self {
+            line_bytes: machine.line_bytes,
+            buffer_lines: machine.buffer_bytes / machine.line_bytes,
+            tile_of: (0..pes).map(|core| (core / machine.cores_per_tile) as usize).collect(),
+            distances,
+            memory_distances: (0..pes).map(|core| machine.memory_distance(core).into()).collect(),
+            hop: picoseconds(machine.hop_ns),
+            buffer: picoseconds(machine.mpb_ns),
+            memory_write: picoseconds(machine.memory_write_ns),
+            memory_read: picoseconds(machine.memory_read_ns),
+            put: picoseconds(machine.put_ns),
+            get: picoseconds(machine.get_ns),
+            put_memory: picoseconds(machine.put_memory_ns),
+            get_memory: picoseconds(machine.get_memory_ns),
+            flag_read: picoseconds(machine.flag_read_ns),
+            serve: picoseconds(machine.serve_ns),
+            overhead: picoseconds(machine.overhead_ns.unwrap_or(0.0)),
+            tiles: Some(Tiles::new(machine.columns as usize, machine.rows as usize, pes)),
+            caches: (0..pes).map(|_| Caches::default()).collect(),
+            cache_lines: u32::try_from(machine.cache_bytes / machine.line_bytes).unwrap_or(0),
+        }
+    }
+
+    /// With queues at the tiles, or without.
+    pub(crate) fn with_contention(mut self, contention: bool) -> Self {
+        self.tiles = self.tiles.filter(|_| contention);
+        self
+    }
+
+    /// With the mesh's distances, or all of them 1.
+    pub(crate) fn with_distances(mut self, distances: bool) -> Self {
+        if !distances {
+            self.distances.iter_mut().flatten().for_each(|distance| *distance = 1);
+            self.memory_distances.fill(1);
+        }
+        self
+    }
+
+    /// With the fitted overhead of a call, or without.
+    pub(crate) fn with_overhead(mut self, overhead: bool) -> Self {
+        self.overhead *= Time::from(overhead);
+        self
+    }
+
+    /// Bytes of the pieces of RCCE's messages.
+    pub(crate) const fn piece_bytes(&self) -> usize {
+        (self.buffer_lines - RCCE_FLAG_LINES) * self.line_bytes
+    }
+
+    pub(super) fn capabilities(&self, pes: u32) -> Capabilities {
+        // A line for each flag: one for every peer.
+        let data_lines = self.buffer_lines.saturating_sub(pes as usize);
+        Capabilities {
+            inbox_lines: 1 << 20,
+            scratch_bytes: 1 << 20,
+            buffer_bytes: data_lines * self.line_bytes,
+            lending: false,
+        }
+    }
+
+    fn distance(&self, from: u32, to: u32) -> Time {
+        self.distances[self.tile_of[from as usize]][self.tile_of[to as usize]]
+    }
+
+    /// The core of `pace` reads or writes one line of the buffer of `owner`. Returns when the line
+    /// is there, before the core hears of it.
+    async fn access(&self, pace: &mut Pace<'_>, owner: u32, cause: Cause) -> Time {
+        let (site, me) = (pace.site, pace.site.me);
+        let way = self.distance(me, owner) * self.hop;
+        let Some(tiles) = &self.tiles else {
+            pace.spend(cause, self.buffer + 2 * way);
+            return site.engine.now() + pace.ahead - way;
+        };
+        let jitter = site.engine.roll_below(2 * JITTER);
+        pace.ahead = (pace.ahead + jitter).saturating_sub(JITTER);
+        pace.spend(cause, self.buffer - self.serve + way);
+        pace.settle().await;
+        let came = site.engine.now();
+        let (from, to) = (self.tile_of[me as usize], self.tile_of[owner as usize]);
+        tiles.serve(site.engine, me, from, to, self.serve).await;
+        let queued = site.engine.now() - came;
+        site.account.spend(Cause::Contention, queued);
+        pace.spend(cause, self.serve + way);
+        site.engine.now() + self.serve
+    }
+
+    /// The core reads one line of its memory.
+    fn read_memory(&self, pace: &mut Pace<'_>, place: Place, line: usize) {
+        let me = pace.site.me as usize;
+        if !self.caches[me].touch(place, line, self.cache_lines) {
+            let way = 2 * self.memory_distances[me] * self.hop;
+            pace.spend(Cause::OffChip, self.memory_read + way);
+        }
+    }
+
+    /// The core writes one line of its memory.
+    fn write_memory(&self, pace: &mut Pace<'_>, place: Place, line: usize) {
+        let me = pace.site.me as usize;
+        self.caches[me].touch(place, line, self.cache_lines);
+        pace.spend(Cause::OffChip, self.memory_write + 2 * self.memory_distances[me] * self.hop);
+    }
+
+    fn lines(&self, at: usize, bytes: usize) -> std::ops::Range<usize> {
+        at / self.line_bytes..(at + bytes).div_ceil(self.line_bytes).max(at / self.line_bytes + 1)
+    }
+
+    pub(super) async fn begin(&self, site: Site<'_>) {
+        self.caches[site.me as usize].forget();
+        site.spend(Cause::Compute, self.overhead).await;
+    }
+
+    pub(super) async fn transfer(
+        &self,
+        site: Site<'_>,
+        from: Where,
+        to: Where,
+        bytes: usize,
+    ) -> Time {
+        let mut pace = Pace { site, ahead: 0 };
+        let is_buffer = |at: Where| at.place == Place::Buffer;
+        let call = match (is_buffer(from), is_buffer(to)) {
+            (true, true) if to.pe.0 == site.me => self.get,
+            (true, true) => self.put,
+            (false, true) => self.put_memory,
+            (true, false) => self.get_memory,
+            (false, false) => 0,
+        };
+        pace.spend(Cause::OnChip, call);
+        let mut landed = site.engine.now();
+        let first = to.at / self.line_bytes;
+        for (index, line) in self.lines(from.at, bytes).enumerate() {
+            if is_buffer(from) {
+                self.access(&mut pace, from.pe.0, Cause::OnChip).await;
+            } else {
+                self.read_memory(&mut pace, from.place, line);
+            }
+            if is_buffer(to) {
+                landed = self.access(&mut pace, to.pe.0, Cause::OnChip).await;
+            } else {
+                self.write_memory(&mut pace, to.place, first + index);
+            }
+        }
+        pace.settle().await;
+        landed
+    }
+
+    pub(super) async fn combine(&self, site: Site<'_>, bytes: usize) {
+        // Both operands are in the caches: what is left is the core's work, a cycle or two a byte.
+        let cycles = 2 * bytes as Time;
+        site.spend(Cause::Compute, cycles * 1000).await;
+    }
+
+    pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
+        let mut pace = Pace { site, ahead: 0 };
+        pace.spend(Cause::Flags, self.put);
+        self.access(&mut pace, site.me, Cause::Flags).await;
+        let set = self.access(&mut pace, to.0, Cause::Flags).await;
+        pace.settle().await;
+        set
+    }
+
+    pub(super) async fn notice(&self, site: Site<'_>, since: Time) {
+        self.poll(site, since, self.flag_read).await;
+    }
+
+    /// The core has polled a flag of its own since a time; it is set now. The poll that sees it is
+    /// the first that samples the flag after it was set.
+    async fn poll(&self, site: Site<'_>, since: Time, call: Time) {
+        let way = self.distance(site.me, site.me) * self.hop;
+        let period = call + self.buffer + 2 * way;
+        let sampled = period - way;
+        let waited = (site.engine.now() - since).saturating_sub(sampled);
+        let polls = waited.div_ceil(period) + 1;
+        site.account.spend(Cause::Flags, period);
+        site.engine.sleep_until(since + polls * period).await;
+    }
+
+    /// Sets a flag by one plain access, as RCCE does.
+    async fn set_flag(&self, pace: &mut Pace<'_>, to: u32) -> Time {
+        self.access(pace, to, Cause::Flags).await
+    }
+
+    pub(super) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
+        let buffer = Where { pe: Rank(site.me), place: Place::Buffer, at: 0 };
+        self.transfer(site, from, buffer, bytes).await;
+        let mut pace = Pace { site, ahead: 0 };
+        let set = self.set_flag(&mut pace, to.0).await;
+        pace.settle().await;
+        set
+    }
+
+    pub(super) async fn receive(
+        &self,
+        site: Site<'_>,
+        since: Time,
+        from: Rank,
+        to: Where,
+        bytes: usize,
+    ) -> Time {
+        self.clear_flag(site, since).await;
+        let buffer = Where { pe: from, place: Place::Buffer, at: 0 };
+        self.transfer(site, buffer, to, bytes).await;
+        let mut pace = Pace { site, ahead: 0 };
+        let set = self.set_flag(&mut pace, from.0).await;
+        pace.settle().await;
+        set
+    }
+
+    pub(super) async fn handed_over(&self, site: Site<'_>, since: Time) {
+        self.clear_flag(site, since).await;
+    }
+
+    /// Sees that a flag is set, and resets it.
+    async fn clear_flag(&self, site: Site<'_>, since: Time) {
+        self.poll(site, since, 0).await;
+        let mut pace = Pace { site, ahead: 0 };
+        self.set_flag(&mut pace, site.me).await;
+        pace.settle().await;
+    }
+
+    pub(super) async fn reach_word(&self, site: Site<'_>, at: Rank) {
+        let mut pace = Pace { site, ahead: 0 };
+        self.access(&mut pace, at.0, Cause::Flags).await;
+        self.access(&mut pace, at.0, Cause::Flags).await;
+        pace.settle().await;
+    }
+}
+
+impl Caches {
+    /// Another call works on other memory.
+    fn forget(&self) {
+        self.touches.set(0);
+        self.source.borrow_mut().clear();
+        self.target.borrow_mut().clear();
+    }
+
+    /// Touches a line, and says whether it was in the caches.
+    fn touch(&self, place: Place, line: usize, capacity: u32) -> bool {
+        let lines = match place {
+            Place::Source => &self.source,
+            Place::Target => &self.target,
+            _ => return true, // small, and in use all the time
+        };
+        let mut lines = lines.borrow_mut();
+        if lines.len() <= line {
+            lines.resize(line + 1, 0);
+        }
+        let touches = self.touches.get() + 1;
+        self.touches.set(touches);
+        let last = std::mem::replace(&mut lines[line], touches);
+        last > 0 && touches - last <= capacity
+    }
+}

@@ -1,0 +1,137 @@
+//! What operations cost in virtual time: one file a kind of machine.
+//!
+//! A cost is spent by sleeping: an operation returns when its PE is free again, and says when what
+//! it sent arrives. Nothing here moves data.
+
+mod chaos;
+mod mesh;
+
+pub(crate) use chaos::Chaos;
+pub(crate) use mesh::Mesh;
+
+use consort_fabric::{Capabilities, Place, Rank};
+
+use crate::{
+    account::{Account, Cause},
+    engine::{Engine, Time},
+};
+
+/// Where, and on whose account, an operation happens.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'w> {
+    pub(crate) engine: &'w Engine,
+    pub(crate) account: &'w Account,
+    pub(crate) me: u32,
+}
+
+impl Site<'_> {
+    /// The PE spends time on something.
+    pub(crate) async fn spend(&self, cause: Cause, time: Time) {
+        self.account.spend(cause, time);
+        self.engine.sleep(time).await;
+    }
+}
+
+/// Memory of a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Where {
+    pub(crate) pe: Rank,
+    pub(crate) place: Place,
+    pub(crate) at: usize,
+}
+
+/// The costs of a machine.
+pub(crate) enum Costs {
+    /// Any time at all.
+    Chaos(Chaos),
+    /// Cores with message buffers on a mesh.
+    Mesh(Mesh),
+}
+
+/// Calls the same method on the costs of whichever kind.
+macro_rules! each {
+    ($costs:expr, $kind:ident => $body:expr) => {
+        match $costs {
+            Costs::Chaos($kind) => $body,
+            Costs::Mesh($kind) => $body,
+        }
+    };
+}
+
+impl Costs {
+    /// What the machine's fabric can do.
+    pub(crate) fn capabilities(&self, pes: u32) -> Capabilities {
+        each!(self, kind => kind.capabilities(pes))
+    }
+
+    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where a
+    /// sender goes on without its receiver.
+    pub(crate) const fn hands_over(&self) -> Option<usize> {
+        match self {
+            Self::Chaos(_) => None,
+            Self::Mesh(mesh) => Some(mesh.piece_bytes()),
+        }
+    }
+
+    /// A call of a collective begins.
+    pub(crate) async fn begin(&self, site: Site<'_>) {
+        each!(self, kind => kind.begin(site).await);
+    }
+
+    /// Moves bytes from one memory to another, of which one at least is the PE's own. Returns when
+    /// they have landed.
+    pub(crate) async fn transfer(
+        &self,
+        site: Site<'_>,
+        from: Where,
+        to: Where,
+        bytes: usize,
+    ) -> Time {
+        each!(self, kind => kind.transfer(site, from, to, bytes).await)
+    }
+
+    /// Combines so many bytes of the PE's own memory.
+    pub(crate) async fn combine(&self, site: Site<'_>, bytes: usize) {
+        each!(self, kind => kind.combine(site, bytes).await);
+    }
+
+    /// Sets a flag at a peer. Returns when it is set there.
+    pub(crate) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
+        each!(self, kind => kind.signal(site, to).await)
+    }
+
+    /// Sees that a flag is set, for which the PE has polled since a time.
+    pub(crate) async fn notice(&self, site: Site<'_>, since: Time) {
+        each!(self, kind => kind.notice(site, since).await);
+    }
+
+    /// Sends a message. Returns when it has arrived; one that is handed over has been put where the
+    /// receiver can get it.
+    pub(crate) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
+        each!(self, kind => kind.send(site, to, from, bytes).await)
+    }
+
+    /// Takes a message that has arrived, and for which the PE has polled since a time. Returns when
+    /// its sender hears of it, where it does.
+    pub(crate) async fn receive(
+        &self,
+        site: Site<'_>,
+        since: Time,
+        from: Rank,
+        to: Where,
+        bytes: usize,
+    ) -> Time {
+        each!(self, kind => kind.receive(site, since, from, to, bytes).await)
+    }
+
+    /// Sees that a message that was handed over is taken.
+    pub(crate) async fn handed_over(&self, site: Site<'_>, since: Time) {
+        each!(self, kind => kind.handed_over(site, since).await);
+    }
+
+    /// Changes a word at a peer and hears what it was; the change happens between the two times
+    /// that pass.
+    pub(crate) async fn reach_word(&self, site: Site<'_>, at: Rank) {
+        each!(self, kind => kind.reach_word(site, at).await);
+    }
+}

@@ -1,0 +1,185 @@
+//! Discrete events in virtual time: which task runs next, and when.
+//!
+//! Time is counted in picoseconds. Events of one moment come in the order in which they were made,
+//! or, where schedules are explored, in an order that the seed decides. A task is a PE's future: it
+//! sleeps until a time, or waits until somebody wakes it.
+
+use std::{
+    cell::{Cell, RefCell},
+    cmp::Reverse,
+    collections::BinaryHeap,
+    future::{Future, poll_fn},
+    task::Poll,
+};
+
+/// Picoseconds since the simulation began.
+pub(crate) type Time = u64;
+
+/// From nanoseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive")]
+pub(crate) fn picoseconds(ns: f64) -> Time {
+    (ns * 1e3).round() as Time
+}
+
+/// What happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// The task goes on.
+    Resume(u32),
+    /// Something arrives; kept under this number.
+    Arrive(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    at: Time,
+    /// Decides among events of one moment.
+    tie: u64,
+    what: What,
+}
+
+/// The clock, the events to come, and the dice.
+pub(crate) struct Engine {
+    now: Cell<Time>,
+    made: Cell<u64>,
+    happened: Cell<u64>,
+    queue: RefCell<BinaryHeap<Reverse<Event>>>,
+    dice: Cell<u64>,
+    /// Whether events of one moment come in any order.
+    shuffles: bool,
+    /// The task that runs.
+    running: Cell<u32>,
+    /// Tasks that wait to be woken.
+    waiting: Box<[Cell<bool>]>,
+}
+
+impl Engine {
+    pub(crate) fn new(tasks: u32, seed: u64, shuffles: bool) -> Self {
+        Self {
+            now: Cell::new(0),
+            made: Cell::new(0),
+            happened: Cell::new(0),
+            queue: RefCell::default(),
+            dice: Cell::new(seed),
+            shuffles,
+            running: Cell::new(0),
+            waiting: (0..tasks).map(|_| Cell::new(false)).collect(),
+        }
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Time {
+        self.now.get()
+    }
+
+    /// Events so far.
+    pub(crate) fn happened(&self) -> u64 {
+        self.happened.get()
+    }
+
+    /// The next number of the seed (Steele, Lea and Flood 2014: SplitMix64).
+    pub(crate) fn roll(&self) -> u64 {
+        let state = self.dice.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.dice.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, or 0.
+    pub(crate) fn roll_below(&self, bound: u64) -> u64 {
+        if bound == 0 { 0 } else { self.roll() % bound }
+    }
+
+    /// Has `what` happen at a time, now or later.
+    pub(crate) fn at(&self, at: Time, what: What) {
+        let made = self.made.get();
+        self.made.set(made + 1);
+        let tie = if self.shuffles { self.roll() } else { made };
+        let at = at.max(self.now.get());
+        self.queue.borrow_mut().push(Reverse(Event { at, tie, what }));
+    }
+
+    /// The next event, if there is one; the clock goes on to its time.
+    pub(crate) fn next(&self) -> Option<What> {
+        let Reverse(event) = self.queue.borrow_mut().pop()?;
+        self.now.set(event.at);
+        self.happened.set(self.happened.get() + 1);
+        if let What::Resume(task) = event.what {
+            self.running.set(task);
+        }
+        Some(event.what)
+    }
+
+    /// Wakes a task if it waits.
+    pub(crate) fn wake(&self, task: u32) {
+        if self.waiting[task as usize].replace(false) {
+            self.at(self.now(), What::Resume(task));
+        }
+    }
+
+    /// The task that runs sleeps until a time.
+    pub(crate) fn sleep_until(&self, until: Time) -> impl Future<Output = ()> {
+        let mut armed = false;
+        poll_fn(move |_| {
+            if self.now() >= until {
+                return Poll::Ready(());
+            }
+            if !armed {
+                armed = true;
+                self.at(until, What::Resume(self.running.get()));
+            }
+            Poll::Pending
+        })
+    }
+
+    /// The task that runs sleeps so long.
+    pub(crate) fn sleep(&self, time: Time) -> impl Future<Output = ()> {
+        self.sleep_until(self.now() + time)
+    }
+
+    /// The task that runs waits until `test` gives something; looked at whenever it is woken.
+    pub(crate) fn wait<T>(&self, mut test: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
+        poll_fn(move |_| match test() {
+            Some(value) => Poll::Ready(value),
+            None => {
+                self.waiting[self.running.get() as usize].set(true);
+                Poll::Pending
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_the_order_of_time_and_of_making() {
+        let engine = Engine::new(3, 0, false);
+        engine.at(20, What::Resume(0));
+        engine.at(10, What::Resume(1));
+        engine.at(20, What::Resume(2));
+        let order: Vec<_> = std::iter::from_fn(|| engine.next()).collect();
+        assert_eq!(order, [What::Resume(1), What::Resume(0), What::Resume(2)]);
+        assert_eq!(engine.now(), 20);
+    }
+
+    #[test]
+    fn a_seed_decides_the_order_of_one_moment() {
+        let order = |seed| {
+            let engine = Engine::new(8, seed, true);
+            (0..8).for_each(|task| engine.at(5, What::Resume(task)));
+            std::iter::from_fn(|| engine.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(7), order(7));
+        assert!((0..20).any(|seed| order(seed) != order(7)));
+    }
+
+    #[test]
+    fn only_who_waits_is_woken() {
+        let engine = Engine::new(2, 0, false);
+        engine.wake(1);
+        assert_eq!(engine.next(), None);
+    }
+}

@@ -1,0 +1,449 @@
+//! The simulated [`Fabric`]: one call's view of the world.
+//!
+//! Data moves when an operation's costs have been spent, and what is sent arrives later still. What
+//! a fabric does not promise does not happen here either: a put lands late unless a fence follows,
+//! and a message of a call that a PE has not come to yet is never taken for one of an earlier call.
+
+use std::future::Future;
+
+use consort_fabric::{
+    Atomic, Capabilities, Fabric, Kernel, Op, Place, Rank, Signal, Slot, Span, Step, Until,
+};
+
+use crate::{
+    costs::{Site, Where},
+    engine::Time,
+    memory::combined,
+    world::{Lease, Local, Parcel, World},
+};
+
+/// A buffer that a PE brings to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// Its own, which peers reach only when it is lent.
+    Owned(Vec<u8>),
+    /// Part of the symmetric heap.
+    Symmetric {
+        /// Offset in the heap, in bytes.
+        at: usize,
+        /// Length in bytes.
+        bytes: usize,
+    },
+}
+
+/// What a PE brings to a call.
+#[derive(Clone, Debug)]
+pub struct Operands<'o> {
+    /// How contributions are combined.
+    pub kernel: Option<Kernel<'o>>,
+    /// What it contributes. A broadcast's root has its data here and as the target.
+    pub source: Buffer,
+    /// Where its result goes.
+    pub target: Buffer,
+}
+
+impl Operands<'_> {
+    /// Nothing: what a barrier needs.
+    pub const NONE: Self =
+        Self { kernel: None, source: Buffer::Owned(Vec::new()), target: Buffer::Owned(Vec::new()) };
+}
+
+/// One call of one PE.
+pub struct Call<'c> {
+    world: &'c World,
+    rank: Rank,
+    call: u64,
+    kernel: Option<Kernel<'c>>,
+    /// Where the buffers begin in the heap, if they lie there.
+    source_at: Option<usize>,
+    target_at: Option<usize>,
+    /// Leases made so far, in all calls: so many must come back.
+    lent: std::cell::Cell<u64>,
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn new(world: &'c World, rank: Rank, call: u64, operands: Operands<'c>) -> Self {
+        let local = world.local(rank);
+        let keep = |place: Place, buffer: Buffer| match buffer {
+            Buffer::Owned(bytes) => {
+                local.place(place).replace(bytes);
+                None
+            }
+            Buffer::Symmetric { at, .. } => Some(at),
+        };
+        Self {
+            world,
+            rank,
+            call,
+            kernel: operands.kernel,
+            source_at: keep(Place::Source, operands.source),
+            target_at: keep(Place::Target, operands.target),
+            lent: std::cell::Cell::new(0),
+        }
+    }
+
+    fn local(&self) -> &'c Local {
+        self.world.local(self.rank)
+    }
+
+    fn site(&self) -> Site<'c> {
+        self.world.site(self.rank)
+    }
+
+    fn now(&self) -> Time {
+        self.world.engine.now()
+    }
+
+    /// The same bytes, in the heap if the buffer lies there.
+    fn resolve(&self, span: Span) -> Span {
+        let at = match span.place {
+            Place::Source => self.source_at,
+            Place::Target => self.target_at,
+            _ => None,
+        };
+        at.map_or(span, |at| Span::heap(at + span.at, span.bytes))
+    }
+
+    fn mine(&self, span: Span) -> Where {
+        Where { pe: self.rank, place: span.place, at: span.at }
+    }
+
+    fn theirs(lease: &Lease, at: usize, bytes: usize) -> Where {
+        assert!(at + bytes <= lease.span.bytes, "a copy must lie in what is lent");
+        Where { pe: lease.lender, place: lease.span.place, at: lease.span.at + at }
+    }
+
+    /// Has something arrive, no earlier than the puts before the last fence.
+    fn post(&self, to: Rank, at: Time, parcel: Parcel) {
+        self.world.post(to, at.max(self.local().fenced.get()), parcel);
+    }
+
+    fn note(&self, what: &'static str, peer: Option<Rank>, since: Time, bytes: usize) {
+        let times = (since, self.now());
+        self.world.recorder.note(self.rank.0, what, peer.map(|peer| peer.0), times, bytes);
+    }
+
+    /// Sets a flag at a peer, of whatever kind.
+    async fn tell(&self, to: Rank, what: &'static str, parcel: Parcel) -> Op {
+        let since = self.now();
+        self.local().account.message(0);
+        let set = self.world.costs.signal(self.site(), to).await;
+        self.post(to, set, parcel);
+        self.note(what, Some(to), since, 0);
+        Ok(())
+    }
+
+    /// Waits for something to have arrived.
+    async fn hear<T>(&self, what: &'static str, test: impl FnMut() -> Option<T>) -> Op<T> {
+        let since = self.now();
+        let heard = self.world.engine.wait(test).await;
+        self.world.costs.notice(self.site(), since).await;
+        self.note(what, None, since, 0);
+        Ok(heard)
+    }
+
+    /// Receives a message and hands its bytes to `keep`, piece by piece.
+    async fn take(
+        &self,
+        slot: Slot,
+        step: Step,
+        to: Span,
+        mut keep: impl FnMut(usize, &[u8]),
+    ) -> Op {
+        let (began, costs) = (self.now(), &self.world.costs);
+        let mut done = 0;
+        loop {
+            let since = self.now();
+            let mail = &self.local().mail;
+            let test = || mail.borrow_mut().take(self.call, slot, step);
+            let message = self.world.engine.wait(test).await;
+            let bytes = message.data.len();
+            assert!(done + bytes <= to.bytes, "a message is as long as its target");
+            let at = Where { at: to.at + done, ..self.mine(to) };
+            let heard = costs.receive(self.site(), since, message.from, at, bytes).await;
+            keep(done, &message.data);
+            if costs.hands_over().is_some() {
+                self.world.post(message.from, heard, Parcel::Taken);
+            }
+            done += bytes;
+            if done == to.bytes {
+                self.note("receive", Some(message.from), began, done);
+                return Ok(());
+            }
+        }
+    }
+
+    async fn put_at(&self, lease: &Lease, at: usize, source: Span) -> Time {
+        let (source, since) = (self.resolve(source), self.now());
+        let to = Self::theirs(lease, at, source.bytes);
+        let data = self.local().read(source);
+        self.local().account.message(source.bytes);
+        let from = self.mine(source);
+        let lands = self.world.costs.transfer(self.site(), from, to, source.bytes).await;
+        self.world.post(to.pe, lands, Parcel::Put { place: to.place, at: to.at, data });
+        let land = &self.local().puts_land;
+        land.set(land.get().max(lands));
+        self.note("put", Some(to.pe), since, source.bytes);
+        lands
+    }
+
+    fn combine_into(&self, target: Span, left: &[u8], right: &[u8]) {
+        if let Some(kernel) = &self.kernel {
+            self.local().write(target.place, target.at, &combined(kernel, left, right));
+        }
+    }
+
+    /// The call ends: what is in the target.
+    ///
+    /// # Panics
+    /// When something is still lent.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        let lent = self.lent.get();
+        assert_eq!(lent, 0, "PE {} leaves while its buffers are lent", self.rank);
+        match self.target_at {
+            None => self.local().target.take(),
+            Some(_) => Vec::new(),
+        }
+    }
+}
+
+impl Fabric for Call<'_> {
+    type Lease = Lease;
+
+    fn capabilities(&self) -> Capabilities {
+        self.world.costs.capabilities(self.size())
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.world.pes()
+    }
+
+    async fn send(&self, to: Rank, slot: Slot, step: Step, source: Span) -> Op {
+        let (source, since, costs) = (self.resolve(source), self.now(), &self.world.costs);
+        let piece_bytes = costs.hands_over().unwrap_or(usize::MAX);
+        self.local().account.message(source.bytes);
+        let mut done = 0;
+        loop {
+            let bytes = piece_bytes.min(source.bytes - done);
+            let piece = Span { at: source.at + done, bytes, ..source };
+            let data = self.local().read(piece);
+            let arrives = costs.send(self.site(), to, self.mine(piece), bytes).await;
+            let (from, call) = (self.rank, self.call);
+            self.post(to, arrives, Parcel::Message { from, call, slot, step, data });
+            if costs.hands_over().is_some() {
+                let (mail, waits) = (&self.local().mail, self.now());
+                let test = || mail.borrow_mut().taken.checked_sub(1);
+                mail.borrow_mut().taken = self.world.engine.wait(test).await;
+                costs.handed_over(self.site(), waits).await;
+            }
+            done += bytes;
+            if done == source.bytes {
+                self.note("send", Some(to), since, done);
+                return Ok(());
+            }
+        }
+    }
+
+    async fn receive(&self, slot: Slot, step: Step, target: Span) -> Op {
+        let target = self.resolve(target);
+        let keep = |at: usize, data: &[u8]| self.local().write(target.place, target.at + at, data);
+        self.take(slot, step, target, keep).await
+    }
+
+    async fn receive_combine(&self, slot: Slot, step: Step, left: Span, target: Span) -> Op {
+        let (left, target) = (self.resolve(left), self.resolve(target));
+        let incoming = Span::incoming(target.bytes);
+        let keep = |at: usize, data: &[u8]| self.local().write(Place::Incoming, at, data);
+        self.take(slot, step, incoming, keep).await?;
+        self.combine(target, left, incoming).await
+    }
+
+    async fn signal(&self, to: Rank, slot: Slot, step: Step) -> Op {
+        self.tell(to, "signal", Parcel::Signal { call: self.call, slot, step }).await
+    }
+
+    async fn wait(&self, slot: Slot, step: Step) -> Op {
+        let mail = &self.local().mail;
+        let set = || mail.borrow().has_signal(self.call, slot, step).then_some(());
+        self.hear("wait", set).await
+    }
+
+    async fn meet(&self, peer: Rank, slot: Slot, step: Step) -> Op {
+        self.signal(peer, slot, step).await?;
+        self.wait(slot, step).await
+    }
+
+    async fn copy(&self, target: Span, source: Span) -> Op {
+        let (target, source, since) = (self.resolve(target), self.resolve(source), self.now());
+        let (from, to) = (self.mine(source), self.mine(target));
+        self.world.costs.transfer(self.site(), from, to, source.bytes).await;
+        let data = self.local().read(source);
+        self.local().write(target.place, target.at, &data);
+        self.note("copy", None, since, source.bytes);
+        Ok(())
+    }
+
+    async fn combine(&self, target: Span, left: Span, right: Span) -> Op {
+        let (target, since) = (self.resolve(target), self.now());
+        self.world.costs.combine(self.site(), target.bytes).await;
+        let local = self.local();
+        let (left, right) = (local.read(self.resolve(left)), local.read(self.resolve(right)));
+        self.combine_into(target, &left, &right);
+        self.note("combine", None, since, target.bytes);
+        Ok(())
+    }
+
+    async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
+        let since = self.now();
+        self.world.costs.reach_word(self.site(), at).await;
+        let key = (self.call % crate::world::WINDOW, counter);
+        let mut counters = self.world.local(at).counters.borrow_mut();
+        let count = counters.entry(key).or_default();
+        let before = *count;
+        *count = before.wrapping_add(by);
+        drop(counters);
+        self.note("count", Some(at), since, 8);
+        Ok(before)
+    }
+
+    async fn lend(&self, to: Rank, loan: u32, span: Span) -> Op {
+        self.lent.set(self.lent.get() + 1);
+        let lease = Lease { lender: self.rank, span: self.resolve(span), reached: false };
+        let (call, from) = (self.call, self.rank);
+        self.tell(to, "lend", Parcel::Loan { call, from, loan, lease }).await
+    }
+
+    async fn borrow(&self, from: Rank, loan: u32) -> Op<Lease> {
+        let mail = &self.local().mail;
+        self.hear("borrow", || mail.borrow_mut().take_loan(self.call, from, loan)).await
+    }
+
+    async fn give_back(&self, lease: Lease) -> Op {
+        if lease.reached {
+            return Ok(());
+        }
+        self.tell(lease.lender, "give back", Parcel::GivenBack).await
+    }
+
+    async fn reclaim(&self) -> Op {
+        let (mail, lent) = (&self.local().mail, self.lent.take());
+        let test = || mail.borrow().given_back.checked_sub(lent);
+        let left = self.hear("reclaim", test).await?;
+        mail.borrow_mut().given_back = left;
+        Ok(())
+    }
+
+    fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
+        let span = self.resolve(span);
+        let reached = matches!(span.place, Place::Heap | Place::Buffer);
+        reached.then_some(Lease { lender: peer, span, reached })
+    }
+
+    async fn get(&self, lease: &Lease, at: usize, target: Span) -> Op {
+        let (target, since) = (self.resolve(target), self.now());
+        let from = Self::theirs(lease, at, target.bytes);
+        self.local().account.message(target.bytes);
+        self.world.costs.transfer(self.site(), from, self.mine(target), target.bytes).await;
+        let data = self.world.local(from.pe).read(span_of(from, target.bytes));
+        self.local().write(target.place, target.at, &data);
+        self.note("get", Some(from.pe), since, target.bytes);
+        Ok(())
+    }
+
+    async fn get_combine(&self, lease: &Lease, at: usize, left: Span, target: Span) -> Op {
+        let (left, target, since) = (self.resolve(left), self.resolve(target), self.now());
+        let from = Self::theirs(lease, at, target.bytes);
+        self.local().account.message(target.bytes);
+        let (site, to) = (self.site(), self.mine(target));
+        self.world.costs.transfer(site, from, to, target.bytes).await;
+        self.world.costs.combine(site, target.bytes).await;
+        let right = self.world.local(from.pe).read(span_of(from, target.bytes));
+        self.combine_into(target, &self.local().read(left), &right);
+        self.note("get and combine", Some(from.pe), since, target.bytes);
+        Ok(())
+    }
+
+    async fn put(&self, lease: &Lease, at: usize, source: Span) -> Op {
+        self.put_at(lease, at, source).await;
+        Ok(())
+    }
+
+    async fn put_signal(
+        &self,
+        lease: &Lease,
+        at: usize,
+        source: Span,
+        word: usize,
+        how: Signal,
+    ) -> Op {
+        let lands = self.put_at(lease, at, source).await;
+        let set = self.world.costs.signal(self.site(), lease.lender).await;
+        self.post(lease.lender, set.max(lands), Parcel::HeapSignal { word, how });
+        Ok(())
+    }
+
+    async fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> Op<u64> {
+        let since = self.now();
+        self.world.costs.reach_word(self.site(), at).await;
+        let theirs = self.world.local(at);
+        let before = theirs.word(word);
+        let after = match operation {
+            Atomic::Load => before,
+            Atomic::Swap(new) => new,
+            Atomic::CompareSwap { current, new } => {
+                if before == current {
+                    new
+                } else {
+                    before
+                }
+            }
+            Atomic::FetchAdd(by) => before.wrapping_add(by),
+            Atomic::FetchAnd(by) => before & by,
+            Atomic::FetchOr(by) => before | by,
+            Atomic::FetchXor(by) => before ^ by,
+        };
+        theirs.set_word(word, after);
+        self.world.engine.wake(at.0);
+        self.note("atomic", Some(at), since, 8);
+        Ok(before)
+    }
+
+    async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
+        let local = self.local();
+        self.hear("wait", || Some(local.word(word)).filter(|&value| until.holds(value))).await
+    }
+
+    fn fence(&self) -> impl Future<Output = Op> {
+        let local = self.local();
+        local.fenced.set(local.fenced.get().max(local.puts_land.get()));
+        std::future::ready(Ok(()))
+    }
+
+    async fn quiet(&self) -> Op {
+        self.world.engine.sleep_until(self.local().puts_land.get()).await;
+        Ok(())
+    }
+
+    async fn credit(&self, to: Rank, quarter: u64) -> Op {
+        self.tell(to, "credit", Parcel::Credit { from: self.rank, quarter }).await
+    }
+
+    async fn await_credits(&self, quarter: u64) -> Op {
+        let (mail, peers) = (&self.local().mail, self.size() as usize - 1);
+        let test = || {
+            let mail = mail.borrow();
+            let given = mail.credits.values().filter(|&&given| given > quarter).count();
+            (given == peers).then_some(())
+        };
+        self.hear("credits", test).await
+    }
+}
+
+fn span_of(at: Where, bytes: usize) -> Span {
+    Span { place: at.place, at: at.at, bytes }
+}

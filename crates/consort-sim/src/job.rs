@@ -1,0 +1,295 @@
+//! A simulation: a program that every PE runs, on a machine, from a seed.
+
+use std::{
+    cell::Cell,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use consort_fabric::{Capabilities, Rank};
+
+use crate::{
+    account::Total,
+    costs::{Chaos, Costs, Mesh},
+    engine::{Engine, What},
+    fabric::{Call, Operands},
+    machines::{Kind, Machine},
+    trace::{Recorder, Trace},
+    world::{WINDOW, World},
+};
+
+/// What a simulation is of.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    machine: Option<Machine>,
+    pes: u32,
+    seed: u64,
+    contention: bool,
+    near: bool,
+    overhead: bool,
+    traced: bool,
+    heap_bytes: usize,
+}
+
+/// Why a simulation came to no end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError {
+    /// PEs wait for what nobody will send.
+    #[error(
+        "deadlock after {after_ps} ps (seed {seed}): {count} of {pes} PEs wait, the first is PE \
+         {first}"
+    )]
+    Deadlock {
+        /// The virtual time, in picoseconds.
+        after_ps: u64,
+        /// The seed that shows it.
+        seed: u64,
+        /// How many wait.
+        count: usize,
+        /// Of so many.
+        pes: u32,
+        /// The one of the lowest rank.
+        first: u32,
+    },
+    /// The machine has fewer PEs.
+    #[error("{machine} has {most} PEs, not {asked}")]
+    TooManyPes {
+        /// The machine.
+        machine: String,
+        /// Its PEs.
+        most: u32,
+        /// What was asked for.
+        asked: u32,
+    },
+}
+
+/// What a simulation came to.
+#[derive(Clone, Debug)]
+pub struct Outcome<R> {
+    /// What each PE returned, by rank.
+    pub results: Vec<R>,
+    /// What each PE did.
+    pub totals: Vec<Total>,
+    /// When the last PE ended, in nanoseconds of virtual time.
+    pub ended_ns: f64,
+    /// Events that it took.
+    pub events: u64,
+    /// Who did what when, if that was asked for.
+    pub trace: Trace,
+}
+
+impl Simulation {
+    /// Of `pes` PEs on a machine, each on a hardware thread of its own, the first ones.
+    #[must_use]
+    pub const fn on(machine: Machine, pes: u32) -> Self {
+        Self::of(Some(machine), pes)
+    }
+
+    /// Of `pes` PEs whose every operation takes any time at all, as the seed decides: schedules at
+    /// random.
+    #[must_use]
+    pub const fn explored(pes: u32) -> Self {
+        Self::of(None, pes)
+    }
+
+    const fn of(machine: Option<Machine>, pes: u32) -> Self {
+        Self {
+            machine,
+            pes,
+            seed: 0,
+            contention: true,
+            near: false,
+            overhead: false,
+            traced: false,
+            heap_bytes: 0,
+        }
+    }
+
+    /// From this seed instead of 0.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Without queueing: whatever is used is free.
+    #[must_use]
+    pub const fn uncontended(mut self) -> Self {
+        self.contention = false;
+        self
+    }
+
+    /// With all distances the shortest.
+    #[must_use]
+    pub const fn near(mut self) -> Self {
+        self.near = true;
+        self
+    }
+
+    /// With the overhead of a call that was fitted to published outcomes, where the machine's
+    /// description has one.
+    #[must_use]
+    pub const fn fitted(mut self) -> Self {
+        self.overhead = true;
+        self
+    }
+
+    /// Keeps a trace.
+    #[must_use]
+    pub const fn traced(mut self) -> Self {
+        self.traced = true;
+        self
+    }
+
+    /// With so much symmetric memory a PE, in bytes.
+    #[must_use]
+    pub const fn heap_bytes(mut self, bytes: usize) -> Self {
+        self.heap_bytes = bytes;
+        self
+    }
+
+    fn costs(&self) -> Result<Costs, SimulationError> {
+        let Some(machine) = &self.machine else { return Ok(Costs::Chaos(Chaos)) };
+        let most = machine.pes();
+        if self.pes > most {
+            let machine = machine.name.clone();
+            return Err(SimulationError::TooManyPes { machine, most, asked: self.pes });
+        }
+        Ok(match &machine.kind {
+            Kind::MessageBuffers(buffers) => Costs::Mesh(
+                Mesh::new(buffers, self.pes)
+                    .with_contention(self.contention)
+                    .with_distances(!self.near)
+                    .with_overhead(self.overhead),
+            ),
+            other => unimplemented!("{other:?}"),
+        })
+    }
+
+    /// What the fabric can do.
+    ///
+    /// # Errors
+    /// When the machine has fewer PEs.
+    pub fn capabilities(&self) -> Result<Capabilities, SimulationError> {
+        Ok(self.costs()?.capabilities(self.pes))
+    }
+
+    /// Runs `program` on every PE.
+    ///
+    /// # Errors
+    /// When PEs wait for what nobody will send, or the machine has fewer PEs.
+    ///
+    /// # Panics
+    /// When the program does, or breaks a rule of the fabric: a message that overtakes a whole
+    /// window of calls, a buffer that is still lent when its call ends.
+    pub fn run<R>(
+        &self,
+        program: impl AsyncFn(&Pe<'_>) -> R,
+    ) -> Result<Outcome<R>, SimulationError> {
+        let engine = Engine::new(self.pes, self.seed, self.machine.is_none());
+        let recorder = Recorder::new(self.traced);
+        let world = World::new(engine, self.costs()?, recorder, self.pes, self.heap_bytes);
+        let pes: Vec<Pe<'_>> = (0..self.pes).map(|rank| Pe::new(&world, Rank(rank))).collect();
+        let mut tasks: Vec<Option<Pin<Box<_>>>> =
+            pes.iter().map(|pe| Some(Box::pin(program(pe)))).collect();
+        let mut results: Vec<Option<R>> = (0..self.pes).map(|_| None).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        for task in 0..self.pes {
+            world.engine.at(0, What::Resume(task));
+        }
+        while let Some(what) = world.engine.next() {
+            match what {
+                What::Arrive(number) => world.arrive(number),
+                What::Resume(task) => {
+                    let place = &mut tasks[task as usize];
+                    let Some(future) = place else { continue };
+                    if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+                        results[task as usize] = Some(result);
+                        *place = None;
+                    }
+                }
+            }
+        }
+        let stuck: Vec<usize> = (0..results.len()).filter(|&pe| results[pe].is_none()).collect();
+        if let Some(&first) = stuck.first() {
+            return Err(SimulationError::Deadlock {
+                after_ps: world.engine.now(),
+                seed: self.seed,
+                count: stuck.len(),
+                pes: self.pes,
+                first: u32::try_from(first).unwrap_or(u32::MAX),
+            });
+        }
+        drop(tasks);
+        drop(pes);
+        Ok(Outcome {
+            results: results.into_iter().flatten().collect(),
+            totals: world.locals.iter().map(|local| local.account.total()).collect(),
+            ended_ns: world.engine.now() as f64 / 1e3,
+            events: world.engine.happened(),
+            trace: world.recorder.finish(),
+        })
+    }
+}
+
+/// One PE of a simulation.
+pub struct Pe<'w> {
+    world: &'w World,
+    rank: Rank,
+    calls: Cell<u64>,
+}
+
+impl<'w> Pe<'w> {
+    fn new(world: &'w World, rank: Rank) -> Self {
+        Self { world, rank, calls: Cell::new(0) }
+    }
+
+    /// Its rank.
+    #[must_use]
+    pub const fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.world.pes()
+    }
+
+    /// The virtual time, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> f64 {
+        self.world.engine.now() as f64 / 1e3
+    }
+
+    /// Calls that may be under way at once: whoever makes more must know that all peers have left
+    /// the first.
+    #[must_use]
+    pub const fn window(&self) -> u64 {
+        WINDOW
+    }
+
+    /// Begins the next call. Every PE makes the same calls, one after the other.
+    pub async fn begin<'c>(&'c self, operands: Operands<'c>) -> Call<'c> {
+        let call = self.calls.replace(self.calls.get() + 1);
+        self.world.costs.begin(self.world.site(self.rank)).await;
+        Call::new(self.world, self.rank, call, operands)
+    }
+
+    /// Works on something of its own for so long.
+    pub async fn work(&self, time_ns: f64) {
+        self.world.engine.sleep(crate::engine::picoseconds(time_ns)).await;
+    }
+
+    /// Reads its part of the symmetric heap.
+    #[must_use]
+    pub fn heap(&self, at: usize, bytes: usize) -> Vec<u8> {
+        self.world.local(self.rank).read(consort_fabric::Span::heap(at, bytes))
+    }
+
+    /// Writes its part of the symmetric heap.
+    pub fn set_heap(&self, at: usize, data: &[u8]) {
+        self.world.local(self.rank).write(consort_fabric::Place::Heap, at, data);
+    }
+}

@@ -1,0 +1,95 @@
+//! Who did what when, in the trace format that Chrome and Perfetto read.
+
+use std::{cell::RefCell, fmt::Write, io};
+
+use crate::engine::Time;
+
+/// One thing that a PE did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Who.
+    pub pe: u32,
+    /// What.
+    pub what: &'static str,
+    /// With whom, where it was somebody else.
+    pub peer: Option<u32>,
+    /// When it began, in picoseconds.
+    pub from_ps: u64,
+    /// When it ended, in picoseconds.
+    pub to_ps: u64,
+    /// Bytes that it moved.
+    pub bytes: usize,
+}
+
+/// What all PEs did, in the order in which it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    steps: Vec<Step>,
+}
+
+impl Trace {
+    /// Every step.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Writes the trace: a JSON object with one complete event a step, times in microseconds, a
+    /// thread for each PE.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, to: &mut impl io::Write) -> io::Result<()> {
+        let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+        for (index, step) in self.steps.iter().enumerate() {
+            let Step { pe, what, peer, from_ps, to_ps, bytes } = step;
+            let took_ps = to_ps - from_ps;
+            let mut event = || -> std::fmt::Result {
+                let comma = if index > 0 { ",\n" } else { "" };
+                write!(text, "{comma}{{\"name\":\"{what}\",\"ph\":\"X\",\"pid\":0,\"tid\":{pe}")?;
+                write!(text, ",\"ts\":{}.{:06}", from_ps / 1_000_000, from_ps % 1_000_000)?;
+                write!(text, ",\"dur\":{}.{:06}", took_ps / 1_000_000, took_ps % 1_000_000)?;
+                write!(text, ",\"args\":{{\"bytes\":{bytes}")?;
+                if let Some(peer) = peer {
+                    write!(text, ",\"peer\":{peer}")?;
+                }
+                write!(text, "}}}}")
+            };
+            event().map_err(io::Error::other)?;
+        }
+        text.push_str("\n]}\n");
+        to.write_all(text.as_bytes())
+    }
+}
+
+/// Keeps a trace, if one is wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    trace: Option<RefCell<Trace>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { trace: wanted.then(RefCell::default) }
+    }
+
+    /// Notes what a PE has done.
+    pub(crate) fn note(
+        &self,
+        pe: u32,
+        what: &'static str,
+        peer: Option<u32>,
+        times: (Time, Time),
+        bytes: usize,
+    ) {
+        if let Some(trace) = &self.trace {
+            let (from_ps, to_ps) = times;
+            trace.borrow_mut().steps.push(Step { pe, what, peer, from_ps, to_ps, bytes });
+        }
+    }
+
+    /// What was kept.
+    pub(crate) fn finish(self) -> Trace {
+        self.trace.map(RefCell::into_inner).unwrap_or_default()
+    }
+}
