@@ -1,6 +1,6 @@
 //! What an algorithm is, and how it is found by name.
 
-use std::future::Future;
+use std::{borrow::Cow, future::Future};
 
 use consort_fabric::{
     Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, OperatorClass, Query,
@@ -154,7 +154,7 @@ pub enum PlanError {
         /// The algorithm.
         algorithm: &'static str,
         /// What it would need.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
 }
 
@@ -188,8 +188,8 @@ pub trait Algorithm: 'static {
 
     /// The error for a call that it cannot serve.
     #[must_use]
-    fn incapable(why: &'static str) -> PlanError {
-        PlanError::Incapable { algorithm: Self::NAME, why }
+    fn incapable(why: impl Into<Cow<'static, str>>) -> PlanError {
+        PlanError::Incapable { algorithm: Self::NAME, why: why.into() }
     }
 
     /// The value of a parameter.

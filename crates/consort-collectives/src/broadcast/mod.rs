@@ -1,7 +1,8 @@
 //! Broadcasts: the root's data, to everyone. The registry of their algorithms.
 //!
 //! `flat`, `knomial` and `pipelined` send chunks of lines down a tree and differ in its shape
-//! (`lines`); `direct` and `shared` copy between the callers' buffers.
+//! (`lines`); `oc_bcast` passes chunks from message buffer to message buffer; `direct` and `shared`
+//! copy between the callers' buffers.
 
 use crate::algorithm::registry;
 
@@ -11,6 +12,7 @@ registry! {
     direct: Direct,
     flat: Flat,
     knomial: Knomial,
+    oc_bcast: OcBcast,
     pipelined: Pipelined,
     shared: Shared,
 }

@@ -27,7 +27,33 @@ pub struct Node {
     pub children: Vec<Rank>,
 }
 
+/// Whom a PE tells that data has come, where the news spreads apart from the data.
+///
+/// A parent and its children, in their order, are the nodes of a binary tree: the parent tells the
+/// first two, and each child tells two more. So the time until all `k` know grows with `log2 k`,
+/// and not with `k` (Petrović 2015, section 3.1.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notified {
+    /// Children of the same parent, told of the parent's data.
+    pub siblings: Vec<Rank>,
+    /// Own children, told of the own data.
+    pub children: Vec<Rank>,
+}
+
 impl Shape {
+    /// Whom `rank` notifies in the tree of `pes` PEs rooted at `root`.
+    #[must_use]
+    pub fn notified(self, rank: Rank, root: Rank, pes: u32) -> Notified {
+        let told = |place: usize, family: &[Rank]| -> Vec<Rank> {
+            family.iter().copied().skip(2 * place).take(2).collect()
+        };
+        let Node { parent, children } = self.node(rank, root, pes);
+        let siblings = parent.map_or_else(Vec::new, |(parent, index)| {
+            told(index as usize + 1, &self.node(parent, root, pes).children)
+        });
+        Notified { siblings, children: told(0, &children) }
+    }
+
     /// The place of `rank` in the tree of `pes` PEs rooted at `root`.
     #[must_use]
     pub fn node(self, rank: Rank, root: Rank, pes: u32) -> Node {
@@ -169,6 +195,55 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn everyone_but_the_root_is_notified_once_and_within_its_family() {
+        for shape in SHAPES {
+            for pes in (1..40).chain([64, 100]) {
+                for root in [0, pes / 2, pes - 1].map(Rank) {
+                    let node = |rank| shape.node(rank, root, pes);
+                    let mut told_by = vec![Vec::new(); pes as usize];
+                    for rank in (0..pes).map(Rank) {
+                        let Notified { siblings, children } = shape.notified(rank, root, pes);
+                        assert!(siblings.len() <= 2 && children.len() <= 2);
+                        let parent = node(rank).parent.map(|(parent, _)| parent);
+                        for sibling in siblings {
+                            assert_eq!(node(sibling).parent.map(|(parent, _)| parent), parent);
+                            told_by[sibling.index()].push(rank);
+                        }
+                        for child in children {
+                            assert_eq!(node(child).parent.map(|(parent, _)| parent), Some(rank));
+                            told_by[child.index()].push(rank);
+                        }
+                    }
+                    for rank in (0..pes).map(Rank) {
+                        let mut at = rank;
+                        let parent = node(rank).parent;
+                        assert_eq!(told_by[rank.index()].len(), usize::from(parent.is_some()));
+                        let Some((parent, index)) = parent else { continue };
+                        let mut hops = 0;
+                        while at != parent {
+                            at = told_by[at.index()][0];
+                            hops += 1;
+                        }
+                        assert_eq!(hops, (index + 2).ilog2(), "{shape:?} {pes} {rank}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn notification_among_twelve() {
+        // Petrović 2015, figure 3.1: 12 PEs, k = 7. PE 1 takes data from 0, and 8 to 11 from it.
+        let (shape, rank, root) = (Shape::Kary(7), Rank(1), Rank(0));
+        let Node { parent, children } = shape.node(rank, root, 12);
+        assert_eq!(parent, Some((Rank(0), 0)));
+        assert_eq!(children, [8, 9, 10, 11].map(Rank));
+        let notified = shape.notified(rank, root, 12);
+        assert_eq!(notified.siblings, [3, 4].map(Rank));
+        assert_eq!(notified.children, [8, 9].map(Rank));
     }
 
     #[test]

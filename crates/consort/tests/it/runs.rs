@@ -5,8 +5,12 @@
 
 use std::{thread, time::Duration};
 
-use consort::{Candidate, Collective, Error, Mode, Pes, Rank, Result, Symmetric, Sync, Team};
+use consort::{
+    Algorithms, Candidate, Collective, Error, Mode, Pes, Query, Rank, Result, Symmetric, Sync, Team,
+};
 use consort_collectives::PlanError;
+use consort_fabric::OperatorClass;
+use consort_tuner::Catalog;
 
 use crate::{
     data::{Random, affine, blank, combined, contribution, nth},
@@ -110,9 +114,16 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
             all.push(run.clone());
             all.push(Run { root: None, late: Rank(pes / 2), ..run });
         }
-        // `shared` does not serve what fits into one of its chunks.
-        let several = |one: &Candidate| one.algorithm != "shared" || words * 8 > 70_000;
-        let candidates = candidates.into_iter().filter(several).collect();
+        let query = Query {
+            collective,
+            sync: Sync::LOOSE,
+            pes,
+            bytes: words as u64 * 8,
+            operator: OperatorClass::Ordered,
+            symmetric: true,
+        };
+        let able = |one: &Candidate| Algorithms::here().serves(&query, one);
+        let candidates = candidates.into_iter().filter(able).collect();
         let run = Run { collective, candidates, words, root: Some(last), late: Rank(0) };
         all.push(run.clone());
         all.push(Run { root: None, late: last, ..run });

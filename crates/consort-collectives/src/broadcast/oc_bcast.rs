@@ -1,0 +1,198 @@
+//! OC-BCAST, synchronous: chunks go from message buffer to message buffer, down a k-ary tree.
+//!
+//! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there side by side;
+//! what goes to the caller's memory is off the path. `k` bounds how many press on one buffer. That
+//! a chunk is there spreads along a binary tree of its own (`patterns/tree`). Two chunks fit, so
+//! that one is filled while the other is taken. Source: Petrović 2015, section 3.1, Algorithm 1.
+//!
+//! Protocol, for each chunk:
+//! 1. wait until all children have the chunk before the last, whose place this one takes;
+//! 2. the root copies the chunk into its buffer; others wait to be notified, notify those after
+//!    them among their parent's children, get the chunk into their buffer, and say so to the parent;
+//! 3. notify the first of the own children; copy the chunk from the buffer to the target.
+//!
+//! At the end, wait until all children have the last chunk.
+//!
+//! Cost: a copy, a get a level of the tree, and a copy for the first chunk; a get and a copy for
+//! each further one. `P - 1` notifications and as many words back a chunk.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span, Step, Sync};
+
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    patterns::tree::{Notified, Shape},
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct OcBcast;
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    bytes: usize,
+    chunk: usize,
+    chunks: Step,
+    /// Where a PE hears that its parent has a chunk.
+    notify: Slot,
+    /// The parent, and where it hears that this PE has a chunk.
+    parent: Option<(Rank, Slot)>,
+    /// Where this PE hears that each of its children has a chunk.
+    done: Box<[Slot]>,
+    notified: Notified,
+}
+
+impl Algorithm for OcBcast {
+    const NAME: &'static str = "oc_bcast";
+    const DIRECTION: Direction = Direction::Down;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter { name: "chunk_bytes", values: &[3072, 8192, 32768], range: (1, 1 << 30) },
+        Parameter { name: "k", values: &[1, 2, 7, 47], range: (1, 65535) },
+    ];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let chunk = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+        let k = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
+        let Setting { rank, root, pes, bytes, .. } = *setting;
+        let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
+        if k > most {
+            return Err(Self::incapable(format!("k is {k}, and in {pes} PEs at most {most}")));
+        }
+        if chunk > buffer / 2 {
+            let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");
+            return Err(Self::incapable(why));
+        }
+        if setting.lines() <= k {
+            return Err(Self::incapable("the inbox is too small"));
+        }
+        let Ok(chunks) = Step::try_from(bytes.div_ceil(chunk).max(1)) else {
+            return Err(Self::incapable("there are more chunks than can be counted"));
+        };
+        let shape = Shape::Kary(k);
+        let node = shape.node(rank, root, pes);
+        let done = |index| setting.slot(1 + index);
+        Ok(Schedule {
+            bytes,
+            chunk,
+            chunks,
+            notify: setting.slot(0),
+            parent: node.parent.map(|(parent, index)| (parent, done(index))),
+            done: (0..).zip(node.children).map(|(index, _)| done(index)).collect(),
+            notified: shape.notified(rank, root, pes),
+        })
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        u64::from(schedule.chunks)
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let k = candidate.parameter("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(7);
+        let (shape, bytes) = (Shape::Kary(k), query.bytes as f64);
+        let chunk = bytes.min(candidate.parameter("chunk_bytes").unwrap_or(3072) as f64);
+        let chunks = (bytes / chunk.max(1.0)).ceil().max(1.0);
+        let (fan, depth) = (shape.fan(query.pes), f64::from(shape.depth(query.pes)));
+        let notice = model.hops_ns(f64::from(Shape::Kary(2).depth(fan + 1)), query.pes);
+        let (get, copy) = (chunk / model.pull_gbps, chunk / model.copy_gbps);
+        let work = get + copy + f64::from(fan) * model.overhead_ns;
+        if query.pes > model.cores {
+            // Every PE's work is done one after the other, and two chunks fill the buffers.
+            let turns = f64::from(query.pes) / f64::from(model.cores.max(1));
+            return chunks * work * turns + (depth + (chunks / 2.0).floor()) * notice;
+        }
+        // In a row of Loose calls the levels work at once, as on successive chunks.
+        let levels = if query.sync == Sync::LOOSE { depth.min(1.0) } else { depth };
+        let level = notice + get + model.overhead_ns;
+        let turn = work.max((level + model.hops_ns(1.0, query.pes)) / 2.0);
+        2.0 * copy + levels * level + model.hops_ns(1.0, query.pes) + (chunks - 1.0) * turn
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, chunk, chunks, notify, parent, ref done, ref notified } = *schedule;
+        for index in 0..chunks {
+            let at = index as usize * chunk;
+            let bytes = chunk.min(bytes - at);
+            let buffer = Span::buffer(index as usize % 2 * chunk, bytes);
+            if let Some(earlier) = index.checked_sub(2) {
+                for &child in done {
+                    f.wait(child, earlier).await?;
+                }
+            }
+            if let Some((parent, done)) = parent {
+                f.wait(notify, index).await?;
+                for &sibling in &notified.siblings {
+                    f.signal(sibling, notify, index).await?;
+                }
+                if let Some(data) = f.reach(parent, buffer) {
+                    f.get(&data, 0, buffer).await?;
+                }
+                f.signal(parent, done, index).await?;
+            } else {
+                f.copy(buffer, Span::source(at, bytes)).await?;
+            }
+            for &child in &notified.children {
+                f.signal(child, notify, index).await?;
+            }
+            if parent.is_some() {
+                f.copy(Span::target(at, bytes), buffer).await?;
+            }
+        }
+        for &child in done {
+            f.wait(child, chunks - 1).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Capabilities, Collective, OperatorClass};
+
+    use super::*;
+    use crate::candidates;
+
+    const CAPABILITIES: Capabilities =
+        Capabilities { inbox_lines: 256, scratch_bytes: 8192, buffer_bytes: 8192, lending: false };
+
+    fn query(pes: u32) -> Query {
+        Query {
+            collective: Collective::Broadcast,
+            sync: Sync::MINE,
+            pes,
+            bytes: 10_000,
+            operator: OperatorClass::Commutative,
+            symmetric: false,
+        }
+    }
+
+    fn refused(pes: u32, k: u64, chunk_bytes: u64) -> String {
+        let candidate = Candidate::new("oc_bcast").with("k", k).with("chunk_bytes", chunk_bytes);
+        let schedule = OcBcast::schedule(&Setting::of(&query(pes), CAPABILITIES), &candidate);
+        schedule.expect_err("it cannot serve").to_string()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_in_numbers() {
+        assert_eq!(refused(4, 0, 96), "oc_bcast needs k from 1 to 65535");
+        let many = "oc_bcast cannot serve this call: k is 4, and in 4 PEs at most 3";
+        assert_eq!(refused(4, 4, 96), many);
+        let large = "oc_bcast cannot serve this call: \
+                     two chunks of 4097 B do not fit the message buffer, 8192 B";
+        assert_eq!(refused(4, 3, 4097), large);
+    }
+
+    #[test]
+    fn the_tuner_is_offered_what_fits() {
+        for (pes, degrees) in [(1, &[1][..]), (2, &[1]), (7, &[1, 2]), (8, &[1, 2, 7])] {
+            let all = candidates(&query(pes), CAPABILITIES).into_iter();
+            let of = all.filter(|candidate| candidate.algorithm == "oc_bcast");
+            let offered: Vec<_> =
+                of.map(|one| (one.parameter("chunk_bytes"), one.parameter("k"))).collect();
+            let expected: Vec<_> = degrees.iter().map(|&k| (Some(3072), Some(k))).collect();
+            assert_eq!(offered, expected, "{pes} PEs");
+        }
+    }
+}
