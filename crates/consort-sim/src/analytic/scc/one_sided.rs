@@ -1,0 +1,298 @@
+//! OC-BCAST: chunks go down a tree of degree `k` by gets, each node notified in a binary tree.
+//!
+//! Source: Petrović 2015, section 4.3. Two chunks fit in a buffer, so that a node takes the next
+//! one while its children get the last. The latency of a broadcast of up to two chunks is (4.21).
+//! Of a longer one each further chunk comes after what the slowest node needs for one (4.23).
+//!
+//! Contention, which the thesis leaves open: the `k` children of a node get a chunk at once, and
+//! the node itself meanwhile moves as many lines through the same buffer, the next chunk in or
+//! this one out. The gets take at least the time in which the buffer serves `k + 1` chunks. Flags
+//! are too few lines to count, the other core of the tile is taken to be idle, and every parent to
+//! have `k` children. Children start together in a latency; in a long pipeline they may drift
+//! apart, so that the throughput is a lower bound where the buffer is the limit.
+//!
+//! Functions that need the tree's depth panic where the degree is not in `1..P`.
+
+use super::{Scc, levels};
+
+impl Scc {
+    /// Reading a flag.
+    #[must_use]
+    pub fn read_flag_ns(&self) -> f64 {
+        self.flag_read_ns + self.read_buffer_ns(1)
+    }
+
+    /// `L_notify_children`: until the last of the children knows. An only child takes one level.
+    #[must_use]
+    pub fn notify_children_ns(&self, degree: u32) -> f64 {
+        let level_ns = self.put_flag_ns()
+            + self.put_from_buffer_latency_ns(1, self.buffer_hops)
+            + self.read_flag_ns();
+        f64::from(levels(degree).max(1)) * level_ns
+    }
+
+    /// `L_polling_children`: reading the flag of each child once.
+    #[must_use]
+    pub fn poll_children_ns(&self, degree: u32) -> f64 {
+        f64::from(degree) * self.read_flag_ns()
+    }
+
+    /// (4.17, 4.18) Levels of the tree, the root's among them.
+    ///
+    /// # Panics
+    /// When the degree is not in `1..P`.
+    #[must_use]
+    pub fn depth(&self, degree: u32) -> u32 {
+        assert!((1..self.pes).contains(&degree), "degree {degree} among {} cores", self.pes);
+        let (mut depth, mut covered, mut level) = (0, 0_u64, 1_u64);
+        while covered < u64::from(self.pes) {
+            covered += level;
+            level *= u64::from(degree);
+            depth += 1;
+        }
+        depth
+    }
+
+    /// (4.13) The way of the data alone: into the root's buffer, down the tree, and to memory.
+    #[must_use]
+    pub fn critical_path_ns(&self, lines: u64, degree: u32) -> f64 {
+        self.put_from_memory_ns(lines, 1)
+            + f64::from(self.depth(degree) - 1) * self.get_to_buffer_ns(lines, self.buffer_hops)
+            + self.get_to_memory_ns(lines, 1)
+    }
+
+    /// (4.19) What the root adds to the latency of a chunk.
+    #[must_use]
+    pub fn root_latency_ns(&self, lines: u64, degree: u32) -> f64 {
+        self.put_from_memory_ns(lines, 1) + self.notify_children_ns(degree)
+    }
+
+    /// (4.20) What a node between root and leaves adds to the latency of a chunk.
+    #[must_use]
+    pub fn intermediate_latency_ns(&self, lines: u64, degree: u32) -> f64 {
+        self.children_get_ns(lines, degree) + self.put_flag_ns() + self.notify_children_ns(degree)
+    }
+
+    /// `T_chunk_leaf`: what a leaf adds to the latency of a chunk.
+    #[must_use]
+    pub fn leaf_latency_ns(&self, lines: u64, degree: u32) -> f64 {
+        self.children_get_ns(lines, degree) + self.put_flag_ns() + self.get_to_memory_ns(lines, 1)
+    }
+
+    /// `L_bcast_chunk`: one chunk, until the last core returns.
+    #[must_use]
+    pub fn chunk_latency_ns(&self, lines: u64, degree: u32) -> f64 {
+        self.root_latency_ns(lines, degree)
+            + f64::from(self.depth(degree) - 2) * self.intermediate_latency_ns(lines, degree)
+            + self.last_latency_ns(lines, degree)
+    }
+
+    /// (4.21) The latency of a broadcast of up to two chunks, and of longer ones, which the thesis
+    /// does not give, with (4.23) for the chunks in between.
+    #[must_use]
+    pub fn latency_ns(&self, lines: u64, degree: u32) -> f64 {
+        let first_ns = self.chunk_latency_ns(lines.min(self.chunk_lines), degree);
+        if lines <= self.chunk_lines {
+            return first_ns;
+        }
+        let later = (lines - 1) / self.chunk_lines;
+        let last_lines = lines - later * self.chunk_lines;
+        first_ns
+            + (later - 1) as f64 * self.chunk_ns(degree)
+            + self.last_latency_ns(last_lines, degree)
+    }
+
+    /// `C_chunk_root`: the root's time for a chunk, in the long run.
+    #[must_use]
+    pub fn root_chunk_ns(&self, degree: u32) -> f64 {
+        self.poll_children_ns(degree)
+            + self.put_from_memory_ns(self.chunk_lines, 1)
+            + 2.0 * self.put_flag_ns()
+    }
+
+    /// `C_chunk_intermediate`: that of a node between root and leaves.
+    #[must_use]
+    pub fn intermediate_chunk_ns(&self, degree: u32) -> f64 {
+        self.poll_children_ns(degree) + self.leaf_chunk_ns(degree) + 2.0 * self.put_flag_ns()
+    }
+
+    /// `C_chunk_leaf`: that of a leaf.
+    #[must_use]
+    pub fn leaf_chunk_ns(&self, degree: u32) -> f64 {
+        self.read_flag_ns()
+            + self.children_get_ns(self.chunk_lines, degree)
+            + self.put_flag_ns()
+            + self.get_to_memory_ns(self.chunk_lines, 1)
+    }
+
+    /// (4.23) The throughput of long messages, in 10^6 B/s. A tree of two levels has no nodes
+    /// between root and leaves.
+    #[must_use]
+    pub fn throughput_mbps(&self, degree: u32) -> f64 {
+        self.mbps(self.chunk_lines, self.chunk_ns(degree))
+    }
+
+    /// (4.15) The throughput of chunks so long that only lines count, in 10^6 B/s.
+    #[must_use]
+    pub fn throughput_limit_mbps(&self) -> f64 {
+        let line_ns = 2.0 * self.read_buffer_ns(self.buffer_hops)
+            + self.write_buffer_ns(self.buffer_hops)
+            + self.write_memory_ns(self.memory_hops);
+        self.mbps(1, line_ns)
+    }
+
+    /// The degree with the least latency for so many lines, and that latency: by formula, so that
+    /// nothing need be simulated or run. With [`service_ns`](Self::service_ns) it weighs the depth
+    /// of the tree against contention. The least of degrees that are equally good.
+    #[must_use]
+    pub fn best_degree(&self, lines: u64) -> (u32, f64) {
+        (2..self.pes).fold((1, self.latency_ns(lines, 1)), |best, degree| {
+            let ns = self.latency_ns(lines, degree);
+            if ns < best.1 { (degree, ns) } else { best }
+        })
+    }
+
+    fn put_flag_ns(&self) -> f64 {
+        self.put_from_buffer_ns(1, self.buffer_hops)
+    }
+
+    fn children_get_ns(&self, lines: u64, degree: u32) -> f64 {
+        self.contended_get_to_buffer_ns(lines, self.buffer_hops, degree + 1)
+    }
+
+    /// The later of the last leaf and of the last parent, which still polls its children's flags.
+    fn last_latency_ns(&self, lines: u64, degree: u32) -> f64 {
+        let parent_ns = self.get_to_memory_ns(lines, 1) + self.poll_children_ns(degree);
+        self.leaf_latency_ns(lines, degree).max(parent_ns)
+    }
+
+    fn chunk_ns(&self, degree: u32) -> f64 {
+        let node_ns = if self.depth(degree) == 2 {
+            self.leaf_chunk_ns(degree)
+        } else {
+            self.intermediate_chunk_ns(degree)
+        };
+        self.root_chunk_ns(degree).max(node_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SERVICE_NS, tests::digits};
+    use super::*;
+
+    #[track_caller]
+    fn near(value: f64, expected: f64, relative: f64) {
+        assert!((value / expected - 1.0).abs() <= relative, "{value}, not {expected}");
+    }
+
+    fn contended() -> Scc {
+        Scc { service_ns: SERVICE_NS, ..Scc::table_4_1() }
+    }
+
+    /// 1 + 2 + 4 + 8 + 16 < 48 <= 1 + 2 + ... + 32; 1 + 7 < 48 <= 1 + 7 + 49; 1 + 47 = 48.
+    #[test]
+    fn depths() {
+        let scc = Scc::table_4_1();
+        assert_eq!([1, 2, 6, 7, 46, 47].map(|degree| scc.depth(degree)), [48, 6, 4, 3, 3, 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "degree 48 among 48 cores")]
+    fn a_degree_is_less_than_the_cores() {
+        let _ = Scc::table_4_1().latency_ns(1, 48);
+    }
+
+    /// In `digits` a flag is put in 1000 + 24 = 1024 (a latency of 1023), and read in 12; a line is
+    /// put from memory in 10 000 + 114, got in 2000 + 24, and got to memory in 20 000 + 214.
+    #[test]
+    fn one_line_by_hand() {
+        let scc = digits();
+        // To 2 children one level, to 3 two: put, put, read.
+        let level_ns = 1024.0 + 1023.0 + 12.0;
+        assert_eq!(scc.notify_children_ns(1), level_ns);
+        assert_eq!(scc.notify_children_ns(2), level_ns);
+        assert_eq!(scc.notify_children_ns(3), 2.0 * level_ns);
+        // 4 cores, k = 2: a root, one node below it, and leaves.
+        assert_eq!(scc.root_latency_ns(1, 2), 10_114.0 + level_ns);
+        assert_eq!(scc.intermediate_latency_ns(1, 2), 2024.0 + 1024.0 + level_ns);
+        assert_eq!(scc.leaf_latency_ns(1, 2), 2024.0 + 1024.0 + 20_214.0);
+        let sum_ns = 10_114.0 + 3048.0 + 2.0 * level_ns + 23_262.0;
+        assert_eq!(scc.latency_ns(1, 2), sum_ns);
+        assert_eq!(scc.critical_path_ns(1, 2), 10_114.0 + 2.0 * 2024.0 + 20_214.0);
+        // Slow flags: polling two of them, 5012 each, outlasts the leaf's get and put.
+        let slow = Scc { flag_read_ns: 5000.0, ..digits() };
+        let slower_ns = 2.0 * 5000.0 + (2.0 * 5012.0 - 3048.0);
+        assert_eq!(slow.latency_ns(1, 2), sum_ns + slower_ns);
+    }
+
+    /// Chunks of 3 lines: 7 lines are a first chunk, one at the pace of the slowest, and a line.
+    #[test]
+    fn chunks_by_hand() {
+        let scc = digits();
+        let (get_ns, memory_ns) = (2000.0 + 3.0 * 24.0, 20_000.0 + 3.0 * 214.0);
+        let leaf_ns = 12.0 + get_ns + 1024.0 + memory_ns;
+        assert_eq!(scc.leaf_chunk_ns(2), leaf_ns);
+        assert_eq!(scc.intermediate_chunk_ns(2), 2.0 * 12.0 + leaf_ns + 2.0 * 1024.0);
+        assert_eq!(scc.root_chunk_ns(2), 24.0 + 10_000.0 + 3.0 * 114.0 + 2.0 * 1024.0);
+        let first_ns = scc.latency_ns(3, 2);
+        assert_eq!(scc.latency_ns(4, 2), first_ns + scc.leaf_latency_ns(1, 2));
+        assert_eq!(scc.latency_ns(6, 2), first_ns + scc.leaf_latency_ns(3, 2));
+        let slowest_ns = scc.intermediate_chunk_ns(2);
+        assert_eq!(scc.latency_ns(7, 2), first_ns + slowest_ns + scc.leaf_latency_ns(1, 2));
+        near(scc.throughput_mbps(2), 3.0 * 32.0 / slowest_ns * 1e3, 1e-12);
+        near(scc.throughput_mbps(3), 3.0 * 32.0 / leaf_ns * 1e3, 1e-12);
+    }
+
+    /// A buffer that serves a line in 1000: two children and the parent's own lines make 3000 a
+    /// line, three make 4000; the get alone takes 2024.
+    #[test]
+    fn contention_by_hand() {
+        let (scc, slow) = (digits(), Scc { service_ns: 1000.0, ..digits() });
+        let added_ns = |degree| slow.leaf_latency_ns(1, degree) - scc.leaf_latency_ns(1, degree);
+        assert_eq!([1, 2, 3].map(added_ns), [0.0, 3000.0 - 2024.0, 4000.0 - 2024.0]);
+    }
+
+    #[test]
+    fn table_4_2() {
+        let scc = Scc::table_4_1();
+        for (degree, paper_mbps) in [(2, 35.22), (7, 34.30), (47, 35.88)] {
+            near(scc.throughput_mbps(degree), paper_mbps, 0.001);
+        }
+        near(scc.throughput_limit_mbps(), 36.4, 0.001);
+    }
+
+    /// The formulas as printed, where a flag is one line.
+    #[test]
+    fn table_4_2_needs_the_get_of_a_flag() {
+        let scc = Scc { flag_read_ns: 0.0, ..Scc::table_4_1() };
+        for (degree, mbps) in [(2, 35.62), (7, 35.34), (47, 36.02)] {
+            near(scc.throughput_mbps(degree), mbps, 0.001);
+        }
+    }
+
+    /// Section 4.3.2: measured, k = 47 has 16 % less than the formula without contention, and less
+    /// than k = 2 and 7 (Figure 3.2b), where nothing changes.
+    #[test]
+    fn contention_lowers_the_throughput_of_large_degrees() {
+        let (scc, contended) = (Scc::table_4_1(), contended());
+        for degree in 1..=22 {
+            assert_eq!(contended.throughput_mbps(degree), scc.throughput_mbps(degree));
+        }
+        let measured_mbps = 0.84 * scc.throughput_mbps(47);
+        near(contended.throughput_mbps(47), measured_mbps, 0.11);
+        assert!(contended.throughput_mbps(47) < contended.throughput_mbps(7));
+    }
+
+    #[test]
+    fn the_best_degree_is_below_contention() {
+        let (scc, contended) = (Scc::table_4_1(), contended());
+        for lines in [1, 32, 96, 97, 192, 1024, 32_768] {
+            let (degree, ns) = contended.best_degree(lines);
+            assert_eq!(ns, contended.latency_ns(lines, degree));
+            assert!((1..48).all(|other| contended.latency_ns(lines, other) >= ns));
+        }
+        assert_eq!(scc.best_degree(96).0, 47, "one level, were it not for contention");
+        assert!(contended.best_degree(96).0 < 23);
+    }
+}
