@@ -9,6 +9,7 @@ mod output;
 mod peers;
 mod record;
 mod reproduce;
+mod sim;
 mod topo;
 mod tune;
 mod warnings;
@@ -45,6 +46,7 @@ enum Command {
     Wisdom(wisdom::Wisdom),
     Bench(bench_command::Bench),
     Reproduce(reproduce::Reproduce),
+    Sim(sim::Sim),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run().map(done),
         Command::Reproduce(reproduce) => reproduce.run().map(done),
+        Command::Sim(sim) => sim.run().map(done),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -277,6 +277,11 @@ impl<'w> Pe<'w> {
         Call::new(self.world, self.rank, call, operands)
     }
 
+    /// Waits, at no cost, until all PEs are here: between what is timed.
+    pub async fn align(&self) {
+        self.world.align(self.rank).await;
+    }
+
     /// Works on something of its own for so long.
     pub async fn work(&self, time_ns: f64) {
         self.world.engine.sleep(crate::engine::picoseconds(time_ns)).await;

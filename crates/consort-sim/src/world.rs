@@ -150,6 +150,8 @@ pub(crate) struct World {
     /// On its way, to whom; places are used again.
     parcels: RefCell<Vec<Option<(Rank, Parcel)>>>,
     free: RefCell<Vec<u32>>,
+    /// How many PEs have come to the next alignment, and how many alignments there were.
+    aligned: Cell<(u32, u64)>,
 }
 
 impl World {
@@ -176,6 +178,21 @@ impl World {
             locals: (0..pes).map(|_| local()).collect(),
             parcels: RefCell::default(),
             free: RefCell::default(),
+            aligned: Cell::default(),
+        }
+    }
+
+    /// Waits until all PEs are here.
+    pub(crate) async fn align(&self, me: Rank) {
+        let (here, before) = self.aligned.get();
+        if here + 1 < self.pes() {
+            self.aligned.set((here + 1, before));
+            self.engine.wait(|| (self.aligned.get().1 > before).then_some(())).await;
+            return;
+        }
+        self.aligned.set((0, before + 1));
+        for peer in (0..self.pes()).filter(|&peer| peer != me.0) {
+            self.engine.wake(peer);
         }
     }
 
