@@ -1,0 +1,203 @@
+//! Scatter-allgather: each PE gets a slice of the message, and then everyone gets all slices.
+//!
+//! Idea: for a long message a tree makes inner PEs send all of it several times. Here nobody sends
+//! more than about twice its length. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and Watts 1994; as
+//! in `RCCE_comm`, Petrović 2015, section 3.3.2.
+//!
+//! Protocol, over ranks relative to the root; slice `i` is PE `i`'s:
+//! 1. scatter by recursive halving (`patterns/halving`): receive the slices of a range of PEs, then
+//!    send on the second half of what is left, until one's own slice is;
+//! 2. allgather around a ring, in `P - 1` rounds: in round `r` PE `i` sends slice `i + r` to its
+//!    left, PE `i - 1`, and receives slice `i + 1 + r` from its right. Nothing goes to the root,
+//!    which has all.
+//!
+//! Messages travel in chunks over two buffers (`patterns/stream`). Even PEs send first and odd ones
+//! receive first, chunk by chunk: so somebody receives and somebody sends even where a send lasts
+//! until the receiver has taken it, and no ring of PEs waits for itself.
+//!
+//! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` times the
+//! message through a PE.
+
+use std::ops::Range;
+
+use consort_fabric::{Candidate, Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, Query, Span, Step};
+
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    patterns::{
+        halving::{Half, half, rounds},
+        stream::{Chunks, Edge},
+    },
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct ScatterAllgather;
+
+/// A message of the scatter: the edge, its chunks, and where in the message it lies.
+#[derive(Debug)]
+struct Handed {
+    edge: Edge,
+    chunks: Chunks,
+    at: usize,
+}
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    bytes: usize,
+    slice: usize,
+    /// How a slice is divided.
+    chunks: Chunks,
+    relative: u32,
+    pes: u32,
+    steps: Step,
+    received: Option<Handed>,
+    sent: Box<[Handed]>,
+    /// Where slices go in the ring; not to the root.
+    left: Option<Edge>,
+    /// Where they come from; not at the root.
+    right: Option<Edge>,
+}
+
+/// Bytes of a slice: whole words, which lines are made of.
+fn slice_bytes(bytes: usize, pes: u32) -> usize {
+    bytes.div_ceil(pes as usize).next_multiple_of(8)
+}
+
+impl Schedule {
+    /// `None` if the inbox is too small or there are too many chunks.
+    fn new(setting: &Setting) -> Option<Self> {
+        let Setting { rank, root, pes, bytes, .. } = *setting;
+        // Slots: for the word that a chunk of the scatter is taken, one a child; for the same word
+        // in the ring; two buffers for the scatter; two for the ring.
+        let words = rounds(pes);
+        let room = setting.lines().checked_sub(words + 1)? / 2;
+        (room >= 2).then_some(())?;
+        let most = room as usize / 2 * LINE_PAYLOAD_BYTES;
+        let divided = |bytes: usize| Chunks::new(bytes, 1, most, room);
+        let slice = slice_bytes(bytes, pes);
+        let start = |node: u32| bytes.min(node as usize * slice);
+        let handed = |peer, index, range: Range<u32>| {
+            let (at, end) = (start(range.start), start(range.end));
+            let edge = Edge { peer, data: setting.slot(words + 1), taken: setting.slot(index) };
+            Some(Handed { edge, chunks: divided(end - at)?, at })
+        };
+        let Half { parent, range, children } = half(rank, root, pes);
+        let received = match parent {
+            Some((parent, index)) => Some(handed(parent, index, range)?),
+            None => None,
+        };
+        let sent = (0..).zip(children).map(|(index, (child, range))| handed(child, index, range));
+        let relative = (rank.0 + pes - root.0) % pes;
+        let ring = |distance: u32| Edge {
+            peer: rank.plus(distance.into(), pes),
+            data: setting.slot(words + 1 + room),
+            taken: setting.slot(words),
+        };
+        let chunks = divided(slice)?;
+        let around = chunks.count().checked_mul(pes - 1)?;
+        Some(Self {
+            bytes,
+            slice,
+            chunks,
+            relative,
+            pes,
+            // The longest message of the scatter is the root's first.
+            steps: around.max(divided(bytes)?.count()),
+            received,
+            sent: sent.collect::<Option<_>>()?,
+            left: (relative != 1 && pes > 1).then(|| ring(pes - 1)),
+            right: (relative != 0).then(|| ring(1)),
+        })
+    }
+
+    /// Chunk `step` of those that a PE sends around the ring, if it begins with slice `first`:
+    /// offset and length.
+    #[inline(always)]
+    fn around(&self, first: u32, step: Step) -> (usize, usize) {
+        let (round, index) = (step / self.chunks.count(), step % self.chunks.count());
+        let start = (first + round) as usize % self.pes as usize * self.slice;
+        let (at, bytes) = self.chunks.range(index);
+        let (at, end) = (self.bytes.min(start + at), self.bytes.min(start + at + bytes));
+        (at, end - at)
+    }
+}
+
+impl Algorithm for ScatterAllgather {
+    const NAME: &'static str = "scatter_allgather";
+    const DIRECTION: Direction = Direction::Down;
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        Schedule::new(setting).ok_or(Self::incapable("the inbox is too small"))
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        u64::from(schedule.steps)
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
+        let lines = |bytes: f64| (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
+        let slice = 2.0 * lines(bytes / pes) * model.next_line_ns;
+        let hops = f64::from(rounds(query.pes)) + pes - 1.0;
+        let work = lines(bytes) * model.next_line_ns + (pes - 1.0) * slice;
+        let turns = (pes / f64::from(model.cores.max(1))).max(1.0);
+        model.hops_ns(hops, query.pes) + work * turns
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { chunks, relative, pes, received, sent, left, right, .. } = schedule;
+        if let Some(Handed { edge, chunks, at }) = received {
+            for index in 0..chunks.count() {
+                let (from, bytes) = chunks.range(index);
+                let chunk = Span::target(at + from, bytes);
+                f.receive(edge.buffer(chunks, index), index, chunk).await?;
+                if chunks.is_awaited(index) {
+                    f.signal(edge.peer, edge.taken, index).await?;
+                }
+            }
+        }
+        let have = if right.is_none() { Span::source } else { Span::target };
+        for Handed { edge, chunks, at } in sent {
+            for index in 0..chunks.count() {
+                let (from, bytes) = chunks.range(index);
+                if let Some(earlier) = chunks.awaits(index) {
+                    f.wait(edge.taken, earlier).await?;
+                }
+                f.send(edge.peer, edge.buffer(chunks, index), index, have(at + from, bytes))
+                    .await?;
+            }
+        }
+        let steps = chunks.count() * (pes - 1);
+        let sends_first = relative % 2 == 0;
+        for step in 0..steps {
+            for sends in [sends_first, !sends_first] {
+                match (left, right) {
+                    (Some(left), _) if sends => {
+                        if let Some(earlier) = step.checked_sub(2) {
+                            f.wait(left.taken, earlier).await?;
+                        }
+                        let (at, bytes) = schedule.around(*relative, step);
+                        let buffer = left.buffer(chunks, step);
+                        f.send(left.peer, buffer, step, have(at, bytes)).await?;
+                    }
+                    (_, Some(right)) if !sends => {
+                        let (at, bytes) = schedule.around(relative + 1, step);
+                        let chunk = Span::target(at, bytes);
+                        f.receive(right.buffer(chunks, step), step, chunk).await?;
+                        if step + 2 < steps {
+                            f.signal(right.peer, right.taken, step).await?;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
