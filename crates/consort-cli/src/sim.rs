@@ -1,5 +1,6 @@
 //! `consort sim`: a collective on a machine that is described, not had.
 
+mod contention;
 mod program;
 
 use anyhow::Result;
@@ -34,6 +35,7 @@ pub(crate) struct Sim {
 impl Sim {
     pub(crate) fn run(&self) -> Result<()> {
         let machine = Machine::find("scc")?;
+        if self.what=="t7" { for a in [contention::Access::Get, contention::Access::Put] { let lines= if a==contention::Access::Get {128} else {1}; for n in [1,2,8,16,24,32,40,48] { let c=contention::contention(&Simulation::on(machine.clone(),48), a, n, lines*32, 1e6)?; println!("{a:?} {n} mean {:.2} fastest {:.2} slowest {:.2} ratio {:.2}", c.mean_ns, c.fastest_ns, c.slowest_ns, c.slowest_ns/c.fastest_ns); } } }
         for candidate in &self.algorithm {
             for &lines in &self.lines {
                 let mut simulation = Simulation::on(machine.clone(), 48);

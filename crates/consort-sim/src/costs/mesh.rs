@@ -65,6 +65,23 @@ struct Caches {
     target: RefCell<Vec<u32>>,
 }
 
+/// What is done to a line of a message buffer.
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Write,
+}
+
+impl Kind {
+    /// Of 16 bytes: a request to read is a header, a line that is written two more.
+    const fn flits(self) -> u32 {
+        match self {
+            Self::Read => 1,
+            Self::Write => 12,
+        }
+    }
+}
+
 /// Time of its own that a core has not slept yet: it is folded into its next access.
 struct Pace<'s> {
     site: Site<'s>,
@@ -159,7 +176,13 @@ impl Mesh {
 
     /// The core of `pace` reads or writes one line of the buffer of `owner`. Returns when the line
     /// is there, before the core hears of it.
-    async fn access(&self, pace: &mut Pace<'_>, owner: u32, cause: Cause) -> Time {
+    async fn access(
+        &self,
+        pace: &mut Pace<'_>,
+        kind: Kind,
+        owner: u32,
+        cause: Cause,
+    ) -> Time {
         let (site, me) = (pace.site, pace.site.me);
         let way = self.distance(me, owner) * self.hop;
         let Some(tiles) = &self.tiles else {
@@ -172,7 +195,7 @@ impl Mesh {
         pace.settle().await;
         let came = site.engine.now();
         let (from, to) = (self.tile_of[me as usize], self.tile_of[owner as usize]);
-        tiles.serve(site.engine, me, from, to, self.serve).await;
+        tiles.serve(site.engine, (me, from), to, kind.flits(), self.serve).await;
         let queued = site.engine.now() - came;
         site.account.spend(Cause::Contention, queued);
         pace.spend(cause, self.serve + way);
@@ -214,7 +237,7 @@ impl Mesh {
         let mut pace = Pace { site, ahead: 0 };
         let is_buffer = |at: Where| at.place == Place::Buffer;
         let call = match (is_buffer(from), is_buffer(to)) {
-            (true, true) if to.pe.0 == site.me => self.get,
+            (true, true) if from.pe.0 != site.me => self.get,
             (true, true) => self.put,
             (false, true) => self.put_memory,
             (true, false) => self.get_memory,
@@ -225,12 +248,12 @@ impl Mesh {
         let first = to.at / self.line_bytes;
         for (index, line) in self.lines(from.at, bytes).enumerate() {
             if is_buffer(from) {
-                self.access(&mut pace, from.pe.0, Cause::OnChip).await;
+                self.access(&mut pace, Kind::Read, from.pe.0, Cause::OnChip).await;
             } else {
                 self.read_memory(&mut pace, from.place, line);
             }
             if is_buffer(to) {
-                landed = self.access(&mut pace, to.pe.0, Cause::OnChip).await;
+                landed = self.access(&mut pace, Kind::Write, to.pe.0, Cause::OnChip).await;
             } else {
                 self.write_memory(&mut pace, to.place, first + index);
             }
@@ -248,8 +271,8 @@ impl Mesh {
     pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         let mut pace = Pace { site, ahead: 0 };
         pace.spend(Cause::Flags, self.put);
-        self.access(&mut pace, site.me, Cause::Flags).await;
-        let set = self.access(&mut pace, to.0, Cause::Flags).await;
+        self.access(&mut pace, Kind::Read, site.me, Cause::Flags).await;
+        let set = self.access(&mut pace, Kind::Write, to.0, Cause::Flags).await;
         pace.settle().await;
         set
     }
@@ -272,7 +295,7 @@ impl Mesh {
 
     /// Sets a flag by one plain access, as RCCE does.
     async fn set_flag(&self, pace: &mut Pace<'_>, to: u32) -> Time {
-        self.access(pace, to, Cause::Flags).await
+        self.access(pace, Kind::Write, to, Cause::Flags).await
     }
 
     pub(super) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
@@ -315,8 +338,8 @@ impl Mesh {
 
     pub(super) async fn reach_word(&self, site: Site<'_>, at: Rank) {
         let mut pace = Pace { site, ahead: 0 };
-        self.access(&mut pace, at.0, Cause::Flags).await;
-        self.access(&mut pace, at.0, Cause::Flags).await;
+        self.access(&mut pace, Kind::Read, at.0, Cause::Flags).await;
+        self.access(&mut pace, Kind::Write, at.0, Cause::Flags).await;
         pace.settle().await;
     }
 }

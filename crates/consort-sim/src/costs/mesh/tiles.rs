@@ -1,8 +1,10 @@
 //! The message buffers of tiles, and how routers pass on requests to them.
 //!
 //! A tile serves one line at a time. Requests that find it busy queue in the routers on their way
-//! (first along the row, then along the column): a router passes on one request from each of its
-//! sides in turn. A core far away shares its side with many others, and gets less.
+//! (first along the row, then along the column). A router has a queue of flits for each of its
+//! sides and passes on from each side in turn; what finds a queue full waits in the router before.
+//! So a core that shares its side with many others gets less, and the more so the fewer requests
+//! the queues hold: a line that is written takes more flits than a request to read one.
 
 use std::{
     cell::{Cell, RefCell},
@@ -45,13 +47,20 @@ struct Queue {
 /// What waits at a router.
 #[derive(Default)]
 struct Router {
-    /// Here and behind it.
-    waiting: u32,
     /// The side that comes next.
     turn: usize,
-    /// Cores of its own tile.
-    own: VecDeque<u32>,
+    /// By side.
+    queues: [VecDeque<Request>; SIDES],
 }
+
+#[derive(Clone, Copy)]
+struct Request {
+    core: u32,
+    flits: u32,
+}
+
+/// Flits that a queue holds (Howard and others 2011, "A 48-core IA-32 processor in 45 nm CMOS").
+const QUEUE_FLITS: u32 = 24;
 
 /// Sides of a router: its own tile, west, east, north and south.
 const SIDES: usize = 5;
@@ -70,14 +79,14 @@ impl Tiles {
         }
     }
 
-    /// Waits until tile `to` serves a request of `core` from tile `from`: from then on it is busy
-    /// for `time`.
+    /// Waits until tile `to` serves a request of so many flits of `core` on tile `from`: from then on
+    /// it is busy for `time`.
     pub(super) async fn serve(
         &self,
         engine: &Engine,
-        core: u32,
-        from: usize,
+        (core, from): (u32, usize),
         to: usize,
+        flits: u32,
         time: Time,
     ) {
         let Tile { busy_until, queue } = &self.tiles[to];
@@ -86,7 +95,7 @@ impl Tiles {
             busy_until.set(engine.now() + time);
             return;
         }
-        queue.borrow_mut().enter(core, from);
+        queue.borrow_mut().enter(Request { core, flits }, from);
         let order = if is_first {
             Order::Decide
         } else {
@@ -140,38 +149,61 @@ impl Queue {
         (from != self.to && self.onwards(from) == at).then_some(from)
     }
 
-    fn enter(&mut self, core: u32, from: usize) {
-        self.cores.push(core);
-        self.routers[from].own.push_back(core);
-        let mut at = from;
-        self.routers[at].waiting += 1;
-        while at != self.to {
-            at = self.onwards(at);
-            self.routers[at].waiting += 1;
+    /// The side from which requests come to router `at` from router `from`.
+    fn side_of(&self, at: usize, from: usize) -> usize {
+        (1..SIDES).find(|&side| self.side(at, side) == Some(from)).unwrap_or(0)
+    }
+
+    fn has_room(&self, at: usize, side: usize, request: Request) -> bool {
+        let queue = &self.routers[at].queues[side];
+        queue.iter().map(|other| other.flits).sum::<u32>() + request.flits <= QUEUE_FLITS
+    }
+
+    /// A request comes from a core's tile, and goes as far as there is room.
+    fn enter(&mut self, request: Request, from: usize) {
+        self.cores.push(request.core);
+        let (mut at, mut side) = (from, 0);
+        while at != self.to && self.routers[at].queues.iter().all(VecDeque::is_empty) {
+            let next = self.onwards(at);
+            let next_side = self.side_of(next, at);
+            if !self.has_room(next, next_side, request) {
+                break;
+            }
+            (at, side) = (next, next_side);
         }
+        self.routers[at].queues[side].push_back(request);
     }
 
     /// Takes out the core whose turn it is.
     fn leave(&mut self) -> u32 {
-        let mut at = self.to;
-        loop {
-            self.routers[at].waiting -= 1;
-            let first = self.routers[at].turn;
-            let waits = |side: usize| match side {
-                0 => !self.routers[at].own.is_empty(),
-                _ => self.side(at, side).is_some_and(|from| self.routers[from].waiting > 0),
-            };
-            let sides = (0..SIDES).map(|side| (first + side) % SIDES);
-            let side = sides.into_iter().find(|&side| waits(side)).unwrap_or(0);
-            self.routers[at].turn = (side + 1) % SIDES;
-            match self.side(at, side) {
-                Some(from) => at = from,
-                None => break,
+        let request = self.pass_on(self.to).expect("somebody waits");
+        self.cores.retain(|&other| other != request.core);
+        request.core
+    }
+
+    /// Takes out the request whose turn it is at a router, and fills the room that it leaves.
+    fn pass_on(&mut self, at: usize) -> Option<Request> {
+        let router = &mut self.routers[at];
+        let mut sides = (0..SIDES).map(|side| (router.turn + side) % SIDES);
+        let side = sides.find(|&side| !router.queues[side].is_empty())?;
+        router.turn = (side + 1) % SIDES;
+        let request = router.queues[side].pop_front()?;
+        if let Some(before) = self.side(at, side) {
+            while let Some(next) = self.whose_turn(before)
+                && self.has_room(at, side, next)
+            {
+                let moved = self.pass_on(before)?;
+                self.routers[at].queues[side].push_back(moved);
             }
         }
-        let core = self.routers[at].own.pop_front().expect("a router counts what waits");
-        self.cores.retain(|&other| other != core);
-        core
+        Some(request)
+    }
+
+    /// The request that a router would pass on next.
+    fn whose_turn(&self, at: usize) -> Option<Request> {
+        let router = &self.routers[at];
+        let mut sides = (0..SIDES).map(|side| (router.turn + side) % SIDES);
+        sides.find_map(|side| router.queues[side].front().copied())
     }
 }
 
@@ -194,15 +226,26 @@ mod tests {
         assert_eq!(queue.side(1, 4), None, "nothing of tile 4 comes through 1");
     }
 
-    /// Of tile 1 waits one core, of tile 3 one, of tile 5 two: the south side has three.
+    fn served(flits: u32) -> Vec<u32> {
+        let mut queue = queue();
+        for (core, from) in [(10, 5), (11, 5), (8, 4), (6, 3), (2, 1), (0, 0)] {
+            queue.enter(Request { core, flits }, from);
+        }
+        let order = (0..6).map(|_| queue.leave()).collect();
+        assert!(queue.cores.is_empty());
+        order
+    }
+
+    /// Of tile 0 waits core 0, of tile 1 core 2, and core 6 and others come from the south.
     #[test]
     fn each_side_has_its_turn() {
-        let mut queue = queue();
-        for (core, from) in [(10, 5), (11, 5), (6, 3), (2, 1), (0, 0)] {
-            queue.enter(core, from);
-        }
-        let order: Vec<u32> = (0..5).map(|_| queue.leave()).collect();
-        assert_eq!(order, [0, 2, 6, 10, 11]);
-        assert!(queue.cores.is_empty());
+        assert_eq!(served(1), [0, 2, 10, 11, 8, 6], "the south in the order in which they came");
+    }
+
+    /// Only one request fits a queue: 10 is in that of tile 0, 11 in that of 3, 8 in its own tile's.
+    /// Tile 3 passes on 6 of its own before what comes from the east.
+    #[test]
+    fn what_finds_no_room_waits_in_the_router_before() {
+        assert_eq!(served(QUEUE_FLITS), [0, 2, 10, 6, 11, 8]);
     }
 }
