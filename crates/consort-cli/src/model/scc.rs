@@ -1,7 +1,7 @@
 //! `consort model scc`: broadcasts on the Intel SCC by the formulas of Petrović's thesis (2015).
 //!
-//! Each figure has three values: the model's, that of the formulas exactly as printed, where reading
-//! a flag is reading a line and not a get, and the model's with contention at the buffers.
+//! Each figure has three values: the model's, that of the formulas exactly as printed, where
+//! reading a flag is reading a line and not a get, and the model's with contention at the buffers.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -20,8 +20,8 @@ Examples:
   consort model scc --table 4.2 --json          the throughputs, for programs";
 
 const AS_PRINTED: &str = "\
-As printed: reading a flag is reading a line. Elsewhere it is a get in OC-BCAST, as Table 4.2 needs \
-it, and a line in the others, as the thesis says: for few lines the others look better than they \
+As printed: reading a flag is reading a line. Elsewhere it is a get in OC-BCAST, as Table 4.2 \
+needs it, and a line in the others, as the thesis says: for few lines the others look better than they \
 were measured.";
 
 /// Cores of the SCC but the root: no tree has a larger degree.
