@@ -21,8 +21,8 @@ Examples:
 
 const AS_PRINTED: &str = "\
 As printed: reading a flag is reading a line. Elsewhere it is a get in OC-BCAST, as Table 4.2 \
-needs it, and a line in the others, as the thesis says: for few lines the others look better than they \
-were measured.";
+needs it, and a line in the others, as the thesis says: for few lines the others look better \
+than they were measured.";
 
 /// Cores of the SCC but the root: no tree has a larger degree.
 const MOST_CHILDREN: i64 = Formulas::table_4_1().pes as i64 - 1;

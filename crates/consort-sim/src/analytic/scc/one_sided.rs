@@ -284,8 +284,8 @@ mod tests {
         assert!(contended.throughput_mbps(47) < contended.throughput_mbps(7));
     }
 
-    /// Table 3.1, k = 47, measured. From 64 lines on contention explains what the formula lacks; for
-    /// a few lines there is something else.
+    /// Table 3.1, k = 47, measured. From 64 lines on contention explains what the formula lacks;
+    /// for a few lines there is something else.
     #[test]
     fn contention_explains_measured_latencies() {
         let (scc, contended) = (Scc::table_4_1(), contended());
