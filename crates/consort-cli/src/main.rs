@@ -4,6 +4,7 @@ mod bench;
 mod bench_command;
 mod bytes;
 mod explain;
+mod model;
 mod mpi;
 mod output;
 mod peers;
@@ -26,6 +27,7 @@ Examples:
   consort explain reduce --bytes 8k --pes 2      what serves such a call, and why
   consort bench broadcast --bytes 8,8k,1M        times, beside the machine's limits
   consort reproduce                              the papers' claims, and how each stands
+  consort model scc                              a machine that is not here, by formula
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends `consort tune` in order; pressed twice, it ends the process with 130.";
@@ -47,6 +49,7 @@ enum Command {
     Bench(bench_command::Bench),
     Reproduce(reproduce::Reproduce),
     Sim(sim::Sim),
+    Model(model::Model),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench.run().map(done),
         Command::Reproduce(reproduce) => reproduce.run().map(done),
         Command::Sim(sim) => sim.run().map(done),
+        Command::Model(model) => model.run().map(done),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -133,7 +133,10 @@ impl Player<'_> {
             };
             let fabric = pe.begin(operands).await;
             if call & flow.quarter_mask() == 0 {
-                flow.turn(call == 0 || synchronizes).run(&fabric).await.map_err(|_| anyhow!("the call failed"))?;
+                flow.turn(call == 0 || synchronizes)
+                    .run(&fabric)
+                    .await
+                    .map_err(|_| anyhow!("the call failed"))?;
             }
             plan.run(&fabric).await.map_err(|_| anyhow!("the call failed"))?;
             times.push((entered, pe.now_ns()));

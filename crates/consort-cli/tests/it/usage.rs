@@ -54,8 +54,21 @@ fn names() {
 }
 
 #[test]
+fn models() {
+    refused("model clovertown", "unrecognized subcommand");
+    refused("model scc --table 5.1", "4.1, 4.2");
+    for bad in ["0", "48", "2,48", "-1"] {
+        refused(&format!("model scc --k={bad}"), "is not in 1..=47");
+    }
+    refused("model scc --lines 0", "0 is not in 1..");
+    refused("model scc --lines 1,many", "--lines");
+    refused("model scc --table 4.2 --k 2", "cannot be used with '--k");
+    refused("model scc --table 4.1 --lines 2", "cannot be used with '--lines");
+}
+
+#[test]
 fn help_has_examples_and_fits() {
-    for words in ["", "tune", "explain", "wisdom"] {
+    for words in ["", "tune", "explain", "wisdom", "model", "model scc"] {
         let output = consort(&format!("{words} --help"));
         let help = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{words}");

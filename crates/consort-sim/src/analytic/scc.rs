@@ -10,7 +10,7 @@
 //!
 //! Two things are not in the formulas. A flag is read by a get, so that it costs the get's
 //! overhead too: Table 4.2 comes out so, and not otherwise; the formulas print the read of one
-//! line. And a buffer serves only so many lines a second ([`Scc::service_ns`]), which the thesis
+//! line. And a buffer serves only so many lines a second ([`Scc::serve_ns`]), which the thesis
 //! measures (section 4.1.3) and leaves out.
 //!
 //! Left out on purpose: where on the mesh a core is. All pairs are [`Scc::buffer_hops`] apart.
@@ -18,9 +18,10 @@
 mod one_sided;
 mod two_sided;
 
-/// A line that a tile of the SCC serves: 48 cores that get from one buffer at once are then twice
-/// as slow as one alone, and up to 23 notice nothing (Petrović 2015, Figure 4.3a).
-pub const SERVICE_NS: f64 = 11.7;
+/// What a line occupies a tile of the SCC for. An assumption: with it 48 cores that get from one
+/// buffer at once are twice as slow as one alone, and up to 23 notice nothing, which is about what
+/// was measured (Petrović 2015, Figure 4.3a).
+pub const SERVE_NS: f64 = 11.7;
 
 /// The parameters; all times in nanoseconds, sizes in lines.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,15 +41,15 @@ pub struct Scc {
     /// A packet through a router, `L_hop`.
     pub hop_ns: f64,
     /// The core's part of reading or writing a line of a buffer, `o^mpb`.
-    pub buffer_ns: f64,
+    pub mpb_ns: f64,
     /// Of writing a line of memory, `o_w^mem`.
     pub memory_write_ns: f64,
     /// Of reading a line of memory, `o_r^mem`.
     pub memory_read_ns: f64,
     /// A put from a buffer, without its lines, `o_put^mpb`.
-    pub put_buffer_ns: f64,
+    pub put_ns: f64,
     /// A get to a buffer, without its lines, `o_get^mpb`.
-    pub get_buffer_ns: f64,
+    pub get_ns: f64,
     /// A put from memory, without its lines, `o_put^mem`.
     pub put_memory_ns: f64,
     /// A get to memory, without its lines, `o_get^mem`.
@@ -56,9 +57,9 @@ pub struct Scc {
     /// What OC-BCAST pays for reading a flag, without its line: `o_get^mpb`, or 0 as printed.
     pub flag_read_ns: f64,
     /// A buffer serves one line in this time, whoever asks; 0 for no contention. It is part of
-    /// `buffer_ns`, and matters where the lines that many want at once take longer than each of
+    /// `mpb_ns`, and matters where the lines that many want at once take longer than each of
     /// them would alone.
-    pub service_ns: f64,
+    pub serve_ns: f64,
 }
 
 impl Scc {
@@ -73,34 +74,34 @@ impl Scc {
             buffer_hops: 1,
             memory_hops: 1,
             hop_ns: 5.0,
-            buffer_ns: 126.0,
+            mpb_ns: 126.0,
             memory_write_ns: 461.0,
             memory_read_ns: 208.0,
-            put_buffer_ns: 69.0,
-            get_buffer_ns: 330.0,
+            put_ns: 69.0,
+            get_ns: 330.0,
             put_memory_ns: 190.0,
             get_memory_ns: 95.0,
             flag_read_ns: 330.0,
-            service_ns: 0.0,
+            serve_ns: 0.0,
         }
     }
 
     /// (4.1) The latency of writing a line to a buffer.
     #[must_use]
     pub fn write_buffer_latency_ns(&self, hops: u32) -> f64 {
-        self.buffer_ns + self.hops_ns(hops)
+        self.mpb_ns + self.hops_ns(hops)
     }
 
     /// (4.2) Writing a line to a buffer, with its acknowledgement.
     #[must_use]
     pub fn write_buffer_ns(&self, hops: u32) -> f64 {
-        self.buffer_ns + 2.0 * self.hops_ns(hops)
+        self.mpb_ns + 2.0 * self.hops_ns(hops)
     }
 
     /// (4.3) Reading a line from a buffer.
     #[must_use]
     pub fn read_buffer_ns(&self, hops: u32) -> f64 {
-        self.buffer_ns + 2.0 * self.hops_ns(hops)
+        self.mpb_ns + 2.0 * self.hops_ns(hops)
     }
 
     /// (4.4) The latency of writing a line to memory.
@@ -124,7 +125,7 @@ impl Scc {
     /// (4.7) Putting lines from the core's own buffer to one so many hops away.
     #[must_use]
     pub fn put_from_buffer_ns(&self, lines: u64, hops: u32) -> f64 {
-        self.put_buffer_ns + lines as f64 * (self.read_buffer_ns(1) + self.write_buffer_ns(hops))
+        self.put_ns + lines as f64 * (self.read_buffer_ns(1) + self.write_buffer_ns(hops))
     }
 
     /// (4.8) Putting lines from memory to a buffer so many hops away.
@@ -149,7 +150,7 @@ impl Scc {
     /// (4.11) Getting lines from a buffer so many hops away to the core's own.
     #[must_use]
     pub fn get_to_buffer_ns(&self, lines: u64, hops: u32) -> f64 {
-        self.get_buffer_ns + lines as f64 * (self.read_buffer_ns(hops) + self.write_buffer_ns(1))
+        self.get_ns + lines as f64 * (self.read_buffer_ns(hops) + self.write_buffer_ns(1))
     }
 
     /// (4.12) Getting lines from a buffer so many hops away to memory.
@@ -164,7 +165,7 @@ impl Scc {
     /// them all.
     #[must_use]
     pub fn contended_get_to_buffer_ns(&self, lines: u64, hops: u32, accesses: u32) -> f64 {
-        let served_ns = f64::from(accesses) * lines as f64 * self.service_ns;
+        let served_ns = f64::from(accesses) * lines as f64 * self.serve_ns;
         self.get_to_buffer_ns(lines, hops).max(served_ns)
     }
 
@@ -196,15 +197,15 @@ mod tests {
             buffer_hops: 1,
             memory_hops: 1,
             hop_ns: 1.0,
-            buffer_ns: 10.0,
+            mpb_ns: 10.0,
             memory_write_ns: 200.0,
             memory_read_ns: 100.0,
-            put_buffer_ns: 1000.0,
-            get_buffer_ns: 2000.0,
+            put_ns: 1000.0,
+            get_ns: 2000.0,
             put_memory_ns: 10_000.0,
             get_memory_ns: 20_000.0,
             flag_read_ns: 0.0,
-            service_ns: 0.0,
+            serve_ns: 0.0,
         }
     }
 
@@ -243,7 +244,7 @@ mod tests {
     /// Section 4.1.3: gets of 128 lines, without effect up to 24 cores, over twice as long at 48.
     #[test]
     fn a_buffer_serves_24_cores_at_once() {
-        let scc = Scc { service_ns: SERVICE_NS, ..Scc::table_4_1() };
+        let scc = Scc { serve_ns: SERVE_NS, ..Scc::table_4_1() };
         let alone_ns = scc.get_to_buffer_ns(128, 1);
         let ratio = |cores| scc.contended_get_to_buffer_ns(128, 1, cores) / alone_ns;
         assert_eq!(ratio(1), 1.0);

@@ -176,13 +176,7 @@ impl Mesh {
 
     /// The core of `pace` reads or writes one line of the buffer of `owner`. Returns when the line
     /// is there, before the core hears of it.
-    async fn access(
-        &self,
-        pace: &mut Pace<'_>,
-        kind: Kind,
-        owner: u32,
-        cause: Cause,
-    ) -> Time {
+    async fn access(&self, pace: &mut Pace<'_>, kind: Kind, owner: u32, cause: Cause) -> Time {
         let (site, me) = (pace.site, pace.site.me);
         let way = self.distance(me, owner) * self.hop;
         let Some(tiles) = &self.tiles else {

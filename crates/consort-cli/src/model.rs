@@ -1,0 +1,37 @@
+//! `consort model`: what models in closed form say of machines that are not here.
+//!
+//! 1. `scc`: broadcasts on the Intel SCC, and the tables of the thesis that modelled it.
+
+mod scc;
+
+use anyhow::Result;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort model scc                     latency and throughput of its broadcasts, by size
+  consort model scc --table 4.2         the thesis' throughputs, beside what the formulas give";
+
+/// Tell by formula how fast collectives are on a machine that is not here
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    machine: Machine,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Machine {
+    Scc(scc::Scc),
+}
+
+impl Model {
+    /// Evaluates the formulas and prints.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        match &self.machine {
+            Machine::Scc(scc) => scc.run(),
+        }
+    }
+}
