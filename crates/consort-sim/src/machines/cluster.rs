@@ -1,0 +1,137 @@
+//! Clusters: nodes on a network, with the costs of the LogGP model.
+//!
+//! Alexandrov, Ionescu, Schauser and Scheiman, "LogGP: incorporating long messages into the LogP
+//! model" (1995): latency, overhead, gap between messages, gap between bytes. Beyond the model,
+//! each hop after the first adds to the latency, and PEs of a node exchange messages through its
+//! memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Described,
+    reading::{self, Flaw, ensure, product},
+};
+
+/// Nodes on a network, by the LogGP model.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// How many nodes there are.
+    #[serde(deserialize_with = "reading::count")]
+    pub nodes: u32,
+    /// PEs of a node.
+    #[serde(deserialize_with = "reading::count")]
+    pub pes_per_node: u32,
+    /// `L`: from a node to one a single hop away.
+    #[serde(deserialize_with = "reading::positive")]
+    pub latency_ns: f64,
+    /// `o`: how long a message occupies the PE that sends it, and the one that receives it.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub overhead_ns: f64,
+    /// `g`: between two messages of a node.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub gap_ns: f64,
+    /// `G`: for each byte of a message after the first.
+    #[serde(deserialize_with = "reading::positive")]
+    pub gap_per_byte_ns: f64,
+    /// What each hop after the first adds to the latency.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub hop_ns: f64,
+    /// How the nodes are connected.
+    pub network: Network,
+    /// Messages between PEs of a node.
+    pub inside: Inside,
+}
+
+/// How the nodes of a cluster are connected.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Network {
+    /// Levels of switches; a hop is a switch.
+    FatTree {
+        /// Nodes below a switch of the lowest level, and switches below one of each other level.
+        #[serde(deserialize_with = "reading::count")]
+        arity: u32,
+    },
+    /// A grid whose ends are joined; a hop is a link.
+    Torus {
+        /// Nodes along each dimension. Neighbours along the first have successive numbers.
+        sides: Vec<u32>,
+    },
+}
+
+/// Messages between PEs of a node.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inside {
+    /// One-way transfer of a line.
+    #[serde(deserialize_with = "reading::positive")]
+    pub transfer_ns: f64,
+    /// How long a message occupies each of the two PEs.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub overhead_ns: f64,
+    /// Bandwidth of copying a message, in bytes a nanosecond.
+    #[serde(deserialize_with = "reading::positive")]
+    pub copy_gbps: f64,
+}
+
+impl Described for Cluster {
+    fn complete(self) -> Result<Self, Flaw> {
+        product("nodes", &[self.nodes, self.pes_per_node])?;
+        match &self.network {
+            Network::FatTree { arity } => {
+                let message = "expected 2 or more nodes below a switch, found 1";
+                ensure(*arity >= 2, "network.fat-tree.arity", message)?;
+            }
+            Network::Torus { sides } => {
+                let nodes = product("network.torus.sides", sides)?;
+                let message = format!("expected sides of {} nodes, found {nodes}", self.nodes);
+                ensure(nodes == self.nodes, "network.torus.sides", message)?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl Cluster {
+    /// How many PEs there are.
+    pub fn pes(&self) -> u32 {
+        self.nodes * self.pes_per_node
+    }
+
+    /// The node of a PE. PEs of a node have successive numbers.
+    pub fn node(&self, pe: u32) -> u32 {
+        pe / self.pes_per_node
+    }
+
+    /// How many hops there are between two nodes: none from a node to itself.
+    pub fn hops(&self, a: u32, b: u32) -> u32 {
+        match &self.network {
+            _ if a == b => 0,
+            Network::FatTree { arity } => {
+                let (mut a, mut b, mut levels) = (a / arity, b / arity, 1);
+                while a != b {
+                    (a, b, levels) = (a / arity, b / arity, levels + 1);
+                }
+                2 * levels - 1
+            }
+            Network::Torus { sides } => {
+                let (mut a, mut b, mut hops) = (a, b, 0);
+                for side in sides {
+                    let apart = (a % side).abs_diff(b % side);
+                    hops += apart.min(side - apart);
+                    (a, b) = (a / side, b / side);
+                }
+                hops
+            }
+        }
+    }
+
+    /// The latency between two nodes in nanoseconds: none from a node to itself.
+    pub fn latency_between_ns(&self, a: u32, b: u32) -> f64 {
+        match self.hops(a, b) {
+            0 => 0.0,
+            hops => self.latency_ns + f64::from(hops - 1) * self.hop_ns,
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Machines whose caches are kept coherent: what a line costs by its state and its distance.
+//!
+//! The costs are those of David, Guerraoui and Trigonakis, "Everything you always wanted to know
+//! about synchronization but were afraid to ask" (2013): Table 2 has loads, stores and atomic
+//! operations on a line that another core holds, by its state and that core's distance; Table 3
+//! has the caches and the memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Described,
+    reading::{self, Flaw, ensure, product},
+};
+
+/// Cores whose caches are kept coherent.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Coherent {
+    /// Core cycles a nanosecond.
+    #[serde(deserialize_with = "reading::positive")]
+    pub ghz: f64,
+    /// Bytes of a cache line.
+    #[serde(deserialize_with = "reading::size")]
+    pub line_bytes: usize,
+    /// The cores, and how they are connected.
+    pub layout: Layout,
+    /// The names of the distances, the nearest first: `core`; where there are such, `die` and
+    /// `package`; then `1 hop`, `2 hops` and so on. A file for a mesh names `core`, `1 hop` and
+    /// the longest way; here are all between them too.
+    pub distances: Vec<String>,
+    /// Loading a word.
+    pub load: Costs,
+    /// Storing a word.
+    pub store: Costs,
+    /// Atomic operations.
+    pub atomic: Atomics,
+    /// The caches, the nearest first.
+    #[serde(rename = "cache")]
+    pub caches: Vec<Cache>,
+    /// The memory.
+    pub memory: Memory,
+    /// How many accesses to lines overlap when a core reads or writes many in a row.
+    #[serde(deserialize_with = "reading::positive")]
+    pub lines_in_flight: f64,
+    /// Bandwidth of a core that copies what its own cache holds, in bytes a nanosecond.
+    #[serde(deserialize_with = "reading::positive")]
+    pub copy_gbps: f64,
+    /// Bandwidth of a core that adds doubles to others, all in its own cache, in bytes of the
+    /// result a nanosecond.
+    #[serde(deserialize_with = "reading::positive")]
+    pub combine_gbps: f64,
+    /// How long a transfer of a line between caches occupies a place that all of them pass; none
+    /// if there is no such place.
+    #[serde(default, deserialize_with = "reading::optional")]
+    pub hub_ns: Option<f64>,
+    /// How long a transfer occupies the line itself, so that the next one waits.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub line_serve_ns: f64,
+    /// Messages between cores in hardware; none if there are no such.
+    #[serde(default)]
+    pub queue: Option<MessageQueue>,
+}
+
+/// The cores of a coherent machine, and how they are connected.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Layout {
+    /// Packages of dies of cores. Neighbours have successive numbers.
+    Packages {
+        /// Packages (sockets).
+        #[serde(deserialize_with = "reading::count")]
+        packages: u32,
+        /// Dies of a package.
+        #[serde(deserialize_with = "reading::count")]
+        dies_per_package: u32,
+        /// Cores of a die.
+        #[serde(deserialize_with = "reading::count")]
+        cores_per_die: u32,
+        /// Hardware threads of a core.
+        #[serde(deserialize_with = "reading::count")]
+        threads_per_core: u32,
+        /// Hops between each two dies, a row a die. Within a package they do not matter.
+        hops: Vec<Vec<u32>>,
+    },
+    /// A mesh of cores, numbered row by row, a thread each. The distance of two is the number of
+    /// links between them.
+    Mesh {
+        /// Cores from west to east.
+        #[serde(deserialize_with = "reading::count")]
+        columns: u32,
+        /// Cores from north to south.
+        #[serde(deserialize_with = "reading::count")]
+        rows: u32,
+    },
+}
+
+/// The state of a line in the cache that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The only copy, and memory is stale.
+    Modified,
+    /// One of several copies, and memory is stale.
+    Owned,
+    /// The only copy, as memory has it.
+    Exclusive,
+    /// One of several copies, as memory has it, or as an owner does.
+    Shared,
+    /// In no cache: it comes from memory.
+    Invalid,
+}
+
+/// What an operation on a line costs by the state that it finds, in cycles, a number a distance.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// [`State::Modified`].
+    #[serde(deserialize_with = "reading::row")]
+    pub modified: Vec<f64>,
+    /// [`State::Owned`]; without it, as shared.
+    #[serde(default, deserialize_with = "reading::optional_row")]
+    pub owned: Option<Vec<f64>>,
+    /// [`State::Exclusive`]; without it, as modified.
+    #[serde(default, deserialize_with = "reading::optional_row")]
+    pub exclusive: Option<Vec<f64>>,
+    /// [`State::Shared`].
+    #[serde(deserialize_with = "reading::row")]
+    pub shared: Vec<f64>,
+    /// [`State::Invalid`]; without it, as a load, which must have it.
+    #[serde(default, deserialize_with = "reading::optional_row")]
+    pub invalid: Option<Vec<f64>>,
+}
+
+/// An atomic operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AtomicOp {
+    /// Compare and swap.
+    CompareExchange,
+    /// Fetch and add.
+    FetchAdd,
+    /// Test and set.
+    TestAndSet,
+    /// Swap.
+    Swap,
+}
+
+/// What the atomic operations cost.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Atomics {
+    /// Compare and swap.
+    pub compare_exchange: Costs,
+    /// Fetch and add; without it, as compare and swap.
+    pub fetch_add: Option<Costs>,
+    /// Test and set; without it, as compare and swap.
+    pub test_and_set: Option<Costs>,
+    /// Swap; without it, as compare and swap.
+    pub swap: Option<Costs>,
+}
+
+/// A level of the caches.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Its size.
+    #[serde(deserialize_with = "reading::size")]
+    pub bytes: usize,
+    /// What a load takes that finds its line there.
+    #[serde(deserialize_with = "reading::positive")]
+    pub latency_cycles: f64,
+    /// How many hardware threads share one.
+    #[serde(deserialize_with = "reading::count")]
+    pub threads: u32,
+}
+
+/// The memory of a coherent machine.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// What a load takes from the nearest memory.
+    #[serde(deserialize_with = "reading::positive")]
+    pub load_cycles: f64,
+    /// How many memory controllers there are.
+    #[serde(deserialize_with = "reading::count")]
+    pub controllers: u32,
+    /// Bandwidth of a controller, in bytes a nanosecond.
+    #[serde(deserialize_with = "reading::positive")]
+    pub gbps: f64,
+}
+
+/// Messages between cores in hardware: a buffer of each core, that several queues share.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageQueue {
+    /// Words of 8 bytes that the buffer of a core holds.
+    #[serde(deserialize_with = "reading::size")]
+    pub words: usize,
+    /// Queues that share the buffer.
+    #[serde(deserialize_with = "reading::count")]
+    pub ways: u32,
+    /// What a link of the mesh takes.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub hop_cycles: f64,
+    /// What sending and receiving a message take besides the links.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub message_cycles: f64,
+}
+
+impl Described for Coherent {
+    fn complete(mut self) -> Result<Self, Flaw> {
+        self.layout.check()?;
+        let (named, all) = self.layout.distances();
+        ensure(
+            self.distances == named,
+            "distances",
+            format!("expected {named:?}, as the layout says, found {:?}", self.distances),
+        )?;
+        ensure(self.load.invalid.is_some(), "load", "missing `invalid`: what comes from memory")?;
+        let atomic = &mut self.atomic;
+        let tables = [
+            ("load", Some(&mut self.load)),
+            ("store", Some(&mut self.store)),
+            ("atomic.compare_exchange", Some(&mut atomic.compare_exchange)),
+            ("atomic.fetch_add", atomic.fetch_add.as_mut()),
+            ("atomic.test_and_set", atomic.test_and_set.as_mut()),
+            ("atomic.swap", atomic.swap.as_mut()),
+        ];
+        for (keys, costs) in tables {
+            costs.map_or(Ok(()), |costs| costs.complete(keys, named.len(), all.len()))?;
+        }
+        self.distances = all;
+        ensure(!self.caches.is_empty(), "cache", "expected one cache at least, found none")?;
+        let threads = self.threads();
+        for (index, cache) in self.caches.iter().enumerate() {
+            ensure(
+                threads.is_multiple_of(cache.threads),
+                format!("cache.{index}.threads"),
+                format!(
+                    "expected a number that divides the {threads} threads, found {}",
+                    cache.threads
+                ),
+            )?;
+            ensure(
+                cache.bytes.is_multiple_of(self.line_bytes),
+                format!("cache.{index}.bytes"),
+                format!(
+                    "expected a whole number of lines of {} bytes, found {}",
+                    self.line_bytes, cache.bytes
+                ),
+            )?;
+        }
+        Ok(self)
+    }
+}
+
+impl Costs {
+    /// Checks that there is a number for each distance that a file names, and works out those of
+    /// the others: of the distances between the last two, which lie on the line through theirs.
+    fn complete(&mut self, keys: &str, named: usize, all: usize) -> Result<(), Flaw> {
+        let rows = [
+            ("modified", Some(&mut self.modified)),
+            ("owned", self.owned.as_mut()),
+            ("exclusive", self.exclusive.as_mut()),
+            ("shared", Some(&mut self.shared)),
+            ("invalid", self.invalid.as_mut()),
+        ];
+        for (key, row) in rows {
+            let Some(row) = row else { continue };
+            let message = format!("expected {named} numbers, one a distance, found {}", row.len());
+            ensure(row.len() == named, format!("{keys}.{key}"), message)?;
+            if let [.., near, far] = row[..] {
+                row.truncate(named - 1);
+                let steps = all + 1 - named;
+                row.extend((1..=steps).map(|step| near + (far - near) * ratio(step, steps)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of a state, if it has one itself or by another state's.
+    fn of(&self, state: State) -> Option<&[f64]> {
+        match state {
+            State::Modified => Some(&self.modified),
+            State::Owned => Some(self.owned.as_ref().unwrap_or(&self.shared)),
+            State::Exclusive => Some(self.exclusive.as_ref().unwrap_or(&self.modified)),
+            State::Shared => Some(&self.shared),
+            State::Invalid => self.invalid.as_deref(),
+        }
+    }
+}
+
+/// A part of a whole number of steps.
+#[expect(clippy::cast_precision_loss, reason = "distances are few")]
+fn ratio(step: usize, steps: usize) -> f64 {
+    step as f64 / steps as f64
+}
+
+impl Coherent {
+    /// How many hardware threads there are.
+    pub fn threads(&self) -> u32 {
+        self.layout.threads()
+    }
+
+    /// How far two threads are apart, as an index into [`Self::distances`].
+    pub fn distance(&self, a: u32, b: u32) -> usize {
+        self.layout.distance(a, b)
+    }
+
+    /// What loading costs a core that does not have the line, in nanoseconds.
+    ///
+    /// # Panics
+    /// If there is no such distance.
+    pub fn load_ns(&self, state: State, distance: usize) -> f64 {
+        self.cost_ns(&self.load, state, distance)
+    }
+
+    /// What storing costs a core that does not have the line for itself, in nanoseconds.
+    ///
+    /// # Panics
+    /// If there is no such distance.
+    pub fn store_ns(&self, state: State, distance: usize) -> f64 {
+        self.cost_ns(&self.store, state, distance)
+    }
+
+    /// What an atomic operation costs a core that does not have the line for itself, in
+    /// nanoseconds.
+    ///
+    /// # Panics
+    /// If there is no such distance.
+    pub fn atomic_ns(&self, op: AtomicOp, state: State, distance: usize) -> f64 {
+        let Atomics { compare_exchange, fetch_add, test_and_set, swap } = &self.atomic;
+        let costs = match op {
+            AtomicOp::CompareExchange => None,
+            AtomicOp::FetchAdd => fetch_add.as_ref(),
+            AtomicOp::TestAndSet => test_and_set.as_ref(),
+            AtomicOp::Swap => swap.as_ref(),
+        };
+        self.cost_ns(costs.unwrap_or(compare_exchange), state, distance)
+    }
+
+    /// What loading costs that finds its line in a level of the own caches, in nanoseconds.
+    ///
+    /// # Panics
+    /// If there is no such level, counted from 0.
+    pub fn cache_ns(&self, level: usize) -> f64 {
+        self.caches[level].latency_cycles / self.ghz
+    }
+
+    /// What loading costs from the nearest memory, in nanoseconds.
+    pub fn memory_ns(&self) -> f64 {
+        self.memory.load_cycles / self.ghz
+    }
+
+    fn cost_ns(&self, costs: &Costs, state: State, distance: usize) -> f64 {
+        let row = costs.of(state).or_else(|| self.load.of(state));
+        row.expect("a description says what loads cost in every state")[distance] / self.ghz
+    }
+}
+
+impl Layout {
+    /// How many hardware threads there are.
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::Packages {
+                packages, dies_per_package, cores_per_die, threads_per_core, ..
+            } => packages * dies_per_package * cores_per_die * threads_per_core,
+            Self::Mesh { columns, rows } => columns * rows,
+        }
+    }
+
+    /// How far two threads are apart, as an index into the names of the distances.
+    fn distance(&self, a: u32, b: u32) -> usize {
+        let apart = match self {
+            Self::Mesh { columns, .. } => {
+                (a % columns).abs_diff(b % columns) + (a / columns).abs_diff(b / columns)
+            }
+            Self::Packages { dies_per_package, cores_per_die, threads_per_core, hops, .. } => {
+                let (a, b) = (a / threads_per_core, b / threads_per_core);
+                let dies = (a / cores_per_die, b / cores_per_die);
+                let die = u32::from(*cores_per_die > 1);
+                let package = u32::from(*dies_per_package > 1);
+                if a == b {
+                    0
+                } else if dies.0 == dies.1 {
+                    die
+                } else if dies.0 / dies_per_package == dies.1 / dies_per_package {
+                    die + package
+                } else {
+                    die + package + hops[dies.0 as usize][dies.1 as usize]
+                }
+            }
+        };
+        apart as usize
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        match self {
+            Self::Mesh { columns, rows } => {
+                product("layout.mesh.columns", &[*columns, *rows]).map(drop)
+            }
+            Self::Packages {
+                packages,
+                dies_per_package,
+                cores_per_die,
+                threads_per_core,
+                hops,
+            } => {
+                let counts = [*packages, *dies_per_package, *cores_per_die, *threads_per_core];
+                product("layout.packages.packages", &counts)?;
+                check_hops(hops, (packages * dies_per_package) as usize)
+            }
+        }
+    }
+
+    /// The names of the distances that a file gives, and those of all.
+    fn distances(&self) -> (Vec<String>, Vec<String>) {
+        let name = |hops: u32| format!("{hops} hop{}", if hops == 1 { "" } else { "s" });
+        let mut all = vec!["core".to_owned()];
+        match self {
+            Self::Packages { dies_per_package, cores_per_die, hops, .. } => {
+                all.extend((*cores_per_die > 1).then(|| "die".to_owned()));
+                all.extend((*dies_per_package > 1).then(|| "package".to_owned()));
+                let package = |die: usize| die / *dies_per_package as usize;
+                let pairs = (0..hops.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+                let apart = pairs.filter(|&(a, b)| package(a) != package(b));
+                let farthest = apart.map(|(a, b)| hops[a][b]).max().unwrap_or(0);
+                all.extend((1..=farthest).map(name));
+                (all.clone(), all)
+            }
+            Self::Mesh { columns, rows } => {
+                let farthest = columns + rows - 2;
+                let mut named = all.clone();
+                named.extend((1..=farthest.min(1)).map(name));
+                named.extend((2..=farthest).last().map(name));
+                all.extend((1..=farthest).map(name));
+                (named, all)
+            }
+        }
+    }
+}
+
+/// Hops must be those of the shortest ways between so many dies.
+fn check_hops(hops: &[Vec<u32>], dies: usize) -> Result<(), Flaw> {
+    let keys = "layout.packages.hops";
+    let message = format!("expected {dies} rows, one a die, found {}", hops.len());
+    ensure(hops.len() == dies, keys, message)?;
+    for (a, row) in hops.iter().enumerate() {
+        let keys = format!("{keys}.{a}");
+        let message = format!("expected {dies} numbers, one a die, found {}", row.len());
+        ensure(row.len() == dies, keys.as_str(), message)?;
+        for (b, &here) in row.iter().enumerate() {
+            let back = hops.get(b).and_then(|row| row.get(a));
+            let message = format!("from die {a} to {b} it is {here} hops, back {back:?}");
+            ensure(back.is_none_or(|back| *back == here), keys.as_str(), message)?;
+            let fits = if a == b { here == 0 } else { (1..dies).contains(&(here as usize)) };
+            let expected = if a == b { "0".to_owned() } else { format!("1 to {}", dies - 1) };
+            let message = format!("from die {a} to {b}: expected {expected} hops, found {here}");
+            ensure(fits, keys.as_str(), message)?;
+        }
+    }
+    Ok(())
+}

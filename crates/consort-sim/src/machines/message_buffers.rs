@@ -1,0 +1,173 @@
+//! Machines without coherent caches, whose cores reach message buffers by put and get.
+//!
+//! The model and its parameters are those of Petrović's thesis (EPFL 2015), section 4.1: tiles on a
+//! mesh with XY routing, each with the message buffers of its cores; a core moves one line at a
+//! time, and waits for it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Described,
+    reading::{self, Flaw, ensure, product},
+};
+
+/// Cores with message buffers that all of them reach by put and get, a line at a time.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageBuffers {
+    /// Tiles from west to east.
+    #[serde(deserialize_with = "reading::count")]
+    pub columns: u32,
+    /// Tiles from north to south.
+    #[serde(deserialize_with = "reading::count")]
+    pub rows: u32,
+    /// Cores of a tile.
+    #[serde(deserialize_with = "reading::count")]
+    pub cores_per_tile: u32,
+    /// Core cycles a nanosecond.
+    #[serde(deserialize_with = "reading::positive")]
+    pub ghz: f64,
+    /// Bytes of a line, the unit of transfer.
+    #[serde(deserialize_with = "reading::size")]
+    pub line_bytes: usize,
+    /// Bytes of a core's message buffer, a whole number of lines.
+    #[serde(deserialize_with = "reading::size")]
+    pub buffer_bytes: usize,
+    /// Bytes of a core's cache for its private memory.
+    #[serde(deserialize_with = "reading::size")]
+    pub cache_bytes: usize,
+    /// What a packet takes through a router; `L_hop` in the model.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub hop_ns: f64,
+    /// A core's part in moving a line from or to a message buffer; `o^mpb`.
+    #[serde(deserialize_with = "reading::positive")]
+    pub mpb_ns: f64,
+    /// A core's part in writing a line to its memory; `o_w^mem`.
+    #[serde(deserialize_with = "reading::positive")]
+    pub memory_write_ns: f64,
+    /// A core's part in reading a line from its memory; `o_r^mem`.
+    #[serde(deserialize_with = "reading::positive")]
+    pub memory_read_ns: f64,
+    /// What a put from the own message buffer takes besides moving lines; `o_put^mpb`.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub put_ns: f64,
+    /// What a get to the own message buffer takes besides moving lines; `o_get^mpb`.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub get_ns: f64,
+    /// What a put from memory takes besides moving lines; `o_put^mem`.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub put_memory_ns: f64,
+    /// What a get to memory takes besides moving lines; `o_get^mem`.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub get_memory_ns: f64,
+    /// What reading a flag takes besides reading its line.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub flag_read_ns: f64,
+    /// How long a line occupies the message buffers of a tile; a part of [`Self::mpb_ns`].
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub serve_ns: f64,
+    /// The tiles, by column and row, that have memory controllers.
+    pub controllers: Vec<[u32; 2]>,
+    /// What an interrupt takes.
+    pub interrupt: Interrupt,
+    /// What a call takes besides all this. It is fitted to outcomes, and said to be wherever it is
+    /// used; without it, nothing is.
+    #[serde(default, deserialize_with = "reading::optional")]
+    pub overhead_ns: Option<f64>,
+}
+
+/// What an interrupt from core to core takes, in core cycles.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupt {
+    /// From the sending to the handler of one receiver.
+    #[serde(deserialize_with = "reading::positive")]
+    pub latency_cycles: f64,
+    /// How long a receiver occupies the status registers, which serve one core at a time.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub status_read_cycles: f64,
+}
+
+impl Described for MessageBuffers {
+    fn complete(self) -> Result<Self, Flaw> {
+        let Self { columns, rows, buffer_bytes, line_bytes, mpb_ns, serve_ns, .. } = self;
+        product("columns", &[columns, rows, self.cores_per_tile])?;
+        ensure(
+            buffer_bytes.is_multiple_of(line_bytes),
+            "buffer_bytes",
+            format!("expected a whole number of lines of {line_bytes} bytes, found {buffer_bytes}"),
+        )?;
+        ensure(
+            serve_ns <= mpb_ns,
+            "serve_ns",
+            format!("expected at most {mpb_ns}, as it is a part of mpb_ns, found {serve_ns}"),
+        )?;
+        ensure(
+            !self.controllers.is_empty(),
+            "controllers",
+            "expected one memory controller at least, found none",
+        )?;
+        for (index, [x, y]) in self.controllers.iter().enumerate() {
+            ensure(
+                *x < columns && *y < rows,
+                format!("controllers.{index}"),
+                format!("expected a tile of the {columns} x {rows} mesh, found [{x}, {y}]"),
+            )?;
+        }
+        Ok(self)
+    }
+}
+
+impl MessageBuffers {
+    /// How many cores there are.
+    pub fn cores(&self) -> u32 {
+        self.columns * self.rows * self.cores_per_tile
+    }
+
+    /// The column and row of a core's tile. Cores of a tile, and tiles of a row, have successive
+    /// numbers.
+    pub fn tile(&self, core: u32) -> (u32, u32) {
+        let tile = core / self.cores_per_tile;
+        (tile % self.columns, tile / self.columns)
+    }
+
+    /// How many routers a packet passes between two cores: 1 on the same tile.
+    pub fn distance(&self, a: u32, b: u32) -> u32 {
+        routers(self.tile(a), self.tile(b))
+    }
+
+    /// The tile of the memory controller that serves a core: the nearest, and the first of those.
+    ///
+    /// # Panics
+    /// If there are no controllers, which no description has.
+    pub fn controller(&self, core: u32) -> (u32, u32) {
+        let tile = self.tile(core);
+        let tiles = self.controllers.iter().map(|&[x, y]| (x, y));
+        tiles.min_by_key(|&to| routers(tile, to)).expect("a description has controllers")
+    }
+
+    /// How many routers a packet passes between a core and its memory controller.
+    ///
+    /// # Panics
+    /// If there are no controllers, which no description has.
+    pub fn memory_distance(&self, core: u32) -> u32 {
+        routers(self.tile(core), self.controller(core))
+    }
+}
+
+/// Those that a packet passes under XY routing, both ends counted.
+fn routers((ax, ay): (u32, u32), (bx, by): (u32, u32)) -> u32 {
+    1 + ax.abs_diff(bx) + ay.abs_diff(by)
+}
+
+impl Interrupt {
+    /// From the sending to the handler of one receiver, in nanoseconds.
+    pub fn latency_ns(&self, ghz: f64) -> f64 {
+        self.latency_cycles / ghz
+    }
+
+    /// How long a receiver occupies the status registers, in nanoseconds.
+    pub fn status_read_ns(&self, ghz: f64) -> f64 {
+        self.status_read_cycles / ghz
+    }
+}
