@@ -4,6 +4,7 @@ mod bench;
 mod bench_command;
 mod bytes;
 mod explain;
+mod machines;
 mod mpi;
 mod output;
 mod peers;
@@ -44,6 +45,7 @@ enum Command {
     Explain(explain::Explain),
     Wisdom(wisdom::Wisdom),
     Bench(bench_command::Bench),
+    Machines(machines::Machines),
     Reproduce(reproduce::Reproduce),
 }
 
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain.run().map(done),
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run().map(done),
+        Command::Machines(machines) => machines.run().map(done),
         Command::Reproduce(reproduce) => reproduce.run().map(done),
     };
     result.unwrap_or_else(|error| {
