@@ -96,10 +96,11 @@ impl From<Machine> for Summary {
     }
 }
 
-/// The machine that is shipped under a name, described by a file, or at hand (`host`).
+/// The path of the description of the machine at hand, next to wisdom, if it is asked for; any
+/// other name as it is.
 ///
 /// # Errors
-/// When there is no such machine, or its description has a flaw.
+/// When the machine at hand has no description.
 fn place(name: &str) -> Result<String> {
     if name != HOST {
         return Ok(name.to_owned());

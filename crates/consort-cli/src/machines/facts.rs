@@ -57,12 +57,13 @@ fn coherent(machine: &Coherent) -> Facts {
     let layout = match &machine.layout {
         Layout::Packages {
             packages, dies_per_package, cores_per_die, threads_per_core, ..
-        } => {
-            format!(
-                "{packages} packages x {dies_per_package} dies x {cores_per_die} cores x \
-                 {threads_per_core} threads"
-            )
-        }
+        } => [
+            counted(*packages, "package"),
+            counted(*dies_per_package, "die"),
+            counted(*cores_per_die, "core"),
+            counted(*threads_per_core, "thread"),
+        ]
+        .join(" x "),
         Layout::Mesh { columns, rows } => format!("mesh of {columns} x {rows} cores"),
     };
     let mut facts = vec![
@@ -72,17 +73,17 @@ fn coherent(machine: &Coherent) -> Facts {
     ];
     for (level, cache) in machine.caches.iter().enumerate() {
         let size = size(cache.bytes);
-        let (latency, threads) = (time(machine.cache_ns(level)), cache.threads);
-        facts.push(("cache", format!("{size} for {threads} threads, {latency}")));
+        let (latency, threads) = (time(machine.cache_ns(level)), counted(cache.threads, "thread"));
+        facts.push(("cache", format!("{size} for {threads}, {latency}")));
     }
     let memory = &machine.memory;
     facts.extend([
         (
             "memory",
             format!(
-                "{}, {} controllers of {} GB/s",
+                "{}, {} of {} GB/s",
                 time(machine.memory_ns()),
-                memory.controllers,
+                counted(memory.controllers, "controller"),
                 memory.gbps
             ),
         ),
@@ -92,7 +93,7 @@ fn coherent(machine: &Coherent) -> Facts {
         ("a transfer occupies", format!("its line for {}", time(machine.line_serve_ns))),
     ]);
     if let Some(ns) = machine.hub_ns {
-        facts.push(("", format!("the whole machine for {}", time(ns))));
+        facts.push(("and also", format!("the whole machine for {}", time(ns))));
     }
     if let Some(queue) = &machine.queue {
         let (words, ways) = (queue.words, queue.ways);
@@ -225,6 +226,10 @@ fn cluster_costs(machine: &Cluster) -> String {
         costs.add_row([name.to_owned(), inner.map_or("-".to_owned(), time), time(outer)]);
     }
     finish(costs, &[1, 2])
+}
+
+fn counted(count: u32, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// In the largest unit that divides it.

@@ -49,13 +49,15 @@ fn names() {
     refused("tune --budget soon", "--budget");
     refused("tune --sample 3", "--check");
     refused("tune --check --retune", "--retune");
+    refused("machines --source", "<NAME>");
+    refused("machines scc --source --json", "cannot be used with");
     refused("wisdom forget", "unrecognized subcommand");
     refused("attune", "tune");
 }
 
 #[test]
 fn help_has_examples_and_fits() {
-    for words in ["", "tune", "explain", "wisdom"] {
+    for words in ["", "tune", "explain", "machines", "wisdom"] {
         let output = consort(&format!("{words} --help"));
         let help = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{words}");
