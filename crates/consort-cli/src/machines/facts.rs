@@ -4,7 +4,10 @@ use consort_sim::machines::{
     AtomicOp, Cluster, Coherent, Costs, Kind, Layout, Machine, MessageBuffers, Network, State,
 };
 
-use crate::output::{finish, table, time, wrapped};
+use crate::{
+    bytes::shown,
+    output::{finish, table, time, wrapped},
+};
 
 /// So many distances fit beside each other; of more, the first two and the last are shown.
 const DISTANCES_SHOWN: usize = 6;
@@ -69,10 +72,10 @@ fn coherent(machine: &Coherent) -> Facts {
     let mut facts = vec![
         ("layout", layout),
         ("clock", format!("{} GHz", machine.ghz)),
-        ("line", format!("{} bytes", machine.line_bytes)),
+        ("line", shown(machine.line_bytes as u64)),
     ];
     for (level, cache) in machine.caches.iter().enumerate() {
-        let size = size(cache.bytes);
+        let size = shown(cache.bytes as u64);
         let (latency, threads) = (time(machine.cache_ns(level)), counted(cache.threads, "thread"));
         facts.push(("cache", format!("{size} for {threads}, {latency}")));
     }
@@ -108,10 +111,10 @@ fn coherent(machine: &Coherent) -> Facts {
 /// A row for each operation and each state that has one in the description.
 fn coherent_costs(machine: &Coherent) -> String {
     let last = machine.distances.len() - 1;
-    let shown: Vec<usize> =
+    let columns: Vec<usize> =
         if last < DISTANCES_SHOWN { (0..=last).collect() } else { vec![0, 1, last] };
     let mut header = vec!["operation".to_owned(), "line is".to_owned()];
-    header.extend(shown.iter().map(|&distance| machine.distances[distance].clone()));
+    header.extend(columns.iter().map(|&distance| machine.distances[distance].clone()));
     let mut costs = table(header);
     let mut add = |operation: &str, given: &Costs, ns: &dyn Fn(State, usize) -> f64| {
         for (state, name) in STATES {
@@ -123,7 +126,7 @@ fn coherent_costs(machine: &Coherent) -> String {
             };
             if is_given {
                 let mut row = vec![operation.to_owned(), name.to_owned()];
-                row.extend(shown.iter().map(|&distance| time(ns(state, distance))));
+                row.extend(columns.iter().map(|&distance| time(ns(state, distance))));
                 costs.add_row(row);
             }
         }
@@ -140,7 +143,7 @@ fn coherent_costs(machine: &Coherent) -> String {
             add(name, &atomic.compare_exchange, &|s, d| machine.atomic_ns(op, s, d));
         }
     }
-    let numbers: Vec<usize> = (2..2 + shown.len()).collect();
+    let numbers: Vec<usize> = (2..2 + columns.len()).collect();
     finish(costs, &numbers)
 }
 
@@ -151,9 +154,9 @@ fn buffers(machine: &MessageBuffers) -> Facts {
     let mut facts = vec![
         ("layout", format!("mesh of {columns} x {rows} tiles x {cores_per_tile} cores")),
         ("clock", format!("{ghz} GHz")),
-        ("line", format!("{} bytes", machine.line_bytes)),
-        ("message buffer", format!("{} a core", size(machine.buffer_bytes))),
-        ("cache", format!("{} a core", size(machine.cache_bytes))),
+        ("line", shown(machine.line_bytes as u64)),
+        ("message buffer", format!("{} a core", shown(machine.buffer_bytes as u64))),
+        ("cache", format!("{} a core", shown(machine.cache_bytes as u64))),
         ("memory controllers", format!("at {}", tiles.join(", "))),
         ("a line occupies", format!("the buffers of a tile for {}", time(machine.serve_ns))),
         ("reading a flag", format!("{} besides its line", time(machine.flag_read_ns))),
@@ -230,11 +233,4 @@ fn cluster_costs(machine: &Cluster) -> String {
 
 fn counted(count: u32, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// In the largest unit that divides it.
-fn size(bytes: usize) -> String {
-    let units = [(20, "MiB"), (10, "KiB")];
-    let fitting = units.iter().find(|(shift, _)| bytes.trailing_zeros() >= *shift);
-    fitting.map_or(format!("{bytes} bytes"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }

@@ -1,6 +1,7 @@
 //! `consort machines`: what it shows, and what it says when there is nothing to show.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::Path,
     process::{Command, Output},
@@ -107,4 +108,35 @@ fn unknown_machines_are_told_with_those_that_are_known() {
     let known = names(folder.path()).join(", ");
     refused(folder.path(), &["ssc"], &format!("no machine `ssc`: expected {known}, or the path"));
     refused(folder.path(), &["ssc.toml"], "cannot read ssc.toml: No such file");
+}
+
+/// The keys of a value and of all values in it.
+fn keys(value: &toml::Value, found: &mut BTreeSet<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                found.insert(key.clone());
+                keys(value, found);
+            }
+        }
+        toml::Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_explains_every_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machines.md");
+    let document = fs::read_to_string(path).unwrap();
+    let words: BTreeSet<&str> =
+        document.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').collect();
+    let mut found = BTreeSet::new();
+    for name in names(folder.path()) {
+        let text = shown(folder.path(), &[&name, "--source"]);
+        keys(&toml::from_str(&text).expect("TOML"), &mut found);
+    }
+    assert!(found.len() > 50, "{found:?}");
+    let missing: Vec<&String> = found.iter().filter(|key| !words.contains(key.as_str())).collect();
+    assert!(missing.is_empty(), "docs/machines.md does not name {missing:?}");
 }
