@@ -202,6 +202,7 @@ fn values_that_are_wrong_by_themselves() {
     refused("scc", "hop_ns = 5", "hop_ns = -5", "expected a number of 0 or more, found -5");
     refused("scc", "mpb_ns = 126", "mpb_ns = 0", "expected a number above 0, found 0");
     refused("scc", "mpb_ns = 126", "mpb_ns = inf", "expected a number above 0, found inf");
+    refused("scc", "hop_ns = 5", "hop_ns = inf", "expected a number of 0 or more, found inf");
     refused("scc", "hop_ns = 5", "hop_ns = nan", "expected a number of 0 or more, found NaN");
     refused("scc", "overhead_ns = 4000", "overhead_ns = -1", "expected a number above 0");
     refused("scc", "ghz = 0.533", "ghz = \"fast\"", "expected f64");
