@@ -4,6 +4,7 @@ mod bench;
 mod bench_command;
 mod bytes;
 mod explain;
+mod machines;
 mod model;
 mod mpi;
 mod output;
@@ -47,6 +48,7 @@ enum Command {
     Explain(explain::Explain),
     Wisdom(wisdom::Wisdom),
     Bench(bench_command::Bench),
+    Machines(machines::Machines),
     Reproduce(reproduce::Reproduce),
     Sim(sim::Sim),
     Model(model::Model),
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain.run().map(done),
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run().map(done),
+        Command::Machines(machines) => machines.run().map(done),
         Command::Reproduce(reproduce) => reproduce.run().map(done),
         Command::Sim(sim) => sim.run().map(done),
         Command::Model(model) => model.run().map(done),

@@ -49,6 +49,8 @@ fn names() {
     refused("tune --budget soon", "--budget");
     refused("tune --sample 3", "--check");
     refused("tune --check --retune", "--retune");
+    refused("machines --source", "<NAME>");
+    refused("machines scc --source --json", "cannot be used with");
     refused("wisdom forget", "unrecognized subcommand");
     refused("attune", "tune");
 }
@@ -68,7 +70,7 @@ fn models() {
 
 #[test]
 fn help_has_examples_and_fits() {
-    for words in ["", "tune", "explain", "wisdom", "model", "model scc"] {
+    for words in ["", "tune", "explain", "machines", "model", "model scc", "wisdom"] {
         let output = consort(&format!("{words} --help"));
         let help = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{words}");
