@@ -3,13 +3,15 @@
 //! A description is TOML: what a machine is made of, and what its operations cost when nobody is
 //! in the way. The costs are published measurements of single operations, in the units of their
 //! source; each number that is not has a comment in the file that says what it rests on. What a
-//! collective takes is never in a file: that is what simulating finds out.
+//! collective takes is not in a file: that is what simulating finds out. The one number that is
+//! fitted to it, `overhead_ns`, is apart from the others and need not be used.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of flaws;
-//! 2. `message_buffers`, `coherent`, `cluster`: the kinds of machines.
+//! 2. `message_buffers`, `coherent` with its `layout`, `cluster`: the kinds of machines.
 
 mod cluster;
 mod coherent;
+mod layout;
 mod message_buffers;
 mod reading;
 
@@ -22,9 +24,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use toml::{Deserializer, Spanned, de::DeTable};
 
 pub use cluster::{Cluster, Inside, Network};
-pub use coherent::{
-    AtomicOp, Atomics, Cache, Coherent, Costs, Layout, Memory, MessageQueue, State,
-};
+pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQueue, State};
+pub use layout::Layout;
 pub use message_buffers::{Interrupt, MessageBuffers};
 use reading::{Flaw, line_at, offset_of};
 

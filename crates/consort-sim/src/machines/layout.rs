@@ -1,0 +1,150 @@
+//! How the cores of a coherent machine are connected, and so how far two threads are apart.
+//!
+//! The distances are those by which David, Guerraoui and Trigonakis (2013) tell costs apart: on the
+//! same core, die or package, and by hops beyond. On a mesh each number of links is one.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::reading::{self, Flaw, ensure, product};
+
+/// The cores of a coherent machine, and how they are connected.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Layout {
+    /// Packages of dies of cores. Neighbours have successive numbers.
+    Packages {
+        /// Packages (sockets).
+        #[serde(deserialize_with = "reading::count")]
+        packages: u32,
+        /// Dies of a package.
+        #[serde(deserialize_with = "reading::count")]
+        dies_per_package: u32,
+        /// Cores of a die.
+        #[serde(deserialize_with = "reading::count")]
+        cores_per_die: u32,
+        /// Hardware threads of a core.
+        #[serde(deserialize_with = "reading::count")]
+        threads_per_core: u32,
+        /// Hops between each two dies, a row a die. Within a package they do not matter.
+        hops: Vec<Vec<u32>>,
+    },
+    /// A mesh of cores, numbered row by row, a thread each. The distance of two is the number of
+    /// links between them.
+    Mesh {
+        /// Cores from west to east.
+        #[serde(deserialize_with = "reading::count")]
+        columns: u32,
+        /// Cores from north to south.
+        #[serde(deserialize_with = "reading::count")]
+        rows: u32,
+    },
+}
+
+impl Layout {
+    /// How many hardware threads there are.
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::Packages {
+                packages, dies_per_package, cores_per_die, threads_per_core, ..
+            } => packages * dies_per_package * cores_per_die * threads_per_core,
+            Self::Mesh { columns, rows } => columns * rows,
+        }
+    }
+
+    /// How far two threads are apart, as an index into the names of the distances.
+    pub(super) fn distance(&self, a: u32, b: u32) -> usize {
+        let apart = match self {
+            Self::Mesh { columns, .. } => {
+                (a % columns).abs_diff(b % columns) + (a / columns).abs_diff(b / columns)
+            }
+            Self::Packages { dies_per_package, cores_per_die, threads_per_core, hops, .. } => {
+                let (a, b) = (a / threads_per_core, b / threads_per_core);
+                let dies = (a / cores_per_die, b / cores_per_die);
+                let die = u32::from(*cores_per_die > 1);
+                let package = u32::from(*dies_per_package > 1);
+                if a == b {
+                    0
+                } else if dies.0 == dies.1 {
+                    die
+                } else if dies.0 / dies_per_package == dies.1 / dies_per_package {
+                    die + package
+                } else {
+                    die + package + hops[dies.0 as usize][dies.1 as usize]
+                }
+            }
+        };
+        apart as usize
+    }
+
+    /// Whether it can be one.
+    pub(super) fn check(&self) -> Result<(), Flaw> {
+        match self {
+            Self::Mesh { columns, rows } => {
+                product("layout.mesh.columns", &[*columns, *rows]).map(drop)
+            }
+            Self::Packages {
+                packages,
+                dies_per_package,
+                cores_per_die,
+                threads_per_core,
+                hops,
+            } => {
+                let counts = [*packages, *dies_per_package, *cores_per_die, *threads_per_core];
+                product("layout.packages.packages", &counts)?;
+                check_hops(hops, (packages * dies_per_package) as usize)
+            }
+        }
+    }
+
+    /// The names of the distances that a file gives, and those of all.
+    pub(super) fn distances(&self) -> (Vec<String>, Vec<String>) {
+        let name = |hops: u32| format!("{hops} hop{}", if hops == 1 { "" } else { "s" });
+        let mut all = vec!["core".to_owned()];
+        match self {
+            Self::Packages { dies_per_package, cores_per_die, hops, .. } => {
+                all.extend((*cores_per_die > 1).then(|| "die".to_owned()));
+                all.extend((*dies_per_package > 1).then(|| "package".to_owned()));
+                let package = |die: usize| die / *dies_per_package as usize;
+                let pairs = (0..hops.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+                let apart = pairs.filter(|&(a, b)| package(a) != package(b));
+                let farthest = apart.map(|(a, b)| hops[a][b]).max().unwrap_or(0);
+                all.extend((1..=farthest).map(name));
+                (all.clone(), all)
+            }
+            Self::Mesh { columns, rows } => {
+                let farthest = columns + rows - 2;
+                let mut named = all.clone();
+                named.extend((1..=farthest.min(1)).map(name));
+                named.extend((2..=farthest).last().map(name));
+                all.extend((1..=farthest).map(name));
+                (named, all)
+            }
+        }
+    }
+}
+
+/// Hops must be those of the shortest ways between so many dies.
+fn check_hops(hops: &[Vec<u32>], dies: usize) -> Result<(), Flaw> {
+    let keys = "layout.packages.hops";
+    let message = format!("expected {dies} rows, one a die, found {}", hops.len());
+    ensure(hops.len() == dies, keys, message)?;
+    for (a, row) in hops.iter().enumerate() {
+        let keys = format!("{keys}.{a}");
+        let message = format!("expected {dies} numbers, one a die, found {}", row.len());
+        ensure(row.len() == dies, keys.as_str(), message)?;
+        for (b, &found) in row.iter().enumerate() {
+            let (fits, expected) = match a.cmp(&b) {
+                Ordering::Less => {
+                    ((1..dies).contains(&(found as usize)), format!("1 to {} hops", dies - 1))
+                }
+                Ordering::Equal => (found == 0, "0 hops".to_owned()),
+                Ordering::Greater => (found == hops[b][a], format!("{} hops, as back", hops[b][a])),
+            };
+            let message = format!("from die {a} to {b} expected {expected}, found {found}");
+            ensure(fits, keys.as_str(), message)?;
+        }
+    }
+    Ok(())
+}
