@@ -52,6 +52,10 @@ pub(crate) struct Mesh {
     overhead: Time,
     /// Whoever uses a tile's buffers queues here, if anybody does.
     tiles: Option<Tiles>,
+    queued_reads: u32,
+    queued_writes: u32,
+    /// Whether flags are written by whole puts, and reset by whoever has seen them.
+    resets: bool,
     caches: Vec<Caches>,
     cache_lines: u32,
 }
@@ -70,16 +74,6 @@ struct Caches {
 enum Kind {
     Read,
     Write,
-}
-
-impl Kind {
-    /// Of 16 bytes: a request to read is a header, a line that is written two more.
-    const fn flits(self) -> u32 {
-        match self {
-            Self::Read => 1,
-            Self::Write => 12,
-        }
-    }
 }
 
 /// Time of its own that a core has not slept yet: it is folded into its next access.
@@ -127,7 +121,15 @@ impl Mesh {
             flag_read: picoseconds(machine.flag_read_ns),
             serve: picoseconds(machine.serve_ns),
             overhead: picoseconds(machine.overhead_ns.unwrap_or(0.0)),
-            tiles: Some(Tiles::new(machine.columns as usize, machine.rows as usize, pes)),
+            tiles: Some(Tiles::new(
+                machine.columns as usize,
+                machine.rows as usize,
+                pes,
+                machine.queued_reads * machine.queued_writes,
+            )),
+            queued_reads: machine.queued_reads,
+            queued_writes: machine.queued_writes,
+            resets: false,
             caches: (0..pes).map(|_| Caches::default()).collect(),
             cache_lines: u32::try_from(machine.cache_bytes / machine.line_bytes).unwrap_or(0),
         }
@@ -148,10 +150,20 @@ impl Mesh {
         self
     }
 
-    /// With the fitted overhead of a call, or without.
+    /// With what was fitted to outcomes, or without: the overhead of a call, and flags that are
+    /// written by whole puts and reset.
     pub(crate) fn with_overhead(mut self, overhead: bool) -> Self {
         self.overhead *= Time::from(overhead);
+        self.resets = overhead;
         self
+    }
+
+    /// What a request takes of a queue that holds so many reads, or so many writes.
+    const fn size(&self, kind: Kind) -> u32 {
+        match kind {
+            Kind::Read => self.queued_writes,
+            Kind::Write => self.queued_reads,
+        }
     }
 
     /// Bytes of the pieces of RCCE's messages.
@@ -189,7 +201,7 @@ impl Mesh {
         pace.settle().await;
         let came = site.engine.now();
         let (from, to) = (self.tile_of[me as usize], self.tile_of[owner as usize]);
-        tiles.serve(site.engine, (me, from), to, kind.flits(), self.serve).await;
+        tiles.serve(site.engine, (me, from), to, self.size(kind), self.serve).await;
         let queued = site.engine.now() - came;
         site.account.spend(Cause::Contention, queued);
         pace.spend(cause, self.serve + way);
@@ -264,15 +276,25 @@ impl Mesh {
 
     pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         let mut pace = Pace { site, ahead: 0 };
-        pace.spend(Cause::Flags, self.put);
-        self.access(&mut pace, Kind::Read, site.me, Cause::Flags).await;
-        let set = self.access(&mut pace, Kind::Write, to.0, Cause::Flags).await;
+        let set = self.put_flag(&mut pace, to.0).await;
         pace.settle().await;
         set
     }
 
     pub(super) async fn notice(&self, site: Site<'_>, since: Time) {
         self.poll(site, since, self.flag_read).await;
+        if self.resets {
+            let mut pace = Pace { site, ahead: 0 };
+            self.put_flag(&mut pace, site.me).await;
+            pace.settle().await;
+        }
+    }
+
+    /// Sets a flag by a put from the core's own buffer.
+    async fn put_flag(&self, pace: &mut Pace<'_>, to: u32) -> Time {
+        pace.spend(Cause::Flags, self.put);
+        self.access(pace, Kind::Read, pace.site.me, Cause::Flags).await;
+        self.access(pace, Kind::Write, to, Cause::Flags).await
     }
 
     /// The core has polled a flag of its own since a time; it is set now. The poll that sees it is
@@ -287,8 +309,11 @@ impl Mesh {
         site.engine.sleep_until(since + polls * period).await;
     }
 
-    /// Sets a flag by one plain access, as RCCE does.
+    /// Sets a flag of RCCE's by one access (section 4.2), or by a whole put.
     async fn set_flag(&self, pace: &mut Pace<'_>, to: u32) -> Time {
+        if self.resets {
+            return self.put_flag(pace, to).await;
+        }
         self.access(pace, Kind::Write, to, Cause::Flags).await
     }
 

@@ -66,6 +66,12 @@ pub struct MessageBuffers {
     /// How long a line occupies the message buffers of a tile; a part of [`Self::mpb_ns`].
     #[serde(deserialize_with = "reading::not_negative")]
     pub serve_ns: f64,
+    /// Requests to read that a router holds of each side, while a tile is busy.
+    #[serde(deserialize_with = "reading::count")]
+    pub queued_reads: u32,
+    /// Lines to write that it holds instead.
+    #[serde(deserialize_with = "reading::count")]
+    pub queued_writes: u32,
     /// The tiles, by column and row, that have memory controllers.
     pub controllers: Vec<[u32; 2]>,
     /// What an interrupt takes.

@@ -1,10 +1,10 @@
 //! The message buffers of tiles, and how routers pass on requests to them.
 //!
 //! A tile serves one line at a time. Requests that find it busy queue in the routers on their way
-//! (first along the row, then along the column). A router has a queue of flits for each of its
+//! (first along the row, then along the column). A router has a queue for each of its
 //! sides and passes on from each side in turn; what finds a queue full waits in the router before.
 //! So a core that shares its side with many others gets less, and the more so the fewer requests
-//! the queues hold: a line that is written takes more flits than a request to read one.
+//! the queues hold: fewer lines to write than requests to read.
 
 use std::{
     cell::{Cell, RefCell},
@@ -39,6 +39,7 @@ struct Tile {
 struct Queue {
     to: usize,
     columns: usize,
+    room: u32,
     routers: Vec<Router>,
     /// The cores of all that wait, in no order.
     cores: Vec<u32>,
@@ -56,21 +57,20 @@ struct Router {
 #[derive(Clone, Copy)]
 struct Request {
     core: u32,
-    flits: u32,
+    /// What it takes of a queue's room.
+    size: u32,
 }
-
-/// Flits that a queue holds (Howard and others 2011, "A 48-core IA-32 processor in 45 nm CMOS").
-const QUEUE_FLITS: u32 = 24;
 
 /// Sides of a router: its own tile, west, east, north and south.
 const SIDES: usize = 5;
 
 impl Tiles {
-    pub(super) fn new(columns: usize, rows: usize, cores: u32) -> Self {
+    /// Queues hold requests that take up so much together.
+    pub(super) fn new(columns: usize, rows: usize, cores: u32, room: u32) -> Self {
         let count = columns * rows;
         let tile = |to| {
             let routers = (0..count).map(|_| Router::default()).collect();
-            let queue = Queue { to, columns, routers, cores: Vec::new() };
+            let queue = Queue { to, columns, room, routers, cores: Vec::new() };
             Tile { busy_until: Cell::new(0), queue: RefCell::new(queue) }
         };
         Self {
@@ -79,14 +79,14 @@ impl Tiles {
         }
     }
 
-    /// Waits until tile `to` serves a request of so many flits of `core` on tile `from`: from then on
+    /// Waits until tile `to` serves a request of `core`, of such a size, on tile `from`: from then on
     /// it is busy for `time`.
     pub(super) async fn serve(
         &self,
         engine: &Engine,
         (core, from): (u32, usize),
         to: usize,
-        flits: u32,
+        size: u32,
         time: Time,
     ) {
         let Tile { busy_until, queue } = &self.tiles[to];
@@ -95,7 +95,7 @@ impl Tiles {
             busy_until.set(engine.now() + time);
             return;
         }
-        queue.borrow_mut().enter(Request { core, flits }, from);
+        queue.borrow_mut().enter(Request { core, size }, from);
         let order = if is_first {
             Order::Decide
         } else {
@@ -156,7 +156,7 @@ impl Queue {
 
     fn has_room(&self, at: usize, side: usize, request: Request) -> bool {
         let queue = &self.routers[at].queues[side];
-        queue.iter().map(|other| other.flits).sum::<u32>() + request.flits <= QUEUE_FLITS
+        queue.iter().map(|other| other.size).sum::<u32>() + request.size <= self.room
     }
 
     /// A request comes from a core's tile, and goes as far as there is room.
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn queue() -> Queue {
-        let Tiles { mut tiles, .. } = Tiles::new(3, 2, 12);
+        let Tiles { mut tiles, .. } = Tiles::new(3, 2, 12, 24);
         tiles.remove(0).queue.into_inner()
     }
 
@@ -226,10 +226,10 @@ mod tests {
         assert_eq!(queue.side(1, 4), None, "nothing of tile 4 comes through 1");
     }
 
-    fn served(flits: u32) -> Vec<u32> {
+    fn served(size: u32) -> Vec<u32> {
         let mut queue = queue();
         for (core, from) in [(10, 5), (11, 5), (8, 4), (6, 3), (2, 1), (0, 0)] {
-            queue.enter(Request { core, flits }, from);
+            queue.enter(Request { core, size }, from);
         }
         let order = (0..6).map(|_| queue.leave()).collect();
         assert!(queue.cores.is_empty());
@@ -246,6 +246,6 @@ mod tests {
     /// Tile 3 passes on 6 of its own before what comes from the east.
     #[test]
     fn what_finds_no_room_waits_in_the_router_before() {
-        assert_eq!(served(QUEUE_FLITS), [0, 2, 10, 6, 11, 8]);
+        assert_eq!(served(24), [0, 2, 10, 6, 11, 8]);
     }
 }
