@@ -1,7 +1,7 @@
 //! `consort sim`: a collective on a machine that is described, not had.
 
-mod contention;
-mod program;
+pub(crate) mod contention;
+pub(crate) mod program;
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Rank, Sync};
