@@ -140,8 +140,8 @@ impl Claim {
             Self::H4 => crossover::run(experiment),
             Self::H5 => flat::run(experiment),
             Self::H6 => radix::run(experiment),
-            Self::T2 => scc::latency(),
-            Self::T3 => scc::throughput(),
+            Self::T2 => scc::latency(experiment),
+            Self::T3 => scc::throughput(experiment),
             Self::T5 => scc::model(),
             Self::T7 => scc::pressure(),
         }

@@ -4,6 +4,7 @@ mod bench;
 mod machines;
 mod model;
 mod readme;
+mod scc;
 mod tidy;
 mod usage;
 mod wisdom;
