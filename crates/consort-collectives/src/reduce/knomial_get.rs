@@ -119,15 +119,19 @@ impl Algorithm for KnomialGet {
         let (shape, bytes) = (Shape::Knomial(radix.unwrap_or(2)), query.bytes as f64);
         let hop = model.hops_ns(1.0, query.pes);
         let pass = bytes / model.pull_gbps + model.overhead_ns;
-        let copy = if radix == Some(1) { 0.0 } else { bytes / model.copy_gbps };
+        let copy = bytes / model.copy_gbps;
+        // As in `direct`: one to hear, one to be told back, and the way to the next call.
+        let hops = 2.0 * hop;
         if query.pes > model.cores {
             // Every PE's work is done one after the other.
             let turns = f64::from(query.pes) / f64::from(model.cores.max(1));
-            return (copy + pass) * turns + (f64::from(shape.depth(query.pes)) + 1.0) * hop;
+            return (copy + pass) * turns + f64::from(shape.depth(query.pes)) * hop + hops;
         }
+        let chain = radix == Some(1);
         if query.sync == Sync::LOOSE {
             // A PE works for its children, then waits until its parent has worked for it.
-            return copy + f64::from(shape.fan(query.pes)) * pass + 2.0 * hop;
+            let passes = f64::from(shape.fan(query.pes)) * pass;
+            return if chain { copy.max(passes) } else { copy + passes } + hops;
         }
         // When each PE is ready; children have larger ranks than their parents.
         let mut ready = vec![0.0; query.pes as usize];
@@ -136,11 +140,12 @@ impl Algorithm for KnomialGet {
             if largest_first {
                 children.reverse();
             }
+            let own = if chain && !children.is_empty() { 0.0 } else { copy };
             ready[rank.index()] = children
                 .iter()
-                .fold(copy, |time, child| f64::max(time, ready[child.index()] + hop) + pass);
+                .fold(own, |time, child| f64::max(time, ready[child.index()] + hop) + pass);
         }
-        ready[0] + hop
+        ready[0] + hops
     }
 
     #[inline(always)]
