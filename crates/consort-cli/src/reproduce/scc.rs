@@ -310,8 +310,8 @@ fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
          natively, with the published costs of a line (Table 4.1), distances and contention. \
          fitted: with 4 us a call, and flags that are reset. In all, 3 parameters are fitted: \
          those 4 us (fitted only), the time that a line occupies a tile's buffers, and the writes \
-         that a router holds. `consort machines scc --source` tells of each. here: this machine, a PE a \
-         core, calls in a row, k as large as can be.",
+         that a router holds. `consort machines scc --source` tells of each. here: this machine, a \
+         PE a core, calls in a row, k as large as can be.",
     );
     Outcome { verdict, text, quantities }
 }

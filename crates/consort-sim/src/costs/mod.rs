@@ -64,8 +64,8 @@ impl Costs {
         each!(self, kind => kind.capabilities(pes))
     }
 
-    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where a
-    /// sender goes on without its receiver.
+    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where
+    /// a sender goes on without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
             Self::Chaos(_) => None,
