@@ -7,6 +7,7 @@ mod engine;
 mod fabric;
 mod job;
 pub mod machines;
+mod mail;
 mod memory;
 mod trace;
 mod world;
