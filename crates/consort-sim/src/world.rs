@@ -163,13 +163,14 @@ impl World {
         heap_bytes: usize,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
-        let local = || {
-            let local = Local::default();
-            local.heap.borrow_mut().resize(heap_bytes, 0);
-            local.buffer.borrow_mut().resize(buffer_bytes, 0);
-            local.accumulator.borrow_mut().resize(scratch_bytes, 0);
-            local.incoming.borrow_mut().resize(scratch_bytes, 0);
-            local
+        // Made as zeros, memory that nobody uses costs nothing.
+        let zeros = |bytes| RefCell::new(vec![0; bytes]);
+        let local = || Local {
+            heap: zeros(heap_bytes),
+            buffer: zeros(buffer_bytes),
+            accumulator: zeros(scratch_bytes),
+            incoming: zeros(scratch_bytes),
+            ..Local::default()
         };
         Self {
             engine,
