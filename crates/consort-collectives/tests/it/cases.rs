@@ -128,11 +128,8 @@ impl Space {
             let classes: &[_] =
                 if collective == Collective::Reduce { &[false, true] } else { &[false] };
             for candidate in candidates(collective) {
-                let kind = |&is_ordered| Kind {
-                    collective,
-                    candidate: candidate.clone(),
-                    is_ordered,
-                };
+                let kind =
+                    |&is_ordered| Kind { collective, candidate: candidate.clone(), is_ordered };
                 kinds.extend(classes.iter().map(kind));
             }
         }
@@ -170,7 +167,9 @@ impl Space {
     /// Every case of the modes that have names of their own.
     pub(crate) fn in_few_modes(&self) -> impl Iterator<Item = Case> {
         let named = [Sync::STRICT, Sync::LOOSE, Sync::MINE];
-        (0..self.count()).map(|number| self.case(number)).filter(move |case| named.contains(&case.sync))
+        (0..self.count())
+            .map(|number| self.case(number))
+            .filter(move |case| named.contains(&case.sync))
     }
 
     /// Cases from number `first` on, each of which differs from the one before in all that it can:
@@ -193,7 +192,8 @@ impl Space {
 #[test]
 fn every_case_comes_once() {
     let space = Space::of(7, &SIZES);
-    let mut seen: Vec<_> = space.from(0).take(space.count()).map(|case| format!("{case:?}")).collect();
+    let mut seen: Vec<_> =
+        space.from(0).take(space.count()).map(|case| format!("{case:?}")).collect();
     seen.sort_unstable();
     seen.dedup_by(|one, other| one == other);
     let barriers = space.barriers.len();

@@ -2,7 +2,8 @@
 //!
 //! A PE does with its buffers what their modes allow, as early as they allow it: it looks at them
 //! until it enters a call, unless the entry mode is None, and writes over them when it leaves,
-//! unless the exit mode is None. A barrier ends every program; after it all must be as it should.
+//! unless the exit mode is None. One PE is late once, and others may run ahead of it. A barrier
+//! ends every program; after it all must be as it should.
 
 use std::{cell::Cell, future::Future, pin::Pin};
 
@@ -14,6 +15,9 @@ use crate::{
     cases::{Case, Kind},
     data::{BLANK, SPENT, combined, contribution, kernel},
 };
+
+/// How late a PE is that is late: others make many calls meanwhile.
+const LATE_NS: f64 = 1e6;
 
 /// Runs a case's plan on a call.
 struct Run<'r> {
@@ -27,8 +31,7 @@ impl<'r> Visitor for Run<'r> {
 
     fn visit<A: Algorithm>(self) -> Self::Output {
         let Case { kind, barrier, .. } = self.case;
-        let plan =
-            Plan::<A>::new(kind.collective, &self.setting, &kind.candidate, barrier)?;
+        let plan = Plan::<A>::new(kind.collective, &self.setting, &kind.candidate, barrier)?;
         Ok(Box::pin(async move { plan.run(self.call).await }))
     }
 }
@@ -103,6 +106,13 @@ impl Player<'_> {
         self.seed << 8 | call as u64
     }
 
+    /// Whether a PE is late for a call: one is, once.
+    fn is_late(&self, call: usize, me: Rank) -> bool {
+        let (pes, calls) = (u64::from(self.pes), self.cases.len() as u64);
+        let (who, when) = (self.seed % 5 % pes, self.seed / 5 % calls);
+        (u64::from(me.0), call as u64) == (pes - 1 - who, when)
+    }
+
     /// What a PE has in the source and the target of a call when it enters.
     fn before(&self, call: usize, me: Rank) -> (Vec<u8>, Vec<u8>) {
         let Case { ref kind, bytes, root, .. } = self.cases[call];
@@ -173,6 +183,9 @@ impl Player<'_> {
                 look("before", (source, &before.0));
                 look("before", (target, &before.1));
             }
+            if self.is_late(call, me) {
+                pe.work(LATE_NS).await;
+            }
             let entered = &self.entered[call];
             entered.set(entered.get() + 1);
             let fabric = pe.begin(self.operands(call, me, places[call])).await;
@@ -208,8 +221,7 @@ impl Player<'_> {
         for call in symmetric() {
             let case = &self.cases[call];
             let is_settled = case.sync.exit != Mode::None;
-            let expected =
-                if is_settled { vec![SPENT; case.bytes] } else { self.after(call, me) };
+            let expected = if is_settled { vec![SPENT; case.bytes] } else { self.after(call, me) };
             let found = pe.heap(places[call].target, case.bytes);
             assert!(found == expected, "PE {me} has other data at the end: {case}");
         }

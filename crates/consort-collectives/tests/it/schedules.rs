@@ -1,8 +1,9 @@
 //! Programs of all cases, under schedules at random.
 //!
-//! A seed says all: how many PEs, which calls, and what happens when. Every second program has no
-//! call that all enter or leave together, so that the flow control alone keeps its PEs within a
-//! window of calls. `CONSORT_SEED=N` plays one seed alone.
+//! A seed says all: how many PEs, which calls, and what happens when. Of four programs two have
+//! calls of all kinds. One has none that all enter or leave together. One has calls in a row from or
+//! to one root, which nothing but the flow control keeps within a window of calls.
+//! `CONSORT_SEED=N` plays one seed alone.
 
 use std::{
     collections::BTreeSet,
@@ -14,15 +15,17 @@ use consort_fabric::Sync;
 use consort_sim::Simulation;
 
 use crate::{
-    cases::{Case, SIZES, Space},
+    cases::{Case, Kind, SIZES, Space},
     play::play,
 };
 
 const PES: [u32; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64];
 /// Seeds that are played.
-const PROGRAMS: u64 = 18 * 180;
+const PROGRAMS: u64 = 18 * 210;
 /// More than a window.
 const CALLS: usize = 24;
+/// Such that no PE says that it has taken a chunk.
+const SHORT_BYTES: usize = 57;
 
 /// Tells the seed when a schedule fails.
 struct Replay(u64);
@@ -50,9 +53,24 @@ fn program(seed: u64) -> (u32, Vec<Case>) {
     let (round, pes) = (number / PES.len(), PES[number % PES.len()]);
     let space = Space::of(pes, sizes(pes));
     let capabilities = Simulation::explored(pes).capabilities().expect("any number of PEs");
-    let is_wanted =
-        |case: &Case| (round % 2 == 0 || !case.synchronizes()) && case.is_served(pes, capabilities);
-    (pes, space.from(number * CALLS).filter(is_wanted).take(CALLS).collect())
+    let mut cases = space.from(number * CALLS).filter(|case| case.is_served(pes, capabilities));
+    let overlap = |case: &Case| !case.synchronizes();
+    let cases = match round % 4 {
+        0 | 2 => cases.take(CALLS).collect(),
+        1 => cases.filter(overlap).take(CALLS).collect(),
+        _ => {
+            let is_short = |case: &Case| case.bytes <= SHORT_BYTES && overlap(case);
+            let first = cases.find(is_short).expect("there are some");
+            let like = |case: &Case| {
+                let Kind { collective, .. } = case.kind;
+                is_short(case) && case.root == first.root && collective == first.kind.collective
+            };
+            // Flow control counts on such a call, if there was one, for a while.
+            let together = (round % 8 == 3).then(|| cases.find(Case::synchronizes)).flatten();
+            together.into_iter().chain(cases.filter(like)).take(CALLS).collect()
+        }
+    };
+    (pes, cases)
 }
 
 fn explore(seed: u64) {

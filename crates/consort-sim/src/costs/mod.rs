@@ -41,6 +41,7 @@ pub(crate) struct Where {
 }
 
 /// The costs of a machine.
+#[expect(clippy::large_enum_variant, reason = "a simulation has one")]
 pub(crate) enum Costs {
     /// Any time at all.
     Chaos(Chaos),
