@@ -5,12 +5,13 @@ use std::{
     collections::{HashMap, VecDeque},
 };
 
-use consort_fabric::{Capabilities, Place, Rank, Signal, Slot, Span, Step};
+use consort_fabric::{Capabilities, Notice, Place, Rank, Signal, Slot, Span, Step};
 
 use crate::{
     account::Account,
     costs::{Costs, Site},
     engine::{Engine, Time, What},
+    interrupts::Post,
     trace::Recorder,
 };
 
@@ -28,6 +29,8 @@ pub(crate) enum Parcel {
     Credit { from: Rank, quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
     HeapSignal { word: usize, how: Signal },
+    Notice(Notice),
+    Acknowledged { from: Rank, number: u64 },
 }
 
 /// A peer's memory on loan.
@@ -96,6 +99,7 @@ pub(crate) struct Local {
     pub(crate) incoming: RefCell<Vec<u8>>,
     pub(crate) heap: RefCell<Vec<u8>>,
     pub(crate) buffer: RefCell<Vec<u8>>,
+    pub(crate) post: Post,
     pub(crate) counters: RefCell<HashMap<(u64, u32), u64>>,
     pub(crate) account: Account,
     /// When the last of this PE's puts lands.
@@ -246,6 +250,10 @@ impl World {
                 *credit = (*credit).max(quarter + 1);
             }
             Parcel::Put { place, at, data } => local.write(place, at, &data),
+            Parcel::Notice(notice) => local.post.notices.borrow_mut().push_back(notice),
+            Parcel::Acknowledged { from, number } => {
+                local.post.acknowledged.borrow_mut().insert(from, number);
+            }
             Parcel::HeapSignal { word, how } => {
                 let value = match how {
                     Signal::Set(value) => value,
