@@ -25,11 +25,7 @@ use anyhow::{Context, Result};
 use clap::value_parser;
 use consort::{Candidate, Collective, Sync};
 
-use self::{
-    candidates::Values,
-    options::Options,
-    simulated::Simulated,
-};
+use self::{candidates::Values, options::Options, simulated::Simulated};
 use crate::{
     bench::{progress::Progress, session::Mode},
     bytes, output,

@@ -5,6 +5,7 @@ pub mod analytic;
 mod costs;
 mod engine;
 mod fabric;
+mod interrupts;
 mod job;
 pub mod machines;
 mod mail;
@@ -14,6 +15,7 @@ mod world;
 
 pub use account::{Cause, Total};
 pub use fabric::{Buffer, Call, Operands};
+pub use interrupts::Listener;
 pub use job::{Outcome, Pe, Simulation, SimulationError};
 pub use trace::{Step, Trace};
 pub use world::Lease;

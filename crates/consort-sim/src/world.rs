@@ -5,12 +5,13 @@ use std::{
     collections::HashMap,
 };
 
-use consort_fabric::{Capabilities, Place, Rank, Signal, Slot, Span, Step};
+use consort_fabric::{Capabilities, Notice, Place, Rank, Signal, Slot, Span, Step};
 
 use crate::{
     account::Account,
     costs::{Costs, Site},
     engine::{Engine, Time, What},
+    interrupts::Post,
     mail::{Mail, Message},
     trace::Recorder,
 };
@@ -29,6 +30,8 @@ pub(crate) enum Parcel {
     Credit { quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
     HeapSignal { word: usize, how: Signal },
+    Notice(Notice),
+    Acknowledged { from: Rank, number: u64 },
 }
 
 /// A peer's memory on loan.
@@ -53,6 +56,7 @@ pub(crate) struct Local {
     /// How long scratch memory and the message buffer may become.
     scratch_bytes: usize,
     buffer_bytes: usize,
+    pub(crate) post: Post,
     pub(crate) counters: RefCell<HashMap<(u64, u32), u64>>,
     pub(crate) account: Account,
     /// When the last of this PE's puts lands.
@@ -208,6 +212,10 @@ impl World {
             Parcel::GivenBack => mail.given_back += 1,
             Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
+            Parcel::Notice(notice) => local.post.notices.borrow_mut().push_back(notice),
+            Parcel::Acknowledged { from, number } => {
+                local.post.acknowledged.borrow_mut().insert(from, number);
+            }
             Parcel::HeapSignal { word, how } => {
                 let value = match how {
                     Signal::Set(value) => value,

@@ -130,6 +130,27 @@ impl Costs {
         each!(self, kind => kind.handed_over(site, since).await);
     }
 
+    /// Interrupts some peers. Returns when each of them hears of it; where there are no interrupts,
+    /// it is a flag that is set at one after the other.
+    pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
+        if let Self::Mesh(mesh) = self {
+            return mesh.interrupt(site, to).await;
+        }
+        let mut arrivals = Vec::new();
+        for &peer in to {
+            arrivals.push(self.signal(site, peer).await);
+        }
+        arrivals
+    }
+
+    /// A handler is called for what has come since the last time.
+    pub(crate) async fn interrupted(&self, site: Site<'_>) {
+        match self {
+            Self::Mesh(mesh) => mesh.interrupted(site).await,
+            _ => self.notice(site, site.engine.now()).await,
+        }
+    }
+
     /// Changes a word at a peer and hears what it was; the change happens between the two times
     /// that pass.
     pub(crate) async fn reach_word(&self, site: Site<'_>, at: Rank) {
