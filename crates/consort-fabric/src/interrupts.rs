@@ -83,10 +83,13 @@ pub trait Interrupts {
     /// Tells `to` that its notice `number` has been followed: its buffer is not needed for it.
     fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op>;
 
-    /// What there is to hear now: a notice, which is taken, or that a peer has acknowledged a
-    /// notice of this number, if that is asked about.
-    fn look(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Option<Heard>>>;
+    /// Whether a peer has acknowledged the own notice of this number.
+    fn is_acknowledged(&self, by: Rank, number: u64) -> impl Future<Output = Op<bool>>;
 
-    /// The same; waits until there is something.
+    /// A notice, which is taken, if one is there.
+    fn look(&self) -> impl Future<Output = Op<Option<Notice>>>;
+
+    /// Waits for a notice, which is taken; or, when none is there, until a peer has acknowledged
+    /// the own notice of this number, if that is asked about.
     fn listen(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Heard>>;
 }

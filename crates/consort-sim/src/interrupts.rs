@@ -2,10 +2,11 @@
 //!
 //! As in `fabric`, data moves when an operation's costs have been spent, and what is told arrives
 //! later still. Notices come before acknowledgements and in the order in which they arrived, as a
-//! handler of interrupts is called in the middle of everything else.
+//! handler of interrupts is called in the middle of everything else: but only where the PE waits.
+//! A look at a flag that is not set is free of charge.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{HashMap, VecDeque},
 };
 
@@ -32,12 +33,12 @@ pub struct Listener<'w> {
     world: &'w World,
     rank: Rank,
     /// Notices that need no interrupt any more: those that had come when the last one was handled.
-    known: std::cell::Cell<usize>,
+    known: Cell<usize>,
 }
 
 impl<'w> Listener<'w> {
     pub(crate) fn new(world: &'w World, rank: Rank) -> Self {
-        Self { world, rank, known: std::cell::Cell::new(0) }
+        Self { world, rank, known: Cell::new(0) }
     }
 
     /// A broadcast begins, of memory that was not used lately.
@@ -65,8 +66,11 @@ impl<'w> Listener<'w> {
             return Some(Heard::Notice(notice));
         }
         let (peer, number) = of?;
-        let latest = post.acknowledged.borrow().get(&peer).copied();
-        (latest >= Some(number)).then_some(Heard::Acknowledged)
+        self.has_acknowledged(peer, number).then_some(Heard::Acknowledged)
+    }
+
+    fn has_acknowledged(&self, peer: Rank, number: u64) -> bool {
+        self.post(self.rank).acknowledged.borrow().get(&peer).is_some_and(|&it| it >= number)
     }
 
     /// Spends what hearing it takes.
@@ -149,12 +153,20 @@ impl Interrupts for Listener<'_> {
         Ok(())
     }
 
-    async fn look(&self, of: Option<(Rank, u64)>) -> Op<Option<Heard>> {
-        let heard = self.heard(of);
-        if let Some(heard) = heard {
-            self.spend(heard, self.world.engine.now()).await;
+    async fn is_acknowledged(&self, by: Rank, number: u64) -> Op<bool> {
+        let acknowledged = self.has_acknowledged(by, number);
+        if acknowledged {
+            self.spend(Heard::Acknowledged, self.world.engine.now()).await;
         }
-        Ok(heard)
+        Ok(acknowledged)
+    }
+
+    async fn look(&self) -> Op<Option<Notice>> {
+        let notice = self.post(self.rank).notices.borrow_mut().pop_front();
+        if let Some(notice) = notice {
+            self.spend(Heard::Notice(notice), self.world.engine.now()).await;
+        }
+        Ok(notice)
     }
 
     async fn listen(&self, of: Option<(Rank, u64)>) -> Op<Heard> {

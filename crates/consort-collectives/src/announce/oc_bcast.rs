@@ -16,9 +16,10 @@
 //! overtakes another in the queue. So messages of a source arrive everywhere once and in order;
 //! what comes otherwise is a broken machine, and panics.
 //!
-//! Mended: Algorithm 2 empties the queue before the next own chunk, and under endless load it is
-//! never empty (a livelock). Here an own chunk lets pass what is queued when it is its turn, and
-//! goes before what is queued later. What a PE has taken into memory is not bounded.
+//! As published it has livelocks under endless load: an own chunk waits until the queue is empty,
+//! which it never is, and interrupts come before acknowledgements, which so are never seen.
+//! [`Turns::Fair`] mends both: own chunks take turns with queued ones, and acknowledgements are
+//! looked for before each interrupt. What a PE has taken into its memory is bounded by neither.
 //!
 //! Cost: as the synchronous one with an interrupt a level in place of `log2 k` flags.
 
@@ -28,10 +29,20 @@ use consort_fabric::{Heard, Interrupts, Notice, Op, Rank, Then};
 
 use crate::patterns::tree::Shape;
 
+/// Who goes first where several things are to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// As published: interrupts, then the queue, then own chunks.
+    Published,
+    /// Acknowledgements, then interrupts; own chunks and queued ones in turn.
+    Fair,
+}
+
 /// See the head of this file.
 #[derive(Debug)]
 pub struct OcBcastAsync<F> {
     f: F,
+    turns: Turns,
     chunk_bytes: usize,
     /// The own children in the tree of each source.
     children: Box<[Vec<Rank>]>,
@@ -56,12 +67,13 @@ impl<F: Interrupts> OcBcastAsync<F> {
     ///
     /// # Panics
     /// If `k` is 0, or the buffers have no room for a byte.
-    pub fn new(f: F, k: u32, chunk_bytes: usize) -> Self {
+    pub fn new(f: F, k: u32, chunk_bytes: usize, turns: Turns) -> Self {
         let (rank, pes) = (f.rank(), f.size());
         assert!(k > 0, "a tree has branches");
         assert!((1..=f.buffer_bytes()).contains(&chunk_bytes), "a chunk fits a buffer");
         let shape = Shape::Kary(k);
         Self {
+            turns,
             chunk_bytes,
             children: (0..pes).map(|root| shape.children_of(rank, Rank(root), pes)).collect(),
             busy: None,
@@ -109,8 +121,13 @@ impl<F: Interrupts> OcBcastAsync<F> {
         self.advance().await?;
         // As many as one notice of every peer, and one acknowledgement of each, make.
         for _ in 0..2 * self.f.size() {
-            let Some(heard) = self.f.look(self.awaited()).await? else { break };
-            self.take(heard).await?;
+            if self.sees_acknowledged().await? {
+                self.acknowledged();
+            } else if let Some(notice) = self.f.look().await? {
+                self.receive(notice).await?;
+            } else {
+                break;
+            }
             self.advance().await?;
         }
         Ok(())
@@ -122,8 +139,7 @@ impl<F: Interrupts> OcBcastAsync<F> {
     /// When the job has failed.
     pub async fn serve(&mut self) -> Op {
         self.advance().await?;
-        let heard = self.f.listen(self.awaited()).await?;
-        self.take(heard).await?;
+        self.hear().await?;
         self.advance().await
     }
 
@@ -153,25 +169,29 @@ impl<F: Interrupts> OcBcastAsync<F> {
         self.settle().await
     }
 
+    /// Peers that have said good-bye.
+    pub const fn gone(&self) -> u32 {
+        self.gone
+    }
+
     /// The next message that has come whole, and its source: those of a source in its order.
     pub fn next_delivered(&mut self) -> Option<(Rank, Vec<u8>)> {
         self.delivered.pop_front()
     }
 
-    /// Sends an own chunk: behind what is queued now, before what is queued later.
+    /// Sends an own chunk when it is its turn.
     async fn send_in_turn(&mut self, message: u64, at: usize, data: &[u8], then: Then) -> Op {
         let (source, bytes) = (self.f.rank(), data.len());
         let notice = Notice { from: source, number: 0, source, message, at, bytes, then };
-        let mut before = self.queue.len();
+        let mut is_next = false;
         loop {
             if self.busy.is_some() {
-                let heard = self.f.listen(self.awaited()).await?;
-                self.take(heard).await?;
-            } else if before > 0 {
-                before -= 1;
-                self.send_queued().await?;
-            } else {
+                self.hear().await?;
+            } else if self.queue.is_empty() || is_next {
                 return self.send(notice, data).await;
+            } else {
+                self.send_queued().await?;
+                is_next = self.turns == Turns::Fair;
             }
         }
     }
@@ -215,15 +235,34 @@ impl<F: Interrupts> OcBcastAsync<F> {
         Some((self.children[source.index()][acknowledged], self.given))
     }
 
-    async fn take(&mut self, heard: Heard) -> Op {
-        match (heard, self.busy) {
-            (Heard::Notice(notice), _) => self.receive(notice).await,
-            (Heard::Acknowledged, Some((source, acknowledged))) => {
-                let more = acknowledged + 1 < self.children[source.index()].len();
-                self.busy = more.then_some((source, acknowledged + 1));
+    /// Whether that child has.
+    async fn sees_acknowledged(&self) -> Op<bool> {
+        match self.awaited() {
+            Some((child, number)) => self.f.is_acknowledged(child, number).await,
+            None => Ok(false),
+        }
+    }
+
+    /// That child has: on to the next.
+    fn acknowledged(&mut self) {
+        if let Some((source, acknowledged)) = self.busy {
+            let more = acknowledged + 1 < self.children[source.index()].len();
+            self.busy = more.then_some((source, acknowledged + 1));
+        }
+    }
+
+    /// Waits for one thing to hear, and does what follows from it.
+    async fn hear(&mut self) -> Op {
+        if self.turns == Turns::Fair && self.sees_acknowledged().await? {
+            self.acknowledged();
+            return Ok(());
+        }
+        match self.f.listen(self.awaited()).await? {
+            Heard::Notice(notice) => self.receive(notice).await,
+            Heard::Acknowledged => {
+                self.acknowledged();
                 Ok(())
             }
-            (Heard::Acknowledged, None) => Ok(()),
         }
     }
 
@@ -234,7 +273,8 @@ impl<F: Interrupts> OcBcastAsync<F> {
         assert_eq!((before, data.len()), (message, at), "chunks come once and in order");
         let mut data = data;
         data.resize(at + bytes, 0);
-        if self.busy.is_none() && self.queue.is_empty() {
+        if self.busy.is_none() {
+            // Nothing is queued: that would have gone first.
             self.f.relay(from, bytes).await?;
             self.f.acknowledge(from, number).await?;
             self.tell_children(notice).await?;

@@ -1,11 +1,13 @@
 //! Broadcasts that only their source calls: every message everywhere, once and in order.
 
-use consort_collectives::announce::OcBcastAsync;
+use consort_collectives::announce::{OcBcastAsync, Turns};
 use consort_fabric::Rank;
 use consort_sim::{Listener, Pe, Simulation, machines::Machine};
 
 /// Bytes of a chunk, in schedules at random.
 const CHUNK: usize = 64;
+/// Bytes of a chunk of the thesis: 96 lines.
+const LARGE: usize = 96 * 32;
 /// Lengths of messages: nothing, less than a chunk, chunks, and more than that.
 const LENGTHS: [usize; 5] = [0, 1, CHUNK, 2 * CHUNK, 2 * CHUNK + 7];
 
@@ -25,10 +27,16 @@ fn keep(board: &mut OcBcastAsync<Listener<'_>>, got: &mut Got) {
 }
 
 /// The first `sources` PEs broadcast so many messages each, with polls in between; all PEs close.
-fn all_arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, chunk: usize) {
+fn all_arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize) {
+    for turns in [Turns::Published, Turns::Fair] {
+        arrive(simulation, sources, k, messages, turns);
+    }
+}
+
+fn arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, turns: Turns) {
     let outcome = simulation
         .run(async |pe: &Pe<'_>| {
-            let mut board = OcBcastAsync::new(pe.listener(), k, chunk);
+            let mut board = OcBcastAsync::new(pe.listener(), k, CHUNK, turns);
             let mut got = vec![Vec::new(); pe.size() as usize];
             if pe.rank().0 < sources {
                 for number in 0..messages {
@@ -61,7 +69,7 @@ fn every_message_arrives_once_and_in_order_under_any_schedule() {
         for k in 1..pes.max(2) {
             for sources in [1, pes.div_ceil(2), pes] {
                 for seed in 0..8 {
-                    all_arrive(&Simulation::explored(pes).seed(seed), sources, k, 5, CHUNK);
+                    all_arrive(&Simulation::explored(pes).seed(seed), sources, k, 5);
                 }
             }
         }
@@ -72,7 +80,7 @@ fn every_message_arrives_once_and_in_order_under_any_schedule() {
 fn so_it_does_among_many() {
     for (seed, k) in (0..).zip([1, 2, 3, 5, 7, 13, 24, 47]) {
         for sources in [1, 2, 5, 24, 48] {
-            all_arrive(&Simulation::explored(48).seed(seed), sources, k, 3, CHUNK);
+            all_arrive(&Simulation::explored(48).seed(seed), sources, k, 3);
         }
     }
 }
@@ -81,6 +89,40 @@ fn so_it_does_among_many() {
 fn so_it_does_on_the_scc() {
     let machine = Machine::find("scc").expect("it is shipped");
     for (sources, k) in [(1, 47), (5, 7), (48, 2)] {
-        all_arrive(&Simulation::on(machine.clone(), 48), sources, k, 2, CHUNK);
+        all_arrive(&Simulation::on(machine.clone(), 48), sources, k, 2);
+    }
+}
+
+/// Messages of each source that reach the others within some time, when all broadcast without end.
+fn under_endless_load(simulation: &Simulation, k: u32, turns: Turns, until_ns: f64) -> Vec<usize> {
+    let outcome = simulation.run(async |pe: &Pe<'_>| {
+        let mut board = OcBcastAsync::new(pe.listener(), k, LARGE, turns);
+        let mut got = vec![0; pe.size() as usize];
+        while pe.now_ns() < until_ns {
+            board.broadcast(&[1; LARGE]).await.expect("nobody fails");
+            while let Some((source, _)) = board.next_delivered() {
+                got[source.index()] += 1;
+            }
+        }
+        board.close().await.expect("nobody fails");
+        got
+    });
+    let results = outcome.expect("it ends").results;
+    (0..results.len()).map(|source| results.iter().map(|got| got[source]).sum()).collect()
+}
+
+#[test]
+fn under_endless_load_fair_turns_starve_nobody_and_the_published_ones_do() {
+    let machine = Machine::find("scc").expect("it is shipped");
+    for k in [2, 47] {
+        let share = |turns| {
+            let simulation = Simulation::on(machine.clone(), 48);
+            let counts = under_endless_load(&simulation, k, turns, 2e7);
+            let (least, most) = (counts.iter().min(), counts.iter().max());
+            *least.expect("48") as f64 / *most.expect("48") as f64
+        };
+        let (published, fair) = (share(Turns::Published), share(Turns::Fair));
+        assert!(published < 0.2, "k = {k}: the published ones give the last {published:.2}");
+        assert!(fair > 0.6, "k = {k}: fair ones give the last {fair:.2} of the first");
     }
 }
