@@ -6,6 +6,7 @@
 //! 4. `picture`: who had it from whom (`spread`), and what each PE did when; `svg`: its elements.
 
 mod candidates;
+pub(crate) mod announcements;
 pub(crate) mod contention;
 mod curves;
 mod options;

@@ -1,4 +1,4 @@
-//! T2, T3, T5, T7 (Petrović 2015, chapters 3 and 4): broadcasts on the Intel SCC, simulated.
+//! T2 to T5 and T7 (Petrović 2015, chapters 3 and 4): broadcasts on the Intel SCC, simulated.
 //!
 //! Three kinds of figures stand beside the paper's: the thesis' formulas; the simulation with
 //! published micro-measurements alone (raw); and the simulation with the overhead of a call that
@@ -7,6 +7,7 @@
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Rank, Sync};
+use consort_collectives::announce::Turns;
 use consort_sim::{Simulation, analytic::scc::Scc, machines::Machine};
 
 use super::{Experiment, Outcome, Quantity, measure};
@@ -14,6 +15,7 @@ use crate::{
     bench::session::Mode,
     output,
     sim::{
+        announcements::{self, Way},
         contention::{Access, contention},
         program::{Program, median_ns},
     },
@@ -31,6 +33,15 @@ const CALLS: u64 = 5;
 const CALLS_IN_A_ROW: u64 = 24;
 /// How long the cores press on one buffer, in nanoseconds.
 const PRESSURE_NS: f64 = 1e6;
+
+/// Table 3.1.
+const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
+const SYNCHRONOUS_US: [f64; 4] = [44.1, 75.8, 112.7, 198.6];
+const ASYNCHRONOUS_US: [f64; 4] = [40.2, 75.5, 118.0, 196.7];
+/// 68 % of what a core can copy from a message buffer to its memory, in megabytes a second.
+const SATURATED_MBPS: f64 = 0.68 * 55.0;
+/// How long sources broadcast without end, in nanoseconds.
+const ENDLESS_NS: f64 = 1e7;
 
 /// A figure: the paper's, and what stands beside it.
 struct Row {
@@ -225,6 +236,53 @@ pub(super) fn throughput(experiment: &Experiment<'_>) -> Result<Outcome> {
         dips[0], dips[1], dips[2],
     );
     Ok(outcome("T3", &rows, verdict))
+}
+
+/// T4: broadcasts that only their source calls (section 3.3.4, table 3.1 and figure 3.4).
+pub(super) fn asynchronous() -> Result<Outcome> {
+    let formulas = Scc::table_4_1();
+    let way = |k| Way { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair };
+    let mut rows = Vec::new();
+    for (lines, paper_us) in TABLE_3_1_LINES.into_iter().zip(SYNCHRONOUS_US) {
+        let at = |how| latency_us(how, oc_bcast(47), lines);
+        let row = Row::new(format!("{lines} lines, synchronous"), "us", paper_us, at(How::Raw)?);
+        let model_us = formulas.latency_ns(lines as u64, 47) / 1e3;
+        rows.push(row.model(model_us).fitted(at(How::Fitted)?));
+    }
+    for (lines, paper_us) in TABLE_3_1_LINES.into_iter().zip(ASYNCHRONOUS_US) {
+        let calls = u32::try_from(CALLS)?;
+        let at = |how| -> Result<f64> {
+            let bytes = lines * LINE_BYTES;
+            Ok(announcements::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
+        };
+        let row = Row::new(format!("{lines} lines, asynchronous"), "us", paper_us, at(How::Raw)?);
+        rows.push(row.fitted(at(How::Fitted)?));
+    }
+    let mut reached = Vec::new();
+    for sources in [1, 5, CORES] {
+        for k in [2, 7, 47] {
+            let paper = if (sources, k) == (CORES, 47) { SATURATED_MBPS } else { 0.0 };
+            let at = |how| -> Result<f64> {
+                let bytes = 128 * LINE_BYTES;
+                let simulation = simulation(how)?;
+                let all =
+                    announcements::aggregate(&simulation, way(k), sources, bytes, ENDLESS_NS)?;
+                Ok(all.mbps)
+            };
+            let plural = if sources == 1 { "" } else { "s" };
+            let what = format!("{sources} source{plural}, k={k}");
+            let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
+            rows.push(Row::new(what, "MB/s", paper, raw).fitted(fitted));
+            reached.push(raw);
+        }
+    }
+    let verdict = format!(
+        "64 and 128 lines take {:.1} and {:.1} us synchronously, {:.1} and {:.1} asynchronously \
+         (paper: 112.7, 198.6; 118, 196.7); 48 sources at k=47 reach {:.1} MB/s of the {:.1} that \
+         the paper saw",
+        rows[2].raw, rows[3].raw, rows[6].raw, rows[7].raw, reached[8], SATURATED_MBPS,
+    );
+    Ok(outcome("T4", &rows, verdict))
 }
 
 /// T5: the formulas, and the algorithms under their assumptions (section 4.3.2, table 4.2).
