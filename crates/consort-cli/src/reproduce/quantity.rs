@@ -47,6 +47,20 @@ impl Quantity {
     }
 }
 
+impl Quantity {
+    /// A figure of the paper's machine, simulated: what it is, its unit, and what the paper says.
+    pub(super) fn simulated(
+        claim: &'static str,
+        machine: &'static str,
+        (quantity, unit, paper): (String, &'static str, Option<f64>),
+        (model, simulated, native): (Option<f64>, f64, Option<f64>),
+    ) -> Self {
+        let blank = Self::native(claim, machine, quantity, unit, paper, native);
+        let rel_error = paper.map(|paper| simulated / paper - 1.0);
+        Self { model, simulated: Some(simulated), rel_error, ..blank }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

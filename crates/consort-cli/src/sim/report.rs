@@ -28,9 +28,7 @@ pub(super) fn page(
         text += &curves::text(conditions, all);
     } else {
         for of_size in all.chunk_by(|one, next| one.bytes == next.bytes) {
-            text += "\n";
-            text += &times(conditions, of_size);
-            text += &causes(of_size);
+            text += &format!("\n{}\n{}", times(conditions, of_size), causes(of_size));
         }
     }
     text += "\n";
@@ -43,8 +41,9 @@ pub(super) fn page(
     text + &effort(all)
 }
 
-const NOTES: &str = "Messages are sends, puts, gets and signals of all PEs, a call. Times below \
-                     them are a PE's, a call: the mean of all PEs, and of the PE that leaves last.";
+const NOTES: &str = "\
+Messages are the sends, puts, gets and signals of all PEs, a call. Where a PE's time goes is told a \
+call: the mean of all PEs, and the PE that leaves last. What no cause takes is spent waiting.";
 
 /// What holds for all figures.
 fn heading(conditions: &Conditions) -> String {
@@ -66,10 +65,7 @@ fn heading(conditions: &Conditions) -> String {
         }
     };
     text += &wrapped(&format!("{from}{calls}"));
-    let distances = if conditions.near { "all distances the shortest" } else { "its distances" };
-    let queues = if conditions.uncontended { "nobody queues" } else { "contention" };
-    let fitted = if conditions.fitted { "with what is fitted" } else { "nothing fitted" };
-    text + &wrapped(&format!("{distances}, {queues}, {fitted} to outcomes, seed {seed}"))
+    text + &wrapped(&format!("{}, seed {seed}", conditions.how()))
 }
 
 /// Times of one size.
