@@ -168,7 +168,9 @@ fn tables_fit_and_say_what_they_are() {
     let text = shown("broadcast --lines 1 --pes 8");
     assert!(text.contains("1 line, 32 B\n"), "{text}");
     assert!(text.contains("not simulated: direct cannot serve this call: "), "{text}");
-    for column in ["off-chip", "on-chip", "flags", "contention", "compute", "waiting", "last: "] {
+    for column in
+        ["off-chip", "on-chip", "flags", "contention", "compute", "waiting", "the last, PE "]
+    {
         assert!(text.contains(column), "{column}: {text}");
     }
 }
