@@ -6,6 +6,7 @@
 //! PEs of a team within a window of calls.
 
 mod algorithm;
+pub mod announce;
 pub mod barrier;
 pub mod broadcast;
 pub mod flow;

@@ -8,6 +8,7 @@
 
 mod error;
 mod fabric;
+mod interrupts;
 mod kernel;
 mod machine;
 mod model;
@@ -20,6 +21,7 @@ pub use error::{Poisoned, Signature};
 pub use fabric::{
     Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Op, Place, Signal, Slot, Span, Step, Until,
 };
+pub use interrupts::{Heard, Interrupts, Notice, Then};
 pub use kernel::{
     BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
     UnknownClass,

@@ -430,17 +430,12 @@ impl Fabric for Call<'_> {
     }
 
     async fn credit(&self, to: Rank, quarter: u64) -> Op {
-        self.tell(to, "credit", Parcel::Credit { from: self.rank, quarter }).await
+        self.tell(to, "credit", Parcel::Credit { quarter }).await
     }
 
     async fn await_credits(&self, quarter: u64) -> Op {
-        let (mail, peers) = (&self.local().mail, self.size() as usize - 1);
-        let test = || {
-            let mail = mail.borrow();
-            let given = mail.credits.values().filter(|&&given| given > quarter).count();
-            (given == peers).then_some(())
-        };
-        self.hear("credits", test).await
+        let (mail, peers) = (&self.local().mail, self.size() - 1);
+        self.hear("credits", || mail.borrow_mut().has_credits(quarter, peers).then_some(())).await
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     costs::{Chaos, Costs, Mesh},
     engine::{Engine, What},
     fabric::{Call, Operands},
+    interrupts::Listener,
     machines::{Kind, Machine},
     trace::{Recorder, Trace},
     world::{WINDOW, World},
@@ -275,6 +276,12 @@ impl<'w> Pe<'w> {
         let call = self.calls.replace(self.calls.get() + 1);
         self.world.costs.begin(self.world.site(self.rank)).await;
         Call::new(self.world, self.rank, call, operands)
+    }
+
+    /// Takes part in broadcasts that only their source calls; once a PE.
+    #[must_use]
+    pub fn listener(&self) -> Listener<'w> {
+        Listener::new(self.world, self.rank)
     }
 
     /// Waits, at no cost, until all PEs are here: between what is timed.

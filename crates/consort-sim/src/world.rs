@@ -1,16 +1,18 @@
 //! What the PEs of a simulation share: memory, what has arrived, and what is on its way.
 
 use std::{
-    cell::{Cell, RefCell},
-    collections::{HashMap, VecDeque},
+    cell::{Cell, RefCell, RefMut},
+    collections::HashMap,
 };
 
-use consort_fabric::{Capabilities, Place, Rank, Signal, Slot, Span, Step};
+use consort_fabric::{Capabilities, Notice, Place, Rank, Signal, Slot, Span, Step};
 
 use crate::{
     account::Account,
     costs::{Costs, Site},
     engine::{Engine, Time, What},
+    interrupts::Post,
+    mail::{Mail, Message},
     trace::Recorder,
 };
 
@@ -25,9 +27,11 @@ pub(crate) enum Parcel {
     Taken,
     Loan { call: u64, from: Rank, loan: u32, lease: Lease },
     GivenBack,
-    Credit { from: Rank, quarter: u64 },
+    Credit { quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
     HeapSignal { word: usize, how: Signal },
+    Notice(Notice),
+    Acknowledged { from: Rank, number: u64 },
 }
 
 /// A peer's memory on loan.
@@ -37,53 +41,6 @@ pub struct Lease {
     pub(crate) span: Span,
     /// Reached without asking: nothing to give back.
     pub(crate) reached: bool,
-}
-
-/// A message that has arrived.
-#[derive(Debug)]
-pub(crate) struct Message {
-    pub(crate) from: Rank,
-    pub(crate) call: u64,
-    pub(crate) step: Step,
-    pub(crate) data: Vec<u8>,
-}
-
-/// A place of a call in the window and a slot.
-type Key = (u64, Slot);
-
-/// What has arrived at one PE.
-#[derive(Debug, Default)]
-pub(crate) struct Mail {
-    signals: HashMap<Key, (u64, Step)>,
-    messages: HashMap<Key, VecDeque<Message>>,
-    loans: HashMap<(u64, Rank, u32), Lease>,
-    /// Two-sided messages that were taken.
-    pub(crate) taken: u64,
-    pub(crate) given_back: u64,
-    /// The latest quarter that each peer gave a credit for, plus one.
-    pub(crate) credits: HashMap<Rank, u64>,
-}
-
-impl Mail {
-    /// Whether the sender on `slot` has got as far as `step` of `call`.
-    pub(crate) fn has_signal(&self, call: u64, slot: Slot, step: Step) -> bool {
-        let Some(&(latest, reached)) = self.signals.get(&(call % WINDOW, slot)) else {
-            return false;
-        };
-        assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
-        latest == call && reached >= step
-    }
-
-    /// Takes message `step` of `call`.
-    pub(crate) fn take(&mut self, call: u64, slot: Slot, step: Step) -> Option<Message> {
-        let messages = self.messages.get_mut(&(call % WINDOW, slot))?;
-        let at = messages.iter().position(|m| m.call == call && m.step == step)?;
-        messages.remove(at)
-    }
-
-    pub(crate) fn take_loan(&mut self, call: u64, from: Rank, loan: u32) -> Option<Lease> {
-        self.loans.remove(&(call, from, loan))
-    }
 }
 
 /// One PE's part of the world.
@@ -96,6 +53,10 @@ pub(crate) struct Local {
     pub(crate) incoming: RefCell<Vec<u8>>,
     pub(crate) heap: RefCell<Vec<u8>>,
     pub(crate) buffer: RefCell<Vec<u8>>,
+    /// How long scratch memory and the message buffer may become.
+    scratch_bytes: usize,
+    buffer_bytes: usize,
+    pub(crate) post: Post,
     pub(crate) counters: RefCell<HashMap<(u64, u32), u64>>,
     pub(crate) account: Account,
     /// When the last of this PE's puts lands.
@@ -117,15 +78,31 @@ impl Local {
         }
     }
 
-    /// A copy of a span's bytes. Scratch memory grows as it is used.
+    /// The bytes of a place, of which those before `end` are used: scratch memory and the message
+    /// buffer grow, or thousands of PEs would fill the host's memory with what they never touch.
+    fn up_to(&self, place: Place, end: usize) -> RefMut<'_, Vec<u8>> {
+        let most = match place {
+            Place::Accumulator | Place::Incoming => self.scratch_bytes,
+            Place::Buffer => self.buffer_bytes,
+            Place::Source | Place::Target | Place::Heap => 0,
+        };
+        let mut bytes = self.place(place).borrow_mut();
+        if bytes.len() < end && end <= most {
+            bytes.resize(end, 0);
+        }
+        bytes
+    }
+
+    /// A copy of a span's bytes.
     pub(crate) fn read(&self, span: Span) -> Vec<u8> {
-        let bytes = self.place(span.place).borrow();
-        bytes[span.at..span.at + span.bytes].to_vec()
+        let end = span.at + span.bytes;
+        self.up_to(span.place, end)[span.at..end].to_vec()
     }
 
     /// Writes a span's bytes.
     pub(crate) fn write(&self, place: Place, at: usize, data: &[u8]) {
-        self.place(place).borrow_mut()[at..at + data.len()].copy_from_slice(data);
+        let end = at + data.len();
+        self.up_to(place, end)[at..end].copy_from_slice(data);
     }
 
     /// The word of the heap at byte `at`.
@@ -163,13 +140,10 @@ impl World {
         heap_bytes: usize,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
-        // Made as zeros, memory that nobody uses costs nothing.
-        let zeros = |bytes| RefCell::new(vec![0; bytes]);
         let local = || Local {
-            heap: zeros(heap_bytes),
-            buffer: zeros(buffer_bytes),
-            accumulator: zeros(scratch_bytes),
-            incoming: zeros(scratch_bytes),
+            heap: RefCell::new(vec![0; heap_bytes]),
+            scratch_bytes,
+            buffer_bytes,
             ..Local::default()
         };
         Self {
@@ -229,24 +203,19 @@ impl World {
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
         match parcel {
-            Parcel::Signal { call, slot, step } => {
-                let seen = mail.signals.entry((call % WINDOW, slot)).or_default();
-                *seen = (*seen).max((call, step));
-            }
+            Parcel::Signal { call, slot, step } => mail.signal(call, slot, step),
             Parcel::Message { from, call, slot, step, data } => {
-                let messages = mail.messages.entry((call % WINDOW, slot)).or_default();
-                messages.push_back(Message { from, call, step, data });
+                mail.put(slot, Message { from, call, step, data });
             }
             Parcel::Taken => mail.taken += 1,
-            Parcel::Loan { call, from, loan, lease } => {
-                mail.loans.insert((call, from, loan), lease);
-            }
+            Parcel::Loan { call, from, loan, lease } => mail.lend(call, from, loan, lease),
             Parcel::GivenBack => mail.given_back += 1,
-            Parcel::Credit { from, quarter } => {
-                let credit = mail.credits.entry(from).or_default();
-                *credit = (*credit).max(quarter + 1);
-            }
+            Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
+            Parcel::Notice(notice) => local.post.notices.borrow_mut().push_back(notice),
+            Parcel::Acknowledged { from, number } => {
+                local.post.acknowledged.borrow_mut().insert(from, number);
+            }
             Parcel::HeapSignal { word, how } => {
                 let value = match how {
                     Signal::Set(value) => value,

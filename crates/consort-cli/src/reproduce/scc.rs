@@ -58,8 +58,8 @@ impl Row {
     }
 }
 
-/// What two broadcasts of so many lines take on this machine, in nanoseconds: OC-BCAST with the root
-/// as everyone's parent, and another.
+/// What two broadcasts of so many lines take on this machine, in nanoseconds: OC-BCAST with the
+/// root as everyone's parent, and another.
 fn native_ns(
     experiment: &Experiment<'_>,
     lines: usize,
@@ -170,8 +170,9 @@ pub(super) fn latency(experiment: &Experiment<'_>) -> Result<Outcome> {
         ratio(what, How::Uncontended, 47, 7, 0.0, at)?;
     }
     let verdict = format!(
-        "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw {:.1} \
-         and {:.1}), {:.0} % less than k=2 at best; contention makes k=47 meet k=7 ({:.2} and {:.2})",
+        "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw \
+         {:.1} and {:.1}), {:.0} % less than k=2 at best; contention makes k=47 meet k=7 ({:.2} \
+         and {:.2})",
         rows[0].fitted.unwrap_or(rows[0].raw),
         rows[1].fitted.unwrap_or(rows[1].raw),
         rows[0].raw,
@@ -300,10 +301,10 @@ fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
     text += &output::wrapped(
         "model: the thesis' formulas, without contention. simulated: the algorithms that run \
          natively, with the published costs of a line (Table 4.1), distances and contention. \
-         fitted: with 4 us a call, and flags that are reset. In all, 3 parameters are fitted: those \
-         4 us (fitted only), the time that a line occupies a tile's buffers, and the writes that a \
-         router holds. `consort machines scc --source` tells of each. here: this machine, a PE a \
-         core, calls in a row, k as large as can be.",
+         fitted: with 4 us a call, and flags that are reset. In all, 3 parameters are fitted: \
+         those 4 us (fitted only), the time that a line occupies a tile's buffers, and the writes \
+         that a router holds. `consort machines scc --source` tells of each. here: this machine, a \
+         PE a core, calls in a row, k as large as can be.",
     );
     Outcome { verdict, text, quantities }
 }

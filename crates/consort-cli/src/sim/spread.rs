@@ -1,8 +1,8 @@
 //! How data spread from the root, how it came together there, or how news of PE 0 spread: a tree.
 //!
-//! Read off the trace: of a broadcast, a PE's parent is whom it first had data from; of a reduction,
-//! whom it last gave data to; of a barrier, who first told it that PE 0 had come, itself or by what
-//! others had told.
+//! Read off the trace: of a broadcast, a PE's parent is whom it first had data from; of a
+//! reduction, whom it last gave data to; of a barrier, who first told it that PE 0 had come,
+//! itself or by what others had told.
 
 use std::collections::HashMap;
 

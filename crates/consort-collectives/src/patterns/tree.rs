@@ -64,8 +64,15 @@ impl Shape {
             let index = index.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
             (absolute(parent), index)
         });
-        let children = self.children(relative, pes).into_iter().map(absolute).collect();
-        Node { parent, children }
+        Node { parent, children: self.children_of(rank, root, pes) }
+    }
+
+    /// The children of `rank` in the tree of `pes` PEs rooted at `root`, as in [`Shape::node`].
+    #[must_use]
+    pub fn children_of(self, rank: Rank, root: Rank, pes: u32) -> Vec<Rank> {
+        let relative = (rank.0 + pes - root.0) % pes;
+        let absolute = |node: u32| root.plus(node.into(), pes);
+        self.children(relative, pes).into_iter().map(absolute).collect()
     }
 
     /// The most children that any node has.

@@ -10,13 +10,14 @@
 //! at the receiver; the receiver gets it and sets a flag at the sender. What a core has lately read
 //! or written of its memory is in its caches and read again at no cost.
 
+mod interrupts;
 mod tiles;
 
 use std::cell::{Cell, RefCell};
 
 use consort_fabric::{Capabilities, Place, Rank};
 
-use self::tiles::Tiles;
+use self::{interrupts::Controller, tiles::Tiles};
 use super::{Site, Where};
 use crate::{
     account::Cause,
@@ -56,6 +57,7 @@ pub(crate) struct Mesh {
     queued_writes: u32,
     /// Whether flags are written by whole puts, and reset by whoever has seen them.
     resets: bool,
+    controller: Controller,
     caches: Vec<Caches>,
     cache_lines: u32,
 }
@@ -130,6 +132,7 @@ impl Mesh {
             queued_reads: machine.queued_reads,
             queued_writes: machine.queued_writes,
             resets: false,
+            controller: Controller::new(machine),
             caches: (0..pes).map(|_| Caches::default()).collect(),
             cache_lines: u32::try_from(machine.cache_bytes / machine.line_bytes).unwrap_or(0),
         }
@@ -151,10 +154,11 @@ impl Mesh {
     }
 
     /// With what was fitted to outcomes, or without: the overhead of a call, and flags that are
-    /// written by whole puts and reset.
+    /// written by whole puts and reset; and the time of a signal.
     pub(crate) fn with_overhead(mut self, overhead: bool) -> Self {
         self.overhead *= Time::from(overhead);
         self.resets = overhead;
+        self.controller.with_signal(overhead);
         self
     }
 

@@ -41,6 +41,7 @@ pub(crate) struct Where {
 }
 
 /// The costs of a machine.
+#[expect(clippy::large_enum_variant, reason = "a simulation has one")]
 pub(crate) enum Costs {
     /// Any time at all.
     Chaos(Chaos),
@@ -64,8 +65,8 @@ impl Costs {
         each!(self, kind => kind.capabilities(pes))
     }
 
-    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where a
-    /// sender goes on without its receiver.
+    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where
+    /// a sender goes on without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
             Self::Chaos(_) => None,
@@ -127,6 +128,27 @@ impl Costs {
     /// Sees that a message that was handed over is taken.
     pub(crate) async fn handed_over(&self, site: Site<'_>, since: Time) {
         each!(self, kind => kind.handed_over(site, since).await);
+    }
+
+    /// Interrupts some peers. Returns when each of them hears of it; where there are no interrupts,
+    /// it is a flag that is set at one after the other.
+    pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
+        if let Self::Mesh(mesh) = self {
+            return mesh.interrupt(site, to).await;
+        }
+        let mut arrivals = Vec::new();
+        for &peer in to {
+            arrivals.push(self.signal(site, peer).await);
+        }
+        arrivals
+    }
+
+    /// A handler is called for what has come since the last time.
+    pub(crate) async fn interrupted(&self, site: Site<'_>) {
+        match self {
+            Self::Mesh(mesh) => mesh.interrupted(site).await,
+            _ => self.notice(site, site.engine.now()).await,
+        }
     }
 
     /// Changes a word at a peer and hears what it was; the change happens between the two times

@@ -92,6 +92,10 @@ pub struct Interrupt {
     /// How long a receiver occupies the status registers, which serve one core at a time.
     #[serde(deserialize_with = "reading::not_negative")]
     pub status_read_cycles: f64,
+    /// Until the program's handler runs, in nanoseconds. It is fitted to outcomes, as
+    /// [`MessageBuffers::overhead_ns`] is, and used together with it.
+    #[serde(default, deserialize_with = "reading::optional")]
+    pub signal_ns: Option<f64>,
 }
 
 impl Described for MessageBuffers {

@@ -1,0 +1,92 @@
+//! What broadcasts that only their source calls need of a machine: message buffers, interrupts.
+//!
+//! It is no call's view, as [`Fabric`](crate::Fabric) is, but a PE's for as long as it takes part.
+//! Each PE has a buffer that all peers read, apart from that of collectives. Whoever has filled its
+//! own interrupts those who are to read it, with a [`Notice`] of what is there, and fills it again
+//! once they have acknowledged that. So there is one notice on its way from a PE to a peer at most,
+//! and a place for each possible sender is enough for all that may come.
+//!
+//! "Interrupt" is the Intel SCC's word (Petrović 2015, section 3.2). A machine without them keeps
+//! what has come until the PE looks.
+
+use std::future::Future;
+
+use crate::{Op, Rank};
+
+/// What stands in a PE's buffer: a piece of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// In whose buffer.
+    pub from: Rank,
+    /// Of the notices that this PE has given, from 1 on.
+    pub number: u64,
+    /// Who broadcasts the message.
+    pub source: Rank,
+    /// Of the messages that the source has broadcast, from 0 on.
+    pub message: u64,
+    /// Where in the message the piece begins, in bytes.
+    pub at: usize,
+    /// Its length, in bytes.
+    pub bytes: usize,
+    /// What comes after it.
+    pub then: Then,
+}
+
+/// What comes after a piece of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// More of the message.
+    More,
+    /// Another message, if any.
+    Message,
+    /// Nothing: the source says good-bye, and this is no piece of a message.
+    Nothing,
+}
+
+/// What a PE hears of its peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A peer's buffer has something for it.
+    Notice(Notice),
+    /// A peer has acknowledged what it was asked about.
+    Acknowledged,
+}
+
+/// A PE's part in broadcasts that only their source calls.
+///
+/// # Ordering
+/// What was done before `interrupt` or `acknowledge` happens before what follows the `listen` or
+/// `look` of the peer that hears of it.
+///
+/// # Errors
+/// Every operation fails with [`Poisoned`](crate::Poisoned) once the job has failed, and only then.
+pub trait Interrupts {
+    /// The PE's rank.
+    fn rank(&self) -> Rank;
+    /// How many PEs there are.
+    fn size(&self) -> u32;
+    /// Bytes of a PE's buffer.
+    fn buffer_bytes(&self) -> usize;
+
+    /// Copies `data`, which `notice` is of, from the own memory into the own buffer.
+    fn fill(&self, notice: &Notice, data: &[u8]) -> impl Future<Output = Op>;
+
+    /// Copies the first `bytes` of a peer's buffer into the own one.
+    fn relay(&self, from: Rank, bytes: usize) -> impl Future<Output = Op>;
+
+    /// Copies the beginning of a buffer, a peer's or the own one, into the own memory.
+    fn fetch(&self, from: Rank, data: &mut [u8]) -> impl Future<Output = Op>;
+
+    /// Gives `notice` to all of `to`, at once as far as the machine can.
+    fn interrupt(&self, to: &[Rank], notice: Notice) -> impl Future<Output = Op>;
+
+    /// Tells `to` that its notice `number` has been followed: its buffer is not needed for it.
+    fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op>;
+
+    /// What there is to hear now: a notice, which is taken, or that a peer has acknowledged a
+    /// notice of this number, if that is asked about.
+    fn look(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Option<Heard>>>;
+
+    /// The same; waits until there is something.
+    fn listen(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Heard>>;
+}

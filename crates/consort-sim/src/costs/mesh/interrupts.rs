@@ -1,0 +1,80 @@
+//! Interrupts of the Intel SCC, and what is left of them when they reach a program.
+//!
+//! One instruction interrupts up to 32 cores. Each then reads its status register, and since the
+//! registers of all are on one chip beside the mesh, they serve one core after the other. The
+//! kernel turns an interrupt into a signal of the program's, and all that have come by then with it
+//! (Petrović 2015, sections 3.2.4 and 3.3.4).
+
+use std::cell::Cell;
+
+use consort_fabric::Rank;
+
+use super::{Mesh, Pace, Site};
+use crate::{
+    account::Cause,
+    engine::{Time, picoseconds},
+    machines::MessageBuffers,
+};
+
+/// Cores that one instruction interrupts.
+const CORES_AT_ONCE: usize = 32;
+
+/// What an interrupt takes.
+pub(super) struct Controller {
+    /// Until a core comes to its status register.
+    travel: Time,
+    status_read: Time,
+    /// Until the program's handler runs.
+    signal: Time,
+    /// When the status registers are free.
+    free_at: Cell<Time>,
+}
+
+impl Controller {
+    pub(super) fn new(machine: &MessageBuffers) -> Self {
+        let (latency, read) = (
+            picoseconds(machine.interrupt.latency_ns(machine.ghz)),
+            picoseconds(machine.interrupt.status_read_ns(machine.ghz)),
+        );
+        Self {
+            travel: latency.saturating_sub(read),
+            status_read: read,
+            signal: picoseconds(machine.interrupt.signal_ns.unwrap_or(0.0)),
+            free_at: Cell::new(0),
+        }
+    }
+
+    /// With the fitted time of a signal, or without.
+    pub(super) fn with_signal(&mut self, signal: bool) {
+        self.signal *= Time::from(signal);
+    }
+
+    /// When a core that is interrupted now has read its status. All come after the same time, so
+    /// they are served in the order of the interrupts.
+    fn arrival(&self, now: Time) -> Time {
+        let at = self.free_at.get().max(now + self.travel) + self.status_read;
+        self.free_at.set(at);
+        at
+    }
+}
+
+impl Mesh {
+    /// Interrupts some cores. Returns when each of them hears of it.
+    pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
+        let mut arrivals = Vec::new();
+        for cores in to.chunks(CORES_AT_ONCE) {
+            let now = site.engine.now();
+            arrivals.extend(cores.iter().map(|_| self.controller.arrival(now)));
+            // The core's own part is taken to be that of any access to the mesh.
+            let mut pace = Pace { site, ahead: 0 };
+            pace.spend(Cause::Flags, self.buffer);
+            pace.settle().await;
+        }
+        arrivals
+    }
+
+    /// The program's handler is called.
+    pub(crate) async fn interrupted(&self, site: Site<'_>) {
+        site.spend(Cause::Flags, self.controller.signal).await;
+    }
+}

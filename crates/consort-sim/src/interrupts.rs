@@ -1,0 +1,166 @@
+//! The simulated [`Interrupts`]: a PE's part in broadcasts that only their source calls.
+//!
+//! As in `fabric`, data moves when an operation's costs have been spent, and what is told arrives
+//! later still. Notices come before acknowledgements and in the order in which they arrived, as a
+//! handler of interrupts is called in the middle of everything else.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
+};
+
+use consort_fabric::{Heard, Interrupts, Notice, Op, Place, Rank};
+
+use crate::{
+    costs::{Site, Where},
+    engine::Time,
+    world::{Parcel, World},
+};
+
+/// What broadcasts of this kind have brought to one PE.
+#[derive(Debug, Default)]
+pub(crate) struct Post {
+    /// The buffer that peers read.
+    pub(crate) buffer: RefCell<Vec<u8>>,
+    pub(crate) notices: RefCell<VecDeque<Notice>>,
+    /// The latest of the own notices that each peer has acknowledged.
+    pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
+}
+
+/// One PE's part; one a PE.
+pub struct Listener<'w> {
+    world: &'w World,
+    rank: Rank,
+    /// Notices that need no interrupt any more: those that had come when the last one was handled.
+    known: std::cell::Cell<usize>,
+}
+
+impl<'w> Listener<'w> {
+    pub(crate) fn new(world: &'w World, rank: Rank) -> Self {
+        Self { world, rank, known: std::cell::Cell::new(0) }
+    }
+
+    /// A broadcast begins, of memory that was not used lately.
+    pub async fn begin(&self) {
+        self.world.costs.begin(self.site()).await;
+    }
+
+    fn site(&self) -> Site<'w> {
+        self.world.site(self.rank)
+    }
+
+    fn post(&self, pe: Rank) -> &'w Post {
+        &self.world.local(pe).post
+    }
+
+    fn note(&self, what: &'static str, peer: Option<Rank>, since: Time, bytes: usize) {
+        let times = (since, self.world.engine.now());
+        self.world.recorder.note(self.rank.0, what, peer.map(|peer| peer.0), times, bytes);
+    }
+
+    /// What is there.
+    fn heard(&self, of: Option<(Rank, u64)>) -> Option<Heard> {
+        let post = self.post(self.rank);
+        if let Some(notice) = post.notices.borrow_mut().pop_front() {
+            return Some(Heard::Notice(notice));
+        }
+        let (peer, number) = of?;
+        let latest = post.acknowledged.borrow().get(&peer).copied();
+        (latest >= Some(number)).then_some(Heard::Acknowledged)
+    }
+
+    /// Spends what hearing it takes.
+    async fn spend(&self, heard: Heard, since: Time) {
+        match (heard, self.known.get()) {
+            (Heard::Acknowledged, _) => self.world.costs.notice(self.site(), since).await,
+            (Heard::Notice(_), 0) => {
+                self.world.costs.interrupted(self.site()).await;
+                self.known.set(self.post(self.rank).notices.borrow().len());
+            }
+            (Heard::Notice(_), known) => self.known.set(known - 1),
+        }
+        let what = if heard == Heard::Acknowledged { "wait" } else { "interrupt" };
+        self.note(what, None, since, 0);
+    }
+
+    /// Copies from one memory to another: what it costs.
+    async fn transfer(&self, from: (Rank, Place, usize), to: Place, bytes: usize) {
+        let since = self.world.engine.now();
+        let (pe, place, at) = from;
+        let to = Where { pe: self.rank, place: to, at: 0 };
+        self.world.local(self.rank).account.message(bytes);
+        self.world.costs.transfer(self.site(), Where { pe, place, at }, to, bytes).await;
+        self.note("copy", (pe != self.rank).then_some(pe), since, bytes);
+    }
+}
+
+impl Interrupts for Listener<'_> {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.world.pes()
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        self.world.costs.capabilities(self.size()).buffer_bytes
+    }
+
+    async fn fill(&self, notice: &Notice, data: &[u8]) -> Op {
+        // What is passed on has lately been received, and is in the caches.
+        let own = notice.source == self.rank;
+        let place = if own { Place::Source } else { Place::Incoming };
+        self.transfer((self.rank, place, notice.at), Place::Buffer, data.len()).await;
+        self.post(self.rank).buffer.replace(data.to_vec());
+        Ok(())
+    }
+
+    async fn relay(&self, from: Rank, bytes: usize) -> Op {
+        self.transfer((from, Place::Buffer, 0), Place::Buffer, bytes).await;
+        let data = self.post(from).buffer.borrow()[..bytes].to_vec();
+        self.post(self.rank).buffer.replace(data);
+        Ok(())
+    }
+
+    async fn fetch(&self, from: Rank, data: &mut [u8]) -> Op {
+        self.transfer((from, Place::Buffer, 0), Place::Incoming, data.len()).await;
+        data.copy_from_slice(&self.post(from).buffer.borrow()[..data.len()]);
+        Ok(())
+    }
+
+    async fn interrupt(&self, to: &[Rank], notice: Notice) -> Op {
+        let since = self.world.engine.now();
+        self.world.local(self.rank).account.message(0);
+        let arrivals = self.world.costs.interrupt(self.site(), to).await;
+        for (&peer, at) in to.iter().zip(arrivals) {
+            self.world.post(peer, at, Parcel::Notice(notice));
+        }
+        self.note("interrupt all", to.first().copied(), since, 0);
+        Ok(())
+    }
+
+    async fn acknowledge(&self, to: Rank, number: u64) -> Op {
+        let since = self.world.engine.now();
+        self.world.local(self.rank).account.message(0);
+        let set = self.world.costs.signal(self.site(), to).await;
+        self.world.post(to, set, Parcel::Acknowledged { from: self.rank, number });
+        self.note("acknowledge", Some(to), since, 0);
+        Ok(())
+    }
+
+    async fn look(&self, of: Option<(Rank, u64)>) -> Op<Option<Heard>> {
+        let heard = self.heard(of);
+        if let Some(heard) = heard {
+            self.spend(heard, self.world.engine.now()).await;
+        }
+        Ok(heard)
+    }
+
+    async fn listen(&self, of: Option<(Rank, u64)>) -> Op<Heard> {
+        let since = self.world.engine.now();
+        let heard = self.world.engine.wait(|| self.heard(of)).await;
+        self.spend(heard, since).await;
+        Ok(heard)
+    }
+}

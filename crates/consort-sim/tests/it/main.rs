@@ -1,0 +1,3 @@
+//! Algorithms on simulated machines, and under schedules at random.
+
+mod announce;
