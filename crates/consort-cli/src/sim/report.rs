@@ -42,8 +42,9 @@ pub(super) fn page(
 }
 
 const NOTES: &str = "\
-Messages are the sends, puts, gets and signals of all PEs, a call. A PE's time, a call, is the mean \
-of all PEs, and below it that of the PE that leaves last; what no cause takes is spent waiting.";
+Messages are the sends, puts, gets and signals of all PEs, a call. A PE's time, a call, is the \
+mean of all PEs, and below it that of the PE that leaves last; what no cause takes is spent \
+waiting.";
 
 /// What holds for all figures.
 fn heading(conditions: &Conditions) -> String {
