@@ -125,8 +125,9 @@ impl Sim {
     pub(crate) fn run(&self) -> Result<()> {
         let Options { conditions, simulation, programs, unable } = Options::of(self)?;
         // Nobody waits for a simulation to hear that its outcome cannot be kept.
-        for path in [&self.trace, &self.picture, &self.json].into_iter().flatten() {
-            writable(path)?;
+        let json = self.json.as_ref().filter(|path| path.as_os_str() != "-");
+        for path in [self.trace.as_ref(), self.picture.as_ref(), json].into_iter().flatten() {
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
         let weight = |bytes: usize| bytes as f64 + 4096.0;
@@ -162,14 +163,6 @@ impl Sim {
     }
 }
 
-/// Whether a file can be written; standard output can.
-fn writable(path: &Path) -> Result<()> {
-    if path.as_os_str() == "-" {
-        return Ok(());
-    }
-    File::create(path).map(drop).with_context(|| format!("cannot write {}", path.display()))
-}
-
 fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -178,7 +171,7 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
 fn size(bytes: usize, line_bytes: usize) -> String {
     let shown = bytes::shown(bytes as u64);
     match bytes / line_bytes {
-        _ if bytes % line_bytes != 0 => shown,
+        _ if !bytes.is_multiple_of(line_bytes) => shown,
         1 => format!("1 line, {shown}"),
         lines => format!("{lines} lines, {shown}"),
     }

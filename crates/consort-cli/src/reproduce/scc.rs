@@ -17,7 +17,7 @@ use crate::{
     sim::{
         announcements::{self, Way},
         contention::{Access, contention},
-        program::{Program, median_ns},
+        program::Program,
     },
 };
 
@@ -133,14 +133,7 @@ fn broadcast_us(how: How, mode: Mode, candidate: Candidate, lines: usize) -> Res
         mode,
         calls,
     };
-    let calls_ns = program.play(&simulation(how)?, CORES)?.calls_ns;
-    Ok(match (mode, &calls_ns[..]) {
-        // The first call finds the pipeline empty.
-        (Mode::Throughput, [_, in_a_row @ ..]) if !in_a_row.is_empty() => {
-            in_a_row.iter().sum::<f64>() / in_a_row.len() as f64
-        }
-        _ => median_ns(&calls_ns)?,
-    } / 1e3)
+    Ok(program.play(&simulation(how)?, CORES)?.call_ns(mode)? / 1e3)
 }
 
 fn latency_us(how: How, candidate: Candidate, lines: usize) -> Result<f64> {

@@ -145,10 +145,11 @@ impl Visitor for Completing<'_> {
             let tried = |one: Candidate| (A::schedule(setting, &one).err(), one);
             let mut tried: Vec<Tried> =
                 all.into_iter().map(tried).map(|(error, one)| (one, error)).collect();
-            if tried.iter().any(|(_, error)| error.is_none()) {
+            let one_serves = tried.iter().any(|(_, error)| error.is_none());
+            if one_serves {
                 tried.retain(|(_, error)| error.is_none());
             }
-            if !asked.every_value {
+            if !(one_serves && asked.every_value) {
                 tried.truncate(1);
             }
             tried

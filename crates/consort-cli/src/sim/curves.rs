@@ -198,7 +198,8 @@ pub(super) fn picture(conditions: &Conditions, all: &[Simulated]) -> String {
     let Conditions { what, machine, pes, mode, .. } = conditions;
     let title = format!("{what} on {}, {pes} PEs: {} by size", machine.name, mode.name());
     svg.text((20.0, 30.0), 19, Anchor::Start, &title);
-    svg.text((20.0, 52.0), 13, Anchor::Start, &machine.title);
+    let told = format!("{} · {}", machine.title, conditions.how());
+    svg.text((20.0, 52.0), 13, Anchor::Start, &told);
     let x = |index: usize| LEFT + (index as f64 + 0.5) / sizes.len() as f64 * WIDTH;
     let y = |value: f64| TOP + (1.0 - scale.place(value)) * HEIGHT;
     let labels = match scale.mode {

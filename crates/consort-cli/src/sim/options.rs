@@ -22,6 +22,8 @@ const SWEEP_BYTES: usize = 1 << 20;
 const USUAL_BYTES: usize = 8 << 10;
 /// Memory for the buffers of all PEs.
 const MOST_BYTES: usize = 4 << 30;
+/// More have no room in a picture of what each does.
+const DRAWN_PES: u32 = 256;
 /// Of a machine whose description has no lines: the usual one.
 const LINE_BYTES: usize = 64;
 /// Elements that are added, or none is divided.
@@ -67,6 +69,10 @@ impl Options {
             "a trace or picture is of one simulation, and these are {}: name one --algorithm and \
              one size",
             programs.len()
+        );
+        ensure!(
+            sim.sweep || sim.picture.is_none() || pes <= DRAWN_PES,
+            "--picture: {pes} PEs have no room on one; use --pes with {DRAWN_PES} at most"
         );
         Ok(Options { conditions, simulation, programs, unable })
     }

@@ -51,7 +51,9 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
     let title = format!("{what}{sized} by {} on {}, {pes} PEs", one.candidate, machine.name);
     svg.text((20.0, 30.0), 19, Anchor::Start, &title);
     let (mode, calls) = (conditions.mode.name(), conditions.calls);
-    let told = format!("{} · {mode} {} · calls: {calls}", machine.title, time(one.call_ns));
+    let latency = time(one.call_ns);
+    let how = conditions.how();
+    let told = format!("{} · {mode} {latency} · calls: {calls} · {how}", machine.title);
     svg.text((20.0, 52.0), 13, Anchor::Start, &told);
     // Few PEs have room, and many none to spare.
     let row_height = if *pes <= 24 { 22.0 } else { 14.0 };
@@ -64,9 +66,9 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
 /// Draws the tree from left to right, and says where it ends.
 fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_height: f64) -> f64 {
     let heading = match what {
-        Collective::Barrier => "By whom each PE heard that PE 0 had come, after us",
-        Collective::Broadcast => "From whom each PE first had data, after us",
-        Collective::Reduce => "To whom each PE last gave data, after us",
+        Collective::Barrier => "By whom each PE heard that PE 0 had come, and after how many us",
+        Collective::Broadcast => "From whom each PE first had data, and after how many us",
+        Collective::Reduce => "To whom each PE last gave data, and after how many us",
     };
     svg.text((20.0, top), 15, Anchor::Start, heading);
     let deepest = nodes.iter().map(|node| node.depth).max().unwrap_or(0);

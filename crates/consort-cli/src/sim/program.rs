@@ -207,19 +207,20 @@ struct Data {
 }
 
 /// So many calls in a row send different data: more than are under way at once.
-const DIFFERENT: u64 = 64;
+const DIFFERENT: u8 = 64;
 /// Bytes of the numbers that a reduction adds.
 const WORD: usize = size_of::<u64>();
 
 impl Data {
     fn of(bytes: usize) -> Self {
         let byte = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0];
-        Self { bytes, pattern: (0..bytes + DIFFERENT as usize).map(byte).collect() }
+        Self { bytes, pattern: (0..bytes + usize::from(DIFFERENT)).map(byte).collect() }
     }
 
     /// What a broadcast's root sends in a call.
     fn sent(&self, call: u64) -> &[u8] {
-        &self.pattern[(call % DIFFERENT) as usize..][..self.bytes]
+        let turn = usize::try_from(call % u64::from(DIFFERENT)).unwrap_or(0);
+        &self.pattern[turn..][..self.bytes]
     }
 
     /// The numbers of the pattern: so small that the sum of all PEs' multiples is one, too.
@@ -247,7 +248,7 @@ impl Data {
 ///
 /// # Errors
 /// When there is none.
-pub(crate) fn median_ns(calls_ns: &[f64]) -> Result<f64> {
+fn median_ns(calls_ns: &[f64]) -> Result<f64> {
     let mut sorted = calls_ns.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().ok_or_else(|| anyhow!("no call was timed"))
@@ -261,7 +262,7 @@ mod tests {
     fn what_is_sent_differs_from_call_to_call() {
         let data = Data::of(100);
         assert_eq!(data.sent(7).len(), 100);
-        assert!((1..DIFFERENT).all(|call| data.sent(call) != data.sent(0)));
+        assert!((1..DIFFERENT).all(|call| data.sent(call.into()) != data.sent(0)));
     }
 
     #[test]

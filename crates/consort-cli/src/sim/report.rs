@@ -28,9 +28,7 @@ pub(super) fn page(
         text += &curves::text(conditions, all);
     } else {
         for of_size in all.chunk_by(|one, next| one.bytes == next.bytes) {
-            text += "\n";
-            text += &times(conditions, of_size);
-            text += &causes(of_size);
+            text += &format!("\n{}\n{}", times(conditions, of_size), causes(of_size));
         }
     }
     text += "\n";
@@ -43,8 +41,10 @@ pub(super) fn page(
     text + &effort(all)
 }
 
-const NOTES: &str = "Messages are sends, puts, gets and signals of all PEs, a call. Times below \
-                     them are a PE's, a call: the mean of all PEs, and of the PE that leaves last.";
+const NOTES: &str = "\
+Messages are the sends, puts, gets and signals of all PEs, a call. A PE's time, a call, is the \
+mean of all PEs, and below it that of the PE that leaves last; what no cause takes is spent \
+waiting.";
 
 /// What holds for all figures.
 fn heading(conditions: &Conditions) -> String {
@@ -66,10 +66,7 @@ fn heading(conditions: &Conditions) -> String {
         }
     };
     text += &wrapped(&format!("{from}{calls}"));
-    let distances = if conditions.near { "all distances the shortest" } else { "its distances" };
-    let queues = if conditions.uncontended { "nobody queues" } else { "contention" };
-    let fitted = if conditions.fitted { "with what is fitted" } else { "nothing fitted" };
-    text + &wrapped(&format!("{distances}, {queues}, {fitted} to outcomes, seed {seed}"))
+    text + &wrapped(&format!("{}, seed {seed}", conditions.how()))
 }
 
 /// Times of one size.
@@ -95,21 +92,19 @@ fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
     text + &finish(table, &numbers)
 }
 
-/// Where the time of one size went.
+/// Where the time of one size went: of all PEs in the mean, and of the last one.
 fn causes(of_size: &[Simulated]) -> String {
-    let mut header = vec!["where a PE's time goes".to_owned(), "PE".to_owned()];
-    header.extend(Cause::EVERY.map(|cause| cause.name().to_owned()));
-    header.push("waiting".to_owned());
-    let numbers: Vec<usize> = (2..header.len()).collect();
+    let mut header = vec!["a PE's time goes to"];
+    header.extend(Cause::EVERY.map(Cause::name));
+    header.push("waiting");
+    let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(header);
     for one in of_size {
-        let last = format!("last: {}", one.last_pe);
-        for (name, pe, spent) in
-            [(brief(&one.candidate), "mean".to_owned(), one.mean), (String::new(), last, one.last)]
-        {
+        let last = format!("  the last, PE {}", one.last_pe);
+        for (name, spent) in [(brief(&one.candidate), one.mean), (last, one.last)] {
             let Spent { by_cause_ns, waiting_ns } = spent;
             let spent = by_cause_ns.into_iter().chain([waiting_ns]);
-            table.add_row([name, pe].into_iter().chain(spent.map(nothing_or_time)));
+            table.add_row([name].into_iter().chain(spent.map(nothing_or_time)));
         }
     }
     finish(table, &numbers)

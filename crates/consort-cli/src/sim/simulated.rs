@@ -34,6 +34,16 @@ pub(super) struct Conditions {
     pub(super) fitted: bool,
 }
 
+impl Conditions {
+    /// What is simulated of the machine and what is not.
+    pub(super) fn how(&self) -> String {
+        let distances = if self.near { "all distances the shortest" } else { "its distances" };
+        let queues = if self.uncontended { "nobody queues" } else { "contention" };
+        let fitted = if self.fitted { "with what is fitted" } else { "nothing fitted" };
+        format!("{distances}, {queues}, {fitted} to outcomes")
+    }
+}
+
 /// One simulation: figures a call.
 #[derive(Debug)]
 pub(super) struct Simulated {

@@ -149,3 +149,77 @@ impl Layout {
         self.nodes[at].row
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use consort::{Rank, Sync};
+    use consort_sim::{Simulation, machines::Machine};
+
+    use super::*;
+    use crate::{bench::session::Mode, sim::program::Program};
+
+    /// The parent of each PE but the root, as traced on the SCC.
+    fn parents(collective: Collective, candidate: &str, pes: u32, root: u32) -> Vec<(u32, u32)> {
+        let sync = if collective == Collective::Barrier { Sync::STRICT } else { Sync::MINE };
+        let program = Program {
+            collective,
+            candidate: candidate.parse().unwrap(),
+            sync,
+            root: Rank(root),
+            bytes: if collective == Collective::Barrier { 0 } else { 64 },
+            mode: Mode::Latency,
+            calls: 1,
+        };
+        let simulation = Simulation::on(Machine::find("scc").unwrap(), pes).traced();
+        let trace = program.play(&simulation, pes).unwrap().outcome.trace;
+        let nodes = tree(collective, &trace, pes, root);
+        assert_eq!(nodes.len(), pes as usize);
+        assert_eq!(nodes[0].rank, root);
+        let parent = |node: &Node| {
+            let edge = node.edge?;
+            assert!(edge.from_ps < edge.to_ps, "{edge:?}");
+            Some((node.rank, if edge.to == node.rank { edge.from } else { edge.to }))
+        };
+        let mut parents: Vec<(u32, u32)> = nodes.iter().filter_map(parent).collect();
+        parents.sort_unstable();
+        parents
+    }
+
+    #[test]
+    fn data_spread_down_the_tree_of_oc_bcast() {
+        let kary = [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 1), (7, 2)];
+        let candidate = "oc_bcast(k=3,chunk_bytes=32)";
+        assert_eq!(parents(Collective::Broadcast, candidate, 8, 0), kary);
+        let turned = parents(Collective::Broadcast, candidate, 8, 5);
+        let expected: Vec<(u32, u32)> =
+            kary.iter().map(|(pe, parent)| ((pe + 5) % 8, (parent + 5) % 8)).collect();
+        assert!(turned.iter().all(|edge| expected.contains(edge)), "{turned:?}");
+    }
+
+    #[test]
+    fn contributions_come_together_up_the_tree() {
+        let binomial = [(1, 0), (2, 0), (3, 2), (4, 0), (5, 4), (6, 4), (7, 6)];
+        assert_eq!(parents(Collective::Reduce, "knomial(radix=2)", 8, 0), binomial);
+    }
+
+    #[test]
+    fn news_spread_by_what_knows_them() {
+        let rounds = [(1, 0), (2, 0), (3, 1), (4, 0), (5, 1), (6, 2), (7, 3)];
+        assert_eq!(parents(Collective::Barrier, "dissemination(radix=2)", 8, 0), rounds);
+        assert_eq!(parents(Collective::Barrier, "central", 8, 0).len(), 7);
+    }
+
+    #[test]
+    fn rows_are_those_of_the_leaves() {
+        let mut layout = Layout {
+            edges: vec![None; 4],
+            children: vec![vec![1, 2], vec![], vec![3], vec![]],
+            rows: 0.0,
+            nodes: Vec::new(),
+        };
+        layout.place(0, 0);
+        let places: Vec<(u32, usize, f64)> =
+            layout.nodes.iter().map(|node| (node.rank, node.depth, node.row)).collect();
+        assert_eq!(places, [(0, 0, 0.5), (1, 1, 0.0), (2, 1, 1.0), (3, 2, 1.0)]);
+    }
+}

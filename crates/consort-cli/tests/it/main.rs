@@ -5,6 +5,7 @@ mod machines;
 mod model;
 mod readme;
 mod scc;
+mod sim;
 mod tidy;
 mod usage;
 mod wisdom;
