@@ -5,8 +5,8 @@
 //! 3. `report`: the tables for people; `curves`: times by size, drawn;
 //! 4. `picture`: who had it from whom (`spread`), and what each PE did when; `svg`: its elements.
 
-mod candidates;
 pub(crate) mod announcements;
+mod candidates;
 pub(crate) mod contention;
 mod curves;
 mod options;
