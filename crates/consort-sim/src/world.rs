@@ -249,3 +249,27 @@ impl World {
         self.engine.wake(to.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local() -> Local {
+        Local { scratch_bytes: 16, buffer_bytes: 32, ..Local::default() }
+    }
+
+    #[test]
+    fn scratch_memory_grows_as_it_is_used() {
+        let local = local();
+        assert_eq!(local.read(Span::buffer(30, 2)), [0, 0]);
+        local.write(Place::Accumulator, 2, &[7]);
+        assert_eq!(local.read(Span::accumulator(4)), [0, 0, 7, 0]);
+        assert_eq!(local.accumulator.borrow().len(), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn scratch_memory_has_an_end() {
+        local().write(Place::Incoming, 9, &[0; 8]);
+    }
+}
