@@ -32,7 +32,8 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 /// What has arrived at one PE.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    signals: Map<Key, (u64, Step)>,
+    /// Of which call, how far, and by whom.
+    signals: Map<Key, (u64, Step, Rank)>,
     /// By the first of their lines.
     messages: BTreeMap<Key, Message>,
     loans: Map<(u64, Rank, u32), Lease>,
@@ -45,18 +46,16 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// The sender on `slot` has got as far as `step` of `call`.
-    pub(crate) fn signal(&mut self, call: u64, slot: Slot, step: Step) {
+    pub(crate) fn signal(&mut self, from: Rank, call: u64, slot: Slot, step: Step) {
         let seen = self.signals.entry((call % WINDOW, slot)).or_default();
-        *seen = (*seen).max((call, step));
+        *seen = (*seen).max((call, step, from));
     }
 
-    /// Whether the sender on `slot` has got as far as `step` of `call`.
-    pub(crate) fn has_signal(&self, call: u64, slot: Slot, step: Step) -> bool {
-        let Some(&(latest, reached)) = self.signals.get(&(call % WINDOW, slot)) else {
-            return false;
-        };
+    /// The sender on `slot`, if it has got as far as `step` of `call`.
+    pub(crate) fn signalled(&self, call: u64, slot: Slot, step: Step) -> Option<Rank> {
+        let &(latest, reached, from) = self.signals.get(&(call % WINDOW, slot))?;
         assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
-        latest == call && reached >= step
+        (latest == call && reached >= step).then_some(from)
     }
 
     /// A message comes into the lines from `slot` on, where nothing may be left to take.

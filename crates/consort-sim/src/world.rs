@@ -23,15 +23,33 @@ pub(crate) const WINDOW: u64 = 16;
 #[derive(Debug)]
 pub(crate) enum Parcel {
     Signal { call: u64, slot: Slot, step: Step },
-    Message { from: Rank, call: u64, slot: Slot, step: Step, data: Vec<u8> },
+    Message { call: u64, slot: Slot, step: Step, data: Vec<u8> },
     Taken,
-    Loan { call: u64, from: Rank, loan: u32, lease: Lease },
+    Loan { call: u64, loan: u32, lease: Lease },
     GivenBack,
     Credit { quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
     HeapSignal { word: usize, how: Signal },
     Notice(Notice),
     Acknowledged { from: Rank, number: u64 },
+}
+
+impl Parcel {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Message { data, .. } | Self::Put { data, .. } => data.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Whose a parcel is, and whether it has come to the PE's door.
+#[derive(Debug)]
+struct Flight {
+    from: Rank,
+    to: Rank,
+    has_come: bool,
+    parcel: Parcel,
 }
 
 /// A peer's memory on loan.
@@ -124,8 +142,8 @@ pub(crate) struct World {
     pub(crate) costs: Costs,
     pub(crate) recorder: Recorder,
     pub(crate) locals: Vec<Local>,
-    /// On its way, to whom; places are used again.
-    parcels: RefCell<Vec<Option<(Rank, Parcel)>>>,
+    /// On its way; places are used again.
+    flights: RefCell<Vec<Option<Flight>>>,
     free: RefCell<Vec<u32>>,
     /// How many PEs have come to the next alignment, and how many alignments there were.
     aligned: Cell<(u32, u64)>,
@@ -151,7 +169,7 @@ impl World {
             costs,
             recorder,
             locals: (0..pes).map(|_| local()).collect(),
-            parcels: RefCell::default(),
+            flights: RefCell::default(),
             free: RefCell::default(),
             aligned: Cell::default(),
         }
@@ -185,30 +203,41 @@ impl World {
     }
 
     /// Has `parcel` arrive at `to` at a time.
-    pub(crate) fn post(&self, to: Rank, at: Time, parcel: Parcel) {
-        let mut parcels = self.parcels.borrow_mut();
+    pub(crate) fn post(&self, from: Rank, to: Rank, at: Time, parcel: Parcel) {
+        let mut flights = self.flights.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
-            parcels.push(None);
-            u32::try_from(parcels.len() - 1).expect("fewer than 4 billion parcels are on their way")
+            flights.push(None);
+            u32::try_from(flights.len() - 1).expect("fewer than 4 billion parcels are on their way")
         });
-        parcels[number as usize] = Some((to, parcel));
+        flights[number as usize] = Some(Flight { from, to, has_come: false, parcel });
         self.engine.at(at, What::Arrive(number));
     }
 
     /// A parcel arrives, and wakes the PE that may wait for it.
     pub(crate) fn arrive(&self, number: u32) {
-        let taken = self.parcels.borrow_mut()[number as usize].take();
+        let mut flights = self.flights.borrow_mut();
+        let Some(flight) = &mut flights[number as usize] else { return };
+        if !flight.has_come {
+            flight.has_come = true;
+            let (now, bytes) = (self.engine.now(), flight.parcel.bytes());
+            let handed_on = self.costs.hands_on(now, flight.from, flight.to, bytes);
+            if handed_on > now && !matches!(flight.parcel, Parcel::Put { .. }) {
+                return self.engine.at(handed_on, What::Arrive(number));
+            }
+        }
+        let taken = flights[number as usize].take();
+        drop(flights);
         self.free.borrow_mut().push(number);
-        let Some((to, parcel)) = taken else { return };
+        let Some(Flight { from, to, parcel, .. }) = taken else { return };
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
         match parcel {
-            Parcel::Signal { call, slot, step } => mail.signal(call, slot, step),
-            Parcel::Message { from, call, slot, step, data } => {
+            Parcel::Signal { call, slot, step } => mail.signal(from, call, slot, step),
+            Parcel::Message { call, slot, step, data } => {
                 mail.put(slot, Message { from, call, step, data });
             }
             Parcel::Taken => mail.taken += 1,
-            Parcel::Loan { call, from, loan, lease } => mail.lend(call, from, loan, lease),
+            Parcel::Loan { call, loan, lease } => mail.lend(call, from, loan, lease),
             Parcel::GivenBack => mail.given_back += 1,
             Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
@@ -226,5 +255,29 @@ impl World {
         }
         drop(mail);
         self.engine.wake(to.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local() -> Local {
+        Local { scratch_bytes: 16, buffer_bytes: 32, ..Local::default() }
+    }
+
+    #[test]
+    fn scratch_memory_grows_as_it_is_used() {
+        let local = local();
+        assert_eq!(local.read(Span::buffer(30, 2)), [0, 0]);
+        local.write(Place::Accumulator, 2, &[7]);
+        assert_eq!(local.read(Span::accumulator(4)), [0, 0, 7, 0]);
+        assert_eq!(local.accumulator.borrow().len(), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn scratch_memory_has_an_end() {
+        local().write(Place::Incoming, 9, &[0; 8]);
     }
 }

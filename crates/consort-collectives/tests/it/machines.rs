@@ -16,23 +16,24 @@ static SIZES: [usize; 4] = [0, 8, 57, 20_001];
 /// Calls of a program.
 const CALLS: usize = 24;
 
-fn scc(pes: u32) -> Simulation {
-    Simulation::on(Machine::find("scc").expect("it is shipped"), pes)
+fn on(name: &str, pes: u32) -> Simulation {
+    Simulation::on(Machine::find(name).expect("it is shipped"), pes)
 }
 
-/// Cases that the SCC can serve, spread over all there are.
-fn some(pes: u32, first: usize, count: usize) -> Vec<Case> {
-    let capabilities = scc(pes).capabilities().expect("it has these PEs");
+/// Cases that a machine can serve, spread over all there are.
+fn some(simulation: &Simulation, pes: u32, first: usize, count: usize) -> Vec<Case> {
+    let capabilities = simulation.capabilities().expect("it has these PEs");
     let is_served = |case: &Case| case.is_served(pes, capabilities);
     Space::of(pes, &SIZES).from(first).filter(is_served).take(count).collect()
 }
 
-fn play_on_scc(pes: u32, programs: usize) {
+fn play_on(name: &str, pes: u32, programs: usize) {
+    let simulation = on(name, pes);
     for number in 0..programs {
-        let cases = some(pes, number * CALLS, CALLS);
-        if let Err(error) = play(&scc(pes), pes, number as u64, &cases) {
+        let cases = some(&simulation, pes, number * CALLS, CALLS);
+        if let Err(error) = play(&simulation, pes, number as u64, &cases) {
             let calls: Vec<_> = cases.iter().map(|case| format!("\n    {case}")).collect();
-            panic!("{pes} PEs: {error}, in{}", calls.concat());
+            panic!("{pes} PEs of {name}: {error}, in{}", calls.concat());
         }
     }
 }
@@ -40,19 +41,28 @@ fn play_on_scc(pes: u32, programs: usize) {
 #[test]
 fn all_that_the_scc_can_serve_on_few_cores() {
     for pes in [1, 2, 7] {
-        play_on_scc(pes, 60);
+        play_on("scc", pes, 60);
     }
 }
 
 #[test]
 fn all_that_the_scc_can_serve_on_all_cores() {
-    play_on_scc(48, 20);
+    play_on("scc", 48, 20);
+}
+
+/// Nodes have 16 PEs: the larger numbers have some of several nodes.
+#[test]
+fn all_that_a_cluster_can_serve() {
+    for (pes, programs) in [(2, 60), (17, 60), (70, 20)] {
+        play_on("cluster", pes, programs);
+    }
 }
 
 /// Each algorithm alone on all cores: what the programs leave out.
 #[test]
 fn what_the_scc_cannot_serve_says_so() {
-    let capabilities = scc(48).capabilities().expect("it has these PEs");
+    let scc = on("scc", 48);
+    let capabilities = scc.capabilities().expect("it has these PEs");
     let mut refused = BTreeSet::new();
     let mut served = BTreeSet::new();
     for case in Space::of(48, &SIZES).in_few_modes() {
@@ -66,7 +76,7 @@ fn what_the_scc_cannot_serve_says_so() {
         "what lends cannot work where nothing is lent"
     );
     let in_programs: BTreeSet<_> = (0..20)
-        .flat_map(|number| some(48, number * CALLS, CALLS))
+        .flat_map(|number| some(&scc, 48, number * CALLS, CALLS))
         .map(|case| format!("{} {}", case.kind.collective, case.kind.candidate.algorithm))
         .collect();
     assert_eq!(in_programs, served);
@@ -74,7 +84,7 @@ fn what_the_scc_cannot_serve_says_so() {
 
 /// The trace of some calls, as it is written to a file.
 fn trace(simulation: &Simulation, pes: u32, seed: u64) -> Vec<u8> {
-    let cases = some(pes, 500, CALLS);
+    let cases = some(simulation, pes, 500, CALLS);
     let outcome = play(&simulation.clone().traced(), pes, seed, &cases).expect("it ends");
     let mut text = Vec::new();
     outcome.trace.write(&mut text).expect("memory can be written");
@@ -84,7 +94,7 @@ fn trace(simulation: &Simulation, pes: u32, seed: u64) -> Vec<u8> {
 
 #[test]
 fn a_seed_says_it_all() {
-    for simulation in [Simulation::explored(7), scc(7)] {
+    for simulation in [Simulation::explored(7), on("scc", 7)] {
         let one = trace(&simulation, 7, 1);
         assert!(one == trace(&simulation, 7, 1), "the same seed, the same trace");
         assert!(one != trace(&simulation, 7, 2), "another seed, another trace");
