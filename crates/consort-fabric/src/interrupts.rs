@@ -67,6 +67,9 @@ pub trait Interrupts {
     fn size(&self) -> u32;
     /// Bytes of a PE's buffer.
     fn buffer_bytes(&self) -> usize;
+    /// Whether the own buffer is sooner written than the own memory: then a PE takes a chunk there
+    /// first, even if it passes it on to nobody, so that the sender's buffer is sooner free.
+    fn buffer_is_near(&self) -> bool;
 
     /// Copies `data`, which `notice` is of, from the own memory into the own buffer.
     fn fill(&self, notice: &Notice, data: &[u8]) -> impl Future<Output = Op>;

@@ -3,10 +3,11 @@
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
 use std::{
-    cell::{Cell, UnsafeCell},
+    cell::{Cell, RefCell, UnsafeCell},
     fmt,
     future::Future,
     marker::PhantomData,
+    rc::{Rc, Weak},
     sync::{
         Arc,
         atomic::{
@@ -55,6 +56,8 @@ pub struct Endpoint {
     rolled: Cell<u64>,
     allocations: Cell<u64>,
     scratch: Scratch,
+    /// What is done while a call waits.
+    errands: RefCell<Vec<Weak<dyn Fn()>>>,
     /// Polls before the first pause.
     spins: u32,
     stays_here: PhantomData<*const ()>,
@@ -75,6 +78,7 @@ impl Endpoint {
             sequence: Cell::new(1),
             rolled: Cell::new(0),
             allocations: Cell::new(0),
+            errands: RefCell::default(),
             scratch: Scratch { bytes: (0..2 * bytes).map(|_| UnsafeCell::new(0)).collect() },
             stays_here: PhantomData,
         }
@@ -163,6 +167,22 @@ impl Endpoint {
         block_on(future, &Unwatched, self.spins, || Pauses::new(self, false))
     }
 
+    /// As [`Endpoint::block_on`], for a future on a [`NoticeBoard`](crate::NoticeBoard).
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn block_on_notices<T>(&self, future: impl Future<Output = Op<T>>) -> Op<T> {
+        block_on(future, &Unwatched, self.spins, || Pauses::new(self, true))
+    }
+
+    /// Has `errand` run now and then while this PE waits in a call, whatever it waits for, until it
+    /// is dropped. It makes no calls and does not wait.
+    pub fn add_errand(&self, errand: &Rc<dyn Fn()>) {
+        let mut errands = self.errands.borrow_mut();
+        errands.retain(|errand| errand.strong_count() > 0);
+        errands.push(Rc::downgrade(errand));
+    }
+
     /// Says that this PE makes no more calls. Peers that wait for one then fail.
     ///
     /// # Errors
@@ -241,6 +261,9 @@ impl Idle for Pauses<'_> {
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
+        for errand in self.endpoint.errands.borrow().iter().filter_map(Weak::upgrade) {
+            errand();
+        }
         self.look_around();
         let job = &self.endpoint.job;
         let parker = &self.endpoint.state().parker;

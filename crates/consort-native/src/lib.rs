@@ -2,7 +2,8 @@
 //!
 //! A [`Job`] is what the PEs of a launch share, an [`Endpoint`] is one PE's end of it, and a
 //! [`Call`] is one collective's view: the shared-memory implementation of
-//! [`consort_fabric::Fabric`].
+//! [`consort_fabric::Fabric`]. A [`NoticeBoard`] is a PE's part in broadcasts that only their source
+//! calls.
 
 pub mod affinity;
 mod call;
@@ -14,6 +15,7 @@ pub mod limits;
 pub mod line;
 mod machine;
 mod memory;
+mod notices;
 mod operands;
 mod symmetric;
 mod sync;
@@ -26,6 +28,7 @@ pub use heap::{BLOCK_ALIGN, HeapError};
 pub use job::{Config, Failure, Job, SEQUENCE_BITS};
 pub use lending::{Access, Accessing};
 pub use machine::{NativeMachine, Words};
+pub use notices::NoticeBoard;
 pub use operands::{Buffer, Operands};
 pub use symmetric::Block;
 pub use waiting::{Parker, UnknownWaiting, Waiting};

@@ -13,7 +13,7 @@ use std::{
 use consort_fabric::{Heard, Interrupts, Notice, Op, Place, Rank};
 
 use crate::{
-    costs::{Site, Where},
+    costs::{Costs, Site, Where},
     engine::Time,
     world::{Parcel, World},
 };
@@ -103,6 +103,10 @@ impl Interrupts for Listener<'_> {
 
     fn buffer_bytes(&self) -> usize {
         self.world.costs.capabilities(self.size()).buffer_bytes
+    }
+
+    fn buffer_is_near(&self) -> bool {
+        matches!(self.world.costs, Costs::Mesh(_))
     }
 
     async fn fill(&self, notice: &Notice, data: &[u8]) -> Op {

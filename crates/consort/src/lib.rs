@@ -28,6 +28,7 @@
 //! waits in, and every later one, returns [`Error::PeFailed`]. Nothing hangs.
 
 mod algorithms;
+mod announcements;
 mod cache;
 mod choices;
 mod error;
@@ -37,6 +38,7 @@ mod team;
 mod wisdom;
 
 pub use algorithms::Algorithms;
+pub use announcements::Announcements;
 pub use choices::ChosenBy;
 pub use consort_collectives::PlanError;
 pub use consort_fabric::{

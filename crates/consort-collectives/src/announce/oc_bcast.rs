@@ -7,7 +7,7 @@
 //! Algorithm 2.
 //!
 //! Protocol, when a chunk is noticed in a parent's buffer:
-//! 1. with the own buffer free and nothing queued: get it into the own buffer, acknowledge,
+//! 1. with the own buffer free, and nothing queued then: get it into the own buffer, acknowledge,
 //!    interrupt the own children, copy it to memory; the buffer is free when all of them have
 //!    acknowledged;
 //! 2. otherwise get it to memory, acknowledge, and queue it if there are children.
@@ -163,10 +163,20 @@ impl<F: Interrupts> OcBcastAsync<F> {
     pub async fn close(&mut self) -> Op {
         // It goes the way of the messages, behind them: where it has come, they have.
         self.send_in_turn(self.messages, 0, &[], Then::Nothing).await?;
-        while self.gone < self.f.size() - 1 {
+        while self.gone < self.peers() {
             self.serve().await?;
         }
         self.settle().await
+    }
+
+    /// Whether a message has come that was not taken yet.
+    pub fn has_delivered(&self) -> bool {
+        !self.delivered.is_empty()
+    }
+
+    /// The other PEs.
+    pub fn peers(&self) -> u32 {
+        self.f.size() - 1
     }
 
     /// Peers that have said good-bye.
@@ -273,8 +283,9 @@ impl<F: Interrupts> OcBcastAsync<F> {
         assert_eq!((before, data.len()), (message, at), "chunks come once and in order");
         let mut data = data;
         data.resize(at + bytes, 0);
-        if self.busy.is_none() {
-            // Nothing is queued: that would have gone first.
+        let is_leaf = self.children[source.index()].is_empty();
+        // With the buffer free nothing is queued: that would have gone first.
+        if self.busy.is_none() && (!is_leaf || self.f.buffer_is_near()) {
             self.f.relay(from, bytes).await?;
             self.f.acknowledge(from, number).await?;
             self.tell_children(notice).await?;
@@ -282,7 +293,7 @@ impl<F: Interrupts> OcBcastAsync<F> {
         } else {
             self.f.fetch(from, &mut data[at..]).await?;
             self.f.acknowledge(from, number).await?;
-            if !self.children[source.index()].is_empty() {
+            if !is_leaf {
                 self.queue.push_back((notice, data[at..].to_vec()));
             }
         }

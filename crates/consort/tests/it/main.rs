@@ -3,6 +3,7 @@
 //! `registry` lists what is to be tested, `data` makes and knows the data, and `turns` sees to it
 //! that jobs run one after another.
 
+mod announcements;
 mod bad_input;
 mod conformance;
 mod data;

@@ -1,0 +1,202 @@
+//! Broadcasts that only their source calls: the others are handed the messages.
+
+use std::{
+    cell::{RefCell, RefMut},
+    fmt,
+    future::Future,
+    pin::pin,
+    rc::Rc,
+    task::{Context, Waker},
+};
+
+use consort_collectives::announce::{OcBcastAsync, Turns};
+use consort_fabric::{Op, Rank};
+use consort_native::{Failure, NoticeBoard};
+
+use crate::{Error, Result, Team, team::State};
+
+/// Children of a PE, at most, unless said otherwise: few enough for one to serve.
+const K: u32 = 7;
+
+/// Bytes of a chunk: one that stays in a core's own caches.
+const CHUNK_BYTES: usize = 32 << 10;
+
+type Board = OcBcastAsync<NoticeBoard>;
+
+/// One PE's part in broadcasts that only their source calls; from [`Team::announcements`].
+///
+/// Any PE may broadcast at any time, and several at once. Each message is handed to the handler of
+/// every other PE exactly once, those of one source in the order in which it sent them; of
+/// different sources, in any order, which may differ from PE to PE.
+///
+/// Nothing interrupts a PE: its handler is called inside its own calls of `broadcast`, `poll`,
+/// `wait` and `close`. Messages are taken and passed on to others also while it waits in any other
+/// call of the library, but not while it computes: then its peers' broadcasts may wait for it.
+/// Messages that have come and were not handed over are kept, however many they are.
+///
+/// End with [`Announcements::close`]. Whoever drops it otherwise fails the job, since the others
+/// may wait for it.
+///
+/// ```
+/// use consort::{Pes, Rank};
+///
+/// let heard = Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let mut heard = Vec::new();
+///     let mut board = world.announcements(|source, data| heard.push((source, data.to_vec())))?;
+///     if world.rank() == Rank(1) {
+///         board.broadcast(b"found it")?;
+///     }
+///     board.close()?; // hands over what still comes
+///     Ok(heard)
+/// })?;
+/// assert_eq!(heard[0].1, [(Rank(1), b"found it".to_vec())]);
+/// assert_eq!(heard[1].1, []);
+/// # Ok::<(), consort::Error>(())
+/// ```
+pub struct Announcements<'p, H: FnMut(Rank, &[u8])> {
+    state: &'p State,
+    board: Rc<RefCell<Board>>,
+    /// What the endpoint does for this board while the PE waits elsewhere; kept for as long.
+    _errand: Rc<dyn Fn()>,
+    handler: H,
+    is_closed: bool,
+}
+
+impl<'p> Team<'p> {
+    /// Begins to take part in broadcasts that only their source calls. `handler` is called with
+    /// the source and the bytes of each message of the others. Collective; uses some 32 kB of each
+    /// PE's symmetric memory.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
+    pub fn announcements<H: FnMut(Rank, &[u8])>(&self, handler: H) -> Result<Announcements<'p, H>> {
+        self.announcements_by(K, handler)
+    }
+
+    /// The same, with trees in which a PE passes a message on to `k` others at most, from 1 to the
+    /// team's size less one (what lies outside is taken for the nearest). All PEs pass the same.
+    ///
+    /// # Errors
+    /// As [`Team::announcements`].
+    pub fn announcements_by<H: FnMut(Rank, &[u8])>(
+        &self,
+        k: u32,
+        handler: H,
+    ) -> Result<Announcements<'p, H>> {
+        let state = self.state();
+        let job = state.endpoint.job();
+        let agreed = self.with(consort_fabric::Sync::MINE).broadcast(k, Rank(0))?;
+        if agreed != k {
+            let call = |k: u32| format!("announcements with k = {k}");
+            job.poison(Failure::Mismatched {
+                call: state.endpoint.calls() - 1,
+                one: (Rank(0), call(agreed)),
+                other: (self.rank(), call(k)),
+            });
+            return Err(Error::of_job(job));
+        }
+        let part = NoticeBoard::allocate(&state.endpoint, CHUNK_BYTES);
+        // Nobody sends before all have cleared their part; and all come here, allocated or not.
+        self.barrier()?;
+        let k = k.clamp(1, (self.size() - 1).max(1));
+        let board = Rc::new(RefCell::new(OcBcastAsync::new(part?, k, CHUNK_BYTES, Turns::Fair)));
+        let errand: Rc<dyn Fn()> = Rc::new({
+            let board = Rc::clone(&board);
+            // It is borrowed where the PE waits for this very board. That the job has failed is
+            // told by the call that waits.
+            move || drop(board.try_borrow_mut().map(|mut board| at_once(board.poll())))
+        });
+        state.endpoint.add_errand(&errand);
+        Ok(Announcements { state, board, _errand: errand, handler, is_closed: false })
+    }
+}
+
+/// Polls a future that never waits.
+fn at_once<T>(future: impl Future<Output = Op<T>>) {
+    let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_ready(), "polling a board waits for nothing");
+}
+
+impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
+    /// Sends `data`, of any length, to all other PEs, and hands over what has come. Returns when
+    /// `data` may be changed, which is before all have it; it waits until the PEs to whom this one
+    /// passes messages on have taken what they got before.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn broadcast(&mut self, data: &[u8]) -> Result<()> {
+        self.run(async |board| board.broadcast(data).await)
+    }
+
+    /// Hands over what has come, and passes on what is to be passed on. Waits for nothing.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn poll(&mut self) -> Result<()> {
+        self.run(async |board| board.poll().await)
+    }
+
+    /// Waits until something has come, and hands it over; `false` once all other PEs have closed
+    /// and nothing more can come.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn wait(&mut self) -> Result<bool> {
+        let mut came = false;
+        self.run(async |board| {
+            while !board.has_delivered() && board.gone() < board.peers() {
+                board.serve().await?;
+            }
+            came = board.has_delivered();
+            Ok(())
+        })?;
+        Ok(came)
+    }
+
+    /// Waits until all PEs close, and hands over all that still comes. Collective. A PE that only
+    /// listens may close at once.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn close(mut self) -> Result<()> {
+        let closed = self.run(async |board| board.close().await);
+        self.is_closed = true;
+        closed
+    }
+
+    /// Does something with the board, and hands over what has come by then.
+    fn run(&mut self, operation: impl AsyncFnOnce(&mut Board) -> Op) -> Result<()> {
+        let endpoint = &self.state.endpoint;
+        let inside = self.state.enter()?;
+        let mut board: RefMut<'_, Board> = self.board.borrow_mut();
+        let done = endpoint.block_on_notices(operation(&mut board));
+        drop(board);
+        drop(inside);
+        done.map_err(|_| Error::of_job(endpoint.job()))?;
+        // The board is free while the handler runs: it may call the library, which may wait.
+        loop {
+            let delivered = self.board.borrow_mut().next_delivered();
+            let Some((source, data)) = delivered else { return Ok(()) };
+            (self.handler)(source, &data);
+        }
+    }
+}
+
+impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
+    fn drop(&mut self) {
+        // A panic tells its own story.
+        if !self.is_closed && !std::thread::panicking() {
+            let rank = self.state.endpoint.rank();
+            let reason = "it dropped its announcements without closing them".to_owned();
+            self.state.endpoint.job().poison(Failure::Pe { rank, reason });
+        }
+    }
+}
+
+impl<H: FnMut(Rank, &[u8])> fmt::Debug for Announcements<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rank = self.state.endpoint.rank();
+        f.debug_struct("Announcements").field("rank", &rank).finish_non_exhaustive()
+    }
+}

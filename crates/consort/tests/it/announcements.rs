@@ -1,0 +1,266 @@
+//! Broadcasts that only their source calls: every message everywhere, once and in order.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+    time::{Duration, Instant},
+};
+
+use consort::{Error, Pes, Rank, Result, Team, Waiting};
+
+use crate::turns::{LIMIT, alone, note};
+
+/// How long others may take to hear of a failure.
+const SOON: Duration = Duration::from_secs(1);
+/// Lengths of messages: nothing, a few bytes, a chunk, several.
+const LENGTHS: [usize; 6] = [0, 1, 8, 32 << 10, (32 << 10) + 1, 150_000];
+
+/// Message `number` of `source`.
+fn message(source: Rank, number: usize) -> Vec<u8> {
+    let len = LENGTHS[(source.index() + number) % LENGTHS.len()];
+    (0..len).map(|at| ((source.index() * 7 + number * 31 + at * 3) % 251) as u8).collect()
+}
+
+/// All messages of the first `sources` PEs, as another PE gets them.
+fn all_of(sources: u32, messages: usize, but: Rank, pes: u32) -> Vec<Vec<Vec<u8>>> {
+    let of = |source: Rank| {
+        let sends = source.0 < sources && source != but;
+        (0..if sends { messages } else { 0 }).map(|number| message(source, number)).collect()
+    };
+    (0..pes).map(Rank).map(of).collect()
+}
+
+fn pes_of(pes: u32, waiting: Waiting) -> Pes {
+    Pes::threads(pes).waiting(waiting).heap_bytes(1 << 20)
+}
+
+/// The first `sources` PEs broadcast so many messages each, with other calls in between.
+fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize) {
+    note(format!("{pes} PEs that {waiting}, k = {k}, {sources} sources"));
+    let all = pes_of(pes, waiting).run(|pe| {
+        let world = pe.world();
+        let mut got = vec![Vec::new(); pes as usize];
+        let mut board = world
+            .announcements_by(k, |source: Rank, data| got[source.index()].push(data.to_vec()))?;
+        for number in 0..messages {
+            if world.rank().0 < sources {
+                board.broadcast(&message(world.rank(), number))?;
+            }
+            match number % 3 {
+                0 => board.poll()?,
+                1 => world.barrier()?,
+                _ => {}
+            }
+        }
+        board.close()?;
+        Ok(got)
+    });
+    for (rank, got) in all.expect("nobody fails") {
+        assert!(got == all_of(sources, messages, rank, pes), "PE {rank} of {pes}, k = {k}");
+    }
+}
+
+#[test]
+fn every_message_arrives_once_and_in_order() {
+    alone(LIMIT, || {
+        for pes in [1, 2, 3, 5, 8] {
+            for k in 1..pes.max(2) {
+                for sources in [1, pes] {
+                    all_arrive(pes, Waiting::SpinYield, k, sources, 7);
+                    all_arrive(pes, Waiting::SpinYieldPark, k, sources, 7);
+                }
+            }
+        }
+        all_arrive(2, Waiting::Spin, 1, 2, 7);
+    });
+}
+
+#[test]
+fn so_it_does_among_many() {
+    alone(LIMIT, || {
+        for (k, sources) in [(1, 2), (2, 48), (7, 5), (7, 48), (47, 48), (99, 1)] {
+            all_arrive(48, Waiting::SpinYieldPark, k, sources, 4);
+        }
+    });
+}
+
+/// A source that waits for PEs that wait in a barrier for it.
+#[test]
+fn a_pe_that_waits_elsewhere_passes_messages_on() {
+    alone(LIMIT, || {
+        for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
+            let all = pes_of(5, waiting).run(|pe| {
+                let (world, mut bytes) = (pe.world(), 0);
+                let mut board = world.announcements_by(1, |_, data| bytes += data.len())?;
+                let flag = world.symmetric::<u64>(1)?;
+                if world.rank() == Rank(2) {
+                    board.broadcast(&vec![1; 500_000])?;
+                    flag.fetch_add(Rank(0), 0, 1)?;
+                }
+                if world.rank() == Rank(0) {
+                    flag.wait_until(0, consort::Until::Equals(1))?;
+                }
+                world.barrier()?;
+                board.close()?;
+                Ok(bytes)
+            });
+            let all: Vec<usize> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
+            assert_eq!(all, [500_000, 500_000, 0, 500_000, 500_000]);
+        }
+    });
+}
+
+/// Others answer a message by one of their own; whoever waits is told when all have closed.
+#[test]
+fn who_waits_gets_what_comes() {
+    alone(LIMIT, || {
+        let all = Pes::threads(4).run(|pe| {
+            let (world, heard) = (pe.world(), AtomicUsize::new(0));
+            let mut board = world.announcements(|_, data: &[u8]| {
+                heard.fetch_add(data.len(), SeqCst);
+            })?;
+            if world.rank() == Rank(0) {
+                board.broadcast(b"ping")?;
+                while heard.load(SeqCst) < 3 * 5 {
+                    assert!(board.wait()?, "answers are to come");
+                }
+            } else {
+                while heard.load(SeqCst) < 4 {
+                    assert!(board.wait()?, "a message is to come");
+                }
+                board.broadcast(b"pong!")?;
+            }
+            board.close()?;
+            Ok(heard.into_inner())
+        });
+        let all: Vec<usize> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
+        assert_eq!(all, [15, 14, 14, 14]);
+    });
+}
+
+#[test]
+fn the_last_one_is_told_that_nothing_comes_any_more() {
+    alone(LIMIT, || {
+        let all = Pes::threads(3).run(|pe| {
+            let (world, mut messages) = (pe.world(), 0);
+            let mut board = world.announcements(|_, _| messages += 1)?;
+            if world.rank() == Rank(0) {
+                while board.wait()? {}
+            } else {
+                board.broadcast(&[])?;
+            }
+            board.close()?;
+            Ok(messages)
+        });
+        let all: Vec<u32> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
+        assert_eq!(all, [2, 1, 1]);
+    });
+}
+
+#[test]
+fn several_boards_and_handlers_that_call_the_library() {
+    alone(LIMIT, || {
+        let all = Pes::threads(3).run(|pe| {
+            let world = pe.world();
+            let counts = world.symmetric::<u64>(2)?;
+            let count = |word: usize| {
+                let counts = &counts;
+                move |_: Rank, _: &[u8]| drop(counts.fetch_add(Rank(0), word, 1))
+            };
+            let mut one = world.announcements(count(0))?;
+            let mut other = world.announcements_by(1, count(1))?;
+            one.broadcast(b"one")?;
+            other.broadcast(b"other")?;
+            other.broadcast(b"another")?;
+            one.close()?;
+            other.close()?;
+            world.barrier()?;
+            Ok([counts.load(0)?, counts.load(1)?])
+        });
+        assert_eq!(all.expect("nobody fails")[0].1, [6, 12]);
+    });
+}
+
+/// Runs a program in which PE 1 fails, and says what the others hear, and that they do so soon.
+fn fails(program: impl Fn(Team<'_>, &dyn Fn()) -> Result<()> + Send + Sync + 'static) -> Error {
+    alone(LIMIT, move || {
+        let mut last = None;
+        for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
+            let began = std::sync::Mutex::new(Instant::now());
+            let now = || *began.lock().expect("nobody panics here") = Instant::now();
+            let error = pes_of(4, waiting).run(|pe| {
+                let result = program(pe.world(), &now);
+                let after = began.lock().expect("nobody panics here").elapsed();
+                assert!(after < SOON, "PE {} heard after {after:?}", pe.world().rank());
+                result
+            });
+            last = Some(error.expect_err("a job whose PE fails, fails"));
+        }
+        last.expect("there are policies")
+    })
+}
+
+#[test]
+fn a_pe_that_dies_is_told() {
+    for victim in [Rank(0), Rank(1)] {
+        let error = fails(move |world, now| {
+            let mut board = world.announcements_by(2, |_, _| ())?;
+            for number in 0.. {
+                if world.rank() == victim && number == 3 {
+                    now();
+                    panic!("as planned");
+                }
+                board.broadcast(&vec![0; 100_000])?;
+            }
+            board.close()
+        });
+        let Error::PeFailed { rank, reason } = error else { panic!("{error}") };
+        assert_eq!((rank, reason.as_str()), (victim, "it panicked: as planned"));
+    }
+}
+
+#[test]
+fn one_that_dies_instead_of_closing_is_told() {
+    let error = fails(|world, now| {
+        let board = world.announcements(|_, _| ())?;
+        if world.rank() == Rank(1) {
+            now();
+            panic!("as planned");
+        }
+        board.close()
+    });
+    assert_eq!(error.to_string(), "PE 1 failed: it panicked: as planned");
+}
+
+#[test]
+fn one_that_does_not_close_is_told() {
+    let error = fails(|world, now| {
+        let mut board = world.announcements(|_, _| ())?;
+        if world.rank() == Rank(1) {
+            now();
+            return Ok(());
+        }
+        while board.wait()? {}
+        board.close()
+    });
+    let expected = "PE 1 failed: it dropped its announcements without closing them";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn all_must_agree_on_the_trees() {
+    let error = fails(|world, _| {
+        world.announcements_by(if world.rank() == Rank(1) { 3 } else { 2 }, |_, _| ())?.close()
+    });
+    let expected = "calls do not match at call 0: PE 0 called announcements with k = 2, \
+                    PE 1 called announcements with k = 3";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_heap_that_is_too_small_is_told() {
+    let error = alone(LIMIT, || {
+        let small = Pes::threads(2).heap_bytes(4096);
+        small.run(|pe| pe.world().announcements(|_, _| ())?.close())
+    });
+    assert!(matches!(error, Err(Error::Memory(_))), "{error:?}");
+}
