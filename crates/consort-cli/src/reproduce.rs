@@ -20,6 +20,7 @@ mod modes;
 mod paper;
 mod quantity;
 mod radix;
+mod simulated;
 
 use std::{path::PathBuf, time::Duration};
 

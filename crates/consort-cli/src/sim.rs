@@ -1,7 +1,7 @@
 //! `consort sim`: a collective on a machine that is described, not had.
 
 mod contention;
-mod program;
+pub(crate) mod program;
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Rank, Sync};
@@ -74,6 +74,7 @@ impl Sim {
                     sync: Sync::MINE,
                     root: Rank(0),
                     bytes: lines * 32,
+                    symmetric: false,
                     mode: if self.throughput { Mode::Throughput } else { Mode::Latency },
                     calls: self.calls,
                 };

@@ -134,10 +134,15 @@ impl<'c> Call<'c> {
     }
 
     /// Waits for something to have arrived.
-    async fn hear<T>(&self, what: &'static str, test: impl FnMut() -> Option<T>) -> Op<T> {
+    async fn hear<T>(
+        &self,
+        what: &'static str,
+        from: impl FnOnce(&T) -> Option<Rank>,
+        test: impl FnMut() -> Option<T>,
+    ) -> Op<T> {
         let since = self.now();
         let heard = self.world.engine.wait(test).await;
-        self.world.costs.notice(self.site(), since).await;
+        self.world.costs.notice(self.site(), since, from(&heard)).await;
         self.note(what, None, since, 0);
         Ok(heard)
     }
@@ -264,13 +269,14 @@ impl Fabric for Call<'_> {
     }
 
     async fn signal(&self, to: Rank, slot: Slot, step: Step) -> Op {
-        self.tell(to, "signal", Parcel::Signal { call: self.call, slot, step }).await
+        self.tell(to, "signal", Parcel::Signal { from: self.rank, call: self.call, slot, step }).await
     }
 
     async fn wait(&self, slot: Slot, step: Step) -> Op {
         let mail = &self.local().mail;
-        let set = || mail.borrow().has_signal(self.call, slot, step).then_some(());
-        self.hear("wait", set).await
+        let set = || mail.borrow().signal(self.call, slot, step);
+        self.hear("wait", |&from| Some(from), set).await?;
+        Ok(())
     }
 
     async fn meet(&self, peer: Rank, slot: Slot, step: Step) -> Op {
@@ -320,7 +326,7 @@ impl Fabric for Call<'_> {
 
     async fn borrow(&self, from: Rank, loan: u32) -> Op<Lease> {
         let mail = &self.local().mail;
-        self.hear("borrow", || mail.borrow_mut().take_loan(self.call, from, loan)).await
+        self.hear("borrow", |_| Some(from), || mail.borrow_mut().take_loan(self.call, from, loan)).await
     }
 
     async fn give_back(&self, lease: Lease) -> Op {
@@ -333,7 +339,7 @@ impl Fabric for Call<'_> {
     async fn reclaim(&self) -> Op {
         let (mail, lent) = (&self.local().mail, self.lent.take());
         let test = || mail.borrow().given_back.checked_sub(lent);
-        let left = self.hear("reclaim", test).await?;
+        let left = self.hear("reclaim", |_| None, test).await?;
         mail.borrow_mut().given_back = left;
         Ok(())
     }
@@ -359,9 +365,8 @@ impl Fabric for Call<'_> {
         let (left, target, since) = (self.resolve(left), self.resolve(target), self.now());
         let from = Self::theirs(lease, at, target.bytes);
         self.local().account.message(target.bytes);
-        let (site, to) = (self.site(), self.mine(target));
-        self.world.costs.transfer(site, from, to, target.bytes).await;
-        self.world.costs.combine(site, target.bytes).await;
+        let (own, to) = (self.mine(left), self.mine(target));
+        self.world.costs.get_combine(self.site(), from, own, to, target.bytes).await;
         let right = self.world.local(from.pe).read(span_of(from, target.bytes));
         self.combine_into(target, &self.local().read(left), &right);
         self.note("get and combine", Some(from.pe), since, target.bytes);
@@ -415,7 +420,7 @@ impl Fabric for Call<'_> {
 
     async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
         let local = self.local();
-        self.hear("wait", || Some(local.word(word)).filter(|&value| until.holds(value))).await
+        self.hear("wait", |_| None, || Some(local.word(word)).filter(|&value| until.holds(value))).await
     }
 
     fn fence(&self) -> impl Future<Output = Op> {
@@ -440,7 +445,7 @@ impl Fabric for Call<'_> {
             let given = mail.credits.values().filter(|&&given| given > quarter).count();
             (given == peers).then_some(())
         };
-        self.hear("credits", test).await
+        self.hear("credits", |_| None, test).await
     }
 }
 

@@ -11,7 +11,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     account::Total,
-    costs::{Chaos, Costs, Mesh},
+    costs::{Chaos, Coherent, Costs, Mesh},
     engine::{Engine, What},
     fabric::{Call, Operands},
     machines::{Kind, Machine},
@@ -163,6 +163,9 @@ impl Simulation {
                     .with_distances(!self.near)
                     .with_overhead(self.overhead),
             ),
+            Kind::Coherent(machine) => Costs::Coherent(Box::new(
+                Coherent::new(machine, self.pes).with_contention(self.contention),
+            )),
             other => unimplemented!("{other:?}"),
         })
     }
@@ -257,10 +260,10 @@ impl<'w> Pe<'w> {
         self.world.pes()
     }
 
-    /// The virtual time, in nanoseconds.
+    /// The virtual time, in nanoseconds: when all that the PE has begun is done.
     #[must_use]
     pub fn now_ns(&self) -> f64 {
-        self.world.engine.now() as f64 / 1e3
+        self.world.engine.now().max(self.world.costs.settled(self.rank)) as f64 / 1e3
     }
 
     /// Calls that may be under way at once: whoever makes more must know that all peers have left

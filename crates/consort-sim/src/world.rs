@@ -20,7 +20,7 @@ pub(crate) const WINDOW: u64 = 16;
 /// Something on its way to a PE.
 #[derive(Debug)]
 pub(crate) enum Parcel {
-    Signal { call: u64, slot: Slot, step: Step },
+    Signal { from: Rank, call: u64, slot: Slot, step: Step },
     Message { from: Rank, call: u64, slot: Slot, step: Step, data: Vec<u8> },
     Taken,
     Loan { call: u64, from: Rank, loan: u32, lease: Lease },
@@ -54,7 +54,7 @@ type Key = (u64, Slot);
 /// What has arrived at one PE.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    signals: HashMap<Key, (u64, Step)>,
+    signals: HashMap<Key, (u64, Step, Rank)>,
     messages: HashMap<Key, VecDeque<Message>>,
     loans: HashMap<(u64, Rank, u32), Lease>,
     /// Two-sided messages that were taken.
@@ -65,13 +65,11 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Whether the sender on `slot` has got as far as `step` of `call`.
-    pub(crate) fn has_signal(&self, call: u64, slot: Slot, step: Step) -> bool {
-        let Some(&(latest, reached)) = self.signals.get(&(call % WINDOW, slot)) else {
-            return false;
-        };
+    /// The sender on `slot`, if it has got as far as `step` of `call`.
+    pub(crate) fn signal(&self, call: u64, slot: Slot, step: Step) -> Option<Rank> {
+        let &(latest, reached, from) = self.signals.get(&(call % WINDOW, slot))?;
         assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
-        latest == call && reached >= step
+        (latest == call && reached >= step).then_some(from)
     }
 
     /// Takes message `step` of `call`.
@@ -228,9 +226,9 @@ impl World {
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
         match parcel {
-            Parcel::Signal { call, slot, step } => {
-                let seen = mail.signals.entry((call % WINDOW, slot)).or_default();
-                *seen = (*seen).max((call, step));
+            Parcel::Signal { from, call, slot, step } => {
+                let seen = mail.signals.entry((call % WINDOW, slot)).or_insert((0, 0, from));
+                *seen = (*seen).max((call, step, from));
             }
             Parcel::Message { from, call, slot, step, data } => {
                 let messages = mail.messages.entry((call % WINDOW, slot)).or_default();

@@ -16,6 +16,8 @@ pub(crate) struct Program {
     pub(crate) sync: Sync,
     pub(crate) root: Rank,
     pub(crate) bytes: usize,
+    /// Whether the buffers of a reduction lie in the symmetric heap.
+    pub(crate) symmetric: bool,
     pub(crate) mode: Mode,
     pub(crate) calls: u64,
 }
@@ -47,7 +49,7 @@ impl Program {
             element_bytes: 8,
             operator: OperatorClass::Commutative,
             sync: self.sync,
-            symmetric: false,
+            symmetric: self.symmetric,
             capabilities,
             first_slot: Setting::first_slot(self.collective, pes),
             beside: false,
@@ -107,6 +109,14 @@ impl Player<'_> {
         Plan::new(*collective, &self.setting.at(rank), candidate, &barrier)
     }
 
+    fn buffer(&self, data: Vec<u8>, at: usize) -> Buffer {
+        if self.program.symmetric {
+            Buffer::Symmetric { at, bytes: data.len() }
+        } else {
+            Buffer::Owned(data)
+        }
+    }
+
     async fn member<A: Algorithm>(&self, pe: &Pe<'_>) -> Result<Times> {
         let Program { collective, sync, root, bytes, mode, calls, .. } = *self.program;
         let plan = self.plan::<A>(pe.rank())?;
@@ -128,8 +138,8 @@ impl Player<'_> {
             let entered = pe.now_ns();
             let operands = Operands {
                 kernel: (collective == Collective::Reduce).then(|| Kernel::new::<u64, _>(&Sum)),
-                source: Buffer::Owned(source),
-                target: Buffer::Owned(target),
+                source: self.buffer(source, 0),
+                target: self.buffer(target, bytes),
             };
             let fabric = pe.begin(operands).await;
             if call & flow.quarter_mask() == 0 {

@@ -271,7 +271,7 @@ impl Mesh {
         set
     }
 
-    pub(super) async fn notice(&self, site: Site<'_>, since: Time) {
+    pub(super) async fn notice(&self, site: Site<'_>, since: Time, _: Option<Rank>) {
         self.poll(site, since, self.flag_read).await;
     }
 

@@ -4,9 +4,11 @@
 //! it sent arrives. Nothing here moves data.
 
 mod chaos;
+mod coherent;
 mod mesh;
 
 pub(crate) use chaos::Chaos;
+pub(crate) use coherent::Coherent;
 pub(crate) use mesh::Mesh;
 
 use consort_fabric::{Capabilities, Place, Rank};
@@ -44,6 +46,8 @@ pub(crate) struct Where {
 pub(crate) enum Costs {
     /// Any time at all.
     Chaos(Chaos),
+    /// Cores whose caches are kept coherent.
+    Coherent(Box<Coherent>),
     /// Cores with message buffers on a mesh.
     Mesh(Mesh),
 }
@@ -53,6 +57,7 @@ macro_rules! each {
     ($costs:expr, $kind:ident => $body:expr) => {
         match $costs {
             Costs::Chaos($kind) => $body,
+            Costs::Coherent($kind) => $body,
             Costs::Mesh($kind) => $body,
         }
     };
@@ -68,7 +73,7 @@ impl Costs {
     /// sender goes on without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
-            Self::Chaos(_) => None,
+            Self::Chaos(_) | Self::Coherent(_) => None,
             Self::Mesh(mesh) => Some(mesh.piece_bytes()),
         }
     }
@@ -90,6 +95,27 @@ impl Costs {
         each!(self, kind => kind.transfer(site, from, to, bytes).await)
     }
 
+    /// Combines bytes of another memory with some of the PE's own, into its own.
+    pub(crate) async fn get_combine(
+        &self,
+        site: Site<'_>,
+        from: Where,
+        left: Where,
+        to: Where,
+        bytes: usize,
+    ) {
+        if let Self::Coherent(kind) = self {
+            return kind.get_combine(site, from, left, to, bytes).await;
+        }
+        self.transfer(site, from, to, bytes).await;
+        self.combine(site, bytes).await;
+    }
+
+    /// When all that a PE has begun is done, where that goes on beside what it does next.
+    pub(crate) fn settled(&self, pe: Rank) -> Time {
+        if let Self::Coherent(kind) = self { kind.settled(pe.0) } else { 0 }
+    }
+
     /// Combines so many bytes of the PE's own memory.
     pub(crate) async fn combine(&self, site: Site<'_>, bytes: usize) {
         each!(self, kind => kind.combine(site, bytes).await);
@@ -100,9 +126,10 @@ impl Costs {
         each!(self, kind => kind.signal(site, to).await)
     }
 
-    /// Sees that a flag is set, for which the PE has polled since a time.
-    pub(crate) async fn notice(&self, site: Site<'_>, since: Time) {
-        each!(self, kind => kind.notice(site, since).await);
+    /// Sees that a flag is set, for which the PE has polled since a time; by whom, if there is but
+    /// one who may.
+    pub(crate) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
+        each!(self, kind => kind.notice(site, since, from).await);
     }
 
     /// Sends a message. Returns when it has arrived; one that is handed over has been put where the

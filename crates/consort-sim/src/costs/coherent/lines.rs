@@ -1,0 +1,224 @@
+//! Lines of memory: who wrote and who read each last, and which caches hold it.
+//!
+//! Caches are sets of ways, each the least recently used first to go, and an outer one keeps all
+//! that an inner one has. Nobody takes a line out of another's cache when it is written: its
+//! version goes up, and who holds an older one holds nothing.
+
+use consort_fabric::{Place, Rank};
+
+use crate::{
+    costs::Where,
+    engine::Time,
+    machines::{Coherent, State},
+};
+
+/// Places of a PE's memory.
+const PLACES: usize = 6;
+/// Assumption: PEs' memories begin 64 KiB apart, as in the paper's runtime, or a multiple of it, so
+/// that the same offset of all PEs falls into few sets.
+const SEGMENT_LINES: usize = 1024;
+/// Assumption: a PE's buffers do not lie at the same offset of it.
+const PLACE_LINES: usize = 170;
+
+/// A line of memory: a PE's, in a place, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id {
+    pe: u32,
+    place: u8,
+    index: u32,
+}
+
+/// Where an access finds its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// In a cache of the thread's own, of this level.
+    Own(usize),
+    /// In another core's: of this thread, in this state.
+    At(u32, State),
+    /// In no cache.
+    Memory,
+}
+
+/// Who has a line. Threads stand for their cores.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    version: u32,
+    /// Who wrote it last, or first got it from memory.
+    holder: Option<u32>,
+    /// Who read it since.
+    reader: Option<u32>,
+    /// Until when it is on its way to somebody.
+    busy: Time,
+}
+
+/// All lines, and all caches.
+pub(super) struct Lines {
+    lines: Vec<[Vec<Line>; PLACES]>,
+    levels: Vec<Level>,
+    threads_per_core: u32,
+}
+
+/// The caches of one level.
+struct Level {
+    threads: u32,
+    sets: usize,
+    ways: usize,
+    /// What each way of each set of each cache holds, the latest used first.
+    held: Vec<Option<(Id, u32)>>,
+}
+
+impl Id {
+    /// The line `index` lines after the one in which a memory begins.
+    pub(super) fn new(at: Where, line_bytes: usize, index: usize) -> Self {
+        let Where { pe: Rank(pe), place, at } = at;
+        let place = match place {
+            Place::Source => 0,
+            Place::Target => 1,
+            Place::Accumulator => 2,
+            Place::Incoming => 3,
+            Place::Heap => 4,
+            Place::Buffer => 5,
+        };
+        let index = u32::try_from(at / line_bytes + index).unwrap_or(u32::MAX);
+        Self { pe, place, index }
+    }
+
+    /// Whose memory it is of.
+    pub(super) const fn home(self) -> u32 {
+        self.pe
+    }
+
+    /// Its number within its place.
+    pub(super) const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Its number in the machine's memory, as far as sets of caches go.
+    const fn address(self) -> usize {
+        self.pe as usize * SEGMENT_LINES
+            + self.place as usize * PLACE_LINES
+            + self.index as usize
+    }
+}
+
+impl Level {
+    fn set(&mut self, thread: u32, id: Id) -> &mut [Option<(Id, u32)>] {
+        let cache = (thread / self.threads) as usize;
+        let first = (cache * self.sets + id.address() % self.sets) * self.ways;
+        &mut self.held[first..first + self.ways]
+    }
+
+    fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        self.set(thread, id).contains(&Some((id, version)))
+    }
+
+    /// Uses a line, and says whether this version was there.
+    fn touch(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        let set = self.set(thread, id);
+        let found = set.iter().position(|way| way.is_some_and(|(held, _)| held == id));
+        let oldest = set.len() - 1;
+        set[..=found.unwrap_or(oldest)].rotate_right(1);
+        let there = found.is_some() && set[0] == Some((id, version));
+        set[0] = Some((id, version));
+        there
+    }
+}
+
+impl Lines {
+    pub(super) fn new(machine: &Coherent, threads_per_core: u32, pes: u32) -> Self {
+        let level = |cache: &crate::machines::Cache| {
+            let sets = cache.bytes / machine.line_bytes / cache.ways;
+            let caches = pes.div_ceil(cache.threads) as usize;
+            let held = vec![None; caches * sets * cache.ways];
+            Level { threads: cache.threads, sets, ways: cache.ways, held }
+        };
+        Self {
+            lines: (0..pes).map(|_| Default::default()).collect(),
+            levels: machine.caches.iter().map(level).collect(),
+            threads_per_core,
+        }
+    }
+
+    fn line(&mut self, id: Id) -> &mut Line {
+        let place = &mut self.lines[id.pe as usize][id.place as usize];
+        let index = id.index as usize;
+        if place.len() <= index {
+            place.resize(index + 1, Line { version: 0, holder: None, reader: None, busy: 0 });
+        }
+        &mut place[index]
+    }
+
+    /// Somebody wants a line now, which occupies it for so long. Returns how long it waits before.
+    pub(super) fn serve(&mut self, id: Id, now: Time, time: Time) -> Time {
+        let line = self.line(id);
+        let begins = now.max(line.busy);
+        line.busy = begins + time;
+        begins - now
+    }
+
+    fn same_core(&self, one: u32, other: u32) -> bool {
+        one / self.threads_per_core == other / self.threads_per_core
+    }
+
+    /// The nearest level that has this version; afterwards all have.
+    fn touch(&mut self, thread: u32, id: Id, version: u32) -> Option<usize> {
+        let mut found = None;
+        for (index, level) in self.levels.iter_mut().enumerate() {
+            let there = level.touch(thread, id, version);
+            found = found.or(there.then_some(index));
+        }
+        found
+    }
+
+    /// Whether the outermost cache of a thread has it.
+    fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        self.levels.last_mut().is_some_and(|level| level.holds(thread, id, version))
+    }
+
+    /// Another core that has the line as its holder.
+    fn at_holder(&mut self, me: u32, id: Id, line: Line) -> Option<Found> {
+        let holder = line.holder.filter(|&holder| !self.same_core(holder, me))?;
+        let state = if line.reader.is_some() { State::Shared } else { State::Modified };
+        self.holds(holder, id, line.version).then_some(Found::At(holder, state))
+    }
+
+    /// A thread reads a line.
+    pub(super) fn read(&mut self, me: u32, id: Id) -> Found {
+        let line = *self.line(id);
+        let elsewhere = self.at_holder(me, id, line);
+        let own = self.touch(me, id, line.version);
+        let found = match (own, elsewhere) {
+            // A cache that cores share may have what one of them has written since.
+            (Some(level), Some(Found::At(_, State::Shared)) | None) => Found::Own(level),
+            (_, Some(elsewhere)) => elsewhere,
+            (None, None) => Found::Memory,
+        };
+        match found {
+            Found::Own(_) => {}
+            Found::At(..) => self.line(id).reader = Some(me),
+            Found::Memory => {
+                let reader = line.holder.filter(|&holder| !self.same_core(holder, me));
+                *self.line(id) = Line { holder: Some(me), reader, ..line };
+            }
+        }
+        found
+    }
+
+    /// A thread writes a line, which nobody else has afterwards.
+    pub(super) fn write(&mut self, me: u32, id: Id) -> Found {
+        let line = *self.line(id);
+        let elsewhere = self.at_holder(me, id, line);
+        let reader = line.reader.filter(|&reader| !self.same_core(reader, me));
+        let own = self.touch(me, id, line.version);
+        let found = match (own, reader, elsewhere) {
+            (_, Some(reader), _) => Found::At(reader, State::Shared),
+            (_, None, Some(elsewhere)) => elsewhere,
+            (Some(level), None, None) => return Found::Own(level),
+            (None, None, None) => Found::Memory,
+        };
+        let version = line.version.wrapping_add(1);
+        *self.line(id) = Line { version, holder: Some(me), reader: None, busy: line.busy };
+        self.touch(me, id, version);
+        found
+    }
+}
