@@ -307,7 +307,7 @@ impl Fabric for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
         let since = self.now();
         self.world.costs.reach_word(self.site(), at).await;
-        let key = (self.call % crate::world::WINDOW, counter);
+        let key = (self.call % self.local().mail.borrow().window, counter);
         let mut counters = self.world.local(at).counters.borrow_mut();
         let count = counters.entry(key).or_default();
         let before = *count;

@@ -30,6 +30,7 @@ pub struct Simulation {
     overhead: bool,
     traced: bool,
     heap_bytes: usize,
+    window: u64,
 }
 
 /// Why a simulation came to no end.
@@ -103,6 +104,7 @@ impl Simulation {
             overhead: false,
             traced: false,
             heap_bytes: 0,
+            window: WINDOW,
         }
     }
 
@@ -149,6 +151,13 @@ impl Simulation {
         self
     }
 
+    /// With so many calls under way at most, instead of 16: a power of two from 4 on.
+    #[must_use]
+    pub const fn window(mut self, calls: u64) -> Self {
+        self.window = calls;
+        self
+    }
+
     fn costs(&self) -> Result<Costs, SimulationError> {
         let Some(machine) = &self.machine else { return Ok(Costs::Chaos(Chaos)) };
         let most = machine.pes();
@@ -192,7 +201,8 @@ impl Simulation {
     ) -> Result<Outcome<R>, SimulationError> {
         let engine = Engine::new(self.pes, self.seed, self.machine.is_none());
         let recorder = Recorder::new(self.traced);
-        let world = World::new(engine, self.costs()?, recorder, self.pes, self.heap_bytes);
+        let (pes, heap_bytes) = (self.pes, self.heap_bytes);
+        let world = World::new(engine, self.costs()?, recorder, pes, heap_bytes, self.window);
         let pes: Vec<Pe<'_>> = (0..self.pes).map(|rank| Pe::new(&world, Rank(rank))).collect();
         let mut tasks: Vec<Option<Pin<Box<_>>>> =
             pes.iter().map(|pe| Some(Box::pin(program(pe)))).collect();
@@ -269,8 +279,8 @@ impl<'w> Pe<'w> {
     /// Calls that may be under way at once: whoever makes more must know that all peers have left
     /// the first.
     #[must_use]
-    pub const fn window(&self) -> u64 {
-        WINDOW
+    pub fn window(&self) -> u64 {
+        self.world.local(self.rank).mail.borrow().window
     }
 
     /// Begins the next call. Every PE makes the same calls, one after the other.

@@ -14,7 +14,7 @@ use crate::{
     trace::Recorder,
 };
 
-/// Calls that may be under way at once.
+/// Calls that may be under way at once, unless said otherwise.
 pub(crate) const WINDOW: u64 = 16;
 
 /// Something on its way to a PE.
@@ -54,6 +54,8 @@ type Key = (u64, Slot);
 /// What has arrived at one PE.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
+    /// Calls that may be under way at once.
+    pub(crate) window: u64,
     signals: HashMap<Key, (u64, Step, Rank)>,
     messages: HashMap<Key, VecDeque<Message>>,
     loans: HashMap<(u64, Rank, u32), Lease>,
@@ -67,14 +69,14 @@ pub(crate) struct Mail {
 impl Mail {
     /// The sender on `slot`, if it has got as far as `step` of `call`.
     pub(crate) fn signal(&self, call: u64, slot: Slot, step: Step) -> Option<Rank> {
-        let &(latest, reached, from) = self.signals.get(&(call % WINDOW, slot))?;
+        let &(latest, reached, from) = self.signals.get(&(call % self.window, slot))?;
         assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
         (latest == call && reached >= step).then_some(from)
     }
 
     /// Takes message `step` of `call`.
     pub(crate) fn take(&mut self, call: u64, slot: Slot, step: Step) -> Option<Message> {
-        let messages = self.messages.get_mut(&(call % WINDOW, slot))?;
+        let messages = self.messages.get_mut(&(call % self.window, slot))?;
         let at = messages.iter().position(|m| m.call == call && m.step == step)?;
         messages.remove(at)
     }
@@ -159,10 +161,12 @@ impl World {
         recorder: Recorder,
         pes: u32,
         heap_bytes: usize,
+        window: u64,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
         let local = || {
             let local = Local::default();
+            local.mail.borrow_mut().window = window;
             local.heap.borrow_mut().resize(heap_bytes, 0);
             local.buffer.borrow_mut().resize(buffer_bytes, 0);
             local.accumulator.borrow_mut().resize(scratch_bytes, 0);
@@ -225,13 +229,14 @@ impl World {
         let Some((to, parcel)) = taken else { return };
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
+        let window = mail.window;
         match parcel {
             Parcel::Signal { from, call, slot, step } => {
-                let seen = mail.signals.entry((call % WINDOW, slot)).or_insert((0, 0, from));
+                let seen = mail.signals.entry((call % window, slot)).or_insert((0, 0, from));
                 *seen = (*seen).max((call, step, from));
             }
             Parcel::Message { from, call, slot, step, data } => {
-                let messages = mail.messages.entry((call % WINDOW, slot)).or_default();
+                let messages = mail.messages.entry((call % window, slot)).or_default();
                 messages.push_back(Message { from, call, step, data });
             }
             Parcel::Taken => mail.taken += 1,

@@ -6,10 +6,13 @@ use consort_sim::{Simulation, machines::Machine};
 
 use crate::{bench::session::Mode, sim::program::Program};
 
-/// Calls of a row before those that are timed, and timed ones.
-const CALLS: (usize, usize) = (32, 16);
+/// Calls of a row before those that are timed, timed ones, and more, so that all PEs are at work
+/// meanwhile.
+const CALLS: (usize, usize, usize) = (16, 16, 32);
 /// The same where each call begins when all have left the one before.
-const STRICT_CALLS: (usize, usize) = (2, 2);
+const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
+/// More calls than any row has: the paper's runtime does not keep PEs within a window.
+const WINDOW: u64 = 1024;
 
 /// A machine of the paper's, simulated, with so many of its threads.
 pub(super) struct Simulated {
@@ -41,7 +44,7 @@ impl Simulated {
         bytes: usize,
         candidate: &Candidate,
     ) -> Result<f64> {
-        let (before, timed) = if sync == Sync::STRICT { STRICT_CALLS } else { CALLS };
+        let (before, timed, after) = if sync == Sync::STRICT { STRICT_CALLS } else { CALLS };
         let program = Program {
             collective,
             candidate: candidate.clone(),
@@ -50,11 +53,12 @@ impl Simulated {
             bytes,
             symmetric: collective == Collective::Reduce,
             mode: Mode::Throughput,
-            calls: (before + timed) as u64,
+            calls: (before + timed + after) as u64,
         };
-        let simulation = Simulation::on(self.machine.clone(), self.pes).heap_bytes(2 * bytes);
+        let simulation = Simulation::on(self.machine.clone(), self.pes);
+        let simulation = simulation.heap_bytes(2 * bytes).window(WINDOW);
         let played = program.play(&simulation, self.pes)?;
-        Ok(played.calls_ns[before..].iter().sum::<f64>() / timed as f64)
+        Ok(played.calls_ns[before..before + timed].iter().sum::<f64>() / timed as f64)
     }
 }
 

@@ -191,6 +191,14 @@ pub struct Cache {
     /// How many hardware threads share one.
     #[serde(deserialize_with = "reading::count")]
     pub threads: u32,
+    /// Whether it keeps copies of what another cache of its level has as the last that wrote it.
+    #[serde(default = "foreign")]
+    pub foreign: bool,
+}
+
+/// Without a word to the contrary a cache keeps everything.
+const fn foreign() -> bool {
+    true
 }
 
 /// The memory of a coherent machine.

@@ -20,6 +20,12 @@ const SEGMENT_LINES: usize = 1024;
 /// Assumption: a PE's buffers do not lie at the same offset of it.
 const PLACE_LINES: usize = 170;
 
+/// Bits of a version in what a way holds. That an old version is taken for a new one needs a line
+/// that stays in a cache unused while it is written so many times.
+const VERSION_BITS: u32 = 24;
+/// What a way holds that holds nothing.
+const EMPTY: u64 = u64::MAX;
+
 /// A line of memory: a PE's, in a place, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id {
@@ -43,8 +49,8 @@ pub(super) enum Found {
 #[derive(Clone, Copy, Debug)]
 struct Line {
     version: u32,
-    /// Who wrote it last, or first got it from memory.
-    holder: Option<u32>,
+    /// Who wrote it last: it answers for it.
+    holder: u32,
     /// Who read it since.
     reader: Option<u32>,
     /// Until when it is on its way to somebody.
@@ -64,7 +70,9 @@ struct Level {
     sets: usize,
     ways: usize,
     /// What each way of each set of each cache holds, the latest used first.
-    held: Vec<Option<(Id, u32)>>,
+    held: Vec<u64>,
+    /// Whether it keeps what another cache of this level answers for.
+    foreign: bool,
 }
 
 impl Id {
@@ -93,6 +101,13 @@ impl Id {
         self.index
     }
 
+    /// What a way holds that holds a version of it: 12 bits of the PE, 3 of the place, 25 of the
+    /// number, and the version.
+    const fn held(self, version: u32) -> u64 {
+        let line = (self.pe as u64) << 28 | (self.place as u64) << 25 | self.index as u64;
+        line << VERSION_BITS | (version % (1 << VERSION_BITS)) as u64
+    }
+
     /// Its number in the machine's memory, as far as sets of caches go.
     const fn address(self) -> usize {
         self.pe as usize * SEGMENT_LINES
@@ -102,24 +117,28 @@ impl Id {
 }
 
 impl Level {
-    fn set(&mut self, thread: u32, id: Id) -> &mut [Option<(Id, u32)>] {
+    fn set(&mut self, thread: u32, id: Id) -> &mut [u64] {
         let cache = (thread / self.threads) as usize;
         let first = (cache * self.sets + id.address() % self.sets) * self.ways;
         &mut self.held[first..first + self.ways]
     }
 
     fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
-        self.set(thread, id).contains(&Some((id, version)))
+        self.set(thread, id).contains(&id.held(version))
     }
 
     /// Uses a line, and says whether this version was there.
     fn touch(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        let held = id.held(version);
         let set = self.set(thread, id);
-        let found = set.iter().position(|way| way.is_some_and(|(held, _)| held == id));
-        let oldest = set.len() - 1;
-        set[..=found.unwrap_or(oldest)].rotate_right(1);
-        let there = found.is_some() && set[0] == Some((id, version));
-        set[0] = Some((id, version));
+        if set[0] == held {
+            return true;
+        }
+        let same = |way: &u64| way >> VERSION_BITS == held >> VERSION_BITS;
+        let found = set.iter().position(same).unwrap_or(set.len() - 1);
+        let there = set[found] == held;
+        set.copy_within(..found, 1);
+        set[0] = held;
         there
     }
 }
@@ -129,8 +148,9 @@ impl Lines {
         let level = |cache: &crate::machines::Cache| {
             let sets = cache.bytes / machine.line_bytes / cache.ways;
             let caches = pes.div_ceil(cache.threads) as usize;
-            let held = vec![None; caches * sets * cache.ways];
-            Level { threads: cache.threads, sets, ways: cache.ways, held }
+            let held = vec![EMPTY; caches * sets * cache.ways];
+            let (threads, ways, foreign) = (cache.threads, cache.ways, cache.foreign);
+            Level { threads, sets, ways, held, foreign }
         };
         Self {
             lines: (0..pes).map(|_| Default::default()).collect(),
@@ -143,9 +163,21 @@ impl Lines {
         let place = &mut self.lines[id.pe as usize][id.place as usize];
         let index = id.index as usize;
         if place.len() <= index {
-            place.resize(index + 1, Line { version: 0, holder: None, reader: None, busy: 0 });
+            place.resize(index + 1, Line { version: 0, holder: id.pe, reader: None, busy: 0 });
         }
         &mut place[index]
+    }
+
+    /// A line as it is. Every PE has written its memory once before.
+    fn known(&mut self, id: Id) -> Line {
+        let line = *self.line(id);
+        if line.version > 0 {
+            return line;
+        }
+        self.line(id).version = 1;
+        let line = *self.line(id);
+        self.touch(id.pe, id, line);
+        line
     }
 
     /// Somebody wants a line now, which occupies it for so long. Returns how long it waits before.
@@ -161,10 +193,13 @@ impl Lines {
     }
 
     /// The nearest level that has this version; afterwards all have.
-    fn touch(&mut self, thread: u32, id: Id, version: u32) -> Option<usize> {
+    fn touch(&mut self, thread: u32, id: Id, line: Line) -> Option<usize> {
         let mut found = None;
         for (index, level) in self.levels.iter_mut().enumerate() {
-            let there = level.touch(thread, id, version);
+            if !level.foreign && line.holder / level.threads != thread / level.threads {
+                continue;
+            }
+            let there = level.touch(thread, id, line.version);
             found = found.or(there.then_some(index));
         }
         found
@@ -177,17 +212,20 @@ impl Lines {
 
     /// Another core that has the line as its holder.
     fn at_holder(&mut self, me: u32, id: Id, line: Line) -> Option<Found> {
-        let holder = line.holder.filter(|&holder| !self.same_core(holder, me))?;
+        let holder = Some(line.holder).filter(|&holder| !self.same_core(holder, me))?;
         let state = if line.reader.is_some() { State::Shared } else { State::Modified };
         self.holds(holder, id, line.version).then_some(Found::At(holder, state))
     }
 
     /// A thread reads a line.
     pub(super) fn read(&mut self, me: u32, id: Id) -> Found {
-        let line = *self.line(id);
+        let line = self.known(id);
         let elsewhere = self.at_holder(me, id, line);
-        let own = self.touch(me, id, line.version);
+        let own = self.touch(me, id, line);
         let found = match (own, elsewhere) {
+            (Some(level), _) if self.levels[level].threads <= self.threads_per_core => {
+                Found::Own(level)
+            }
             // A cache that cores share may have what one of them has written since.
             (Some(level), Some(Found::At(_, State::Shared)) | None) => Found::Own(level),
             (_, Some(elsewhere)) => elsewhere,
@@ -195,21 +233,17 @@ impl Lines {
         };
         match found {
             Found::Own(_) => {}
-            Found::At(..) => self.line(id).reader = Some(me),
-            Found::Memory => {
-                let reader = line.holder.filter(|&holder| !self.same_core(holder, me));
-                *self.line(id) = Line { holder: Some(me), reader, ..line };
-            }
+            Found::At(..) | Found::Memory => self.line(id).reader = Some(me),
         }
         found
     }
 
     /// A thread writes a line, which nobody else has afterwards.
     pub(super) fn write(&mut self, me: u32, id: Id) -> Found {
-        let line = *self.line(id);
+        let line = self.known(id);
         let elsewhere = self.at_holder(me, id, line);
         let reader = line.reader.filter(|&reader| !self.same_core(reader, me));
-        let own = self.touch(me, id, line.version);
+        let own = self.touch(me, id, line);
         let found = match (own, reader, elsewhere) {
             (_, Some(reader), _) => Found::At(reader, State::Shared),
             (_, None, Some(elsewhere)) => elsewhere,
@@ -217,8 +251,9 @@ impl Lines {
             (None, None, None) => Found::Memory,
         };
         let version = line.version.wrapping_add(1);
-        *self.line(id) = Line { version, holder: Some(me), reader: None, busy: line.busy };
-        self.touch(me, id, version);
+        let line = Line { version, holder: me, reader: None, busy: line.busy };
+        *self.line(id) = line;
+        self.touch(me, id, line);
         found
     }
 }
