@@ -177,17 +177,15 @@ impl Coherent {
             if writes { self.store(me, holder, state) } else { self.load(me, holder, state) }
         };
         let (cause, time) = match found {
-            Found::Own(0) => return,
-            Found::Own(level) => {
-                (Cause::OnChip, picoseconds(machine.cache_ns(level) - machine.cache_ns(0)))
-            }
+            // That is part of what copying and combining take.
+            Found::Own => return,
             Found::At(holder, state) => (Cause::OnChip, cost(holder, state)),
             Found::Memory => (Cause::OffChip, cost(id.home(), State::Invalid)),
         };
         let window = self.window(pace.site);
         window.admit(pace, self.limits);
         let mut queued = 0;
-        if !matches!(found, Found::Own(_)) && self.contention {
+        if self.contention {
             pace.settle().await;
             let serve = picoseconds(machine.line_serve_ns);
             queued = self.lines.borrow_mut().serve(id, pace.front, serve);

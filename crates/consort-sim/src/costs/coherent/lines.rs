@@ -37,8 +37,8 @@ pub(super) struct Id {
 /// Where an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// In a cache of the thread's own, of this level.
-    Own(usize),
+    /// In a cache of the thread's own.
+    Own,
     /// In another core's: of this thread, in this state.
     At(u32, State),
     /// In no cache.
@@ -224,15 +224,15 @@ impl Lines {
         let own = self.touch(me, id, line);
         let found = match (own, elsewhere) {
             (Some(level), _) if self.levels[level].threads <= self.threads_per_core => {
-                Found::Own(level)
+                Found::Own
             }
             // A cache that cores share may have what one of them has written since.
-            (Some(level), Some(Found::At(_, State::Shared)) | None) => Found::Own(level),
+            (Some(_), Some(Found::At(_, State::Shared)) | None) => Found::Own,
             (_, Some(elsewhere)) => elsewhere,
             (None, None) => Found::Memory,
         };
         match found {
-            Found::Own(_) => {}
+            Found::Own => {}
             Found::At(..) | Found::Memory => self.line(id).reader = Some(me),
         }
         found
@@ -247,7 +247,7 @@ impl Lines {
         let found = match (own, reader, elsewhere) {
             (_, Some(reader), _) => Found::At(reader, State::Shared),
             (_, None, Some(elsewhere)) => elsewhere,
-            (Some(level), None, None) => return Found::Own(level),
+            (Some(_), None, None) => return Found::Own,
             (None, None, None) => Found::Memory,
         };
         let version = line.version.wrapping_add(1);
