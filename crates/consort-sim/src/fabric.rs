@@ -269,7 +269,8 @@ impl Fabric for Call<'_> {
     }
 
     async fn signal(&self, to: Rank, slot: Slot, step: Step) -> Op {
-        self.tell(to, "signal", Parcel::Signal { from: self.rank, call: self.call, slot, step }).await
+        self.tell(to, "signal", Parcel::Signal { from: self.rank, call: self.call, slot, step })
+            .await
     }
 
     async fn wait(&self, slot: Slot, step: Step) -> Op {
@@ -326,7 +327,8 @@ impl Fabric for Call<'_> {
 
     async fn borrow(&self, from: Rank, loan: u32) -> Op<Lease> {
         let mail = &self.local().mail;
-        self.hear("borrow", |_| Some(from), || mail.borrow_mut().take_loan(self.call, from, loan)).await
+        self.hear("borrow", |_| Some(from), || mail.borrow_mut().take_loan(self.call, from, loan))
+            .await
     }
 
     async fn give_back(&self, lease: Lease) -> Op {
@@ -420,7 +422,8 @@ impl Fabric for Call<'_> {
 
     async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
         let local = self.local();
-        self.hear("wait", |_| None, || Some(local.word(word)).filter(|&value| until.holds(value))).await
+        self.hear("wait", |_| None, || Some(local.word(word)).filter(|&value| until.holds(value)))
+            .await
     }
 
     fn fence(&self) -> impl Future<Output = Op> {

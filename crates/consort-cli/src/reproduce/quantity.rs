@@ -45,6 +45,23 @@ impl Quantity {
             rel_error: None,
         }
     }
+
+    /// A figure of the paper's machine, simulated.
+    pub(super) fn simulated(
+        claim: &'static str,
+        machine: &'static str,
+        quantity: String,
+        unit: &'static str,
+        paper: Option<f64>,
+        simulated: f64,
+    ) -> Self {
+        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        Self {
+            simulated: Some(rounded(simulated)),
+            rel_error: paper.map(|paper| rounded(simulated / paper - 1.0)),
+            ..Self::native(claim, machine, quantity, unit, paper, None)
+        }
+    }
 }
 
 #[cfg(test)]

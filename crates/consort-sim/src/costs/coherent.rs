@@ -222,7 +222,8 @@ impl Coherent {
         let gbps = if left.is_some() { machine.combine_gbps } else { machine.copy_gbps };
         let mut pace = Pace::new(site);
         pace.spend(Cause::Compute, self.cycles(OPERATION_CYCLES));
-        let count = if bytes == 0 { 0 } else { (from.at % line_bytes + bytes).div_ceil(line_bytes) };
+        let count =
+            if bytes == 0 { 0 } else { (from.at % line_bytes + bytes).div_ceil(line_bytes) };
         let mut uncomputed = 0;
         for index in 0..count {
             let reads = [Some(from), left].into_iter().flatten();

@@ -110,9 +110,7 @@ impl Id {
 
     /// Its number in the machine's memory, as far as sets of caches go.
     const fn address(self) -> usize {
-        self.pe as usize * SEGMENT_LINES
-            + self.place as usize * PLACE_LINES
-            + self.index as usize
+        self.pe as usize * SEGMENT_LINES + self.place as usize * PLACE_LINES + self.index as usize
     }
 }
 
@@ -223,9 +221,7 @@ impl Lines {
         let elsewhere = self.at_holder(me, id, line);
         let own = self.touch(me, id, line);
         let found = match (own, elsewhere) {
-            (Some(level), _) if self.levels[level].threads <= self.threads_per_core => {
-                Found::Own
-            }
+            (Some(level), _) if self.levels[level].threads <= self.threads_per_core => Found::Own,
             // A cache that cores share may have what one of them has written since.
             (Some(_), Some(Found::At(_, State::Shared)) | None) => Found::Own,
             (_, Some(elsewhere)) => elsewhere,
