@@ -4,13 +4,15 @@
 //! multicores" (HotPar 2009), whose machines had 8, 32 and 256 threads. The same experiment runs
 //! here, natively, with the same kinds of trees. Where it needs more PEs than this machine has
 //! cores, they share them: its figures then tell of scheduling first, and the output says so.
+//! Beside that it runs on the paper's machines, simulated.
 //!
 //! 1. `paper`: what the paper says;
 //! 2. `quantity`: one figure, as a line of JSON;
 //! 3. `measure`: kinds of work in turn, all of them briefly, then the best of each group longer;
 //! 4. `chart`: bars;
-//! 5. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
-//! 6. `scc`: T2 to T5 and T7, the claims of Petrović's thesis (2015) on the Intel SCC, simulated.
+//! 5. `simulated`: the experiments on the paper's machines;
+//! 6. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
+//! 7. `scc`: T2 to T5 and T7, the claims of Petrović's thesis (2015) on the Intel SCC, simulated.
 
 mod barrier;
 mod chart;
@@ -22,6 +24,7 @@ mod paper;
 mod quantity;
 mod radix;
 mod scc;
+mod simulated;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -200,12 +203,17 @@ impl Reproduce {
         let mut outcomes = Vec::new();
         for &claim in &claims {
             let progress = Progress::new(claim.name());
-            outcomes.push(claim.run(&Experiment {
+            let mut outcome = claim.run(&Experiment {
                 pes: self.pes,
                 cores: u32::try_from(cores).unwrap_or(u32::MAX),
                 budget: whole / u32::try_from(claims.len()).unwrap_or(1),
                 progress: &progress,
-            })?);
+            })?;
+            if self.claim.is_some() || self.json.is_some() {
+                let simulated = simulated::quantities(claim)?;
+                simulated::merge(&mut outcome.quantities, simulated);
+            }
+            outcomes.push(outcome);
         }
         if let Some(path) = &self.json {
             let quantities = outcomes.into_iter().flat_map(|outcome| outcome.quantities);
@@ -216,6 +224,7 @@ impl Reproduce {
             (Some(claim), [outcome]) => {
                 text += &format!("{}: {}\n\n{}\n", claim.name(), claim.says(), outcome.text);
                 text += &output::wrapped(&format!("Here: {}", outcome.verdict));
+                text += &format!("\n{}", simulated::text(&outcome.quantities));
             }
             _ => {
                 for (claim, outcome) in claims.iter().zip(&outcomes) {

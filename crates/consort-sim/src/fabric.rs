@@ -304,7 +304,7 @@ impl Fabric for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
         let since = self.now();
         self.world.costs.reach_word(self.site(), at).await;
-        let key = (self.call % crate::world::WINDOW, counter);
+        let key = (self.call % self.local().mail.borrow().window(), counter);
         let mut counters = self.world.local(at).counters.borrow_mut();
         let count = counters.entry(key).or_default();
         let before = *count;
@@ -362,9 +362,8 @@ impl Fabric for Call<'_> {
         let (left, target, since) = (self.resolve(left), self.resolve(target), self.now());
         let from = Self::theirs(lease, at, target.bytes);
         self.local().account.message(target.bytes);
-        let (site, to) = (self.site(), self.mine(target));
-        self.world.costs.transfer(site, from, to, target.bytes).await;
-        self.world.costs.combine(site, target.bytes).await;
+        let (own, to) = (self.mine(left), self.mine(target));
+        self.world.costs.get_combine(self.site(), from, own, to, target.bytes).await;
         let right = self.world.local(from.pe).read(span_of(from, target.bytes));
         self.combine_into(target, &self.local().read(left), &right);
         self.note("get and combine", Some(from.pe), since, target.bytes);

@@ -11,7 +11,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     account::Total,
-    costs::{Chaos, Cluster, Costs, Mesh},
+    costs::{Chaos, Cluster, Coherent, Costs, Mesh},
     engine::{Engine, What},
     fabric::{Call, Operands},
     interrupts::Listener,
@@ -31,6 +31,7 @@ pub struct Simulation {
     overhead: bool,
     traced: bool,
     heap_bytes: usize,
+    window: u64,
 }
 
 /// Why a simulation came to no end.
@@ -104,6 +105,7 @@ impl Simulation {
             overhead: false,
             traced: false,
             heap_bytes: 0,
+            window: WINDOW,
         }
     }
 
@@ -150,6 +152,13 @@ impl Simulation {
         self
     }
 
+    /// With so many calls under way at most, instead of 16: a power of two from 4 on.
+    #[must_use]
+    pub const fn window(mut self, calls: u64) -> Self {
+        self.window = calls;
+        self
+    }
+
     fn costs(&self) -> Result<Costs, SimulationError> {
         let Some(machine) = &self.machine else { return Ok(Costs::Chaos(Chaos)) };
         let most = machine.pes();
@@ -169,7 +178,9 @@ impl Simulation {
                     .with_contention(self.contention)
                     .with_distances(!self.near),
             ),
-            other => unimplemented!("{other:?}"),
+            Kind::Coherent(machine) => Costs::Coherent(Box::new(
+                Coherent::new(machine, self.pes).with_contention(self.contention),
+            )),
         })
     }
 
@@ -195,7 +206,8 @@ impl Simulation {
     ) -> Result<Outcome<R>, SimulationError> {
         let engine = Engine::new(self.pes, self.seed, self.machine.is_none());
         let recorder = Recorder::new(self.traced);
-        let world = World::new(engine, self.costs()?, recorder, self.pes, self.heap_bytes);
+        let (pes, heap_bytes) = (self.pes, self.heap_bytes);
+        let world = World::new(engine, self.costs()?, recorder, pes, heap_bytes, self.window);
         let pes: Vec<Pe<'_>> = (0..self.pes).map(|rank| Pe::new(&world, Rank(rank))).collect();
         let mut tasks: Vec<Option<Pin<Box<_>>>> =
             pes.iter().map(|pe| Some(Box::pin(program(pe)))).collect();
@@ -263,17 +275,17 @@ impl<'w> Pe<'w> {
         self.world.pes()
     }
 
-    /// The virtual time, in nanoseconds.
+    /// The virtual time, in nanoseconds: when all that the PE has begun is done.
     #[must_use]
     pub fn now_ns(&self) -> f64 {
-        self.world.engine.now() as f64 / 1e3
+        self.world.engine.now().max(self.world.costs.settled(self.rank)) as f64 / 1e3
     }
 
     /// Calls that may be under way at once: whoever makes more must know that all peers have left
     /// the first.
     #[must_use]
-    pub const fn window(&self) -> u64 {
-        WINDOW
+    pub fn window(&self) -> u64 {
+        self.world.local(self.rank).mail.borrow().window()
     }
 
     /// Begins the next call. Every PE makes the same calls, one after the other.

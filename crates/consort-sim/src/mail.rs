@@ -7,7 +7,7 @@ use std::{
 
 use consort_fabric::{LINE_PAYLOAD_BYTES, Rank, Slot, Step};
 
-use crate::world::{Lease, WINDOW};
+use crate::world::Lease;
 
 /// A message that has arrived.
 #[derive(Debug)]
@@ -30,8 +30,10 @@ type Key = (u64, Slot);
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
 /// What has arrived at one PE.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Mail {
+    /// Calls that may be under way at once.
+    window: u64,
     /// Of which call, how far, and by whom.
     signals: Map<Key, (u64, Step, Rank)>,
     /// By the first of their lines.
@@ -45,22 +47,40 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
+    /// None yet, in a job with such a window.
+    pub(crate) fn new(window: u64) -> Self {
+        Self {
+            window,
+            signals: Map::default(),
+            messages: BTreeMap::new(),
+            loans: Map::default(),
+            taken: 0,
+            given_back: 0,
+            credits: BTreeMap::new(),
+        }
+    }
+
+    /// Calls that may be under way at once.
+    pub(crate) const fn window(&self) -> u64 {
+        self.window
+    }
+
     /// The sender on `slot` has got as far as `step` of `call`.
     pub(crate) fn signal(&mut self, from: Rank, call: u64, slot: Slot, step: Step) {
-        let seen = self.signals.entry((call % WINDOW, slot)).or_default();
+        let seen = self.signals.entry((call % self.window, slot)).or_default();
         *seen = (*seen).max((call, step, from));
     }
 
     /// The sender on `slot`, if it has got as far as `step` of `call`.
     pub(crate) fn signalled(&self, call: u64, slot: Slot, step: Step) -> Option<Rank> {
-        let &(latest, reached, from) = self.signals.get(&(call % WINDOW, slot))?;
+        let &(latest, reached, from) = self.signals.get(&(call % self.window, slot))?;
         assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
         (latest == call && reached >= step).then_some(from)
     }
 
     /// A message comes into the lines from `slot` on, where nothing may be left to take.
     pub(crate) fn put(&mut self, slot: Slot, message: Message) {
-        let place = message.call % WINDOW;
+        let place = message.call % self.window;
         let end = slot.index() + message.lines();
         let last = (place, Slot::new(end - 1));
         let at_or_before = self.messages.range(..=last).next_back();
@@ -79,7 +99,7 @@ impl Mail {
 
     /// Takes message `step` of `call`.
     pub(crate) fn take(&mut self, call: u64, slot: Slot, step: Step) -> Option<Message> {
-        let key = (call % WINDOW, slot);
+        let key = (call % self.window, slot);
         let is_it = |message: &Message| message.call == call && message.step == step;
         self.messages.get(&key).is_some_and(is_it).then(|| self.messages.remove(&key)).flatten()
     }
@@ -104,6 +124,12 @@ impl Mail {
             self.credits = self.credits.split_off(&quarter);
         }
         given == peers
+    }
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Self::new(crate::world::WINDOW)
     }
 }
 
@@ -140,12 +166,12 @@ mod tests {
 
     #[test]
     fn a_message_is_taken_once_and_by_its_own_call() {
-        let mut mail = Mail::default();
+        let mut mail = Mail::new(16);
         mail.put(Slot::new(5), message(3, 1, 57));
         mail.put(Slot::new(7), message(3, 0, 0));
         mail.put(Slot::new(6), message(4, 0, 100));
         assert!(mail.take(3, Slot::new(5), 0).is_none());
-        assert!(mail.take(3 + WINDOW, Slot::new(5), 1).is_none());
+        assert!(mail.take(3 + 16, Slot::new(5), 1).is_none());
         assert!(mail.take(3, Slot::new(5), 1).is_some());
         assert!(mail.take(3, Slot::new(5), 1).is_none());
     }
@@ -153,7 +179,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "message 2 of call 1 from PE 0 comes over message 0 of call 1")]
     fn a_line_is_not_overwritten_before_it_is_taken() {
-        let mut mail = Mail::default();
+        let mut mail = Mail::new(16);
         mail.put(Slot::new(5), message(1, 0, 57));
         mail.put(Slot::new(6), message(1, 2, 8));
     }
@@ -161,14 +187,14 @@ mod tests {
     #[test]
     #[should_panic(expected = "is not taken")]
     fn a_long_message_reaches_no_further_than_its_lines() {
-        let mut mail = Mail::default();
+        let mut mail = Mail::new(16);
         mail.put(Slot::new(6), message(1, 0, 8));
         mail.put(Slot::new(5), message(1, 2, 57));
     }
 
     #[test]
     fn credits_count_for_their_quarter() {
-        let mut mail = Mail::default();
+        let mut mail = Mail::new(16);
         mail.credit(0);
         mail.credit(1);
         assert!(!mail.has_credits(0, 2));

@@ -16,7 +16,7 @@ use crate::{
     trace::Recorder,
 };
 
-/// Calls that may be under way at once.
+/// Calls that may be under way at once, unless said otherwise.
 pub(crate) const WINDOW: u64 = 16;
 
 /// Something on its way to a PE.
@@ -156,9 +156,11 @@ impl World {
         recorder: Recorder,
         pes: u32,
         heap_bytes: usize,
+        window: u64,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
         let local = || Local {
+            mail: RefCell::new(Mail::new(window)),
             heap: RefCell::new(vec![0; heap_bytes]),
             scratch_bytes,
             buffer_bytes,

@@ -98,13 +98,13 @@ pub(super) fn pairs(
 }
 
 /// The first size from which on the tree is never slower than flat; `None` if flat wins last.
-fn crossover(pairs: &[Pair]) -> Option<usize> {
+pub(super) fn crossover(pairs: &[Pair]) -> Option<usize> {
     let won = pairs.iter().rev().take_while(|pair| pair.ratio() > 1.0);
     won.last().map(|pair| pair.doubles)
 }
 
 /// What the worst size loses when trees serve from `from` doubles on instead of from `own` on.
-fn penalty(pairs: &[Pair], from: usize, own: usize) -> Option<f64> {
+pub(super) fn penalty(pairs: &[Pair], from: usize, own: usize) -> Option<f64> {
     let served = |pair: &Pair, from| if pair.doubles >= from { pair.tree.ns } else { pair.flat_ns };
     let losses = pairs.iter().map(|pair| served(pair, from) / served(pair, own));
     losses.max_by(f64::total_cmp)

@@ -8,7 +8,7 @@ use super::{Experiment, Outcome, Quantity, chart, measure, paper};
 use crate::{bytes, output};
 
 /// 8 B to 64 kB.
-const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
+pub(super) const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
 /// Beside one PE a core.
 const OVERSUBSCRIBED: u32 = 16;
 

@@ -45,9 +45,7 @@ impl Quantity {
             rel_error: None,
         }
     }
-}
 
-impl Quantity {
     /// A figure of the paper's machine, simulated: what it is, its unit, and what the paper says.
     pub(super) fn simulated(
         claim: &'static str,
@@ -55,9 +53,13 @@ impl Quantity {
         (quantity, unit, paper): (String, &'static str, Option<f64>),
         (model, simulated, native): (Option<f64>, f64, Option<f64>),
     ) -> Self {
-        let blank = Self::native(claim, machine, quantity, unit, paper, native);
-        let rel_error = paper.map(|paper| simulated / paper - 1.0);
-        Self { model, simulated: Some(simulated), rel_error, ..blank }
+        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        Self {
+            model,
+            simulated: Some(rounded(simulated)),
+            rel_error: paper.map(|paper| rounded(simulated / paper - 1.0)),
+            ..Self::native(claim, machine, quantity, unit, paper, native)
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::output;
 
 /// 1024 doubles.
-const BYTES: usize = 8 << 10;
+pub(super) const BYTES: usize = 8 << 10;
 /// Barcelona's threads; radix 16 needs more than 16.
 const PES: u32 = 32;
 

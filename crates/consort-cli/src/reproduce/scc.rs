@@ -130,6 +130,7 @@ fn broadcast_us(how: How, mode: Mode, candidate: Candidate, lines: usize) -> Res
         sync: Sync::MINE,
         root: Rank(0),
         bytes: lines * LINE_BYTES,
+        symmetric: false,
         mode,
         calls,
     };

@@ -174,6 +174,7 @@ fn programs(
             sync,
             root,
             bytes,
+            symmetric: false,
             mode,
             calls,
         };

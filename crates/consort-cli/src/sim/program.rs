@@ -18,6 +18,8 @@ pub(crate) struct Program {
     pub(crate) sync: Sync,
     pub(crate) root: Rank,
     pub(crate) bytes: usize,
+    /// Whether the buffers of a reduction lie in the symmetric heap.
+    pub(crate) symmetric: bool,
     pub(crate) mode: Mode,
     pub(crate) calls: u64,
 }
@@ -63,7 +65,7 @@ impl Program {
             pes,
             bytes: self.bytes as u64,
             operator: OperatorClass::Commutative,
-            symmetric: false,
+            symmetric: self.symmetric,
         };
         Setting { root: self.root, ..Setting::of(&query, capabilities) }
     }
@@ -149,6 +151,14 @@ impl Player<'_> {
         Plan::new(*collective, &self.setting.at(rank), candidate, &barrier)
     }
 
+    fn buffer(&self, data: Vec<u8>, at: usize) -> Buffer {
+        if self.program.symmetric {
+            Buffer::Symmetric { at, bytes: data.len() }
+        } else {
+            Buffer::Owned(data)
+        }
+    }
+
     async fn member<A: Algorithm>(&self, pe: &Pe<'_>) -> Result<Times> {
         let Program { collective, sync, root, bytes, mode, calls, .. } = *self.program;
         let plan = self.plan::<A>(pe.rank())?;
@@ -166,14 +176,17 @@ impl Player<'_> {
                 Collective::Broadcast => (Vec::new(), vec![0; bytes]),
                 Collective::Reduce => (self.data.contribution(pe.rank()), vec![0; bytes]),
             };
+            if self.program.symmetric && call == 0 {
+                pe.set_heap(0, &source);
+            }
             if mode == Mode::Latency {
                 pe.align().await;
             }
             let entered = pe.now_ns();
             let operands = Operands {
                 kernel: (collective == Collective::Reduce).then(|| Kernel::new::<u64, _>(&Sum)),
-                source: Buffer::Owned(source),
-                target: Buffer::Owned(target),
+                source: self.buffer(source, 0),
+                target: self.buffer(target, bytes),
             };
             let fabric = pe.begin(operands).await;
             if call & flow.quarter_mask() == 0 {
@@ -184,7 +197,8 @@ impl Player<'_> {
             }
             plan.run(&fabric).await.map_err(|_| anyhow!("the call failed"))?;
             times.push((entered, pe.now_ns()));
-            let received = fabric.finish();
+            let owned = fabric.finish();
+            let received = if self.program.symmetric { pe.heap(bytes, bytes) } else { owned };
             let right = match collective {
                 Collective::Barrier => true,
                 Collective::Broadcast => received == self.data.sent(call),

@@ -167,6 +167,7 @@ mod tests {
             sync,
             root: Rank(root),
             bytes: if collective == Collective::Barrier { 0 } else { 64 },
+            symmetric: false,
             mode: Mode::Latency,
             calls: 1,
         };

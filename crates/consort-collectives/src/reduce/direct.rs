@@ -11,9 +11,12 @@
 //! 3. the root gives all back. In symmetric memory, a PE that may leave early only says that it is
 //!    here, and leaves.
 //!
+//! In symmetric memory with no mode Mine nothing is said at all: data may move, or all have entered,
+//! when the root has; and PEs leave at once, or wait for all in any case.
+//!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Mode, Op, Query, Rank, Slot, Span};
+use consort_fabric::{Candidate, Fabric, MachineModel, Mode, Op, Query, Rank, Slot, Span, Sync};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
@@ -27,8 +30,9 @@ pub struct Schedule {
     root: Rank,
     bytes: usize,
     block: usize,
-    /// Where the root hears that PE `r` is here, if that may leave early: slot `r`.
-    here: Option<Box<[Slot]>>,
+    /// Where the root hears that PE `r` is here, if that may leave early: slot `r`; none if it need
+    /// not hear.
+    here: Option<Box<[Option<Slot>]>>,
 }
 
 impl Algorithm for Direct {
@@ -45,9 +49,11 @@ impl Algorithm for Direct {
         }
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let element = setting.element_bytes.max(1);
-        let here = setting
-            .leaves_early()
-            .then(|| (0..setting.pes).map(|rank| setting.slot(rank)).collect());
+        let Sync { entry, exit } = setting.sync;
+        let hears = entry == Mode::Mine;
+        let reaches = setting.leaves_early() || (setting.symmetric && !hears && exit == Mode::All);
+        let slot = |rank| hears.then(|| setting.slot(rank));
+        let here = reaches.then(|| (0..setting.pes).map(slot).collect());
         Ok(Schedule {
             root: setting.root,
             bytes: setting.bytes,
@@ -63,6 +69,9 @@ impl Algorithm for Direct {
         let again = if block > 65536.0 { (passes - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let blocks = (bytes / block).ceil() * model.overhead_ns * passes;
         let combining = passes * bytes / model.pull_gbps + again + blocks;
+        if query.symmetric && query.sync.entry != Mode::Mine && query.sync.exit != Mode::Mine {
+            return combining;
+        }
         if query.symmetric && query.sync.exit == Mode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + combining;
         }
@@ -75,7 +84,10 @@ impl Algorithm for Direct {
         let (me, pes) = (f.rank(), f.size());
         if me != root {
             if let Some(here) = here {
-                return f.signal(root, here[me.index()], 0).await;
+                return match here[me.index()] {
+                    Some(slot) => f.signal(root, slot, 0).await,
+                    None => Ok(()),
+                };
             }
             f.lend(root, 0, Span::source(0, bytes)).await?;
             return f.reclaim().await;
@@ -85,7 +97,9 @@ impl Algorithm for Direct {
             if peer == me {
                 leases.push(None);
             } else if let Some(here) = here {
-                f.wait(here[peer.index()], 0).await?;
+                if let Some(slot) = here[peer.index()] {
+                    f.wait(slot, 0).await?;
+                }
                 leases.push(f.reach(peer, Span::source(0, bytes)));
             } else {
                 leases.push(Some(f.borrow(peer, 0).await?));

@@ -5,10 +5,12 @@
 
 mod chaos;
 mod cluster;
+mod coherent;
 mod mesh;
 
 pub(crate) use chaos::Chaos;
 pub(crate) use cluster::Cluster;
+pub(crate) use coherent::Coherent;
 pub(crate) use mesh::Mesh;
 
 use consort_fabric::{Capabilities, Place, Rank};
@@ -46,6 +48,8 @@ pub(crate) struct Where {
 pub(crate) enum Costs {
     /// Any time at all.
     Chaos(Chaos),
+    /// Cores whose caches are kept coherent.
+    Coherent(Box<Coherent>),
     /// Cores with message buffers on a mesh.
     Mesh(Mesh),
     /// Nodes on a network.
@@ -57,6 +61,7 @@ macro_rules! each {
     ($costs:expr, $kind:ident => $body:expr) => {
         match $costs {
             Costs::Chaos($kind) => $body,
+            Costs::Coherent($kind) => $body,
             Costs::Mesh($kind) => $body,
             Costs::Cluster($kind) => $body,
         }
@@ -73,7 +78,7 @@ impl Costs {
     /// a sender goes on without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
-            Self::Chaos(_) | Self::Cluster(_) => None,
+            Self::Chaos(_) | Self::Cluster(_) | Self::Coherent(_) => None,
             Self::Mesh(mesh) => Some(mesh.piece_bytes()),
         }
     }
@@ -95,6 +100,27 @@ impl Costs {
         each!(self, kind => kind.transfer(site, from, to, bytes).await)
     }
 
+    /// Combines bytes of another memory with some of the PE's own, into its own.
+    pub(crate) async fn get_combine(
+        &self,
+        site: Site<'_>,
+        from: Where,
+        left: Where,
+        to: Where,
+        bytes: usize,
+    ) {
+        if let Self::Coherent(kind) = self {
+            return kind.get_combine(site, from, left, to, bytes).await;
+        }
+        self.transfer(site, from, to, bytes).await;
+        self.combine(site, bytes).await;
+    }
+
+    /// When all that a PE has begun is done, where that goes on beside what it does next.
+    pub(crate) fn settled(&self, pe: Rank) -> Time {
+        if let Self::Coherent(kind) = self { kind.settled(pe.0) } else { 0 }
+    }
+
     /// Combines so many bytes of the PE's own memory.
     pub(crate) async fn combine(&self, site: Site<'_>, bytes: usize) {
         each!(self, kind => kind.combine(site, bytes).await);
@@ -109,8 +135,9 @@ impl Costs {
     /// was one PE.
     pub(crate) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
         match self {
-            Self::Chaos(chaos) => chaos.notice(site, since).await,
-            Self::Mesh(mesh) => mesh.notice(site, since).await,
+            Self::Chaos(chaos) => chaos.notice(site, since, from).await,
+            Self::Mesh(mesh) => mesh.notice(site, since, from).await,
+            Self::Coherent(coherent) => coherent.notice(site, since, from).await,
             Self::Cluster(cluster) => cluster.notice(site, from).await,
         }
     }
@@ -119,7 +146,7 @@ impl Costs {
     /// memory when it comes, but those after it wait.
     pub(crate) fn hands_on(&self, now: Time, from: Rank, to: Rank, bytes: usize) -> Time {
         match self {
-            Self::Chaos(_) | Self::Mesh(_) => now,
+            Self::Chaos(_) | Self::Mesh(_) | Self::Coherent(_) => now,
             Self::Cluster(cluster) => cluster.hands_on(now, from, to, bytes),
         }
     }

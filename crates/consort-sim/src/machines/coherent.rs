@@ -43,6 +43,10 @@ pub struct Coherent {
     /// How many accesses to lines overlap when a core reads or writes many in a row.
     #[serde(deserialize_with = "reading::positive")]
     pub lines_in_flight: f64,
+    /// Bytes that a core works on at a time: only accesses to them overlap; as many as it likes if
+    /// not given.
+    #[serde(default, deserialize_with = "reading::optional")]
+    pub reorder_bytes: Option<f64>,
     /// Bandwidth of a core that copies what its own cache holds, in bytes a nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub copy_gbps: f64,
@@ -144,12 +148,23 @@ pub struct Cache {
     /// Its size.
     #[serde(deserialize_with = "reading::size")]
     pub bytes: usize,
+    /// How many lines of one set it holds.
+    #[serde(deserialize_with = "reading::size")]
+    pub ways: usize,
     /// What a load takes that finds its line there.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_cycles: f64,
     /// How many hardware threads share one.
     #[serde(deserialize_with = "reading::count")]
     pub threads: u32,
+    /// Whether it keeps copies of what another cache of its level has as the last that wrote it.
+    #[serde(default = "foreign")]
+    pub foreign: bool,
+}
+
+/// Without a word to the contrary a cache keeps everything.
+const fn foreign() -> bool {
+    true
 }
 
 /// The memory of a coherent machine.
@@ -220,11 +235,12 @@ impl Described for Coherent {
                 ),
             )?;
             ensure(
-                cache.bytes.is_multiple_of(self.line_bytes),
+                (cache.bytes / self.line_bytes).is_multiple_of(cache.ways)
+                    && cache.bytes.is_multiple_of(self.line_bytes),
                 format!("cache.{index}.bytes"),
                 format!(
-                    "expected a whole number of lines of {} bytes, found {}",
-                    self.line_bytes, cache.bytes
+                    "expected a whole number of sets of {} lines of {} bytes, found {}",
+                    cache.ways, self.line_bytes, cache.bytes
                 ),
             )?;
         }

@@ -264,7 +264,7 @@ fn parts_of_coherent_machines_that_contradict_each_other() {
     refused("shared = [5, 44, 223, 334]", "shared = [5, 44, 223]", numbers);
     refused("shared = [10, 113, 312, 423]", "shared = []", numbers);
     refused("threads = 20", "threads = 7", "divides the 160 threads, found 7");
-    refused("bytes = 32768", "bytes = 32769", "whole number of lines of 64 bytes");
+    refused("bytes = 32768", "bytes = 32769", "whole number of sets of 8 lines of 64 bytes");
     let last = "[2, 2, 2, 1, 1, 1, 2, 0],";
     refused(last, "[2, 2, 2, 1, 1, 1, 2],", "expected 8 numbers, one a die, found 7");
     refused(last, "[1, 2, 2, 1, 1, 1, 2, 0],", "from die 7 to 0 expected 2 hops, as back, found 1");

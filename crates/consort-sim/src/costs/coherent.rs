@@ -1,0 +1,370 @@
+//! Cores whose caches are kept coherent: a line costs what its state and its distance say.
+//!
+//! The costs of a line are those of David, Guerraoui and Trigonakis 2013, Table 2. What is built on
+//! them:
+//!
+//! - A flag is a line of its own. It is stored behind what the thread has done before, one store
+//!   after the other, while the thread goes on; who polls it then has to load it again.
+//! - Bulk data are read and written line by line. Lines in the own caches cost what the bandwidth
+//!   of copying and combining says. Accesses to others overlap, so many lines at most, and those to
+//!   so many bytes of the work; a thread goes on to its next operation before the last are done. A
+//!   flag that is set when it is first looked at is such an access too: its branch is foreseen.
+//! - Lines between caches, and all that comes from memory, queue for the hub, if there is one; what
+//!   comes from memory for its controller; transfers of one line follow each other.
+//! - Threads that share a core take turns at copying and combining.
+//!
+//! A thread takes its place in a queue when it comes there, never before. Assumptions that no
+//! table has: the constants below, and those in `lines` and `window`.
+
+mod lines;
+mod window;
+
+use std::cell::{Cell, RefCell};
+
+use consort_fabric::{Capabilities, Rank};
+
+use self::{
+    lines::{Found, Id, Lines},
+    window::{Limits, Pace, Window},
+};
+use super::{Site, Where};
+use crate::{
+    account::Cause,
+    engine::{Time, picoseconds},
+    machines::{AtomicOp, Coherent as Machine, Layout, State},
+};
+
+/// Assumption: a call's own work, in cycles: to find its plan and number its messages.
+const CALL_CYCLES: f64 = 20.0;
+/// Assumption: the work of each operation on data, in cycles: to find addresses and begin a loop.
+const OPERATION_CYCLES: f64 = 10.0;
+/// Bytes of data in a line of a message.
+const PAYLOAD_BYTES: usize = consort_fabric::LINE_PAYLOAD_BYTES;
+/// Lines that a thread works on before another of its core has a turn.
+const TURN_LINES: usize = 8;
+/// Bytes of work as which looking at a flag counts.
+const FLAG_BYTES: f64 = 8.0;
+
+/// Serves one after the other.
+#[derive(Default)]
+struct Server {
+    free: Cell<Time>,
+}
+
+impl Server {
+    /// Whoever comes now is served for so long. Returns how long it waits before.
+    fn take(&self, now: Time, time: Time) -> Time {
+        let begins = now.max(self.free.get());
+        self.free.set(begins + time);
+        begins - now
+    }
+}
+
+/// A word that is changed atomically: who changed it last, and until when its line is on its way.
+#[derive(Default)]
+struct Word {
+    last: Cell<u32>,
+    line: Server,
+}
+
+/// See the head of this file.
+pub(crate) struct Coherent {
+    machine: Machine,
+    limits: Limits,
+    /// Whether a thread does nothing before what it loads is there.
+    in_order: bool,
+    contention: bool,
+    lines: RefCell<Lines>,
+    windows: Vec<Window>,
+    words: Vec<Word>,
+    threads_per_core: u32,
+    /// Whom threads of a core share, if several do.
+    cores: Vec<Server>,
+    hub: Option<Server>,
+    controllers: Vec<Server>,
+    packages: u32,
+}
+
+/// A pass over memory.
+#[derive(Clone, Copy)]
+struct Pass {
+    from: Where,
+    /// What is combined with it.
+    left: Option<Where>,
+    to: Where,
+    bytes: usize,
+}
+
+impl Coherent {
+    pub(crate) fn new(machine: &Machine, pes: u32) -> Self {
+        let (packages, threads_per_core) = match machine.layout {
+            Layout::Packages { packages, threads_per_core, .. } => (packages, threads_per_core),
+            Layout::Mesh { .. } => (1, 1),
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few lines")]
+        let lines = machine.lines_in_flight.max(1.0) as usize;
+        let servers = |count: u32| (0..count).map(|_| Server::default()).collect();
+        let cores = if threads_per_core > 1 { pes.div_ceil(threads_per_core) } else { 0 };
+        Self {
+            limits: Limits { lines, bytes: machine.reorder_bytes.unwrap_or(f64::INFINITY) },
+            in_order: lines == 1,
+            contention: true,
+            lines: RefCell::new(Lines::new(machine, threads_per_core, pes)),
+            windows: (0..pes).map(|_| Window::default()).collect(),
+            words: (0..pes).map(|_| Word::default()).collect(),
+            threads_per_core,
+            cores: servers(cores),
+            hub: machine.hub_ns.map(|_| Server::default()),
+            controllers: servers(machine.memory.controllers),
+            packages,
+            machine: machine.clone(),
+        }
+    }
+
+    /// With queues, or without.
+    pub(crate) fn with_contention(mut self, contention: bool) -> Self {
+        self.contention = contention;
+        self
+    }
+
+    /// When all that a PE has begun is done.
+    pub(crate) fn settled(&self, pe: u32) -> Time {
+        self.windows[pe as usize].done()
+    }
+
+    pub(super) fn capabilities(&self, _: u32) -> Capabilities {
+        Capabilities {
+            inbox_lines: 1 << 20,
+            scratch_bytes: 64 << 10,
+            buffer_bytes: 64 << 10,
+            lending: true,
+        }
+    }
+
+    fn window(&self, site: Site<'_>) -> &Window {
+        &self.windows[site.me as usize]
+    }
+
+    fn cycles(&self, cycles: f64) -> Time {
+        picoseconds(cycles / self.machine.ghz)
+    }
+
+    fn load(&self, me: u32, holder: u32, state: State) -> Time {
+        picoseconds(self.machine.load_ns(state, self.machine.distance(me, holder)))
+    }
+
+    fn store(&self, me: u32, holder: u32, state: State) -> Time {
+        picoseconds(self.machine.store_ns(state, self.machine.distance(me, holder)))
+    }
+
+    fn wait(&self, server: &Server, now: Time, time: f64) -> Time {
+        if self.contention { server.take(now, picoseconds(time)) } else { 0 }
+    }
+
+    /// The controller of a line's home.
+    fn controller(&self, id: Id) -> &Server {
+        let count = self.machine.memory.controllers;
+        let each = (count / self.packages).max(1);
+        let threads = self.machine.threads();
+        let package = id.home() * self.packages / threads;
+        &self.controllers[((package * each + id.index() % each) % count) as usize]
+    }
+
+    /// What an access takes, where it is found, and what the thread waits for meanwhile.
+    async fn access(&self, pace: &mut Pace<'_>, found: Found, id: Id, writes: bool) {
+        let (me, machine) = (pace.site.me, &self.machine);
+        let cost = |holder, state| {
+            if writes { self.store(me, holder, state) } else { self.load(me, holder, state) }
+        };
+        let (cause, time) = match found {
+            // That is part of what copying and combining take.
+            Found::Own => return,
+            Found::At(holder, state) => (Cause::OnChip, cost(holder, state)),
+            Found::Memory => (Cause::OffChip, cost(id.home(), State::Invalid)),
+        };
+        let window = self.window(pace.site);
+        window.admit(pace, self.limits);
+        let mut queued = 0;
+        if self.contention {
+            pace.settle().await;
+            let serve = picoseconds(machine.line_serve_ns);
+            queued = self.lines.borrow_mut().serve(id, pace.front, serve);
+            if let Some(hub) = &self.hub {
+                queued += self.wait(hub, pace.front, machine.hub_ns.unwrap_or(0.0));
+            }
+            if found == Found::Memory {
+                let service_ns = machine.line_bytes as f64 / machine.memory.gbps;
+                queued += self.wait(self.controller(id), pace.front, service_ns);
+            }
+        }
+        window.launch(pace.front, cause, time, queued);
+        if self.in_order {
+            window.admit(pace, Limits { lines: 0, bytes: 0.0 });
+        }
+    }
+
+    /// The thread computes on so many bytes, in turn with the others of its core.
+    async fn compute(&self, pace: &mut Pace<'_>, bytes: usize, gbps: f64) {
+        let time = picoseconds(bytes as f64 / gbps);
+        if let Some(core) = self.cores.get((pace.site.me / self.threads_per_core) as usize)
+            && self.contention
+        {
+            pace.settle().await;
+            pace.spend(Cause::Contention, core.take(pace.front, time));
+        }
+        pace.spend(Cause::Compute, time);
+    }
+
+    async fn pass(&self, site: Site<'_>, pass: Pass) -> Time {
+        let Pass { from, left, to, bytes } = pass;
+        let (machine, window) = (&self.machine, self.window(site));
+        let line_bytes = machine.line_bytes;
+        let gbps = if left.is_some() { machine.combine_gbps } else { machine.copy_gbps };
+        let mut pace = Pace::new(site);
+        pace.spend(Cause::Compute, self.cycles(OPERATION_CYCLES));
+        let count =
+            if bytes == 0 { 0 } else { (from.at % line_bytes + bytes).div_ceil(line_bytes) };
+        let mut uncomputed = 0;
+        for index in 0..count {
+            let reads = [Some(from), left].into_iter().flatten();
+            for at in reads {
+                let id = Id::new(at, line_bytes, index);
+                let found = self.lines.borrow_mut().read(site.me, id);
+                self.access(&mut pace, found, id, false).await;
+            }
+            let id = Id::new(to, line_bytes, index);
+            let found = self.lines.borrow_mut().write(site.me, id);
+            self.access(&mut pace, found, id, true).await;
+            let worked = line_bytes.min(bytes - (index * line_bytes).min(bytes));
+            window.work(worked as f64);
+            uncomputed += worked;
+            let is_turn = self.cores.is_empty() || (index + 1).is_multiple_of(TURN_LINES);
+            if is_turn || index + 1 == count {
+                self.compute(&mut pace, std::mem::take(&mut uncomputed), gbps).await;
+            }
+        }
+        pace.settle().await;
+        window.done().max(pace.front)
+    }
+
+    pub(super) async fn begin(&self, site: Site<'_>) {
+        site.spend(Cause::Compute, self.cycles(CALL_CYCLES)).await;
+    }
+
+    pub(super) async fn transfer(
+        &self,
+        site: Site<'_>,
+        from: Where,
+        to: Where,
+        bytes: usize,
+    ) -> Time {
+        self.pass(site, Pass { from, left: None, to, bytes }).await
+    }
+
+    /// Reads two memories and writes their combination, in one pass.
+    pub(super) async fn get_combine(
+        &self,
+        site: Site<'_>,
+        from: Where,
+        left: Where,
+        to: Where,
+        bytes: usize,
+    ) {
+        self.pass(site, Pass { from, left: Some(left), to, bytes }).await;
+    }
+
+    pub(super) async fn combine(&self, site: Site<'_>, bytes: usize) {
+        let mut pace = Pace::new(site);
+        self.compute(&mut pace, bytes, self.machine.combine_gbps).await;
+        pace.settle().await;
+    }
+
+    pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
+        let mut pace = Pace::new(site);
+        // The receiver has read it when it was set last.
+        let time = self.store(site.me, to.0, State::Shared);
+        let seen = self.window(site).store(&mut pace, time);
+        pace.settle().await;
+        seen
+    }
+
+    pub(super) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
+        let from = from.unwrap_or(Rank(site.me));
+        let (window, mut pace) = (self.window(site), Pace::new(site));
+        let time = self.load(site.me, from.0, State::Modified);
+        let waited = site.engine.now() > since;
+        window.admit(&mut pace, self.limits);
+        window.launch(pace.front, Cause::Flags, time, 0);
+        window.work(FLAG_BYTES);
+        if waited || self.in_order {
+            window.admit(&mut pace, Limits { lines: 0, bytes: 0.0 });
+        }
+        pace.settle().await;
+    }
+
+    pub(super) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
+        let mut pace = Pace::new(site);
+        let lines = bytes.div_ceil(PAYLOAD_BYTES).max(1);
+        let time = self.store(site.me, to.0, State::Shared);
+        let window = self.window(site);
+        for index in 0..lines {
+            let id = Id::new(from, self.machine.line_bytes, index * PAYLOAD_BYTES / 64);
+            let found = self.lines.borrow_mut().read(site.me, id);
+            self.access(&mut pace, found, id, false).await;
+            let bytes = PAYLOAD_BYTES.min(bytes - index * PAYLOAD_BYTES);
+            self.compute(&mut pace, bytes, self.machine.copy_gbps).await;
+        }
+        pace.settle().await;
+        // A message of one line is like a flag; the stores of a longer one overlap.
+        let (mut queued, more) = (0, lines as Time - 1);
+        if let Some(hub) = self.hub.as_ref().filter(|_| more > 0) {
+            let time_ns = self.machine.hub_ns.unwrap_or(0.0) * lines as f64;
+            queued = self.wait(hub, pace.front, time_ns);
+        }
+        let overlapped = more * time / self.limits.lines as Time;
+        let seen = window.store(&mut pace, queued + time + overlapped);
+        pace.settle().await;
+        seen
+    }
+
+    pub(super) async fn receive(
+        &self,
+        site: Site<'_>,
+        since: Time,
+        from: Rank,
+        to: Where,
+        bytes: usize,
+    ) -> Time {
+        self.notice(site, since, Some(from)).await;
+        let (window, mut pace) = (self.window(site), Pace::new(site));
+        let time = self.load(site.me, from.0, State::Modified);
+        for index in 0..bytes.div_ceil(PAYLOAD_BYTES) {
+            if index > 0 {
+                window.admit(&mut pace, self.limits);
+                window.launch(pace.front, Cause::OnChip, time, 0);
+            }
+            let id = Id::new(to, self.machine.line_bytes, index);
+            let found = self.lines.borrow_mut().write(site.me, id);
+            self.access(&mut pace, found, id, true).await;
+            let bytes = PAYLOAD_BYTES.min(bytes - index * PAYLOAD_BYTES);
+            window.work(bytes as f64);
+            self.compute(&mut pace, bytes, self.machine.copy_gbps).await;
+        }
+        pace.settle().await;
+        pace.front
+    }
+
+    pub(super) async fn handed_over(&self, _: Site<'_>, _: Time) {}
+
+    pub(super) async fn reach_word(&self, site: Site<'_>, at: Rank) {
+        let window = self.window(site);
+        let before = window.done().max(window.stored());
+        site.engine.sleep_until(before).await;
+        let word = &self.words[at.index()];
+        let distance = self.machine.distance(site.me, word.last.replace(site.me));
+        let time_ns = self.machine.atomic_ns(AtomicOp::FetchAdd, State::Modified, distance);
+        let queued = self.wait(&word.line, site.engine.now(), self.machine.line_serve_ns);
+        site.spend(Cause::Contention, queued).await;
+        site.spend(Cause::Flags, picoseconds(time_ns)).await;
+    }
+}

@@ -1,0 +1,255 @@
+//! Lines of memory: who wrote and who read each last, and which caches hold it.
+//!
+//! Caches are sets of ways, each the least recently used first to go, and an outer one keeps all
+//! that an inner one has. Nobody takes a line out of another's cache when it is written: its
+//! version goes up, and who holds an older one holds nothing.
+
+use consort_fabric::{Place, Rank};
+
+use crate::{
+    costs::Where,
+    engine::Time,
+    machines::{Coherent, State},
+};
+
+/// Places of a PE's memory.
+const PLACES: usize = 6;
+/// Assumption: PEs' memories begin 64 KiB apart, as in the paper's runtime, or a multiple of it, so
+/// that the same offset of all PEs falls into few sets.
+const SEGMENT_LINES: usize = 1024;
+/// Assumption: a PE's buffers do not lie at the same offset of it.
+const PLACE_LINES: usize = 170;
+
+/// Bits of a version in what a way holds. That an old version is taken for a new one needs a line
+/// that stays in a cache unused while it is written so many times.
+const VERSION_BITS: u32 = 24;
+/// What a way holds that holds nothing.
+const EMPTY: u64 = u64::MAX;
+
+/// A line of memory: a PE's, in a place, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id {
+    pe: u32,
+    place: u8,
+    index: u32,
+}
+
+/// Where an access finds its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// In a cache of the thread's own.
+    Own,
+    /// In another core's: of this thread, in this state.
+    At(u32, State),
+    /// In no cache.
+    Memory,
+}
+
+/// Who has a line. Threads stand for their cores.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    version: u32,
+    /// Who wrote it last: it answers for it.
+    holder: u32,
+    /// Who read it since.
+    reader: Option<u32>,
+    /// Until when it is on its way to somebody.
+    busy: Time,
+}
+
+/// All lines, and all caches.
+pub(super) struct Lines {
+    lines: Vec<[Vec<Line>; PLACES]>,
+    levels: Vec<Level>,
+    threads_per_core: u32,
+}
+
+/// The caches of one level.
+struct Level {
+    threads: u32,
+    sets: usize,
+    ways: usize,
+    /// What each way of each set of each cache holds, the latest used first.
+    held: Vec<u64>,
+    /// Whether it keeps what another cache of this level answers for.
+    foreign: bool,
+}
+
+impl Id {
+    /// The line `index` lines after the one in which a memory begins.
+    pub(super) fn new(at: Where, line_bytes: usize, index: usize) -> Self {
+        let Where { pe: Rank(pe), place, at } = at;
+        let place = match place {
+            Place::Source => 0,
+            Place::Target => 1,
+            Place::Accumulator => 2,
+            Place::Incoming => 3,
+            Place::Heap => 4,
+            Place::Buffer => 5,
+        };
+        let index = u32::try_from(at / line_bytes + index).unwrap_or(u32::MAX);
+        Self { pe, place, index }
+    }
+
+    /// Whose memory it is of.
+    pub(super) const fn home(self) -> u32 {
+        self.pe
+    }
+
+    /// Its number within its place.
+    pub(super) const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// What a way holds that holds a version of it: 12 bits of the PE, 3 of the place, 25 of the
+    /// number, and the version.
+    const fn held(self, version: u32) -> u64 {
+        let line = (self.pe as u64) << 28 | (self.place as u64) << 25 | self.index as u64;
+        line << VERSION_BITS | (version % (1 << VERSION_BITS)) as u64
+    }
+
+    /// Its number in the machine's memory, as far as sets of caches go.
+    const fn address(self) -> usize {
+        self.pe as usize * SEGMENT_LINES + self.place as usize * PLACE_LINES + self.index as usize
+    }
+}
+
+impl Level {
+    fn set(&mut self, thread: u32, id: Id) -> &mut [u64] {
+        let cache = (thread / self.threads) as usize;
+        let first = (cache * self.sets + id.address() % self.sets) * self.ways;
+        &mut self.held[first..first + self.ways]
+    }
+
+    fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        self.set(thread, id).contains(&id.held(version))
+    }
+
+    /// Uses a line, and says whether this version was there.
+    fn touch(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        let held = id.held(version);
+        let set = self.set(thread, id);
+        if set[0] == held {
+            return true;
+        }
+        let same = |way: &u64| way >> VERSION_BITS == held >> VERSION_BITS;
+        let found = set.iter().position(same).unwrap_or(set.len() - 1);
+        let there = set[found] == held;
+        set.copy_within(..found, 1);
+        set[0] = held;
+        there
+    }
+}
+
+impl Lines {
+    pub(super) fn new(machine: &Coherent, threads_per_core: u32, pes: u32) -> Self {
+        let level = |cache: &crate::machines::Cache| {
+            let sets = cache.bytes / machine.line_bytes / cache.ways;
+            let caches = pes.div_ceil(cache.threads) as usize;
+            let held = vec![EMPTY; caches * sets * cache.ways];
+            let (threads, ways, foreign) = (cache.threads, cache.ways, cache.foreign);
+            Level { threads, sets, ways, held, foreign }
+        };
+        Self {
+            lines: (0..pes).map(|_| Default::default()).collect(),
+            levels: machine.caches.iter().map(level).collect(),
+            threads_per_core,
+        }
+    }
+
+    fn line(&mut self, id: Id) -> &mut Line {
+        let place = &mut self.lines[id.pe as usize][id.place as usize];
+        let index = id.index as usize;
+        if place.len() <= index {
+            place.resize(index + 1, Line { version: 0, holder: id.pe, reader: None, busy: 0 });
+        }
+        &mut place[index]
+    }
+
+    /// A line as it is. Every PE has written its memory once before.
+    fn known(&mut self, id: Id) -> Line {
+        let line = *self.line(id);
+        if line.version > 0 {
+            return line;
+        }
+        self.line(id).version = 1;
+        let line = *self.line(id);
+        self.touch(id.pe, id, line);
+        line
+    }
+
+    /// Somebody wants a line now, which occupies it for so long. Returns how long it waits before.
+    pub(super) fn serve(&mut self, id: Id, now: Time, time: Time) -> Time {
+        let line = self.line(id);
+        let begins = now.max(line.busy);
+        line.busy = begins + time;
+        begins - now
+    }
+
+    fn same_core(&self, one: u32, other: u32) -> bool {
+        one / self.threads_per_core == other / self.threads_per_core
+    }
+
+    /// The nearest level that has this version; afterwards all have.
+    fn touch(&mut self, thread: u32, id: Id, line: Line) -> Option<usize> {
+        let mut found = None;
+        for (index, level) in self.levels.iter_mut().enumerate() {
+            if !level.foreign && line.holder / level.threads != thread / level.threads {
+                continue;
+            }
+            let there = level.touch(thread, id, line.version);
+            found = found.or(there.then_some(index));
+        }
+        found
+    }
+
+    /// Whether the outermost cache of a thread has it.
+    fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
+        self.levels.last_mut().is_some_and(|level| level.holds(thread, id, version))
+    }
+
+    /// Another core that has the line as its holder.
+    fn at_holder(&mut self, me: u32, id: Id, line: Line) -> Option<Found> {
+        let holder = Some(line.holder).filter(|&holder| !self.same_core(holder, me))?;
+        let state = if line.reader.is_some() { State::Shared } else { State::Modified };
+        self.holds(holder, id, line.version).then_some(Found::At(holder, state))
+    }
+
+    /// A thread reads a line.
+    pub(super) fn read(&mut self, me: u32, id: Id) -> Found {
+        let line = self.known(id);
+        let elsewhere = self.at_holder(me, id, line);
+        let own = self.touch(me, id, line);
+        let found = match (own, elsewhere) {
+            (Some(level), _) if self.levels[level].threads <= self.threads_per_core => Found::Own,
+            // A cache that cores share may have what one of them has written since.
+            (Some(_), Some(Found::At(_, State::Shared)) | None) => Found::Own,
+            (_, Some(elsewhere)) => elsewhere,
+            (None, None) => Found::Memory,
+        };
+        match found {
+            Found::Own => {}
+            Found::At(..) | Found::Memory => self.line(id).reader = Some(me),
+        }
+        found
+    }
+
+    /// A thread writes a line, which nobody else has afterwards.
+    pub(super) fn write(&mut self, me: u32, id: Id) -> Found {
+        let line = self.known(id);
+        let elsewhere = self.at_holder(me, id, line);
+        let reader = line.reader.filter(|&reader| !self.same_core(reader, me));
+        let own = self.touch(me, id, line);
+        let found = match (own, reader, elsewhere) {
+            (_, Some(reader), _) => Found::At(reader, State::Shared),
+            (_, None, Some(elsewhere)) => elsewhere,
+            (Some(_), None, None) => return Found::Own,
+            (None, None, None) => Found::Memory,
+        };
+        let version = line.version.wrapping_add(1);
+        let line = Line { version, holder: me, reader: None, busy: line.busy };
+        *self.line(id) = line;
+        self.touch(me, id, line);
+        found
+    }
+}
