@@ -1,8 +1,8 @@
 //! Programs of all cases, under schedules at random.
 //!
 //! A seed says all: how many PEs, which calls, and what happens when. Of four programs two have
-//! calls of all kinds. One has none that all enter or leave together. One has calls in a row from or
-//! to one root, which nothing but the flow control keeps within a window of calls.
+//! calls of all kinds. One has none that all enter or leave together. One has calls in a row from
+//! or to one root, which nothing but the flow control keeps within a window of calls.
 //! `CONSORT_SEED=N` plays one seed alone.
 
 use std::{
