@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p consort-sim --example speed [PES]`, one line a collective: the calls,
 //! how many events they take, how long that takes, and how much memory the process has used so far.
-//! Calls are those of a cluster of LogGP nodes, of 8 bytes, each after all have left the one before.
+//! Calls are those of a cluster of LogGP nodes, of 8 bytes, each after all have left the one
+//! before.
 
 use std::time::Instant;
 

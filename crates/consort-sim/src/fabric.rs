@@ -177,6 +177,7 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Puts, and returns the first moment at which the data is there.
     async fn put_at(&self, lease: &Lease, at: usize, source: Span) -> Time {
         let (source, since) = (self.resolve(source), self.now());
         let to = Self::theirs(lease, at, source.bytes);
@@ -184,11 +185,14 @@ impl<'c> Call<'c> {
         self.local().account.message(source.bytes);
         let from = self.mine(source);
         let lands = self.world.costs.transfer(self.site(), from, to, source.bytes).await;
+        let lands = lands.max(self.local().fenced.get());
         self.world.post(self.rank, to.pe, lands, Parcel::Put { place: to.place, at: to.at, data });
-        let land = &self.local().puts_land;
-        land.set(land.get().max(lands));
+        // Not in the same moment, whose events may come in any order.
+        let landed = lands + 1;
+        let all_landed = &self.local().puts_landed;
+        all_landed.set(all_landed.get().max(landed));
         self.note("put", Some(to.pe), since, source.bytes);
-        lands
+        landed
     }
 
     fn combine_into(&self, target: Span, left: &[u8], right: &[u8]) {
@@ -383,9 +387,9 @@ impl Fabric for Call<'_> {
         word: usize,
         how: Signal,
     ) -> Op {
-        let lands = self.put_at(lease, at, source).await;
+        let landed = self.put_at(lease, at, source).await;
         let set = self.world.costs.signal(self.site(), lease.lender).await;
-        self.post(lease.lender, set.max(lands), Parcel::HeapSignal { word, how });
+        self.post(lease.lender, set.max(landed), Parcel::HeapSignal { word, how });
         Ok(())
     }
 
@@ -423,12 +427,12 @@ impl Fabric for Call<'_> {
 
     fn fence(&self) -> impl Future<Output = Op> {
         let local = self.local();
-        local.fenced.set(local.fenced.get().max(local.puts_land.get()));
+        local.fenced.set(local.fenced.get().max(local.puts_landed.get()));
         std::future::ready(Ok(()))
     }
 
     async fn quiet(&self) -> Op {
-        self.world.engine.sleep_until(self.local().puts_land.get()).await;
+        self.world.engine.sleep_until(self.local().puts_landed.get()).await;
         Ok(())
     }
 

@@ -77,8 +77,8 @@ pub(crate) struct Local {
     pub(crate) post: Post,
     pub(crate) counters: RefCell<HashMap<(u64, u32), u64>>,
     pub(crate) account: Account,
-    /// When the last of this PE's puts lands.
-    pub(crate) puts_land: Cell<Time>,
+    /// When all of this PE's puts have landed.
+    pub(crate) puts_landed: Cell<Time>,
     /// What it sends from now on arrives no earlier.
     pub(crate) fenced: Cell<Time>,
 }

@@ -65,6 +65,37 @@ fn a_missing_fence_shows() {
     assert_eq!(reads_old(Telling::PutSignal), 0);
 }
 
+/// What is at PE 1 after two puts of PE 0 to one place, the later one of what is new.
+fn after_two_puts(seed: u64, fence: bool) -> Vec<u8> {
+    let member = async |pe: &Pe<'_>| -> Op<Vec<u8>> {
+        pe.set_heap(0, &OLD);
+        pe.set_heap(8, &NEW);
+        let call = pe.begin(Operands::NONE).await;
+        if pe.rank() == Rank(0) {
+            let theirs = call.reach(Rank(1), Span::heap(16, 8)).expect("the heap is reached");
+            call.put(&theirs, 0, Span::heap(0, 8)).await?;
+            if fence {
+                call.fence().await?;
+            }
+            call.put(&theirs, 0, Span::heap(8, 8)).await?;
+            call.quiet().await?;
+            call.signal(Rank(1), Slot::new(3), 0).await?;
+        } else {
+            call.wait(Slot::new(3), 0).await?;
+        }
+        Ok(pe.heap(16, 8))
+    };
+    let simulation = Simulation::explored(2).seed(seed).heap_bytes(24);
+    let mut outcome = simulation.run(member).expect("it comes to an end");
+    outcome.results.swap_remove(1).expect("nothing poisons a simulation")
+}
+
+#[test]
+fn puts_overtake_each_other_unless_a_fence_is_between() {
+    assert!((0..100).any(|seed| after_two_puts(seed, false) == OLD));
+    assert!((0..100).all(|seed| after_two_puts(seed, true) == NEW));
+}
+
 /// A broadcast over message buffers of two chunks in one place, which the root may fill again only
 /// when all have taken what is there: the heart of OC-BCAST.
 async fn two_chunks(f: &Call<'_>, waits_for_done: bool) -> Op {

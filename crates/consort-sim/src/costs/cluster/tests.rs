@@ -1,0 +1,206 @@
+//! What the model's formulas say of small cases, the simulation comes to as well.
+
+use consort_collectives::{Algorithm, Plan, Setting, Visitor, visit};
+use consort_fabric::{
+    Candidate, Collective, Fabric, Kernel, Op, OperatorClass, Rank, Slot, Span, Sum, Sync,
+};
+
+use crate::{
+    Buffer, Call, Operands, Pe, Simulation,
+    analytic::loggp::LogGp,
+    machines::{Cluster, Inside, Kind, Machine, Network},
+};
+
+/// Numbers by which each term of a sum can be told from the others.
+const DIGITS: LogGp =
+    LogGp { latency_ns: 1000.0, overhead_ns: 10.0, gap_ns: 100.0, gap_per_byte_ns: 1.0 };
+/// Of combining eight bytes.
+const COMBINE_NS: f64 = 4.0;
+
+fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
+    let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns } = model;
+    let cluster = Cluster {
+        nodes,
+        pes_per_node,
+        latency_ns,
+        overhead_ns,
+        gap_ns,
+        gap_per_byte_ns,
+        hop_ns: 7.0,
+        network: Network::FatTree { arity: 64 },
+        inside: Inside { transfer_ns: 50.0, overhead_ns: 3.0, copy_gbps: 8.0 / COMBINE_NS },
+    };
+    let text = String::from("a test");
+    let (name, title, source) = (text.clone(), text.clone(), text);
+    Machine { name, title, source, kind: Kind::Cluster(cluster) }
+}
+
+fn flat(model: LogGp, pes: u32) -> Simulation {
+    Simulation::on(machine(model, pes, 1), pes)
+}
+
+/// A collective by an algorithm, once.
+struct Once<'o> {
+    simulation: &'o Simulation,
+    collective: Collective,
+    candidate: &'o Candidate,
+    setting: Setting,
+}
+
+impl Visitor for Once<'_> {
+    type Output = f64;
+
+    fn visit<A: Algorithm>(self) -> f64 {
+        let Self { simulation, collective, candidate, setting } = self;
+        let bytes = setting.bytes;
+        let member = async |pe: &Pe<'_>| -> Op {
+            let plan = Plan::<A>::new(collective, &setting.at(pe.rank()), candidate, candidate);
+            let operands = Operands {
+                kernel: Some(Kernel::new::<u64, _>(&Sum)),
+                source: Buffer::Owned(vec![1; bytes]),
+                target: Buffer::Owned(vec![0; bytes]),
+            };
+            let call = pe.begin(operands).await;
+            plan.unwrap().run(&call).await
+        };
+        simulation.run(member).unwrap().ended_ns
+    }
+}
+
+fn ends_ns(
+    collective: Collective,
+    candidate: &str,
+    simulation: &Simulation,
+    pes: u32,
+    bytes: usize,
+) -> f64 {
+    let candidate: Candidate = candidate.parse().unwrap();
+    let setting = Setting {
+        rank: Rank(0),
+        pes,
+        root: Rank(0),
+        bytes,
+        element_bytes: 1,
+        operator: OperatorClass::Commutative,
+        sync: Sync::MINE,
+        symmetric: false,
+        capabilities: simulation.capabilities().unwrap(),
+        first_slot: Setting::first_slot(collective, pes),
+        beside: false,
+        counter: 1,
+    };
+    let once = Once { simulation, collective, candidate: &candidate, setting };
+    visit(collective, &candidate.algorithm, once).unwrap()
+}
+
+/// What two PEs do, and when the last one is done.
+fn two_end_ns(
+    simulation: &Simulation,
+    first: impl AsyncFn(&Call<'_>) -> Op,
+    second: impl AsyncFn(&Call<'_>) -> Op,
+) -> f64 {
+    let member = async |pe: &Pe<'_>| {
+        let bytes = || Buffer::Owned(vec![0; 100]);
+        let call = pe.begin(Operands { kernel: None, source: bytes(), target: bytes() }).await;
+        if pe.rank().0 == 0 { first(&call).await } else { second(&call).await }
+    };
+    simulation.run(member).unwrap().ended_ns
+}
+
+#[test]
+fn broadcasts_are_those_of_the_model() {
+    let busy = LogGp { overhead_ns: 300.0, ..DIGITS };
+    for model in [DIGITS, busy] {
+        for (pes, radix, bytes) in [(2, 2, 5), (8, 2, 5), (9, 3, 1), (4, 4, 50), (16, 4, 56)] {
+            let candidate = format!("knomial(radix={radix})");
+            let simulation = flat(model, pes);
+            let ended_ns = ends_ns(Collective::Broadcast, &candidate, &simulation, pes, bytes);
+            let by_formula_ns = model.broadcast_ns(pes.into(), radix, bytes as u64);
+            assert_eq!(ended_ns, by_formula_ns, "{model:?}, {pes}, {candidate}, {bytes} B");
+        }
+        let chain = "pipelined(chunk_bytes=25,radix=1)";
+        let ended_ns = ends_ns(Collective::Broadcast, chain, &flat(model, 5), 5, 50);
+        assert_eq!(ended_ns, model.chain_ns(5, 50, 2), "{model:?}, in two chunks");
+    }
+}
+
+#[test]
+fn reductions_are_those_of_the_model() {
+    for model in [DIGITS, LogGp { overhead_ns: 300.0, ..DIGITS }] {
+        for (pes, radix) in [(2, 2), (8, 2), (9, 3), (5, 5)] {
+            let candidate = format!("knomial(radix={radix})");
+            let ended_ns = ends_ns(Collective::Reduce, &candidate, &flat(model, pes), pes, 8);
+            let by_formula_ns = model.reduce_ns(pes.into(), radix, 8, COMBINE_NS);
+            assert_eq!(ended_ns, by_formula_ns, "{model:?}, {pes}, {candidate}");
+        }
+    }
+}
+
+#[test]
+fn barriers_are_those_of_the_model() {
+    let close = LogGp { latency_ns: 0.0, gap_ns: 0.0, ..DIGITS };
+    for model in [DIGITS, close] {
+        for (pes, radix) in [(2, 2), (8, 2), (9, 3), (5, 5), (64, 4)] {
+            let candidate = format!("dissemination(radix={radix})");
+            let ended_ns = ends_ns(Collective::Barrier, &candidate, &flat(model, pes), pes, 0);
+            let by_formula_ns = model.barrier_ns(pes.into(), radix);
+            assert_eq!(ended_ns, by_formula_ns, "{model:?}, {pes}, {candidate}");
+        }
+    }
+}
+
+#[test]
+fn puts_and_gets_need_no_help() {
+    let nothing = async |_: &Call<'_>| Ok(());
+    let data = Span::buffer(0, 5);
+    let theirs = |f: &Call<'_>| f.reach(Rank(1), data).unwrap();
+    let get = async |f: &Call<'_>| f.get(&theirs(f), 0, Span::target(0, 5)).await;
+    // There and back, each after its overhead, and four bytes after the first.
+    assert_eq!(two_end_ns(&flat(DIGITS, 2), get, nothing), 10.0 + 1000.0 + 1004.0 + 10.0);
+    let put = async |f: &Call<'_>| f.put(&theirs(f), 0, Span::source(0, 5)).await;
+    assert_eq!(two_end_ns(&flat(DIGITS, 2), put, nothing), 10.0 + 1004.0);
+}
+
+#[test]
+fn in_a_node_messages_are_copied() {
+    let slot = Slot::new(3);
+    let send = async |f: &Call<'_>| f.send(Rank(1), slot, 0, Span::source(0, 100)).await;
+    let receive = async |f: &Call<'_>| f.receive(slot, 0, Span::target(0, 100)).await;
+    let inside = Simulation::on(machine(DIGITS, 1, 2), 2);
+    assert_eq!(two_end_ns(&inside, send, receive), 3.0 + 50.0 + 50.0 + 3.0);
+    let signal = async |f: &Call<'_>| f.signal(Rank(1), slot, 0).await;
+    let wait = async |f: &Call<'_>| f.wait(slot, 0).await;
+    assert_eq!(two_end_ns(&inside, signal, wait), 3.0 + 50.0 + 3.0);
+}
+
+#[test]
+fn hops_add_to_the_latency_unless_all_are_near() {
+    let mut far = machine(DIGITS, 2, 1);
+    if let Kind::Cluster(cluster) = &mut far.kind {
+        cluster.nodes = 4;
+        cluster.network = Network::Torus { sides: vec![4] };
+    }
+    let slot = Slot::new(3);
+    let member = async |pe: &Pe<'_>| {
+        let call = pe.begin(Operands::NONE).await;
+        match pe.rank().0 {
+            0 => call.signal(Rank(2), slot, 0).await,
+            2 => call.wait(slot, 0).await,
+            _ => Ok(()),
+        }
+    };
+    let far = Simulation::on(far, 4);
+    assert_eq!(far.run(member).unwrap().ended_ns, 1020.0 + 7.0);
+    assert_eq!(far.near().run(member).unwrap().ended_ns, 1020.0);
+}
+
+/// Of four messages that come at once the last is handed on three gaps later.
+#[test]
+fn what_comes_too_fast_queues() {
+    let flat_ns = |simulation| ends_ns(Collective::Barrier, "flat", &simulation, 5, 0);
+    let alone_ns = flat_ns(flat(DIGITS, 5).uncontended());
+    // PE 0 hears all, one after the other, and tells all.
+    assert_eq!(alone_ns, 10.0 + 1000.0 + 4.0 * 10.0 + 4.0 * 10.0 + 1000.0 + 10.0);
+    let queued_ns = 1020.0 + 3.0 * 100.0 + 3.0 * 100.0 + 1020.0;
+    assert_eq!(flat_ns(flat(DIGITS, 5)), queued_ns);
+}
