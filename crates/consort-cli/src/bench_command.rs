@@ -9,7 +9,7 @@
 //! 3. `libraries`: figures of MPI libraries, or why there are none;
 //! 4. `text`: the tables for people.
 
-mod figure;
+pub(crate) mod figure;
 mod libraries;
 mod options;
 mod text;

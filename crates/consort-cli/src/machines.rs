@@ -65,12 +65,11 @@ impl Machines {
             let machines: Result<Vec<Machine>, _> = Machine::shipped().map(Machine::find).collect();
             return self.list(machines?.into_iter().map(Summary::from).collect());
         };
-        let place = place(name)?;
         if self.source {
-            let (_, text) = Machine::description(&place)?;
+            let (_, text) = Machine::description(&place(name)?)?;
             return output::print(&text);
         }
-        let machine = Machine::find(&place)?;
+        let machine = find(name)?;
         match &self.json {
             Some(json) => output::write_json(json, &Whole { pes: machine.pes(), machine }),
             None => output::print(&facts::page(&machine)),
@@ -94,6 +93,14 @@ impl From<Machine> for Summary {
         let (pes, kind) = (machine.pes(), machine.kind.name());
         Self { name: machine.name, title: machine.title, pes, kind, source: machine.source }
     }
+}
+
+/// The machine of a name, of a description's path, or at hand.
+///
+/// # Errors
+/// When there is none, or its description has a flaw.
+pub(crate) fn find(name: &str) -> Result<Machine> {
+    Ok(Machine::find(&place(name)?)?)
 }
 
 /// The path of the description of the machine at hand, next to wisdom, if it is asked for; any

@@ -28,7 +28,8 @@ Examples:
   consort explain reduce --bytes 8k --pes 2      what serves such a call, and why
   consort bench broadcast --bytes 8,8k,1M        times, beside the machine's limits
   consort reproduce                              the papers' claims, and how each stands
-  consort model scc                              a machine that is not here, by formula
+  consort sim broadcast                          on a machine that is not here, step by step
+  consort model scc                              the same machine by formula
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends `consort tune` in order; pressed twice, it ends the process with 130.";

@@ -115,7 +115,7 @@ impl<'c> Call<'c> {
 
     /// Has something arrive, no earlier than the puts before the last fence.
     fn post(&self, to: Rank, at: Time, parcel: Parcel) {
-        self.world.post(to, at.max(self.local().fenced.get()), parcel);
+        self.world.post(self.rank, to, at.max(self.local().fenced.get()), parcel);
     }
 
     fn note(&self, what: &'static str, peer: Option<Rank>, since: Time, bytes: usize) {
@@ -133,12 +133,16 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
-    /// Waits for something to have arrived.
-    async fn hear<T>(&self, what: &'static str, test: impl FnMut() -> Option<T>) -> Op<T> {
+    /// Waits for something to have arrived, and from whom, if it was one PE.
+    async fn hear<T>(
+        &self,
+        what: &'static str,
+        test: impl FnMut() -> Option<(T, Option<Rank>)>,
+    ) -> Op<T> {
         let since = self.now();
-        let heard = self.world.engine.wait(test).await;
-        self.world.costs.notice(self.site(), since).await;
-        self.note(what, None, since, 0);
+        let (heard, from) = self.world.engine.wait(test).await;
+        self.world.costs.notice(self.site(), since, from).await;
+        self.note(what, from, since, 0);
         Ok(heard)
     }
 
@@ -163,7 +167,7 @@ impl<'c> Call<'c> {
             let heard = costs.receive(self.site(), since, message.from, at, bytes).await;
             keep(done, &message.data);
             if costs.hands_over().is_some() {
-                self.world.post(message.from, heard, Parcel::Taken);
+                self.world.post(self.rank, message.from, heard, Parcel::Taken);
             }
             done += bytes;
             if done == to.bytes {
@@ -180,7 +184,7 @@ impl<'c> Call<'c> {
         self.local().account.message(source.bytes);
         let from = self.mine(source);
         let lands = self.world.costs.transfer(self.site(), from, to, source.bytes).await;
-        self.world.post(to.pe, lands, Parcel::Put { place: to.place, at: to.at, data });
+        self.world.post(self.rank, to.pe, lands, Parcel::Put { place: to.place, at: to.at, data });
         let land = &self.local().puts_land;
         land.set(land.get().max(lands));
         self.note("put", Some(to.pe), since, source.bytes);
@@ -233,8 +237,7 @@ impl Fabric for Call<'_> {
             let piece = Span { at: source.at + done, bytes, ..source };
             let data = self.local().read(piece);
             let arrives = costs.send(self.site(), to, self.mine(piece), bytes).await;
-            let (from, call) = (self.rank, self.call);
-            self.post(to, arrives, Parcel::Message { from, call, slot, step, data });
+            self.post(to, arrives, Parcel::Message { call: self.call, slot, step, data });
             if costs.hands_over().is_some() {
                 let (mail, waits) = (&self.local().mail, self.now());
                 let test = || mail.borrow_mut().taken.checked_sub(1);
@@ -269,7 +272,7 @@ impl Fabric for Call<'_> {
 
     async fn wait(&self, slot: Slot, step: Step) -> Op {
         let mail = &self.local().mail;
-        let set = || mail.borrow().has_signal(self.call, slot, step).then_some(());
+        let set = || mail.borrow().signalled(self.call, slot, step).map(|from| ((), Some(from)));
         self.hear("wait", set).await
     }
 
@@ -314,13 +317,13 @@ impl Fabric for Call<'_> {
     async fn lend(&self, to: Rank, loan: u32, span: Span) -> Op {
         self.lent.set(self.lent.get() + 1);
         let lease = Lease { lender: self.rank, span: self.resolve(span), reached: false };
-        let (call, from) = (self.call, self.rank);
-        self.tell(to, "lend", Parcel::Loan { call, from, loan, lease }).await
+        self.tell(to, "lend", Parcel::Loan { call: self.call, loan, lease }).await
     }
 
     async fn borrow(&self, from: Rank, loan: u32) -> Op<Lease> {
         let mail = &self.local().mail;
-        self.hear("borrow", || mail.borrow_mut().take_loan(self.call, from, loan)).await
+        let test = || mail.borrow_mut().take_loan(self.call, from, loan);
+        self.hear("borrow", || test().map(|lease| (lease, Some(from)))).await
     }
 
     async fn give_back(&self, lease: Lease) -> Op {
@@ -332,7 +335,7 @@ impl Fabric for Call<'_> {
 
     async fn reclaim(&self) -> Op {
         let (mail, lent) = (&self.local().mail, self.lent.take());
-        let test = || mail.borrow().given_back.checked_sub(lent);
+        let test = || Some((mail.borrow().given_back.checked_sub(lent)?, None));
         let left = self.hear("reclaim", test).await?;
         mail.borrow_mut().given_back = left;
         Ok(())
@@ -415,7 +418,8 @@ impl Fabric for Call<'_> {
 
     async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
         let local = self.local();
-        self.hear("wait", || Some(local.word(word)).filter(|&value| until.holds(value))).await
+        let word = || Some(local.word(word)).filter(|&value| until.holds(value));
+        self.hear("wait", || Some((word()?, None))).await
     }
 
     fn fence(&self) -> impl Future<Output = Op> {
@@ -430,17 +434,13 @@ impl Fabric for Call<'_> {
     }
 
     async fn credit(&self, to: Rank, quarter: u64) -> Op {
-        self.tell(to, "credit", Parcel::Credit { from: self.rank, quarter }).await
+        self.tell(to, "credit", Parcel::Credit { quarter }).await
     }
 
     async fn await_credits(&self, quarter: u64) -> Op {
-        let (mail, peers) = (&self.local().mail, self.size() as usize - 1);
-        let test = || {
-            let mail = mail.borrow();
-            let given = mail.credits.values().filter(|&&given| given > quarter).count();
-            (given == peers).then_some(())
-        };
-        self.hear("credits", test).await
+        let (mail, peers) = (&self.local().mail, self.size() - 1);
+        let given = || mail.borrow_mut().has_credits(quarter, peers);
+        self.hear("credits", || given().then_some(((), None))).await
     }
 }
 

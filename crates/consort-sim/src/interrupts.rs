@@ -6,7 +6,7 @@
 //! A look at a flag that is not set is free of charge.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::{HashMap, VecDeque},
 };
 
@@ -32,13 +32,11 @@ pub(crate) struct Post {
 pub struct Listener<'w> {
     world: &'w World,
     rank: Rank,
-    /// Notices that need no interrupt any more: those that had come when the last one was handled.
-    known: Cell<usize>,
 }
 
 impl<'w> Listener<'w> {
     pub(crate) fn new(world: &'w World, rank: Rank) -> Self {
-        Self { world, rank, known: Cell::new(0) }
+        Self { world, rank }
     }
 
     /// A broadcast begins, of memory that was not used lately.
@@ -75,13 +73,9 @@ impl<'w> Listener<'w> {
 
     /// Spends what hearing it takes.
     async fn spend(&self, heard: Heard, since: Time) {
-        match (heard, self.known.get()) {
-            (Heard::Acknowledged, _) => self.world.costs.notice(self.site(), since).await,
-            (Heard::Notice(_), 0) => {
-                self.world.costs.interrupted(self.site()).await;
-                self.known.set(self.post(self.rank).notices.borrow().len());
-            }
-            (Heard::Notice(_), known) => self.known.set(known - 1),
+        match heard {
+            Heard::Acknowledged => self.world.costs.notice(self.site(), since).await,
+            Heard::Notice(_) => self.world.costs.interrupted(self.site()).await,
         }
         let what = if heard == Heard::Acknowledged { "wait" } else { "interrupt" };
         self.note(what, None, since, 0);

@@ -11,7 +11,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     account::Total,
-    costs::{Chaos, Costs, Mesh},
+    costs::{Chaos, Cluster, Costs, Mesh},
     engine::{Engine, What},
     fabric::{Call, Operands},
     interrupts::Listener,
@@ -163,6 +163,11 @@ impl Simulation {
                     .with_contention(self.contention)
                     .with_distances(!self.near)
                     .with_overhead(self.overhead),
+            ),
+            Kind::Cluster(cluster) => Costs::Cluster(
+                Cluster::new(cluster, self.pes)
+                    .with_contention(self.contention)
+                    .with_distances(!self.near),
             ),
             other => unimplemented!("{other:?}"),
         })

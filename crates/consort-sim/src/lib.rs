@@ -8,6 +8,7 @@ mod fabric;
 mod interrupts;
 mod job;
 pub mod machines;
+mod mail;
 mod memory;
 mod trace;
 mod world;

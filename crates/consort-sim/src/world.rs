@@ -1,8 +1,8 @@
 //! What the PEs of a simulation share: memory, what has arrived, and what is on its way.
 
 use std::{
-    cell::{Cell, RefCell},
-    collections::{HashMap, VecDeque},
+    cell::{Cell, RefCell, RefMut},
+    collections::HashMap,
 };
 
 use consort_fabric::{Capabilities, Notice, Place, Rank, Signal, Slot, Span, Step};
@@ -12,6 +12,7 @@ use crate::{
     costs::{Costs, Site},
     engine::{Engine, Time, What},
     interrupts::Post,
+    mail::{Mail, Message},
     trace::Recorder,
 };
 
@@ -22,15 +23,33 @@ pub(crate) const WINDOW: u64 = 16;
 #[derive(Debug)]
 pub(crate) enum Parcel {
     Signal { call: u64, slot: Slot, step: Step },
-    Message { from: Rank, call: u64, slot: Slot, step: Step, data: Vec<u8> },
+    Message { call: u64, slot: Slot, step: Step, data: Vec<u8> },
     Taken,
-    Loan { call: u64, from: Rank, loan: u32, lease: Lease },
+    Loan { call: u64, loan: u32, lease: Lease },
     GivenBack,
-    Credit { from: Rank, quarter: u64 },
+    Credit { quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
     HeapSignal { word: usize, how: Signal },
     Notice(Notice),
     Acknowledged { from: Rank, number: u64 },
+}
+
+impl Parcel {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Message { data, .. } | Self::Put { data, .. } => data.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Whose a parcel is, and whether it has come to the PE's door.
+#[derive(Debug)]
+struct Flight {
+    from: Rank,
+    to: Rank,
+    has_come: bool,
+    parcel: Parcel,
 }
 
 /// A peer's memory on loan.
@@ -40,53 +59,6 @@ pub struct Lease {
     pub(crate) span: Span,
     /// Reached without asking: nothing to give back.
     pub(crate) reached: bool,
-}
-
-/// A message that has arrived.
-#[derive(Debug)]
-pub(crate) struct Message {
-    pub(crate) from: Rank,
-    pub(crate) call: u64,
-    pub(crate) step: Step,
-    pub(crate) data: Vec<u8>,
-}
-
-/// A place of a call in the window and a slot.
-type Key = (u64, Slot);
-
-/// What has arrived at one PE.
-#[derive(Debug, Default)]
-pub(crate) struct Mail {
-    signals: HashMap<Key, (u64, Step)>,
-    messages: HashMap<Key, VecDeque<Message>>,
-    loans: HashMap<(u64, Rank, u32), Lease>,
-    /// Two-sided messages that were taken.
-    pub(crate) taken: u64,
-    pub(crate) given_back: u64,
-    /// The latest quarter that each peer gave a credit for, plus one.
-    pub(crate) credits: HashMap<Rank, u64>,
-}
-
-impl Mail {
-    /// Whether the sender on `slot` has got as far as `step` of `call`.
-    pub(crate) fn has_signal(&self, call: u64, slot: Slot, step: Step) -> bool {
-        let Some(&(latest, reached)) = self.signals.get(&(call % WINDOW, slot)) else {
-            return false;
-        };
-        assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
-        latest == call && reached >= step
-    }
-
-    /// Takes message `step` of `call`.
-    pub(crate) fn take(&mut self, call: u64, slot: Slot, step: Step) -> Option<Message> {
-        let messages = self.messages.get_mut(&(call % WINDOW, slot))?;
-        let at = messages.iter().position(|m| m.call == call && m.step == step)?;
-        messages.remove(at)
-    }
-
-    pub(crate) fn take_loan(&mut self, call: u64, from: Rank, loan: u32) -> Option<Lease> {
-        self.loans.remove(&(call, from, loan))
-    }
 }
 
 /// One PE's part of the world.
@@ -99,6 +71,9 @@ pub(crate) struct Local {
     pub(crate) incoming: RefCell<Vec<u8>>,
     pub(crate) heap: RefCell<Vec<u8>>,
     pub(crate) buffer: RefCell<Vec<u8>>,
+    /// How long scratch memory and the message buffer may become.
+    scratch_bytes: usize,
+    buffer_bytes: usize,
     pub(crate) post: Post,
     pub(crate) counters: RefCell<HashMap<(u64, u32), u64>>,
     pub(crate) account: Account,
@@ -121,15 +96,31 @@ impl Local {
         }
     }
 
-    /// A copy of a span's bytes. Scratch memory grows as it is used.
+    /// The bytes of a place, of which those before `end` are used: scratch memory and the message
+    /// buffer grow, or thousands of PEs would fill the host's memory with what they never touch.
+    fn up_to(&self, place: Place, end: usize) -> RefMut<'_, Vec<u8>> {
+        let most = match place {
+            Place::Accumulator | Place::Incoming => self.scratch_bytes,
+            Place::Buffer => self.buffer_bytes,
+            Place::Source | Place::Target | Place::Heap => 0,
+        };
+        let mut bytes = self.place(place).borrow_mut();
+        if bytes.len() < end && end <= most {
+            bytes.resize(end, 0);
+        }
+        bytes
+    }
+
+    /// A copy of a span's bytes.
     pub(crate) fn read(&self, span: Span) -> Vec<u8> {
-        let bytes = self.place(span.place).borrow();
-        bytes[span.at..span.at + span.bytes].to_vec()
+        let end = span.at + span.bytes;
+        self.up_to(span.place, end)[span.at..end].to_vec()
     }
 
     /// Writes a span's bytes.
     pub(crate) fn write(&self, place: Place, at: usize, data: &[u8]) {
-        self.place(place).borrow_mut()[at..at + data.len()].copy_from_slice(data);
+        let end = at + data.len();
+        self.up_to(place, end)[at..end].copy_from_slice(data);
     }
 
     /// The word of the heap at byte `at`.
@@ -151,8 +142,8 @@ pub(crate) struct World {
     pub(crate) costs: Costs,
     pub(crate) recorder: Recorder,
     pub(crate) locals: Vec<Local>,
-    /// On its way, to whom; places are used again.
-    parcels: RefCell<Vec<Option<(Rank, Parcel)>>>,
+    /// On its way; places are used again.
+    flights: RefCell<Vec<Option<Flight>>>,
     free: RefCell<Vec<u32>>,
     /// How many PEs have come to the next alignment, and how many alignments there were.
     aligned: Cell<(u32, u64)>,
@@ -167,20 +158,18 @@ impl World {
         heap_bytes: usize,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
-        let local = || {
-            let local = Local::default();
-            local.heap.borrow_mut().resize(heap_bytes, 0);
-            local.buffer.borrow_mut().resize(buffer_bytes, 0);
-            local.accumulator.borrow_mut().resize(scratch_bytes, 0);
-            local.incoming.borrow_mut().resize(scratch_bytes, 0);
-            local
+        let local = || Local {
+            heap: RefCell::new(vec![0; heap_bytes]),
+            scratch_bytes,
+            buffer_bytes,
+            ..Local::default()
         };
         Self {
             engine,
             costs,
             recorder,
             locals: (0..pes).map(|_| local()).collect(),
-            parcels: RefCell::default(),
+            flights: RefCell::default(),
             free: RefCell::default(),
             aligned: Cell::default(),
         }
@@ -214,41 +203,43 @@ impl World {
     }
 
     /// Has `parcel` arrive at `to` at a time.
-    pub(crate) fn post(&self, to: Rank, at: Time, parcel: Parcel) {
-        let mut parcels = self.parcels.borrow_mut();
+    pub(crate) fn post(&self, from: Rank, to: Rank, at: Time, parcel: Parcel) {
+        let mut flights = self.flights.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
-            parcels.push(None);
-            u32::try_from(parcels.len() - 1).expect("fewer than 4 billion parcels are on their way")
+            flights.push(None);
+            u32::try_from(flights.len() - 1).expect("fewer than 4 billion parcels are on their way")
         });
-        parcels[number as usize] = Some((to, parcel));
+        flights[number as usize] = Some(Flight { from, to, has_come: false, parcel });
         self.engine.at(at, What::Arrive(number));
     }
 
     /// A parcel arrives, and wakes the PE that may wait for it.
     pub(crate) fn arrive(&self, number: u32) {
-        let taken = self.parcels.borrow_mut()[number as usize].take();
+        let mut flights = self.flights.borrow_mut();
+        let Some(flight) = &mut flights[number as usize] else { return };
+        if !flight.has_come {
+            flight.has_come = true;
+            let (now, bytes) = (self.engine.now(), flight.parcel.bytes());
+            let handed_on = self.costs.hands_on(now, flight.from, flight.to, bytes);
+            if handed_on > now && !matches!(flight.parcel, Parcel::Put { .. }) {
+                return self.engine.at(handed_on, What::Arrive(number));
+            }
+        }
+        let taken = flights[number as usize].take();
+        drop(flights);
         self.free.borrow_mut().push(number);
-        let Some((to, parcel)) = taken else { return };
+        let Some(Flight { from, to, parcel, .. }) = taken else { return };
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
         match parcel {
-            Parcel::Signal { call, slot, step } => {
-                let seen = mail.signals.entry((call % WINDOW, slot)).or_default();
-                *seen = (*seen).max((call, step));
-            }
-            Parcel::Message { from, call, slot, step, data } => {
-                let messages = mail.messages.entry((call % WINDOW, slot)).or_default();
-                messages.push_back(Message { from, call, step, data });
+            Parcel::Signal { call, slot, step } => mail.signal(from, call, slot, step),
+            Parcel::Message { call, slot, step, data } => {
+                mail.put(slot, Message { from, call, step, data });
             }
             Parcel::Taken => mail.taken += 1,
-            Parcel::Loan { call, from, loan, lease } => {
-                mail.loans.insert((call, from, loan), lease);
-            }
+            Parcel::Loan { call, loan, lease } => mail.lend(call, from, loan, lease),
             Parcel::GivenBack => mail.given_back += 1,
-            Parcel::Credit { from, quarter } => {
-                let credit = mail.credits.entry(from).or_default();
-                *credit = (*credit).max(quarter + 1);
-            }
+            Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
             Parcel::Notice(notice) => local.post.notices.borrow_mut().push_back(notice),
             Parcel::Acknowledged { from, number } => {
@@ -264,5 +255,29 @@ impl World {
         }
         drop(mail);
         self.engine.wake(to.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local() -> Local {
+        Local { scratch_bytes: 16, buffer_bytes: 32, ..Local::default() }
+    }
+
+    #[test]
+    fn scratch_memory_grows_as_it_is_used() {
+        let local = local();
+        assert_eq!(local.read(Span::buffer(30, 2)), [0, 0]);
+        local.write(Place::Accumulator, 2, &[7]);
+        assert_eq!(local.read(Span::accumulator(4)), [0, 0, 7, 0]);
+        assert_eq!(local.accumulator.borrow().len(), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn scratch_memory_has_an_end() {
+        local().write(Place::Incoming, 9, &[0; 8]);
     }
 }

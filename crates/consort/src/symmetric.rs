@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use consort_fabric::{Atomic, Fabric, Op, Pod, Rank, Signal, Span, Until};
+use consort_fabric::{Atomic, Fabric, Kernel, Op, Operator, Pod, Rank, Signal, Span, Until};
 use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Operands};
 
 use crate::{Error, Result, Team, team::State};
@@ -120,9 +120,19 @@ impl<'p, T: Element> Symmetric<'p, T> {
         target: Buffer<'c>,
         operation: impl AsyncFnOnce(&Call<'_>) -> Op<R>,
     ) -> Result<R> {
+        self.run_with(None, source, target, operation)
+    }
+
+    fn run_with<'c, R>(
+        &'c self,
+        kernel: Option<Kernel<'c>>,
+        source: Buffer<'c>,
+        target: Buffer<'c>,
+        operation: impl AsyncFnOnce(&Call<'_>) -> Op<R>,
+    ) -> Result<R> {
         let _inside = self.state.enter()?;
         let endpoint = &self.state.endpoint;
-        let operands = Operands { kernel: None, source, target };
+        let operands = Operands { kernel, source, target };
         // SAFETY: `operation` alone drives the call, to its end, and `enter` refuses calls from
         // within a call.
         #[expect(unsafe_code, reason = "makes a view for one operation")]
@@ -153,6 +163,46 @@ impl<'p, T: Element> Symmetric<'p, T> {
         let span = self.span(first, data.len())?;
         self.run(Buffer::ABSENT, Buffer::target(data), async |call| match call.reach(from, span) {
             Some(lease) => call.get(&lease, 0, Span::target(0, span.bytes)).await,
+            None => Ok(()),
+        })
+    }
+
+    /// Combines `data` with the part of `from`, from element `first` on: `data[i] = data[i] (op)
+    /// part[i]`. One-sided.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// ```
+    /// # use consort::{Max, Pes, Rank};
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let highest = world.symmetric::<u64>(1)?;
+    ///     highest.store(0, u64::from(world.rank().0) + 5)?;
+    ///     world.barrier()?;
+    ///     let mut seen = [2];
+    ///     highest.get_combine(Rank(1), 0, &mut seen, Max)?;
+    ///     assert_eq!(seen, [6]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn get_combine<O: Operator<T>>(
+        &self,
+        from: Rank,
+        first: usize,
+        data: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.check(from)?;
+        let span = self.span(first, data.len())?;
+        let kernel = Some(Kernel::new::<T, O>(&operator));
+        let target = Buffer::target(data);
+        self.run_with(kernel, Buffer::ABSENT, target, async |call| match call.reach(from, span) {
+            Some(lease) => {
+                let own = Span::target(0, span.bytes);
+                call.get_combine(&lease, 0, own, own).await
+            }
             None => Ok(()),
         })
     }
@@ -240,6 +290,15 @@ impl<T: Word> Symmetric<'_, T> {
     /// As [`Symmetric::atomic`].
     pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T> {
         self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
+    }
+
+    /// Changes one word of the part of `to`, and wakes whoever waits for it there. What this PE put
+    /// before its last [`Symmetric::fence`] is seen by whoever has seen the signal.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {
+        self.put_signal(to, 0, &[], self, index, how)
     }
 
     /// Waits until one word of this PE's own part is as wanted, and returns it.

@@ -52,6 +52,14 @@ impl Mode {
             Self::Latency => "latency",
         }
     }
+
+    /// What the time of a call is called in tables.
+    pub(crate) const fn time_name(self) -> &'static str {
+        match self {
+            Self::Throughput => "time a call",
+            Self::Latency => "latency",
+        }
+    }
 }
 
 /// What to measure.

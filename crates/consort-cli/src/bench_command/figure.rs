@@ -1,6 +1,6 @@
 //! One figure: a line of JSON, or of a table.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use consort::{Collective, Waiting};
 use consort_fabric::statistics::Summary;
@@ -34,43 +34,43 @@ pub(super) struct Setting {
 
 /// What one kind of work takes in one class of the transfer. A key that does not apply is null.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Figure {
-    pub(super) bench: &'static str,
-    pub(super) fabric: &'static str,
-    pub(super) pes: u32,
-    pub(super) team: &'static str,
-    pub(super) algorithm: Option<String>,
-    pub(super) params: Option<BTreeMap<String, u64>>,
-    pub(super) sync: Option<String>,
-    pub(super) bytes: Option<usize>,
-    pub(super) mode: &'static str,
-    pub(super) arrival: &'static str,
-    pub(super) placement: String,
-    pub(super) waiting: Option<String>,
-    pub(super) median_ns: Option<f64>,
-    pub(super) ci95_ns: Option<(f64, f64)>,
-    pub(super) p99_ns: Option<f64>,
-    pub(super) reps: usize,
-    pub(super) peer: Option<String>,
+pub(crate) struct Figure {
+    pub(crate) bench: &'static str,
+    pub(crate) fabric: Cow<'static, str>,
+    pub(crate) pes: u32,
+    pub(crate) team: &'static str,
+    pub(crate) algorithm: Option<String>,
+    pub(crate) params: Option<BTreeMap<String, u64>>,
+    pub(crate) sync: Option<String>,
+    pub(crate) bytes: Option<usize>,
+    pub(crate) mode: &'static str,
+    pub(crate) arrival: &'static str,
+    pub(crate) placement: String,
+    pub(crate) waiting: Option<String>,
+    pub(crate) median_ns: Option<f64>,
+    pub(crate) ci95_ns: Option<(f64, f64)>,
+    pub(crate) p99_ns: Option<f64>,
+    pub(crate) reps: usize,
+    pub(crate) peer: Option<String>,
     /// The median over the blocks of their time in transfers of their moment.
-    pub(super) ratio_to_limit: Option<f64>,
-    pub(super) c2c_ns: Option<f64>,
+    pub(crate) ratio_to_limit: Option<f64>,
+    pub(crate) c2c_ns: Option<f64>,
     #[serde(serialize_with = "class")]
-    pub(super) c2c_class: Option<TransferClass>,
-    pub(super) memcpy_gbps: Option<f64>,
-    pub(super) pull_gbps: Option<f64>,
+    pub(crate) c2c_class: Option<TransferClass>,
+    pub(crate) memcpy_gbps: Option<f64>,
+    pub(crate) pull_gbps: Option<f64>,
     /// Bandwidth as a share of that limit; for people.
     #[serde(skip)]
-    pub(super) shares: Vec<(Limit, f64)>,
+    pub(crate) shares: Vec<(Limit, f64)>,
     /// Blocks that were discarded; for people.
     #[serde(skip)]
-    pub(super) discarded: usize,
+    pub(crate) discarded: usize,
     /// Why there is no figure; for people.
     #[serde(skip)]
-    pub(super) absent: Option<String>,
+    pub(crate) absent: Option<String>,
     /// Whether Consort chose the algorithm; for people.
     #[serde(skip)]
-    pub(super) chosen: bool,
+    pub(crate) chosen: bool,
 }
 
 fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -98,7 +98,7 @@ impl Figure {
     }
 
     /// The same with the times of `summary`.
-    pub(super) fn with(self, summary: &Summary) -> Figure {
+    pub(crate) fn with(self, summary: &Summary) -> Figure {
         Figure {
             median_ns: Some(hundredths(summary.median)),
             ci95_ns: Some((hundredths(summary.ci95.0), hundredths(summary.ci95.1))),
@@ -149,7 +149,7 @@ impl Setting {
         });
         Figure {
             bench: self.what.name(),
-            fabric: "threads",
+            fabric: "threads".into(),
             pes: self.pes,
             team: "world",
             mode: self.mode.name(),
@@ -176,7 +176,7 @@ impl Setting {
                 }
             }
             Work::Peer { index, .. } => Figure {
-                fabric: "threads",
+                fabric: "threads".into(),
                 // A barrier before and one after: all enter and leave together.
                 sync: Some("strict".to_owned()),
                 peer: peers::names().get(*index).map(|&name| name.to_owned()),
@@ -289,7 +289,7 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
 }
 
 /// Nothing here is more exact.
-pub(super) fn hundredths(value: f64) -> f64 {
+pub(crate) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 

@@ -39,7 +39,7 @@ fn of_library(options: &Options, mpirun: &Path) -> Vec<Figure> {
     let pes = options.session.pes;
     let blank = Figure {
         bench: options.what.name(),
-        fabric: "processes",
+        fabric: "processes".into(),
         pes,
         team: "world",
         // A caller's buffers are its own again when the call returns.

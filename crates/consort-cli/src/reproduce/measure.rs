@@ -47,6 +47,12 @@ pub(super) fn reduce(sync: Sync, bytes: usize, candidate: Candidate) -> Work {
     Work::Consort { collective, sync, bytes, symmetric: true, candidate: Some(candidate) }
 }
 
+/// A broadcast to slices of the PEs' own.
+pub(super) fn broadcast(bytes: usize, candidate: Candidate) -> Work {
+    let (collective, sync) = (Collective::Broadcast, Sync::MINE);
+    Work::Consort { collective, sync, bytes, symmetric: false, candidate: Some(candidate) }
+}
+
 /// A barrier.
 pub(super) fn barrier(candidate: Candidate) -> Work {
     let (collective, sync) = (Collective::Barrier, Sync::STRICT);

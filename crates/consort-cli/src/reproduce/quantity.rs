@@ -53,10 +53,9 @@ impl Quantity {
         claim: &'static str,
         machine: &'static str,
         (quantity, unit, paper): (String, &'static str, Option<f64>),
-        model: Option<f64>,
-        simulated: f64,
+        (model, simulated, native): (Option<f64>, f64, Option<f64>),
     ) -> Self {
-        let blank = Self::native(claim, machine, quantity, unit, paper, None);
+        let blank = Self::native(claim, machine, quantity, unit, paper, native);
         let rel_error = paper.map(|paper| simulated / paper - 1.0);
         Self { model, simulated: Some(simulated), rel_error, ..blank }
     }

@@ -1,20 +1,23 @@
-//! T2, T3, T5, T7 (Petrović 2015, chapters 3 and 4): broadcasts on the Intel SCC, simulated.
+//! T2 to T5 and T7 (Petrović 2015, chapters 3 and 4): broadcasts on the Intel SCC, simulated.
 //!
 //! Three kinds of figures stand beside the paper's: the thesis' formulas; the simulation with
 //! published micro-measurements alone (raw); and the simulation with the overhead of a call that
 //! was fitted to outcomes, and with flags that are reset. What was fitted is counted in the output.
+//! The same algorithms run here too, a PE a core, calls in a row.
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Rank, Sync};
+use consort_collectives::announce::Turns;
 use consort_sim::{Simulation, analytic::scc::Scc, machines::Machine};
 
-use super::{Outcome, Quantity};
+use super::{Experiment, Outcome, Quantity, measure};
 use crate::{
     bench::session::Mode,
     output,
     sim::{
+        announcements::{self, Way},
         contention::{Access, contention},
-        program::{Program, median_ns},
+        program::Program,
     },
 };
 
@@ -31,6 +34,15 @@ const CALLS_IN_A_ROW: u64 = 24;
 /// How long the cores press on one buffer, in nanoseconds.
 const PRESSURE_NS: f64 = 1e6;
 
+/// Table 3.1.
+const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
+const SYNCHRONOUS_US: [f64; 4] = [44.1, 75.8, 112.7, 198.6];
+const ASYNCHRONOUS_US: [f64; 4] = [40.2, 75.5, 118.0, 196.7];
+/// 68 % of what a core can copy from a message buffer to its memory, in megabytes a second.
+const SATURATED_MBPS: f64 = 0.68 * 55.0;
+/// How long sources broadcast without end, in nanoseconds.
+const ENDLESS_NS: f64 = 1e7;
+
 /// A figure: the paper's, and what stands beside it.
 struct Row {
     what: String,
@@ -39,12 +51,13 @@ struct Row {
     model: Option<f64>,
     raw: f64,
     fitted: Option<f64>,
+    native: Option<f64>,
 }
 
 impl Row {
     fn new(what: impl Into<String>, unit: &'static str, paper: f64, raw: f64) -> Self {
         let (what, paper) = (what.into(), (paper > 0.0).then_some(paper));
-        Self { what, unit, paper, model: None, raw, fitted: None }
+        Self { what, unit, paper, model: None, raw, fitted: None, native: None }
     }
 
     fn model(self, model: f64) -> Self {
@@ -54,6 +67,19 @@ impl Row {
     fn fitted(self, fitted: f64) -> Self {
         Self { fitted: Some(fitted), ..self }
     }
+}
+
+/// What two broadcasts of so many lines take on this machine, in nanoseconds: OC-BCAST with the
+/// root as everyone's parent, and another.
+fn native_ns(
+    experiment: &Experiment<'_>,
+    lines: usize,
+    other: Candidate,
+) -> Result<[Option<f64>; 2]> {
+    let (pes, bytes) = (experiment.cores.max(2), lines * LINE_BYTES);
+    let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| measure::broadcast(bytes, one));
+    let medians = experiment.medians(pes, &work, experiment.budget)?;
+    Ok([medians[0], medians[1]])
 }
 
 /// How the machine is simulated.
@@ -107,7 +133,7 @@ fn broadcast_us(how: How, mode: Mode, candidate: Candidate, lines: usize) -> Res
         mode,
         calls,
     };
-    Ok(median_ns(&program.play(&simulation(how)?, CORES)?.calls_ns)? / 1e3)
+    Ok(program.play(&simulation(how)?, CORES)?.call_ns(mode)? / 1e3)
 }
 
 fn latency_us(how: How, candidate: Candidate, lines: usize) -> Result<f64> {
@@ -121,7 +147,7 @@ fn throughput_mbps(how: How, candidate: Candidate, lines: usize) -> Result<f64> 
 }
 
 /// T2: the latency of short messages (section 3.3.3, figure 3.2a).
-pub(super) fn latency() -> Result<Outcome> {
+pub(super) fn latency(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let mut rows = Vec::new();
     let lines = |lines: usize| lines as u64;
@@ -132,6 +158,9 @@ pub(super) fn latency() -> Result<Outcome> {
     };
     rows.push(one("1 line, k=7", 16.6, oc_bcast(7), formulas.latency_ns(1, 7))?);
     rows.push(one("1 line, binomial", 21.6, binomial(), formulas.binomial_ns(1))?);
+    for (row, ns) in rows.iter_mut().zip(native_ns(experiment, 1, binomial())?) {
+        row.native = ns.map(|ns| ns / 1e3);
+    }
     let mut ratio = |what: &str, how, over: u32, under: u32, paper, at: usize| -> Result<f64> {
         let times = [over, under].map(|k| latency_us(how, oc_bcast(k.into()), at));
         let [over_us, under_us] = times;
@@ -152,8 +181,9 @@ pub(super) fn latency() -> Result<Outcome> {
         ratio(what, How::Uncontended, 47, 7, 0.0, at)?;
     }
     let verdict = format!(
-        "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw {:.1} \
-         and {:.1}), {:.0} % less than k=2 at best; contention makes k=47 meet k=7 ({:.2} and {:.2})",
+        "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw \
+         {:.1} and {:.1}), {:.0} % less than k=2 at best; contention makes k=47 meet k=7 ({:.2} \
+         and {:.2})",
         rows[0].fitted.unwrap_or(rows[0].raw),
         rows[1].fitted.unwrap_or(rows[1].raw),
         rows[0].raw,
@@ -166,7 +196,7 @@ pub(super) fn latency() -> Result<Outcome> {
 }
 
 /// T3: the throughput of long messages (section 3.3.3, figure 3.2b).
-pub(super) fn throughput() -> Result<Outcome> {
+pub(super) fn throughput(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let mut rows = Vec::new();
     let two_sided = throughput_mbps(How::Raw, scatter_allgather(), MEGABYTE_LINES)?;
@@ -180,6 +210,9 @@ pub(super) fn throughput() -> Result<Outcome> {
     }
     let model = formulas.scatter_allgather_mbps();
     rows.push(Row::new("1 MB, scatter-allgather", "MB/s", 13.38, two_sided).model(model));
+    let native = native_ns(experiment, MEGABYTE_LINES, scatter_allgather())?;
+    let mbps = native.map(|ns| ns.map(|ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns));
+    (rows[2].native, rows[3].native) = (mbps[0], mbps[1]);
     let gain = gains[..2].iter().sum::<f64>() / 2.0;
     rows.push(Row::new("1 MB, k=2 and 7 / scatter-allgather", "x", 2.6, gain));
     let mut dips = Vec::new();
@@ -196,6 +229,53 @@ pub(super) fn throughput() -> Result<Outcome> {
         dips[0], dips[1], dips[2],
     );
     Ok(outcome("T3", &rows, verdict))
+}
+
+/// T4: broadcasts that only their source calls (section 3.3.4, table 3.1 and figure 3.4).
+pub(super) fn asynchronous() -> Result<Outcome> {
+    let formulas = Scc::table_4_1();
+    let way = |k| Way { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair };
+    let mut rows = Vec::new();
+    for (lines, paper_us) in TABLE_3_1_LINES.into_iter().zip(SYNCHRONOUS_US) {
+        let at = |how| latency_us(how, oc_bcast(47), lines);
+        let row = Row::new(format!("{lines} lines, synchronous"), "us", paper_us, at(How::Raw)?);
+        let model_us = formulas.latency_ns(lines as u64, 47) / 1e3;
+        rows.push(row.model(model_us).fitted(at(How::Fitted)?));
+    }
+    for (lines, paper_us) in TABLE_3_1_LINES.into_iter().zip(ASYNCHRONOUS_US) {
+        let calls = u32::try_from(CALLS)?;
+        let at = |how| -> Result<f64> {
+            let bytes = lines * LINE_BYTES;
+            Ok(announcements::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
+        };
+        let row = Row::new(format!("{lines} lines, asynchronous"), "us", paper_us, at(How::Raw)?);
+        rows.push(row.fitted(at(How::Fitted)?));
+    }
+    let mut reached = Vec::new();
+    for sources in [1, 5, CORES] {
+        for k in [2, 7, 47] {
+            let paper = if (sources, k) == (CORES, 47) { SATURATED_MBPS } else { 0.0 };
+            let at = |how| -> Result<f64> {
+                let bytes = 128 * LINE_BYTES;
+                let simulation = simulation(how)?;
+                let all =
+                    announcements::aggregate(&simulation, way(k), sources, bytes, ENDLESS_NS)?;
+                Ok(all.mbps)
+            };
+            let plural = if sources == 1 { "" } else { "s" };
+            let what = format!("{sources} source{plural}, k={k}");
+            let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
+            rows.push(Row::new(what, "MB/s", paper, raw).fitted(fitted));
+            reached.push(raw);
+        }
+    }
+    let verdict = format!(
+        "64 and 128 lines take {:.1} and {:.1} us synchronously, {:.1} and {:.1} asynchronously \
+         (paper: 112.7, 198.6; 118, 196.7); 48 sources at k=47 reach {:.1} MB/s of the {:.1} that \
+         the paper saw",
+        rows[2].raw, rows[3].raw, rows[6].raw, rows[7].raw, reached[8], SATURATED_MBPS,
+    );
+    Ok(outcome("T4", &rows, verdict))
 }
 
 /// T5: the formulas, and the algorithms under their assumptions (section 4.3.2, table 4.2).
@@ -236,17 +316,17 @@ pub(super) fn pressure() -> Result<Outcome> {
             contention(&simulation(how)?, access, cores, lines * LINE_BYTES, PRESSURE_NS)
         };
         let slowdown = press(How::Raw, 24)?.mean_ns / press(How::Uncontended, 24)?.mean_ns;
-        rows.push(Row::new(format!("{name}, 24 cores, mean / alone"), "x", 1.0, slowdown));
+        rows.push(Row::new(format!("{name}, 24 cores, mean / one's"), "x", 1.0, slowdown));
         let all = press(How::Raw, CORES)?;
         let spread = all.slowest_ns / all.fastest_ns;
-        rows.push(Row::new(format!("{name}, 48 cores, slowest / fastest"), "x", paper, spread));
+        rows.push(Row::new(format!("{name}, 48 cores, slowest / least"), "x", paper, spread));
         verdict.push(format!("{name}: {slowdown:.2} times at 24 cores, slowest {spread:.1} at 48"));
     }
     Ok(outcome("T7", &rows, verdict.join("; ")))
 }
 
 fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
-    let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error"];
+    let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
     let mut table = output::table(header.to_vec());
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
     let error = |value: Option<f64>, row: &Row| {
@@ -255,7 +335,7 @@ fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
     };
     let mut quantities = Vec::new();
     for row in rows {
-        let Row { what, unit, paper, model, raw, fitted } = row;
+        let Row { what, unit, paper, model, raw, fitted, native } = row;
         table.add_row(vec![
             what.clone(),
             (*unit).to_owned(),
@@ -265,22 +345,24 @@ fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
             error(Some(*raw), row),
             figure(*fitted),
             error(*fitted, row),
+            figure(*native),
         ]);
         let simulated = [(what.clone(), Some(*raw)), (format!("{what}, fitted"), *fitted)];
         for (quantity, simulated) in simulated {
             if let Some(simulated) = simulated {
-                let figure = (quantity, *unit, *paper);
-                quantities.push(Quantity::simulated(claim, MACHINE, figure, *model, simulated));
+                let (figure, beside) = ((quantity, *unit, *paper), (*model, simulated, *native));
+                quantities.push(Quantity::simulated(claim, MACHINE, figure, beside));
             }
         }
     }
-    let mut text = output::finish(table, &[2, 3, 4, 5, 6, 7]);
+    let mut text = output::finish(table, &[2, 3, 4, 5, 6, 7, 8]);
     text += &output::wrapped(
         "model: the thesis' formulas, without contention. simulated: the algorithms that run \
          natively, with the published costs of a line (Table 4.1), distances and contention. \
-         fitted: with 4 us a call, and flags that are reset. In all, 3 parameters are fitted: those \
-         4 us (fitted only), the time that a line occupies a tile's buffers, and the writes that a \
-         router holds. `consort machines scc --source` tells of each.",
+         fitted: with 4 us a call, and flags that are reset. In all, 3 parameters are fitted: \
+         those 4 us (fitted only), the time that a line occupies a tile's buffers, and the writes \
+         that a router holds. `consort machines scc --source` tells of each. here: this machine, a \
+         PE a core, calls in a row, k as large as can be.",
     );
     Outcome { verdict, text, quantities }
 }

@@ -32,7 +32,12 @@ pub(crate) struct Aggregate {
 ///
 /// # Errors
 /// When the simulation comes to no end.
-pub(crate) fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -> Result<f64> {
+pub(crate) fn latency_ns(
+    simulation: &Simulation,
+    way: Way,
+    bytes: usize,
+    calls: u32,
+) -> Result<f64> {
     let outcome = simulation.run(async |pe: &Pe<'_>| {
         let mut board = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
         let mut ended_ns = Vec::new();

@@ -1,9 +1,11 @@
 //! What the PEs of a simulation run: calls of one collective, in a row or each alone.
 
+use std::cell::Cell;
+
 use anyhow::{Result, anyhow, bail};
-use consort::{Candidate, Collective, Rank, Sync};
+use consort::{Candidate, Collective, Query, Rank, Sync};
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
-use consort_fabric::{Kernel, OperatorClass, Sum};
+use consort_fabric::{Capabilities, Kernel, OperatorClass, Sum};
 use consort_sim::{Buffer, Operands, Outcome, Pe, Simulation};
 
 use crate::bench::session::Mode;
@@ -29,45 +31,81 @@ pub(crate) struct Played {
     /// The time of each call, in nanoseconds: alone, from the first entry to the last exit; in a
     /// row, from last exit to last exit.
     pub(crate) calls_ns: Vec<f64>,
+    /// How long each PE was in calls, in nanoseconds of all calls.
+    pub(crate) within_ns: Vec<f64>,
+    /// Who left the last call last.
+    pub(crate) last: Rank,
     pub(crate) outcome: Outcome<()>,
 }
 
+impl Played {
+    /// The time of a call, in nanoseconds: the middle one of calls alone; the mean of calls in a
+    /// row after the first, which fills the pipeline.
+    ///
+    /// # Errors
+    /// When no call was timed.
+    pub(crate) fn call_ns(&self, mode: Mode) -> Result<f64> {
+        match (mode, &self.calls_ns[..]) {
+            (Mode::Throughput, [_, later @ ..]) if !later.is_empty() => {
+                Ok(later.iter().sum::<f64>() / later.len() as f64)
+            }
+            (_, calls_ns) => median_ns(calls_ns),
+        }
+    }
+}
+
 impl Program {
+    /// What plans are made for.
+    pub(crate) fn setting(&self, pes: u32, capabilities: Capabilities) -> Setting {
+        let query = Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes,
+            bytes: self.bytes as u64,
+            operator: OperatorClass::Commutative,
+            symmetric: false,
+        };
+        Setting { root: self.root, ..Setting::of(&query, capabilities) }
+    }
+
     /// Runs it.
     ///
     /// # Errors
     /// When the algorithm cannot serve the call, or the simulation comes to no end.
     pub(crate) fn play(&self, simulation: &Simulation, pes: u32) -> Result<Played> {
-        let capabilities = simulation.capabilities()?;
-        let setting = Setting {
-            rank: Rank(0),
-            pes,
-            root: self.root,
-            bytes: self.bytes,
-            element_bytes: 8,
-            operator: OperatorClass::Commutative,
-            sync: self.sync,
-            symmetric: false,
-            capabilities,
-            first_slot: Setting::first_slot(self.collective, pes),
-            beside: false,
-            counter: 1,
-        };
-        let player = Player { program: self, simulation, setting };
+        self.play_showing(simulation, pes, &|_| {})
+    }
+
+    /// Runs it and tells `show` meanwhile which share of the calls is done.
+    ///
+    /// # Errors
+    /// As [`Program::play`].
+    pub(crate) fn play_showing(
+        &self,
+        simulation: &Simulation,
+        pes: u32,
+        show: &dyn Fn(f64),
+    ) -> Result<Played> {
+        let setting = self.setting(pes, simulation.capabilities()?);
+        let data = Data::of(self.bytes);
+        let player = Player { program: self, simulation, setting, data, show, left: Cell::new(0) };
         let outcome = visit(self.collective, &self.candidate.algorithm, player)??;
-        let mut times = Vec::new();
-        for result in outcome.results {
-            times.push(result?);
-        }
-        let calls_ns = self.calls_ns(&times);
-        let outcome = Outcome {
-            results: Vec::new(),
-            totals: outcome.totals,
-            ended_ns: outcome.ended_ns,
-            events: outcome.events,
-            trace: outcome.trace,
-        };
-        Ok(Played { calls_ns, outcome })
+        let times: Vec<Times> = outcome.results.into_iter().collect::<Result<_>>()?;
+        let within_ns = |pe: &Times| pe.iter().map(|(entered, left)| left - entered).sum();
+        let left_ns = |rank: &u32| times[*rank as usize].last().map_or(0.0, |(_, left)| *left);
+        let last = (0..pes).max_by(|one, other| left_ns(one).total_cmp(&left_ns(other)));
+        Ok(Played {
+            calls_ns: self.calls_ns(&times),
+            within_ns: times.iter().map(within_ns).collect(),
+            last: Rank(last.unwrap_or(0)),
+            outcome: Outcome {
+                results: Vec::new(),
+                totals: outcome.totals,
+                ended_ns: outcome.ended_ns,
+                events: outcome.events,
+                trace: outcome.trace,
+            },
+        })
     }
 
     fn calls_ns(&self, times: &[Times]) -> Vec<f64> {
@@ -88,6 +126,10 @@ struct Player<'p> {
     program: &'p Program,
     simulation: &'p Simulation,
     setting: Setting,
+    data: Data,
+    show: &'p dyn Fn(f64),
+    /// Calls that some PE has left.
+    left: Cell<u64>,
 }
 
 impl Visitor for Player<'_> {
@@ -115,12 +157,14 @@ impl Player<'_> {
         let is_root = pe.rank() == root;
         let mut times = Times::new();
         for call in 0..calls {
-            let sent: Vec<u8> = (0..bytes).map(|at| pattern(call, at)).collect();
             let (source, target) = match collective {
                 Collective::Barrier => (Vec::new(), Vec::new()),
-                Collective::Broadcast if is_root => (sent.clone(), sent.clone()),
+                Collective::Broadcast if is_root => {
+                    let sent = self.data.sent(call);
+                    (sent.to_vec(), sent.to_vec())
+                }
                 Collective::Broadcast => (Vec::new(), vec![0; bytes]),
-                Collective::Reduce => (vec![0; bytes], vec![0; bytes]),
+                Collective::Reduce => (self.data.contribution(pe.rank()), vec![0; bytes]),
             };
             if mode == Mode::Latency {
                 pe.align().await;
@@ -141,26 +185,124 @@ impl Player<'_> {
             plan.run(&fabric).await.map_err(|_| anyhow!("the call failed"))?;
             times.push((entered, pe.now_ns()));
             let received = fabric.finish();
-            if collective == Collective::Broadcast && received != sent {
+            let right = match collective {
+                Collective::Barrier => true,
+                Collective::Broadcast => received == self.data.sent(call),
+                Collective::Reduce => !is_root || self.data.is_sum(&received, pe.size()),
+            };
+            if !right {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
+            self.left.set(self.left.get() + 1);
+            (self.show)(self.left.get() as f64 / (calls * u64::from(pe.size())) as f64);
         }
         Ok(times)
     }
 }
 
-/// What a broadcast's root sends in a call.
-fn pattern(call: u64, at: usize) -> u8 {
-    let mixed = (call.wrapping_mul(31) ^ at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed.to_be_bytes()[0]
+/// What PEs send, made once for all of them and all calls.
+struct Data {
+    bytes: usize,
+    pattern: Vec<u8>,
+}
+
+/// So many calls in a row send different data: more than are under way at once.
+const DIFFERENT: u8 = 64;
+/// Bytes of the numbers that a reduction adds.
+const WORD: usize = size_of::<u64>();
+
+impl Data {
+    fn of(bytes: usize) -> Self {
+        let byte = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0];
+        Self { bytes, pattern: (0..bytes + usize::from(DIFFERENT)).map(byte).collect() }
+    }
+
+    /// What a broadcast's root sends in a call.
+    fn sent(&self, call: u64) -> &[u8] {
+        let turn = usize::try_from(call % u64::from(DIFFERENT)).unwrap_or(0);
+        &self.pattern[turn..][..self.bytes]
+    }
+
+    /// The numbers of the pattern: so small that the sum of all PEs' multiples is one, too.
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.pattern[..self.bytes].chunks_exact(WORD).map(|word| {
+            let [low, middle, high, ..] = *word else { return 0 };
+            u64::from_le_bytes([low, middle, high, 0, 0, 0, 0, 0])
+        })
+    }
+
+    /// What a PE contributes to a reduction: its own multiple of the words.
+    fn contribution(&self, rank: Rank) -> Vec<u8> {
+        self.words().flat_map(|word| (word * (u64::from(rank.0) + 1)).to_ne_bytes()).collect()
+    }
+
+    /// Whether this is the sum of what all PEs contribute.
+    fn is_sum(&self, received: &[u8], pes: u32) -> bool {
+        let multiples = u64::from(pes) * (u64::from(pes) + 1) / 2;
+        let expected = self.words().map(|word| (word * multiples).to_ne_bytes());
+        received.len() == self.bytes && received.chunks_exact(WORD).eq(expected)
+    }
 }
 
 /// The middle one of the calls' times, in nanoseconds.
 ///
 /// # Errors
 /// When there is none.
-pub(crate) fn median_ns(calls_ns: &[f64]) -> Result<f64> {
+fn median_ns(calls_ns: &[f64]) -> Result<f64> {
     let mut sorted = calls_ns.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().ok_or_else(|| anyhow!("no call was timed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_differs_from_call_to_call() {
+        let data = Data::of(100);
+        assert_eq!(data.sent(7).len(), 100);
+        assert!((1..DIFFERENT).all(|call| data.sent(call.into()) != data.sent(0)));
+    }
+
+    #[test]
+    fn a_sum_lacks_nobody_and_has_nobody_twice() {
+        let data = Data::of(24);
+        let sum = |ranks: &[u32]| -> Vec<u8> {
+            let words = (0..3).map(|index| {
+                let word = |&rank: &u32| {
+                    let all = data.contribution(Rank(rank));
+                    all.chunks(WORD)
+                        .nth(index)
+                        .map_or(0, |word| u64::from_ne_bytes(word.try_into().unwrap()))
+                };
+                ranks.iter().map(word).sum::<u64>()
+            });
+            words.flat_map(u64::to_ne_bytes).collect()
+        };
+        assert!(data.is_sum(&sum(&[0, 1, 2]), 3));
+        assert!(!data.is_sum(&sum(&[0, 1]), 3) && !data.is_sum(&sum(&[0, 1, 1]), 3));
+        assert!(!data.is_sum(&[], 3));
+    }
+
+    #[test]
+    fn calls_in_a_row_count_without_the_first() {
+        let played = |calls_ns: &[f64]| Played {
+            calls_ns: calls_ns.to_vec(),
+            within_ns: Vec::new(),
+            last: Rank(0),
+            outcome: Outcome {
+                results: Vec::new(),
+                totals: Vec::new(),
+                ended_ns: 0.0,
+                events: 0,
+                trace: consort_sim::Trace::default(),
+            },
+        };
+        let times = [9.0, 1.0, 2.0, 6.0];
+        assert_eq!(played(&times).call_ns(Mode::Throughput).unwrap(), 3.0);
+        assert_eq!(played(&times[..1]).call_ns(Mode::Throughput).unwrap(), 9.0);
+        assert_eq!(played(&times[..3]).call_ns(Mode::Latency).unwrap(), 2.0);
+        assert!(played(&[]).call_ns(Mode::Latency).is_err());
+    }
 }

@@ -123,7 +123,8 @@ fn bad_input_is_refused_with_advice() {
         ("bench broadcast --rewrite", 1, "--mode latency"),
         ("bench reduce --sync loose --buffers borrowed", 1, "--buffers symmetric"),
         ("bench barrier --pes 100000", 1, "1 to 1024"),
-        ("reproduce H9", 2, "H1, H3, H4, H5, H6"),
+        ("reproduce H9", 2, "H1, H3, H4, H5, H6, T2, T3, T4, T5, T7"),
+        ("reproduce T2 --pes 8", 1, "48 cores"),
         ("reproduce H6 --pes 2", 1, "3 to 1024"),
         ("reproduce --pes 8", 1, "name it"),
     ];

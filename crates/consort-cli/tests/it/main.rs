@@ -4,6 +4,8 @@ mod bench;
 mod machines;
 mod model;
 mod readme;
+mod scc;
+mod sim;
 mod tidy;
 mod usage;
 mod wisdom;

@@ -69,8 +69,30 @@ fn models() {
 }
 
 #[test]
+fn simulations() {
+    for bad in ["0", "banana", "-1", "1,0", "1.5"] {
+        refused(&format!("sim broadcast --lines={bad}"), "is no number of lines: use 1 or more");
+    }
+    refused("sim broadcast --bytes banana", "8KiB");
+    refused("sim broadcast --bytes 8,0", "0 bytes are nothing to move");
+    refused("sim broadcast --bytes 8 --lines 1", "cannot be used with");
+    refused("sim broadcast --sweep --lines 1", "cannot be used with");
+    refused("sim broadcast --sweep --trace x", "cannot be used with");
+    refused("sim broadcast --all-algorithms --algorithm flat", "cannot be used with");
+    refused("sim broadcast --algorithm oc_bcast(k)", "NAME(PARAMETER=NUMBER,...)");
+    refused("sim broadcast --param k", "k=7");
+    refused("sim broadcast --param k=seven", "k=7");
+    refused("sim broadcast --pes 0", "0 is not in 1..");
+    refused("sim broadcast --calls 0", "0 is not in 1..");
+    refused("sim broadcast --mode fast", "throughput, latency");
+    refused("sim broadcast --sync tight", "use strict, loose, mine");
+    refused("sim shuffle", "use barrier, broadcast or reduce");
+    refused("sim", "<WHAT>");
+}
+
+#[test]
 fn help_has_examples_and_fits() {
-    for words in ["", "tune", "explain", "machines", "model", "model scc", "wisdom"] {
+    for words in ["", "tune", "explain", "machines", "model", "model scc", "sim", "wisdom"] {
         let output = consort(&format!("{words} --help"));
         let help = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{words}");

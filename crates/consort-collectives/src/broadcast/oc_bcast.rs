@@ -1,14 +1,15 @@
 //! OC-BCAST, synchronous: chunks go from message buffer to message buffer, down a k-ary tree.
 //!
-//! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there side by side;
-//! what goes to the caller's memory is off the path. `k` bounds how many press on one buffer. That
-//! a chunk is there spreads along a binary tree of its own (`patterns/tree`). Two chunks fit, so
-//! that one is filled while the other is taken. Source: Petrović 2015, section 3.1, Algorithm 1.
+//! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there side by
+//! side; what goes to the caller's memory is off the path. `k` bounds how many press on one buffer.
+//! The news that a chunk is there spreads along a binary tree of its own (`patterns/tree`). Two
+//! chunks fit, so that one is filled while the other is taken. Source: Petrović 2015, section 3.1,
+//! Algorithm 1.
 //!
 //! Protocol, for each chunk:
 //! 1. wait until all children have the chunk before the last, whose place this one takes;
 //! 2. the root copies the chunk into its buffer; others wait to be notified, notify those after
-//!    them among their parent's children, get the chunk into their buffer, and say so to the parent;
+//!    them among their parent's children, get the chunk into their buffer, and tell the parent;
 //! 3. notify the first of the own children; copy the chunk from the buffer to the target.
 //!
 //! At the end, wait until all children have the last chunk.

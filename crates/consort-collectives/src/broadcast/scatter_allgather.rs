@@ -1,8 +1,8 @@
 //! Scatter-allgather: each PE gets a slice of the message, and then everyone gets all slices.
 //!
 //! Idea: for a long message a tree makes inner PEs send all of it several times. Here nobody sends
-//! more than about twice its length. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and Watts 1994; as
-//! in `RCCE_comm`, Petrović 2015, section 3.3.2.
+//! more than about twice its length. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and Watts
+//! 1994; as in `RCCE_comm`, Petrović 2015, section 3.3.2.
 //!
 //! Protocol, over ranks relative to the root; slice `i` is PE `i`'s:
 //! 1. scatter by recursive halving (`patterns/halving`): receive the slices of a range of PEs, then
@@ -12,8 +12,9 @@
 //!    which has all.
 //!
 //! Messages travel in chunks over two buffers (`patterns/stream`). Even PEs send first and odd ones
-//! receive first, chunk by chunk: so somebody receives and somebody sends even where a send lasts
-//! until the receiver has taken it, and no ring of PEs waits for itself.
+//! receive first, chunk by chunk: where a send lasts until the receiver has taken it, half of the
+//! PEs then send at a time, and not one after the other. Nobody waits in a ring, since the root
+//! waits for nobody's chunk.
 //!
 //! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` times the
 //! message through a PE.

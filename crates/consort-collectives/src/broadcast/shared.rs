@@ -11,7 +11,8 @@
 //! 2. both count themselves up at the receiver, in the two halves of one counter; as long as the
 //!    halves have not met, the receiver gets the next chunk from the front, the root puts the next
 //!    from the back;
-//! 3. both give back; the receiver, when its target is back, returns the counter to 0.
+//! 3. both give back, the root after a fence; the receiver, when its target is back, returns the
+//!    counter to 0.
 //!
 //! Cost: about half the copy of `direct` for two PEs; the root helps its receivers one by one.
 
@@ -122,6 +123,7 @@ impl Algorithm for Shared {
             while let Some((at, bytes)) = schedule.back(f.count(peer, counter, FROM_BACK).await?) {
                 f.put(&target, at, Span::source(at, bytes)).await?;
             }
+            f.fence().await?;
             f.give_back(target).await?;
         }
         f.reclaim().await

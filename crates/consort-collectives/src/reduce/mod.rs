@@ -1,8 +1,9 @@
 //! Reductions: everyone's data combined, on the root. The registry of their algorithms.
 //!
 //! `flat`, `knomial` and `chain` send chunks of lines up a tree and differ in its shape
-//! (`lines`); `direct` and `shared` combine from the callers' buffers. All combine in the order
-//! of the ranks, so an operator need only be associative.
+//! (`lines`); `knomial_get` combines from message buffers, up a tree; `direct` and `shared` combine
+//! from the callers' buffers. An operator need only be associative: where it is not commutative,
+//! all combine in the order of the ranks, or refuse.
 
 use crate::algorithm::registry;
 
@@ -13,5 +14,6 @@ registry! {
     direct: Direct,
     flat: Flat,
     knomial: Knomial,
+    knomial_get: KnomialGet,
     shared: Shared,
 }

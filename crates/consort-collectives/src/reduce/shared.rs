@@ -9,7 +9,7 @@
 //! 1. everyone lends its source to everyone (loan 0), the root its target to everyone (loan 1);
 //! 2. all draw tickets from the root's counter; chunk `t` is combined, in the order of the ranks,
 //!    by whoever drew `t`, and put into the root's target;
-//! 3. all give back; the root, when its target is back, returns the counter to 0.
+//! 3. all give back, after a fence; the root, when its target is back, returns the counter to 0.
 //!
 //! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` loans.
 
@@ -98,6 +98,7 @@ impl Algorithm for Shared {
                 None => f.copy(Span::target(at, sum.bytes), sum).await?,
             }
         }
+        f.fence().await?;
         for lease in leases.into_iter().chain([target]).flatten() {
             f.give_back(lease).await?;
         }

@@ -33,7 +33,7 @@ impl Chaos {
         Capabilities {
             inbox_lines: (4 * pes).max(256),
             scratch_bytes: 16 << 10,
-            buffer_bytes: 16 << 10,
+            buffer_bytes: 64 << 10,
             lending: true,
         }
     }

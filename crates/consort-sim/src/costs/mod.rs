@@ -4,9 +4,11 @@
 //! it sent arrives. Nothing here moves data.
 
 mod chaos;
+mod cluster;
 mod mesh;
 
 pub(crate) use chaos::Chaos;
+pub(crate) use cluster::Cluster;
 pub(crate) use mesh::Mesh;
 
 use consort_fabric::{Capabilities, Place, Rank};
@@ -46,6 +48,8 @@ pub(crate) enum Costs {
     Chaos(Chaos),
     /// Cores with message buffers on a mesh.
     Mesh(Mesh),
+    /// Nodes on a network.
+    Cluster(Cluster),
 }
 
 /// Calls the same method on the costs of whichever kind.
@@ -54,6 +58,7 @@ macro_rules! each {
         match $costs {
             Costs::Chaos($kind) => $body,
             Costs::Mesh($kind) => $body,
+            Costs::Cluster($kind) => $body,
         }
     };
 }
@@ -64,11 +69,11 @@ impl Costs {
         each!(self, kind => kind.capabilities(pes))
     }
 
-    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where a
-    /// sender goes on without its receiver.
+    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where
+    /// a sender goes on without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
-            Self::Chaos(_) => None,
+            Self::Chaos(_) | Self::Cluster(_) => None,
             Self::Mesh(mesh) => Some(mesh.piece_bytes()),
         }
     }
@@ -100,9 +105,23 @@ impl Costs {
         each!(self, kind => kind.signal(site, to).await)
     }
 
-    /// Sees that a flag is set, for which the PE has polled since a time.
-    pub(crate) async fn notice(&self, site: Site<'_>, since: Time) {
-        each!(self, kind => kind.notice(site, since).await);
+    /// Sees that a flag is set, for which the PE has polled since a time, and who has set it, if it
+    /// was one PE.
+    pub(crate) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
+        match self {
+            Self::Chaos(chaos) => chaos.notice(site, since).await,
+            Self::Mesh(mesh) => mesh.notice(site, since).await,
+            Self::Cluster(cluster) => cluster.notice(site, from).await,
+        }
+    }
+
+    /// When what comes to a PE now is handed on to it: later, if others are before it. A put is in
+    /// memory when it comes, but those after it wait.
+    pub(crate) fn hands_on(&self, now: Time, from: Rank, to: Rank, bytes: usize) -> Time {
+        match self {
+            Self::Chaos(_) | Self::Mesh(_) => now,
+            Self::Cluster(cluster) => cluster.hands_on(now, from, to, bytes),
+        }
     }
 
     /// Sends a message. Returns when it has arrived; one that is handed over has been put where the

@@ -28,7 +28,7 @@ pub struct Cluster {
     /// `o`: how long a message occupies the PE that sends it, and the one that receives it.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
-    /// `g`: between two messages of a node.
+    /// `g`: between two messages of a PE, each of which has an interface of its own.
     #[serde(deserialize_with = "reading::not_negative")]
     pub gap_ns: f64,
     /// `G`: for each byte of a message after the first.

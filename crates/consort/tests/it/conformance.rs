@@ -340,15 +340,15 @@ conforms! {
     six: 6 PEs, 4_000 cases;
     seven: 7 PEs, 4_000 cases;
     eight: 8 PEs, 4_000 cases;
-    nine: 9 PEs, 3_000 cases;
-    ten: 10 PEs, 3_000 cases;
-    eleven: 11 PEs, 3_000 cases;
-    twelve: 12 PEs, 3_000 cases;
-    thirteen: 13 PEs, 3_000 cases;
-    fourteen: 14 PEs, 3_000 cases;
-    fifteen: 15 PEs, 3_000 cases;
-    sixteen: 16 PEs, 3_000 cases;
-    seventeen: 17 PEs, 3_000 cases;
+    nine: 9 PEs, 4_000 cases;
+    ten: 10 PEs, 4_000 cases;
+    eleven: 11 PEs, 4_000 cases;
+    twelve: 12 PEs, 4_000 cases;
+    thirteen: 13 PEs, 4_000 cases;
+    fourteen: 14 PEs, 4_000 cases;
+    fifteen: 15 PEs, 4_000 cases;
+    sixteen: 16 PEs, 4_000 cases;
+    seventeen: 17 PEs, 4_000 cases;
     sixty_four: 64 PEs, 500 cases;
 }
 
@@ -356,7 +356,7 @@ conforms! {
 /// matters most.
 #[test]
 fn budgets_cover_what_matters() {
-    for (pes, count) in [(4, 10_000), (17, 3000)] {
+    for (pes, count) in [(4, 10_000), (17, 4000)] {
         let mut seen = BTreeMap::new();
         for case in cases(pes, count) {
             let candidate = case.candidate.map(|candidate| candidate.to_string());

@@ -392,3 +392,44 @@ fn memory_is_had_only_as_it_is_used() {
     });
     assert!(grown[0] < 50_000, "{} pages for 8000 bytes", grown[0]);
 }
+
+#[test]
+fn what_is_got_is_combined_with_what_there_is() {
+    for pes in [1, 2, 5] {
+        on(Pes::threads(pes), |world| {
+            let memory = world.symmetric::<u64>(WORDS)?;
+            let mine = contribution(u64::from(world.rank().0), world.rank(), WORDS);
+            memory.put(world.rank(), 0, &mine)?;
+            memory.quiet()?;
+            world.barrier()?;
+            let mut sum = mine[7..].to_vec();
+            memory.get_combine(world.right(), 7, &mut sum, Sum)?;
+            let right = world.right();
+            let theirs = contribution(u64::from(right.0), right, WORDS);
+            let expected = mine[7..].iter().zip(&theirs[7..]).map(|(a, b)| a.wrapping_add(*b));
+            assert!(sum.into_iter().eq(expected));
+            let beyond = memory.get_combine(right, WORDS, &mut [0], Sum);
+            assert!(matches!(beyond, Err(Error::OutOfBounds { .. })), "{beyond:?}");
+            world.barrier()
+        });
+    }
+}
+
+#[test]
+fn a_plain_signal_follows_what_was_fenced() {
+    on(Pes::threads(2), |world| {
+        let (data, flags) = (world.symmetric::<u64>(WORDS)?, world.symmetric::<u64>(1)?);
+        for round in 1..=20 {
+            if world.rank() == Rank(0) {
+                data.put(Rank(1), 0, &[round; WORDS])?;
+                data.fence()?;
+                flags.signal(Rank(1), 0, Signal::Add(1))?;
+            } else {
+                flags.wait_until(0, Until::AtLeast(round))?;
+                assert_eq!([data.load(0)?, data.load(WORDS - 1)?], [round, round]);
+            }
+            world.barrier()?;
+        }
+        Ok(())
+    });
+}

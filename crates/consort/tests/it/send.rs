@@ -32,7 +32,7 @@ macro_rules! futures_are_send {
 futures_are_send! {
     barrier: Central Dissemination Flat Knomial;
     broadcast: Direct Flat Knomial OcBcast Pipelined ScatterAllgather Shared;
-    reduce: Chain Direct Flat Knomial Shared;
+    reduce: Chain Direct Flat Knomial KnomialGet Shared;
 }
 
 #[test]

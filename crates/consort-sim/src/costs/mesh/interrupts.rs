@@ -21,8 +21,8 @@ const CORES_AT_ONCE: usize = 32;
 
 /// What an interrupt takes.
 pub(super) struct Controller {
-    /// Until a core comes to its status register.
-    travel: Time,
+    /// What a core spends on an interrupt besides reading its status register.
+    handling: Time,
     status_read: Time,
     /// Until the program's handler runs.
     signal: Time,
@@ -37,7 +37,7 @@ impl Controller {
             picoseconds(machine.interrupt.status_read_ns(machine.ghz)),
         );
         Self {
-            travel: latency.saturating_sub(read),
+            handling: latency.saturating_sub(read),
             status_read: read,
             signal: picoseconds(machine.interrupt.signal_ns.unwrap_or(0.0)),
             free_at: Cell::new(0),
@@ -49,10 +49,9 @@ impl Controller {
         self.signal *= Time::from(signal);
     }
 
-    /// When a core that is interrupted now has read its status. All come after the same time, so
-    /// they are served in the order of the interrupts.
+    /// When a core that is interrupted now has read its status: in the order of the interrupts.
     fn arrival(&self, now: Time) -> Time {
-        let at = self.free_at.get().max(now + self.travel) + self.status_read;
+        let at = self.free_at.get().max(now) + self.status_read;
         self.free_at.set(at);
         at
     }
@@ -73,8 +72,8 @@ impl Mesh {
         arrivals
     }
 
-    /// The program's handler is called.
+    /// The core handles an interrupt, at the end of which its program's handler is called.
     pub(crate) async fn interrupted(&self, site: Site<'_>) {
-        site.spend(Cause::Flags, self.controller.signal).await;
+        site.spend(Cause::Flags, self.controller.handling + self.controller.signal).await;
     }
 }

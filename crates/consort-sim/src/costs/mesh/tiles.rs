@@ -79,8 +79,8 @@ impl Tiles {
         }
     }
 
-    /// Waits until tile `to` serves a request of `core`, of such a size, on tile `from`: from then on
-    /// it is busy for `time`.
+    /// Waits until tile `to` serves a request of `core`, of such a size, on tile `from`: from then
+    /// on it is busy for `time`.
     pub(super) async fn serve(
         &self,
         engine: &Engine,
@@ -242,8 +242,8 @@ mod tests {
         assert_eq!(served(1), [0, 2, 10, 11, 8, 6], "the south in the order in which they came");
     }
 
-    /// Only one request fits a queue: 10 is in that of tile 0, 11 in that of 3, 8 in its own tile's.
-    /// Tile 3 passes on 6 of its own before what comes from the east.
+    /// Only one request fits a queue: 10 is in that of tile 0, 11 in that of 3, 8 in its own
+    /// tile's. Tile 3 passes on 6 of its own before what comes from the east.
     #[test]
     fn what_finds_no_room_waits_in_the_router_before() {
         assert_eq!(served(24), [0, 2, 10, 6, 11, 8]);

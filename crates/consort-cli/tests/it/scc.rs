@@ -1,0 +1,91 @@
+//! `consort reproduce` of the claims on the SCC: the simulated figures stay where they are claimed
+//! to be. Virtual time is the same on every machine.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The figures of a claim: what it is, and an object.
+struct Figures(Vec<Value>);
+
+impl Figures {
+    fn of(claim: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+        let output = command
+            .args(["reproduce", claim, "--budget", "0", "--json"])
+            .output()
+            .expect("the command starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        Self(text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
+    }
+
+    fn number(&self, quantity: &str, key: &str) -> f64 {
+        let figure = self.0.iter().find(|figure| figure["quantity"] == quantity).expect(quantity);
+        figure[key].as_f64().expect(key)
+    }
+
+    #[track_caller]
+    fn simulated(&self, quantity: &str, range: std::ops::RangeInclusive<f64>) {
+        let simulated = self.number(quantity, "simulated");
+        assert!(range.contains(&simulated), "{quantity}: {simulated}, not in {range:?}");
+    }
+}
+
+#[test]
+fn t2_latency() {
+    let figures = Figures::of("T2");
+    let raw = |what| figures.number(what, "simulated");
+    assert!(raw("1 line, k=7") < raw("1 line, binomial"));
+    figures.simulated("1 line, k=7, fitted", 0.85 * 16.6..=1.15 * 16.6);
+    figures.simulated("1 line, binomial, fitted", 0.85 * 21.6..=1.15 * 21.6);
+    for lines in [96, 144, 192] {
+        figures.simulated(&format!("{lines} lines, k=7 / k=2"), 0.63..=0.80);
+    }
+    for lines in [96, 192] {
+        figures.simulated(&format!("{lines} lines, k=47 / k=7"), 0.9..=1.15);
+        figures.simulated(&format!("{lines} lines, k=47 / k=7, no contention"), 0.5..=0.92);
+    }
+}
+
+#[test]
+fn t3_throughput() {
+    let figures = Figures::of("T3");
+    for k in [2, 7] {
+        let what = format!("1 MB, k={k}");
+        let model = figures.number(&what, "model");
+        figures.simulated(&what, 0.9 * model..=1.1 * model);
+    }
+    let model = figures.number("1 MB, k=47", "model");
+    figures.simulated("1 MB, k=47", 0.75 * model..=0.97 * model);
+    figures.simulated("1 MB, k=2 and 7 / scatter-allgather", 2.4..=3.0);
+    for k in [2, 7, 47] {
+        figures.simulated(&format!("97 / 96 lines, k={k}"), 0.65..=0.85);
+        figures.simulated(&format!("192 / 96 lines, k={k}"), 0.97..=1.1);
+    }
+}
+
+#[test]
+fn t5_formulas_and_the_algorithms_under_their_assumptions() {
+    let figures = Figures::of("T5");
+    for (what, paper, model_within, simulated_within) in [
+        ("throughput, k=2", 35.22, 0.001, 0.02),
+        ("throughput, k=7", 34.30, 0.001, 0.02),
+        ("throughput, k=47", 35.88, 0.001, 0.02),
+        ("throughput, scatter-allgather", 13.38, 0.02, 0.03),
+    ] {
+        let error = figures.number(what, "model") / paper - 1.0;
+        assert!(error.abs() <= model_within, "{what}: {error}");
+        figures
+            .simulated(what, (1.0 - simulated_within) * paper..=(1.0 + simulated_within) * paper);
+    }
+}
+
+#[test]
+fn t7_pressure_on_one_buffer() {
+    let figures = Figures::of("T7");
+    for (name, least) in [("gets of 128 lines", 2.0), ("puts of 1 line", 4.0)] {
+        figures.simulated(&format!("{name}, 24 cores, mean / one's"), 0.95..=1.1);
+        figures.simulated(&format!("{name}, 48 cores, slowest / least"), least..=10.0);
+    }
+}

@@ -1,0 +1,279 @@
+//! `consort sim`, from the outside: figures, tables, files, and what it says of bad input.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// Runs `consort sim` in a folder, with wisdom, and so the configuration, there too.
+fn sim_in(folder: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.arg("sim").args(line.split_whitespace()).current_dir(folder);
+    command.env("CONSORT_WISDOM", folder.join("wisdom.toml"));
+    command.output().expect("the command starts")
+}
+
+fn shown_in(folder: &Path, line: &str) -> String {
+    let output = sim_in(folder, line);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {complaint}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn shown(line: &str) -> String {
+    shown_in(tempfile::tempdir().expect("a folder").path(), line)
+}
+
+/// The objects that a command prints, one a line.
+fn objects(line: &str) -> Vec<Value> {
+    let text = shown(&format!("{line} --json"));
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The only one.
+fn object(line: &str) -> Value {
+    let mut objects = objects(line);
+    assert_eq!(objects.len(), 1, "{line}");
+    objects.remove(0)
+}
+
+fn median_ns(object: &Value) -> f64 {
+    object["median_ns"].as_f64().expect("a time")
+}
+
+#[test]
+fn an_object_has_the_keys_of_a_benchmark_and_one_more() {
+    let sim = object("broadcast --algorithm oc-bcast --lines 1");
+    let mut keys: Vec<&str> = sim.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys.pop_if(|key| *key == "waiting"), Some("waiting"));
+    let expected = [
+        "algorithm",
+        "arrival",
+        "bench",
+        "bytes",
+        "c2c_class",
+        "c2c_ns",
+        "ci95_ns",
+        "fabric",
+        "median_ns",
+        "memcpy_gbps",
+        "mode",
+        "p99_ns",
+        "params",
+        "peer",
+        "pes",
+        "placement",
+        "pull_gbps",
+        "ratio_to_limit",
+        "reps",
+        "sim",
+        "sync",
+        "team",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!((&sim["fabric"], &sim["bench"]), (&"sim:scc".into(), &"broadcast".into()));
+    assert_eq!(sim["params"], serde_json::json!({"chunk_bytes": 3072, "k": 7}));
+    assert_eq!((&sim["bytes"], &sim["pes"], &sim["reps"]), (&32.into(), &48.into(), &3.into()));
+    assert_eq!((&sim["mode"], &sim["sync"]), (&"latency".into(), &"mine".into()));
+    for key in ["peer", "waiting", "c2c_ns", "c2c_class", "memcpy_gbps", "ratio_to_limit"] {
+        assert!(sim[key].is_null(), "{key}");
+    }
+    let barrier = object("barrier --pes 4 --algorithm flat");
+    assert!(barrier["bytes"].is_null() && barrier["sync"] == "strict");
+}
+
+#[test]
+fn the_seed_decides_everything() {
+    let line = "broadcast --algorithm oc-bcast --lines 3 --mode throughput --json --seed";
+    let [one, same, other] = [7, 7, 8].map(|seed| shown(&format!("{line} {seed}")));
+    assert_eq!(one, same);
+    assert_ne!(one.replace("\"seed\":7", "\"seed\":8"), other);
+}
+
+#[test]
+fn what_is_moved_is_counted() {
+    let broadcast = &object("broadcast --algorithm knomial --lines 2 --pes 9")["sim"];
+    assert_eq!((&broadcast["messages"], &broadcast["message_bytes"]), (&8.0.into(), &512.0.into()));
+    let barrier = &object("barrier --algorithm dissemination --pes 8")["sim"];
+    assert_eq!((&barrier["messages"], &barrier["message_bytes"]), (&24.0.into(), &0.0.into()));
+}
+
+/// All PEs enter a call that is alone together, so the time of the last to leave is the call's.
+#[test]
+fn the_time_of_the_last_pe_is_that_of_the_call() {
+    for line in ["broadcast --algorithm oc-bcast --lines 97", "reduce --bytes 8k --algorithm chain"]
+    {
+        let sim = object(&format!("{line} --calls 1"));
+        let spent = sim["sim"]["last"].as_object().expect("causes");
+        let sum: f64 = spent.values().map(|ns| ns.as_f64().expect("a time")).sum();
+        assert_eq!(spent.len(), 6);
+        assert!((sum - median_ns(&sim)).abs() < 0.002 * sum, "{line}: {sum} of {sim}");
+    }
+}
+
+#[test]
+fn what_can_be_left_out_takes_no_time() {
+    let line = "broadcast --algorithm oc-bcast --param k=47 --lines 96";
+    let whole = object(line);
+    let near = object(&format!("{line} --near"));
+    let alone = object(&format!("{line} --uncontended"));
+    let fitted = object(&format!("{line} --fitted"));
+    assert!(median_ns(&near) < median_ns(&whole));
+    assert!(median_ns(&alone) < median_ns(&whole));
+    assert!(median_ns(&fitted) > median_ns(&whole) + 4000.0);
+    let queueing = |sim: &Value| sim["sim"]["mean"]["contention_ns"].as_f64().expect("a time");
+    assert!(queueing(&whole) > 1000.0 && queueing(&alone) == 0.0);
+    assert_eq!((&near["sim"]["near"], &alone["sim"]["contention"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn calls_in_a_row_overlap() {
+    let line = "broadcast --algorithm oc-bcast --lines 96 --mode";
+    let [alone, in_a_row] = ["latency", "throughput"].map(|mode| object(&format!("{line} {mode}")));
+    assert!(median_ns(&in_a_row) < 0.8 * median_ns(&alone), "{in_a_row} {alone}");
+    assert!(in_a_row["ci95_ns"].is_null() && alone["ci95_ns"].is_array());
+}
+
+#[test]
+fn sizes_algorithms_and_values_are_crossed() {
+    let line = "broadcast --algorithm oc-bcast --algorithm flat --param k=2,3 --lines 1,2 --pes 8";
+    let all = objects(line);
+    let algorithm = |object: &Value| (object["bytes"].as_u64(), object["params"]["k"].as_u64());
+    let k = [Some(2), Some(3), None];
+    let expected: Vec<_> = [32, 64].iter().flat_map(|&b| k.map(|k| (Some(b), k))).collect();
+    assert_eq!(all.iter().map(algorithm).collect::<Vec<_>>(), expected);
+    assert!(objects("barrier --pes 8 --all-algorithms").len() > objects("barrier --pes 8").len());
+}
+
+#[test]
+fn tables_fit_and_say_what_they_are() {
+    for line in [
+        "broadcast --all-algorithms --pes 8 --lines 1",
+        "reduce --pes 8 --mode throughput --sync loose --root 3 --fitted",
+        "barrier --pes 3 --near --uncontended --seed 5",
+        "broadcast --sweep --pes 2 --calls 1",
+        "broadcast --bytes 33 --sync strict --algorithm knomial(radix=4) --pes 1",
+    ] {
+        let text = shown(line);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{line}: {text}");
+        assert!(
+            text.contains("Intel SCC, 6 x 4 tiles") && text.contains(" events took "),
+            "{text}"
+        );
+    }
+    let text = shown("broadcast --lines 1 --pes 8");
+    assert!(text.contains("1 line, 32 B\n"), "{text}");
+    assert!(text.contains("not simulated: direct cannot serve this call: "), "{text}");
+    for column in
+        ["off-chip", "on-chip", "flags", "contention", "compute", "waiting", "the last, PE "]
+    {
+        assert!(text.contains(column), "{column}: {text}");
+    }
+}
+
+#[test]
+fn a_sweep_goes_up_to_a_megabyte_and_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "broadcast --algorithm oc-bcast --param k=1,2 --sweep --pes 3 --calls 1";
+    let text = shown_in(folder.path(), &format!("{line} --picture curves.svg"));
+    let rows: Vec<&str> = text.lines().filter(|line| line.ends_with("ms")).collect();
+    assert!(rows.last().is_some_and(|row| row.trim().starts_with("32768  1048576")), "{text}");
+    assert!(text.contains("a  oc_bcast(chunk=3K,k=1)\nb  oc_bcast(chunk=3K,k=2)\n"), "{text}");
+    assert!(text.contains(" |  *") || text.contains(" |  a"), "{text}");
+    let svg = fs::read_to_string(folder.path().join("curves.svg")).unwrap();
+    assert_eq!(svg.matches("<circle").count(), 2 * 16);
+    assert!(svg.contains("lines of 32 B") && svg.contains("latency by size"));
+}
+
+#[test]
+fn a_picture_has_every_pe_twice_and_a_trace_every_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json";
+    let text = shown_in(folder.path(), line);
+    assert!(text.contains("1 call alone"), "{text}");
+    let svg = fs::read_to_string(folder.path().join("call.svg")).unwrap();
+    assert!(svg.starts_with("<svg xmlns") && svg.ends_with("</svg>\n"));
+    assert_eq!(svg.matches("<circle").count(), 48);
+    assert!((0..48).all(|pe| svg.contains(&format!(">PE {pe}</text>"))));
+    for part in ["waits", "sets a flag", "1 us", "oc_bcast(chunk_bytes=3072,k=7) on scc, 48 PEs"] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let trace = fs::read_to_string(folder.path().join("call.json")).unwrap();
+    let trace: Value = serde_json::from_str(&trace).expect("JSON");
+    let steps = trace["traceEvents"].as_array().expect("steps");
+    let blocks = svg.matches("<rect").count();
+    assert!(blocks > 200 && blocks < steps.len() + 10, "{blocks} of {}", steps.len());
+    assert!((0..48).all(|pe| steps.iter().any(|step| step["tid"] == pe)));
+}
+
+#[test]
+fn a_machine_of_ones_own_is_simulated_under_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Command::new(env!("CARGO_BIN_EXE_consort"))
+        .args(["machines", "scc", "--source"])
+        .output()
+        .expect("the command starts");
+    let text = String::from_utf8(source.stdout).unwrap();
+    let slower = text.replace("hop_ns = 5", "hop_ns = 500");
+    fs::write(folder.path().join("mine.toml"), slower).unwrap();
+    let line = "barrier --algorithm flat --pes 6 --json --machine";
+    let of = |machine: &str| -> Value {
+        serde_json::from_str(&shown_in(folder.path(), &format!("{line} {machine}"))).unwrap()
+    };
+    let (scc, mine) = (of("scc"), of("mine.toml"));
+    assert_eq!(mine["fabric"], "sim:mine");
+    assert!(median_ns(&mine) > 2.0 * median_ns(&scc));
+}
+
+#[track_caller]
+fn refused(line: &str, says: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = sim_in(folder.path(), line);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+    assert!(said.contains(says), "{line}: `{says}` in {said}");
+    assert!(output.stdout.is_empty(), "{line}");
+    assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0, "{line} leaves a file");
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_with_what_can() {
+    refused("broadcast --machine ssc", "no machine `ssc`: expected barcelona-x8, cluster");
+    refused("broadcast --machine host", "host.toml does not exist: `consort calibrate` writes it");
+    refused("broadcast --algorithm ring", "no algorithm `ring`: there are direct, flat, knomial");
+    refused("broadcast --algorithm direct", "direct cannot serve this call");
+    refused("broadcast --algorithm oc-bcast --param q=3", "`q`: there are chunk_bytes, k");
+    refused("broadcast --algorithm oc-bcast(q=3)", "no parameter `q`: it has chunk_bytes, k");
+    refused("broadcast --param k=0", "oc_bcast needs k from 1 to");
+    refused("broadcast --param k=48", "k is 48, and in 48 PEs at most 47");
+    refused("broadcast --algorithm oc-bcast(k=4) --pes 4", "k is 4, and in 4 PEs at most 3");
+    refused(
+        "broadcast --algorithm oc-bcast --param chunk_bytes=4000",
+        "two chunks of 4000 B do not fit the message buffer, 6656 B",
+    );
+    refused("broadcast --pes 49", "--pes 49: scc has 48 PEs");
+    refused("broadcast --root 48", "the ranks of 48 PEs are 0 to 47");
+    refused("broadcast --bytes 1G", "their buffers may take 4 GiB in all");
+    refused("reduce --bytes 12", "no whole numbers of 8 B");
+    refused("barrier --bytes 8", "a barrier moves no data");
+    refused("barrier --sweep", "a barrier moves no data");
+    refused("barrier --sync loose", "a barrier is always strict");
+    refused("barrier --root 1", "a barrier has no root");
+}
+
+/// What would take minutes to simulate takes no time to refuse.
+#[test]
+fn files_are_tried_before_anything_is_simulated() {
+    let began = Instant::now();
+    for option in ["trace", "picture", "json"] {
+        let line = format!("broadcast --algorithm flat --bytes 32M --{option} nowhere/file");
+        refused(&line, "cannot write nowhere/file: No such file");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "they were simulated first");
+    refused("broadcast --lines 1 --trace x", "a trace or picture is of one simulation");
+    refused("broadcast --picture x --algorithm flat", "these are 2: name one");
+}

@@ -1,0 +1,231 @@
+//! Reduction up a k-nomial tree, where the parent gets from its children's message buffers.
+//!
+//! Idea: a PE combines in its own buffer, and its parent reads that in the same pass in which it
+//! combines: no message is copied in between. Radix 1 is the chain, where a PE combines its own
+//! contribution with what its child has come to in one pass; in other trees it copies its
+//! contribution first, while it would wait for its children. Source: Nishtala and Yelick 2009,
+//! sections 2.2 and 4.1.
+//!
+//! Protocol:
+//! 1. copy the contribution into the own buffer, or at the root into the target;
+//! 2. for each child, when it says that it is ready: combine with its buffer, in one pass, and say
+//!    that its buffer is taken;
+//! 3. tell the parent, and wait until it says that the buffer is taken.
+//!
+//! The largest subtree may come first: its pass then does not wait for those of the smaller ones,
+//! but they for it; which is faster depends on the machine and the modes. If the operator is not
+//! commutative the smallest comes first, and the tree is rooted at PE 0, from whose buffer the root
+//! gets the result (as in `lines`).
+//!
+//! Cost: a copy, and the passes on the longest path through the tree. A PE's call lasts until its
+//! parent has taken its buffer, also in a row of Loose calls.
+
+use consort_fabric::{
+    Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Slot, Span, Sync,
+};
+
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct KnomialGet;
+
+/// A PE whose buffer is read, and where it says that it is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Read {
+    peer: Rank,
+    ready: Slot,
+}
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    bytes: usize,
+    /// Where the contributions are combined.
+    sum: Span,
+    /// Whether the own contribution is copied there before.
+    copies: bool,
+    /// In the order in which they are combined.
+    children: Box<[Read]>,
+    /// Who reads this PE's buffer, and where it is told that it may.
+    reader: Option<(Rank, Slot)>,
+    /// At a root that is not the tree's: where the result comes from.
+    result: Option<Read>,
+    /// Where a PE hears that its buffer is taken.
+    taken: Slot,
+}
+
+impl Algorithm for KnomialGet {
+    const NAME: &'static str = "knomial_get";
+    const DIRECTION: Direction = Direction::Up;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter { name: "largest_first", values: &[0, 1], range: (0, 1) },
+        Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) },
+    ];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let largest_first = Self::parameter(candidate, 0)? == 1;
+        let radix = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
+        let Setting { rank, root, pes, bytes, .. } = *setting;
+        let buffer = setting.capabilities.buffer_bytes;
+        if bytes > buffer {
+            let why = format!("{bytes} B do not fit the message buffer, {buffer} B");
+            return Err(Self::incapable(why));
+        }
+        let shape = Shape::Knomial(radix);
+        let fan = shape.fan(pes);
+        let ordered = setting.operator == OperatorClass::Ordered;
+        if ordered && largest_first && fan > 1 {
+            return Err(Self::incapable("largest_first needs a commutative operator"));
+        }
+        // Slots: 0 for the word that the own buffer is taken; one a child; one for the result.
+        if setting.lines() < fan + 2 {
+            return Err(Self::incapable("the inbox is too small"));
+        }
+        let top = if ordered { Rank(0) } else { root };
+        let node = shape.node(rank, top, pes);
+        let ready = |index| setting.slot(1 + index);
+        let mut children: Box<[Read]> = (0..)
+            .zip(node.children)
+            .map(|(index, peer)| Read { peer, ready: ready(index) })
+            .collect();
+        if largest_first {
+            children.reverse();
+        }
+        let mut reader = node.parent.map(|(parent, index)| (parent, ready(index)));
+        let mut result = None;
+        if top != root && rank == top {
+            reader = Some((root, ready(fan)));
+        } else if top != root && rank == root {
+            result = Some(Read { peer: top, ready: ready(fan) });
+        }
+        let keeps = rank == root && result.is_none();
+        Ok(Schedule {
+            bytes,
+            sum: if keeps { Span::target(0, bytes) } else { Span::buffer(0, bytes) },
+            copies: radix > 1 || children.is_empty(),
+            children,
+            reader,
+            result,
+            taken: setting.slot(0),
+        })
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
+        let largest_first = candidate.parameter("largest_first") == Some(1);
+        let (shape, bytes) = (Shape::Knomial(radix.unwrap_or(2)), query.bytes as f64);
+        let hop = model.hops_ns(1.0, query.pes);
+        let pass = bytes / model.pull_gbps + model.overhead_ns;
+        let copy = bytes / model.copy_gbps;
+        // As in `direct`: one to hear, one to be told back, and the way to the next call.
+        let hops = 2.0 * hop;
+        if query.pes > model.cores {
+            // Every PE's work is done one after the other.
+            let turns = f64::from(query.pes) / f64::from(model.cores.max(1));
+            return (copy + pass) * turns + f64::from(shape.depth(query.pes)) * hop + hops;
+        }
+        let chain = radix == Some(1);
+        if query.sync == Sync::LOOSE {
+            // A PE works for its children, then waits until its parent has worked for it.
+            let passes = f64::from(shape.fan(query.pes)) * pass;
+            return if chain { copy.max(passes) } else { copy + passes } + hops;
+        }
+        // When each PE is ready; children have larger ranks than their parents.
+        let mut ready = vec![0.0; query.pes as usize];
+        for rank in (0..query.pes).rev().map(Rank) {
+            let mut children = shape.node(rank, Rank(0), query.pes).children;
+            if largest_first {
+                children.reverse();
+            }
+            let own = if chain && !children.is_empty() { 0.0 } else { copy };
+            ready[rank.index()] = children
+                .iter()
+                .fold(own, |time, child| f64::max(time, ready[child.index()] + hop) + pass);
+        }
+        ready[0] + hops
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, sum, copies, ref children, reader, result, taken } = *schedule;
+        let mut left = Span::source(0, bytes);
+        if copies {
+            f.copy(sum, left).await?;
+            left = sum;
+        }
+        for &Read { peer, ready } in children {
+            f.wait(ready, 0).await?;
+            if let Some(data) = f.reach(peer, Span::buffer(0, bytes)) {
+                f.get_combine(&data, 0, left, sum).await?;
+            }
+            f.signal(peer, taken, 0).await?;
+            left = sum;
+        }
+        if let Some((reader, ready)) = reader {
+            f.signal(reader, ready, 0).await?;
+            f.wait(taken, 0).await?;
+        }
+        if let Some(Read { peer, ready }) = result {
+            f.wait(ready, 0).await?;
+            if let Some(data) = f.reach(peer, Span::buffer(0, bytes)) {
+                f.get(&data, 0, Span::target(0, bytes)).await?;
+            }
+            f.signal(peer, taken, 0).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Capabilities, Collective};
+
+    use super::*;
+
+    const CAPABILITIES: Capabilities =
+        Capabilities { inbox_lines: 256, scratch_bytes: 8192, buffer_bytes: 8192, lending: false };
+
+    fn schedule(
+        bytes: u64,
+        operator: OperatorClass,
+        radix: u64,
+        largest_first: u64,
+    ) -> Result<Schedule, PlanError> {
+        let query = Query {
+            collective: Collective::Reduce,
+            sync: Sync::STRICT,
+            pes: 8,
+            bytes,
+            operator,
+            symmetric: false,
+        };
+        let candidate =
+            Candidate::new("knomial_get").with("radix", radix).with("largest_first", largest_first);
+        KnomialGet::schedule(&Setting::of(&query, CAPABILITIES), &candidate)
+    }
+
+    #[test]
+    fn subtrees_come_in_the_order_that_is_asked_for() {
+        use OperatorClass::{Commutative, Ordered};
+        let order = |operator, radix, largest_first| -> Vec<u32> {
+            let schedule = schedule(8, operator, radix, largest_first).expect("it can serve");
+            schedule.children.iter().map(|child| child.peer.0).collect()
+        };
+        assert_eq!(order(Commutative, 2, 0), [1, 2, 4]);
+        assert_eq!(order(Commutative, 2, 1), [4, 2, 1]);
+        assert_eq!(order(Ordered, 2, 0), [1, 2, 4]);
+        assert_eq!(order(Ordered, 1, 1), [1]);
+        let refused = schedule(8, Ordered, 2, 1).expect_err("the order of the ranks").to_string();
+        assert!(refused.ends_with("largest_first needs a commutative operator"), "{refused}");
+    }
+
+    #[test]
+    fn a_message_fits_the_buffer_or_is_refused_in_numbers() {
+        assert!(schedule(8192, OperatorClass::Commutative, 2, 0).is_ok());
+        let refused = schedule(8200, OperatorClass::Commutative, 2, 0).expect_err("too large");
+        assert!(refused.to_string().ends_with("8200 B do not fit the message buffer, 8192 B"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Data that is known from a seed, and operators that show the order they were applied in.
+
+use consort_fabric::{Kernel, OperatorClass, Rank, Sum};
+
+/// What a buffer holds before data comes, and after its owner has it back.
+pub(crate) const BLANK: u8 = 0xA5;
+/// What the owner of a buffer writes over what it has seen.
+pub(crate) const SPENT: u8 = 0x5A;
+
+/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+/// What PE `rank` contributes to the call with this seed.
+pub(crate) fn contribution(seed: u64, rank: Rank, bytes: usize) -> Vec<u8> {
+    let mut random = Random(seed.wrapping_mul(0x0001_0001) ^ u64::from(rank.0) << 48);
+    let words = (0..bytes.div_ceil(8)).flat_map(|_| random.next().to_ne_bytes());
+    words.take(bytes).collect()
+}
+
+/// Every element differs from PE to PE, and the order of the operands shows: composition of maps
+/// `x -> a x + b` modulo 2^32, with `a` in the upper half; `first`, then `second`.
+fn affine(first: u64, second: u64) -> u64 {
+    let half = |map: u64| (map >> 32, map & 0xffff_ffff);
+    let ((a, b), (c, d)) = (half(first), half(second));
+    let scale = a.wrapping_mul(c) & 0xffff_ffff;
+    let shift = c.wrapping_mul(b).wrapping_add(d) & 0xffff_ffff;
+    scale << 32 | shift
+}
+
+/// The same modulo 16, in a byte.
+fn affine_in_a_byte(first: u8, second: u8) -> u8 {
+    let (a, b, c, d) = (first >> 4, first & 15, second >> 4, second & 15);
+    ((a * c) & 15) << 4 | ((c * b + d) & 15)
+}
+
+/// Bytes of the elements that messages of a length are made of.
+pub(crate) const fn element_bytes(bytes: usize) -> usize {
+    if bytes.is_multiple_of(8) { 8 } else { 1 }
+}
+
+/// The operator on messages of a length, of a class.
+pub(crate) fn kernel(bytes: usize, class: OperatorClass) -> Kernel<'static> {
+    let kernel = match (class, element_bytes(bytes)) {
+        (OperatorClass::Commutative, 8) => Kernel::new::<u64, _>(&Sum),
+        (OperatorClass::Commutative, _) => Kernel::new::<u8, _>(&Sum),
+        (OperatorClass::Ordered, 8) => Kernel::new::<u64, _>(&affine),
+        (OperatorClass::Ordered, _) => Kernel::new::<u8, _>(&affine_in_a_byte),
+    };
+    assert_eq!(kernel.class(), class);
+    kernel
+}
+
+/// The oracle: all contributions to the call with this seed, combined in the order of the ranks.
+pub(crate) fn combined(seed: u64, pes: u32, bytes: usize, class: OperatorClass) -> Vec<u8> {
+    let apply_to_words = match class {
+        OperatorClass::Commutative => u64::wrapping_add,
+        OperatorClass::Ordered => affine,
+    };
+    let apply_to_bytes = match class {
+        OperatorClass::Commutative => u8::wrapping_add,
+        OperatorClass::Ordered => affine_in_a_byte,
+    };
+    let mut sum = contribution(seed, Rank(0), bytes);
+    for rank in (1..pes).map(Rank) {
+        let one = contribution(seed, rank, bytes);
+        if element_bytes(bytes) == 1 {
+            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum = apply_to_bytes(*sum, one));
+            continue;
+        }
+        for (sum, one) in sum.as_chunks_mut().0.iter_mut().zip(one.as_chunks().0) {
+            let both = apply_to_words(u64::from_ne_bytes(*sum), u64::from_ne_bytes(*one));
+            *sum = both.to_ne_bytes();
+        }
+    }
+    sum
+}
+
+#[test]
+fn operators_are_associative_and_not_commutative() {
+    let mut random = Random(1);
+    for _ in 0..1000 {
+        let (a, b, c) = (random.next(), random.next(), random.next());
+        assert_eq!(affine(affine(a, b), c), affine(a, affine(b, c)));
+        assert_ne!(affine(a, b), affine(b, a));
+        let [a, b, c] = [a, b, c].map(|word| word.to_le_bytes()[7]);
+        let left = affine_in_a_byte(affine_in_a_byte(a, b), c);
+        assert_eq!(left, affine_in_a_byte(a, affine_in_a_byte(b, c)));
+    }
+    assert_ne!(affine_in_a_byte(0x23, 0x31), affine_in_a_byte(0x31, 0x23));
+}

@@ -1,0 +1,162 @@
+//! What is broken does not pass: protocols with a mistake, and the seeds that show it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use consort_fabric::{Fabric, Op, Rank, Signal, Slot, Span, Until};
+use consort_sim::{Call, Operands, Pe, Simulation, SimulationError};
+
+/// What was there before, and what is put.
+const OLD: [u8; 8] = [1; 8];
+const NEW: [u8; 8] = [2; 8];
+
+/// How PE 0 tells PE 1 that it has put.
+#[derive(Clone, Copy)]
+enum Telling {
+    Signal,
+    FenceAndSignal,
+    PutSignal,
+}
+
+/// What PE 1 reads when it has heard of a put of PE 0.
+fn read_after_put(seed: u64, telling: Telling) -> Vec<u8> {
+    let simulation = Simulation::explored(2).seed(seed).heap_bytes(16);
+    let (data, word, slot) = (Span::heap(0, 8), 8, Slot::new(3));
+    let member = async |pe: &Pe<'_>| -> Op<Vec<u8>> {
+        if pe.rank() == Rank(0) {
+            pe.set_heap(0, &NEW);
+        } else {
+            pe.set_heap(0, &OLD);
+        }
+        pe.align().await;
+        let call = pe.begin(Operands::NONE).await;
+        if pe.rank() == Rank(0) {
+            let theirs = call.reach(Rank(1), data).expect("the heap is reached");
+            match telling {
+                Telling::PutSignal => {
+                    call.put_signal(&theirs, 0, data, word, Signal::Set(1)).await?;
+                }
+                Telling::Signal => {
+                    call.put(&theirs, 0, data).await?;
+                    call.signal(Rank(1), slot, 0).await?;
+                }
+                Telling::FenceAndSignal => {
+                    call.put(&theirs, 0, data).await?;
+                    call.fence().await?;
+                    call.signal(Rank(1), slot, 0).await?;
+                }
+            }
+        } else if matches!(telling, Telling::PutSignal) {
+            call.wait_until(word, Until::Equals(1)).await?;
+        } else {
+            call.wait(slot, 0).await?;
+        }
+        Ok(pe.heap(0, 8))
+    };
+    let mut outcome = simulation.run(member).expect("it comes to an end");
+    outcome.results.swap_remove(1).expect("nothing poisons a simulation")
+}
+
+#[test]
+fn a_missing_fence_shows() {
+    let reads_old = |telling| (0..300).filter(|&seed| read_after_put(seed, telling) == OLD).count();
+    let old = reads_old(Telling::Signal);
+    assert!((30..270).contains(&old), "{old} of 300 seeds, neither none nor all");
+    assert_eq!(reads_old(Telling::FenceAndSignal), 0);
+    assert_eq!(reads_old(Telling::PutSignal), 0);
+}
+
+/// A broadcast over message buffers of two chunks in one place, which the root may fill again only
+/// when all have taken what is there: the heart of OC-BCAST.
+async fn two_chunks(f: &Call<'_>, waits_for_done: bool) -> Op {
+    let (notify, done) = (Slot::new(0), |rank: Rank| Slot::new(1 + rank.0));
+    let buffer = Span::buffer(0, 8);
+    let others = || (1..f.size()).map(Rank);
+    for step in 0..2 {
+        let chunk = step as usize * 8;
+        if f.rank() == Rank(0) {
+            if step > 0 && waits_for_done {
+                for peer in others() {
+                    f.wait(done(peer), step - 1).await?;
+                }
+            }
+            f.copy(buffer, Span::source(chunk, 8)).await?;
+            for peer in others() {
+                f.signal(peer, notify, step).await?;
+            }
+        } else {
+            f.wait(notify, step).await?;
+            let theirs = f.reach(Rank(0), buffer).expect("message buffers are reached");
+            f.get(&theirs, 0, Span::target(chunk, 8)).await?;
+            f.signal(Rank(0), done(f.rank()), step).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether all PEs receive both chunks.
+fn receives_both(seed: u64, waits_for_done: bool) -> bool {
+    use consort_sim::Buffer;
+    let member = async |pe: &Pe<'_>| {
+        let sent = [OLD, NEW].concat();
+        let is_root = pe.rank() == Rank(0);
+        let operands = Operands {
+            kernel: None,
+            source: Buffer::Owned(if is_root { sent.clone() } else { Vec::new() }),
+            target: Buffer::Owned(if is_root { Vec::new() } else { vec![0; 16] }),
+        };
+        let call = pe.begin(operands).await;
+        two_chunks(&call, waits_for_done).await.expect("nothing poisons a simulation");
+        is_root || call.finish() == sent
+    };
+    let outcome = Simulation::explored(4).seed(seed).run(member).expect("it comes to an end");
+    outcome.results.into_iter().all(|same| same)
+}
+
+#[test]
+fn a_buffer_that_is_filled_too_early_shows() {
+    assert!((0..100).any(|seed| !receives_both(seed, false)));
+    assert!((0..100).all(|seed| receives_both(seed, true)));
+}
+
+#[test]
+fn a_message_sent_over_another_shows() {
+    let run = |seed| {
+        let member = async |pe: &Pe<'_>| -> Op {
+            let call = pe.begin(Operands::NONE).await;
+            for step in 0..3 {
+                let slot = Slot::new(step % 2); // two buffers, and nobody waits
+                if pe.rank() == Rank(0) {
+                    call.send(Rank(1), slot, step, Span::source(0, 0)).await?;
+                } else {
+                    call.receive(slot, step, Span::target(0, 0)).await?;
+                }
+            }
+            Ok(())
+        };
+        Simulation::explored(2).seed(seed).run(member).map(|_| ())
+    };
+    let shows = |seed| catch_unwind(AssertUnwindSafe(|| run(seed))).is_err();
+    assert!((0..50).any(shows));
+}
+
+#[test]
+fn a_wait_that_nobody_answers_is_told_with_its_seed() {
+    let member = async |pe: &Pe<'_>| -> Op {
+        let call = pe.begin(Operands::NONE).await;
+        let right = pe.rank().plus(1, pe.size());
+        // Everyone waits before it signals, but for the last.
+        if pe.rank() != Rank(2) {
+            call.wait(Slot::new(0), 0).await?;
+        }
+        if pe.rank() != Rank(0) {
+            call.signal(right, Slot::new(0), 0).await?;
+        }
+        Ok(())
+    };
+    let error = Simulation::explored(3).seed(77).run(member).map(|_| ()).unwrap_err();
+    let SimulationError::Deadlock { seed, count, pes, first, .. } = error.clone() else {
+        panic!("{error}");
+    };
+    assert_eq!((seed, count, pes, first), (77, 1, 3, 1));
+    assert!(error.to_string().contains("(seed 77): 1 of 3 PEs wait, the first is PE 1"));
+}

@@ -1,0 +1,149 @@
+//! Programs of all cases, under schedules at random.
+//!
+//! A seed says all: how many PEs, which calls, and what happens when. Of four programs two have
+//! calls of all kinds. One has none that all enter or leave together. One has calls in a row from
+//! or to one root, which nothing but the flow control keeps within a window of calls.
+//! `CONSORT_SEED=N` plays one seed alone.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    thread,
+};
+
+use consort_fabric::Sync;
+use consort_sim::Simulation;
+
+use crate::{
+    cases::{Case, Kind, SIZES, Space},
+    play::play,
+};
+
+const PES: [u32; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64];
+/// Seeds that are played.
+const PROGRAMS: u64 = 18 * 210;
+/// More than a window.
+const CALLS: usize = 24;
+/// Such that no PE says that it has taken a chunk.
+const SHORT_BYTES: usize = 57;
+
+/// Tells the seed when a schedule fails.
+struct Replay(u64);
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("CONSORT_SEED={} plays this schedule again", self.0);
+        }
+    }
+}
+
+/// Sizes for so many PEs: long messages among many take most of the time and show no more.
+fn sizes(pes: u32) -> &'static [usize] {
+    match pes {
+        1..=3 => &SIZES,
+        4..=17 => &SIZES[..8],
+        _ => &SIZES[..6],
+    }
+}
+
+/// The program of a seed.
+fn program(seed: u64) -> (u32, Vec<Case>) {
+    let number = usize::try_from(seed).expect("a seed is small");
+    let (round, pes) = (number / PES.len(), PES[number % PES.len()]);
+    let space = Space::of(pes, sizes(pes));
+    let capabilities = Simulation::explored(pes).capabilities().expect("any number of PEs");
+    let mut cases = space.from(number * CALLS).filter(|case| case.is_served(pes, capabilities));
+    let overlap = |case: &Case| !case.synchronizes();
+    let cases = match round % 4 {
+        0 | 2 => cases.take(CALLS).collect(),
+        1 => cases.filter(overlap).take(CALLS).collect(),
+        _ => {
+            let is_short = |case: &Case| case.bytes <= SHORT_BYTES && overlap(case);
+            let first = cases.find(is_short).expect("there are some");
+            let like = |case: &Case| {
+                let Kind { collective, .. } = case.kind;
+                is_short(case) && case.root == first.root && collective == first.kind.collective
+            };
+            // Flow control counts on such a call, if there was one, for a while.
+            let together = (round % 8 == 3).then(|| cases.find(Case::synchronizes)).flatten();
+            together.into_iter().chain(cases.filter(like)).take(CALLS).collect()
+        }
+    };
+    (pes, cases)
+}
+
+fn explore(seed: u64) {
+    let _replay = Replay(seed);
+    let (pes, cases) = program(seed);
+    if let Err(error) = play(&Simulation::explored(pes), pes, seed, &cases) {
+        let calls: Vec<_> = cases.iter().map(|case| format!("\n    {case}")).collect();
+        panic!("{error}, in{}", calls.concat());
+    }
+}
+
+#[test]
+fn every_algorithm_survives_schedules_at_random() {
+    if let Ok(seed) = std::env::var("CONSORT_SEED") {
+        return explore(seed.parse().expect("CONSORT_SEED is a number"));
+    }
+    let next = AtomicU64::new(0);
+    let worker = || {
+        let seeds = || Some(next.fetch_add(1, Relaxed)).filter(|&seed| seed < PROGRAMS);
+        std::iter::from_fn(seeds).for_each(explore);
+    };
+    thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        (0..workers).for_each(|_| drop(scope.spawn(worker)));
+    });
+}
+
+/// What a case shows of its algorithm.
+fn shows(pes: u32, case: &Case) -> Vec<String> {
+    let Case { kind, sync, bytes, root, symmetric, .. } = case;
+    let class = if kind.is_ordered { "ordered" } else { "" };
+    let name = format!("{} {} {class}", kind.collective, kind.candidate);
+    let algorithm = format!("{} {} {class}", kind.collective, kind.candidate.algorithm);
+    let mut shown = vec![
+        format!("{name}, {bytes} B"),
+        format!("{name}, symmetric: {symmetric}"),
+        format!("{algorithm} on {pes} PEs"),
+        format!("{algorithm} on {pes} PEs, root {root}"),
+    ];
+    if [Sync::STRICT, Sync::LOOSE, Sync::MINE].contains(sync) {
+        shown.push(format!("{name}, {sync}"));
+        shown.push(format!("{algorithm}, {sync}, symmetric: {symmetric}"));
+        if *bytes < SIZES[8] {
+            shown.push(format!("{algorithm}, {sync}, {bytes} B"));
+        }
+    }
+    shown
+}
+
+/// All that can be served is: no algorithm, value, mode, size, root or class is left out.
+#[test]
+fn programs_leave_nothing_out() {
+    let mut missing = BTreeSet::new();
+    let mut candidates = BTreeSet::new();
+    for pes in PES {
+        let capabilities = Simulation::explored(pes).capabilities().expect("any number of PEs");
+        for case in Space::of(pes, sizes(pes)).in_few_modes() {
+            candidates.insert(case.kind.candidate.clone());
+            if case.is_served(pes, capabilities) {
+                missing.extend(shows(pes, &case));
+            }
+        }
+    }
+    for seed in 0..PROGRAMS {
+        let (pes, cases) = program(seed);
+        assert_eq!(cases.len(), CALLS);
+        for case in cases {
+            candidates.remove(&case.kind.candidate);
+            for shown in shows(pes, &case) {
+                missing.remove(&shown);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{} are missing: {missing:#?}", missing.len());
+    assert!(candidates.is_empty(), "never served: {candidates:?}");
+}

@@ -1,0 +1,180 @@
+//! What has arrived at a PE and what it has not yet taken.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use consort_fabric::{LINE_PAYLOAD_BYTES, Rank, Slot, Step};
+
+use crate::world::{Lease, WINDOW};
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) from: Rank,
+    pub(crate) call: u64,
+    pub(crate) step: Step,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Message {
+    fn lines(&self) -> u32 {
+        u32::try_from(self.data.len().div_ceil(LINE_PAYLOAD_BYTES).max(1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// A place of a call in the window and a slot.
+type Key = (u64, Slot);
+
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+
+/// What has arrived at one PE.
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    /// Of which call, how far, and by whom.
+    signals: Map<Key, (u64, Step, Rank)>,
+    /// By the first of their lines.
+    messages: BTreeMap<Key, Message>,
+    loans: Map<(u64, Rank, u32), Lease>,
+    /// Two-sided messages that were taken.
+    pub(crate) taken: u64,
+    pub(crate) given_back: u64,
+    /// How many peers have given the credit of a quarter.
+    credits: BTreeMap<u64, u32>,
+}
+
+impl Mail {
+    /// The sender on `slot` has got as far as `step` of `call`.
+    pub(crate) fn signal(&mut self, from: Rank, call: u64, slot: Slot, step: Step) {
+        let seen = self.signals.entry((call % WINDOW, slot)).or_default();
+        *seen = (*seen).max((call, step, from));
+    }
+
+    /// The sender on `slot`, if it has got as far as `step` of `call`.
+    pub(crate) fn signalled(&self, call: u64, slot: Slot, step: Step) -> Option<Rank> {
+        let &(latest, reached, from) = self.signals.get(&(call % WINDOW, slot))?;
+        assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
+        (latest == call && reached >= step).then_some(from)
+    }
+
+    /// A message comes into the lines from `slot` on, where nothing may be left to take.
+    pub(crate) fn put(&mut self, slot: Slot, message: Message) {
+        let place = message.call % WINDOW;
+        let end = slot.index() + message.lines();
+        let last = (place, Slot::new(end - 1));
+        let at_or_before = self.messages.range(..=last).next_back();
+        if let Some((&(its_place, first), other)) = at_or_before {
+            let free = its_place != place || first.index() + other.lines() <= slot.index();
+            let Message { from, call, step, .. } = message;
+            assert!(
+                free,
+                "message {step} of call {call} from PE {from} comes over message {} of call {} \
+                 from PE {}, which is not taken",
+                other.step, other.call, other.from
+            );
+        }
+        self.messages.insert((place, slot), message);
+    }
+
+    /// Takes message `step` of `call`.
+    pub(crate) fn take(&mut self, call: u64, slot: Slot, step: Step) -> Option<Message> {
+        let key = (call % WINDOW, slot);
+        let is_it = |message: &Message| message.call == call && message.step == step;
+        self.messages.get(&key).is_some_and(is_it).then(|| self.messages.remove(&key)).flatten()
+    }
+
+    pub(crate) fn lend(&mut self, call: u64, from: Rank, loan: u32, lease: Lease) {
+        self.loans.insert((call, from, loan), lease);
+    }
+
+    pub(crate) fn take_loan(&mut self, call: u64, from: Rank, loan: u32) -> Option<Lease> {
+        self.loans.remove(&(call, from, loan))
+    }
+
+    /// A peer gives its credit for a quarter. Each gives every one, in turn.
+    pub(crate) fn credit(&mut self, quarter: u64) {
+        *self.credits.entry(quarter).or_default() += 1;
+    }
+
+    /// Whether so many peers have given their credit for a quarter; none before is asked then.
+    pub(crate) fn has_credits(&mut self, quarter: u64, peers: u32) -> bool {
+        let given = self.credits.get(&quarter).copied().unwrap_or(0);
+        if given == peers {
+            self.credits = self.credits.split_off(&quarter);
+        }
+        given == peers
+    }
+}
+
+/// Hashes keys of a few small numbers: a rotation and a multiplication each. Keys are not chosen
+/// by anybody who would want them to collide.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0xf135_7aea_2e62_a9c5);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(call: u64, step: Step, bytes: usize) -> Message {
+        Message { from: Rank(0), call, step, data: vec![0; bytes] }
+    }
+
+    #[test]
+    fn a_message_is_taken_once_and_by_its_own_call() {
+        let mut mail = Mail::default();
+        mail.put(Slot::new(5), message(3, 1, 57));
+        mail.put(Slot::new(7), message(3, 0, 0));
+        mail.put(Slot::new(6), message(4, 0, 100));
+        assert!(mail.take(3, Slot::new(5), 0).is_none());
+        assert!(mail.take(3 + WINDOW, Slot::new(5), 1).is_none());
+        assert!(mail.take(3, Slot::new(5), 1).is_some());
+        assert!(mail.take(3, Slot::new(5), 1).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "message 2 of call 1 from PE 0 comes over message 0 of call 1")]
+    fn a_line_is_not_overwritten_before_it_is_taken() {
+        let mut mail = Mail::default();
+        mail.put(Slot::new(5), message(1, 0, 57));
+        mail.put(Slot::new(6), message(1, 2, 8));
+    }
+
+    #[test]
+    #[should_panic(expected = "is not taken")]
+    fn a_long_message_reaches_no_further_than_its_lines() {
+        let mut mail = Mail::default();
+        mail.put(Slot::new(6), message(1, 0, 8));
+        mail.put(Slot::new(5), message(1, 2, 57));
+    }
+
+    #[test]
+    fn credits_count_for_their_quarter() {
+        let mut mail = Mail::default();
+        mail.credit(0);
+        mail.credit(1);
+        assert!(!mail.has_credits(0, 2));
+        mail.credit(0);
+        assert!(mail.has_credits(0, 2));
+        assert!(mail.has_credits(0, 2), "the first of a series is asked for twice");
+        assert!(mail.has_credits(1, 1), "not forgotten with those before");
+    }
+}
