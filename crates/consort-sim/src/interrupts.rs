@@ -74,7 +74,7 @@ impl<'w> Listener<'w> {
     /// Spends what hearing it takes.
     async fn spend(&self, heard: Heard, since: Time) {
         match heard {
-            Heard::Acknowledged => self.world.costs.notice(self.site(), since).await,
+            Heard::Acknowledged => self.world.costs.notice(self.site(), since, None).await,
             Heard::Notice(_) => self.world.costs.interrupted(self.site()).await,
         }
         let what = if heard == Heard::Acknowledged { "wait" } else { "interrupt" };
@@ -136,7 +136,7 @@ impl Interrupts for Listener<'_> {
         self.world.local(self.rank).account.message(0);
         let arrivals = self.world.costs.interrupt(self.site(), to).await;
         for (&peer, at) in to.iter().zip(arrivals) {
-            self.world.post(peer, at, Parcel::Notice(notice));
+            self.world.post(self.rank, peer, at, Parcel::Notice(notice));
         }
         self.note("interrupt all", to.first().copied(), since, 0);
         Ok(())
@@ -146,7 +146,7 @@ impl Interrupts for Listener<'_> {
         let since = self.world.engine.now();
         self.world.local(self.rank).account.message(0);
         let set = self.world.costs.signal(self.site(), to).await;
-        self.world.post(to, set, Parcel::Acknowledged { from: self.rank, number });
+        self.world.post(self.rank, to, set, Parcel::Acknowledged { from: self.rank, number });
         self.note("acknowledge", Some(to), since, 0);
         Ok(())
     }

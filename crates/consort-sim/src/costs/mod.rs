@@ -165,7 +165,7 @@ impl Costs {
     pub(crate) async fn interrupted(&self, site: Site<'_>) {
         match self {
             Self::Mesh(mesh) => mesh.interrupted(site).await,
-            _ => self.notice(site, site.engine.now()).await,
+            _ => self.notice(site, site.engine.now(), None).await,
         }
     }
 
