@@ -160,9 +160,12 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn close(mut self) -> Result<()> {
-        let closed = self.run(async |board| board.close().await);
+        self.run(async |board| board.leave().await)?;
+        while !self.board.borrow().is_over() {
+            self.run(async |board| board.serve().await)?;
+        }
         self.is_closed = true;
-        closed
+        Ok(())
     }
 
     /// Does something with the board, and hands over what has come by then.
@@ -179,6 +182,7 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
             let delivered = self.board.borrow_mut().next_delivered();
             let Some((source, data)) = delivered else { return Ok(()) };
             (self.handler)(source, &data);
+            self.board.borrow_mut().reuse(data);
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct OcBcastAsync<F> {
     incoming: Box<[(u64, Vec<u8>)]>,
     /// Whole messages, with their sources.
     delivered: VecDeque<(Rank, Vec<u8>)>,
+    /// Memory for the next message.
+    spare: Vec<u8>,
     /// Own messages.
     messages: u64,
     /// Peers that have said good-bye.
@@ -81,6 +83,7 @@ impl<F: Interrupts> OcBcastAsync<F> {
             queue: VecDeque::new(),
             incoming: (0..pes).map(|_| (0, Vec::new())).collect(),
             delivered: VecDeque::new(),
+            spare: Vec::new(),
             messages: 0,
             gone: 0,
             f,
@@ -161,12 +164,26 @@ impl<F: Interrupts> OcBcastAsync<F> {
     /// # Errors
     /// When the job has failed.
     pub async fn close(&mut self) -> Op {
-        // It goes the way of the messages, behind them: where it has come, they have.
-        self.send_in_turn(self.messages, 0, &[], Then::Nothing).await?;
-        while self.gone < self.peers() {
+        self.leave().await?;
+        while !self.is_over() {
             self.serve().await?;
         }
-        self.settle().await
+        Ok(())
+    }
+
+    /// Says good-bye, as the first half of [`OcBcastAsync::close`]. The other half is to serve
+    /// until it is over.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub async fn leave(&mut self) -> Op {
+        // It goes the way of the messages, behind them: where it has come, they have.
+        self.send_in_turn(self.messages, 0, &[], Then::Nothing).await
+    }
+
+    /// Whether all peers have said good-bye, and nobody needs this PE any more, if it has too.
+    pub fn is_over(&self) -> bool {
+        self.gone == self.peers() && self.busy.is_none() && self.queue.is_empty()
     }
 
     /// Whether a message has come that was not taken yet.
@@ -187,6 +204,14 @@ impl<F: Interrupts> OcBcastAsync<F> {
     /// The next message that has come whole, and its source: those of a source in its order.
     pub fn next_delivered(&mut self) -> Option<(Rank, Vec<u8>)> {
         self.delivered.pop_front()
+    }
+
+    /// Takes the memory of a message back, for another one.
+    pub fn reuse(&mut self, mut data: Vec<u8>) {
+        data.clear();
+        if data.capacity() > self.spare.capacity() {
+            self.spare = data;
+        }
     }
 
     /// Sends an own chunk when it is its turn.
@@ -301,7 +326,7 @@ impl<F: Interrupts> OcBcastAsync<F> {
             Then::More => (message, data),
             Then::Message => {
                 self.delivered.push_back((source, data));
-                (message + 1, Vec::new())
+                (message + 1, std::mem::take(&mut self.spare))
             }
             Then::Nothing => {
                 self.gone += 1;

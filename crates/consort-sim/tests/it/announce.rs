@@ -14,7 +14,8 @@ const LENGTHS: [usize; 5] = [0, 1, CHUNK, 2 * CHUNK, 2 * CHUNK + 7];
 /// Message `number` of `source`.
 fn message(source: Rank, number: usize) -> Vec<u8> {
     let len = LENGTHS[(source.index() + number) % LENGTHS.len()];
-    (0..len).map(|at| ((source.index() * 7 + number * 31 + at * 3) % 251) as u8).collect()
+    let first = source.index() * 7 + number * 31;
+    (0..=250).cycle().skip(first % 251).step_by(3).take(len).collect()
 }
 
 /// What a PE got, by source.
@@ -53,11 +54,10 @@ fn arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, turns:
         })
         .unwrap_or_else(|error| panic!("{sources} sources, k = {k}: {error}"));
     for (pe, got) in outcome.results.iter().enumerate() {
-        for (source, got) in got.iter().enumerate() {
-            let rank = Rank(source as u32);
-            let sends = rank.0 < sources && source != pe;
-            let expected: Vec<_> =
-                (0..if sends { messages } else { 0 }).map(|number| message(rank, number)).collect();
+        for (source, got) in (0..).map(Rank).zip(got) {
+            let sends = source.0 < sources && source.index() != pe;
+            let messages = if sends { messages } else { 0 };
+            let expected: Vec<_> = (0..messages).map(|number| message(source, number)).collect();
             assert!(*got == expected, "PE {pe} of source {source}; {simulation:?}, k = {k}");
         }
     }

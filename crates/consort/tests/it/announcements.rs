@@ -17,7 +17,8 @@ const LENGTHS: [usize; 6] = [0, 1, 8, 32 << 10, (32 << 10) + 1, 150_000];
 /// Message `number` of `source`.
 fn message(source: Rank, number: usize) -> Vec<u8> {
     let len = LENGTHS[(source.index() + number) % LENGTHS.len()];
-    (0..len).map(|at| ((source.index() * 7 + number * 31 + at * 3) % 251) as u8).collect()
+    let first = source.index() * 7 + number * 31;
+    (0..=250).cycle().skip(first % 251).step_by(3).take(len).collect()
 }
 
 /// All messages of the first `sources` PEs, as another PE gets them.
