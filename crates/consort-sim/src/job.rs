@@ -172,9 +172,9 @@ impl Simulation {
                     .with_distances(!self.near)
                     .with_overhead(self.overhead),
             ),
-            Kind::Coherent(machine) => Costs::Coherent(Box::new(
-                Coherent::new(machine, self.pes).with_contention(self.contention),
-            )),
+            Kind::Coherent(machine) => {
+                Costs::Coherent(Coherent::new(machine, self.pes).with_contention(self.contention))
+            }
             other => unimplemented!("{other:?}"),
         })
     }
