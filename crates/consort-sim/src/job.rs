@@ -178,9 +178,9 @@ impl Simulation {
                     .with_contention(self.contention)
                     .with_distances(!self.near),
             ),
-            Kind::Coherent(machine) => Costs::Coherent(Box::new(
-                Coherent::new(machine, self.pes).with_contention(self.contention),
-            )),
+            Kind::Coherent(machine) => {
+                Costs::Coherent(Coherent::new(machine, self.pes).with_contention(self.contention))
+            }
         })
     }
 

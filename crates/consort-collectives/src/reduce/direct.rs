@@ -12,7 +12,8 @@
 //!    here, and leaves.
 //!
 //! In symmetric memory with no mode Mine nothing is said at all: data may move, or all have entered,
-//! when the root has; and PEs leave at once, or wait for all in any case.
+//! when the root has; and PEs leave at once, or wait for all in any case. (Two PEs whose bracket is
+//! one signal say what they do otherwise.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
@@ -50,7 +51,9 @@ impl Algorithm for Direct {
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let element = setting.element_bytes.max(1);
         let Sync { entry, exit } = setting.sync;
-        let hears = entry == Mode::Mine;
+        // The bracket of two PEs leaves it to the data to tell the root that the other is here.
+        let is_bracketed = entry == Mode::All || exit == Mode::All;
+        let hears = entry == Mode::Mine || (setting.pes == 2 && is_bracketed);
         let reaches = setting.leaves_early() || (setting.symmetric && !hears && exit == Mode::All);
         let slot = |rank| hears.then(|| setting.slot(rank));
         let here = reaches.then(|| (0..setting.pes).map(slot).collect());
@@ -69,7 +72,8 @@ impl Algorithm for Direct {
         let again = if block > 65536.0 { (passes - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let blocks = (bytes / block).ceil() * model.overhead_ns * passes;
         let combining = passes * bytes / model.pull_gbps + again + blocks;
-        if query.symmetric && query.sync.entry != Mode::Mine && query.sync.exit != Mode::Mine {
+        let said = query.sync.entry == Mode::Mine || query.sync.exit == Mode::Mine;
+        if query.symmetric && !said && (query.pes > 2 || query.sync == Sync::LOOSE) {
             return combining;
         }
         if query.symmetric && query.sync.exit == Mode::None {

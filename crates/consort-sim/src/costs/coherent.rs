@@ -17,6 +17,8 @@
 //! table has: the constants below, and those in `lines` and `window`.
 
 mod lines;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use std::cell::{Cell, RefCell};

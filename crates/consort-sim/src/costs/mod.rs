@@ -45,11 +45,12 @@ pub(crate) struct Where {
 }
 
 /// The costs of a machine.
+#[expect(clippy::large_enum_variant, reason = "a simulation has one, and moves none")]
 pub(crate) enum Costs {
     /// Any time at all.
     Chaos(Chaos),
     /// Cores whose caches are kept coherent.
-    Coherent(Box<Coherent>),
+    Coherent(Coherent),
     /// Cores with message buffers on a mesh.
     Mesh(Mesh),
     /// Nodes on a network.

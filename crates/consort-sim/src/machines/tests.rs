@@ -264,6 +264,8 @@ fn parts_of_coherent_machines_that_contradict_each_other() {
     refused("shared = [5, 44, 223, 334]", "shared = [5, 44, 223]", numbers);
     refused("shared = [10, 113, 312, 423]", "shared = []", numbers);
     refused("threads = 20", "threads = 7", "divides the 160 threads, found 7");
+    let sets = "whole number of sets of 25 lines of 64 bytes";
+    refused_at("bytes = 31457280", "xeon-e7-8867l-x8", "ways = 24", "ways = 25", sets);
     refused("bytes = 32768", "bytes = 32769", "whole number of sets of 8 lines of 64 bytes");
     let last = "[2, 2, 2, 1, 1, 1, 2, 0],";
     refused(last, "[2, 2, 2, 1, 1, 1, 2],", "expected 8 numbers, one a die, found 7");

@@ -5,7 +5,7 @@ use std::{cell::Cell, cell::RefCell, collections::VecDeque};
 use crate::{account::Cause, costs::Site, engine::Time};
 
 /// Assumption: stores that may wait to be seen by others; who makes more waits for the first.
-const STORES: usize = 8;
+pub(super) const STORES: usize = 8;
 
 /// A thread's time, which runs ahead of the clock until it must know what others have done.
 pub(super) struct Pace<'s> {

@@ -1,0 +1,200 @@
+//! Costs against what they come to by hand, on cases of a few lines.
+
+use consort_fabric::{Atomic, Fabric, Rank, Slot, Span};
+
+use crate::{
+    Operands, Pe, Simulation,
+    machines::{Coherent, Kind, Machine},
+};
+
+const LINE: usize = 64;
+/// A call, and an operation on data, in cycles.
+const CALL: f64 = super::CALL_CYCLES;
+const OPERATION: f64 = super::OPERATION_CYCLES;
+
+/// A machine like Barcelona at 1 GHz, so that cycles are nanoseconds, without a hub, without a limit
+/// to what the core works on, and with 2 lines in flight.
+fn machine(edit: impl FnOnce(&mut Coherent)) -> Machine {
+    let mut machine = Machine::find("barcelona-x8").unwrap();
+    let Kind::Coherent(coherent) = &mut machine.kind else { panic!("it is coherent") };
+    coherent.ghz = 1.0;
+    coherent.hub_ns = None;
+    coherent.reorder_bytes = None;
+    coherent.lines_in_flight = 2.0;
+    coherent.copy_gbps = 64.0;
+    edit(coherent);
+    machine
+}
+
+/// When each PE is done with `program`, in nanoseconds.
+#[track_caller]
+fn times(machine: Machine, pes: u32, program: impl AsyncFn(&crate::Call<'_>, u32)) -> Vec<f64> {
+    let run = async |pe: &Pe<'_>| {
+        let call = pe.begin(Operands::NONE).await;
+        program(&call, pe.rank().0).await;
+        pe.now_ns()
+    };
+    Simulation::on(machine, pes).heap_bytes(1 << 16).run(run).unwrap().results
+}
+
+#[track_caller]
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 0.01, "{found}, not {expected}");
+}
+
+/// Gets so many lines of a peer's buffer.
+async fn get(call: &crate::Call<'_>, from: u32, lines: usize) {
+    let lease = call.reach(Rank(from), Span::buffer(0, lines * LINE)).unwrap();
+    call.get(&lease, 0, Span::accumulator(lines * LINE)).await.unwrap();
+}
+
+#[test]
+fn a_flag_is_stored_and_loaded_again() {
+    // PE 0 stores to a line that PE 1 shares, 296 cycles; PE 1 loads it again, 252. PE 0 goes on.
+    let times = times(machine(|_| {}), 2, async |call, me| match me {
+        0 => call.signal(Rank(1), Slot::new(1), 0).await.unwrap(),
+        _ => call.wait(Slot::new(1), 0).await.unwrap(),
+    });
+    near(times[0], CALL);
+    near(times[1], CALL + 296.0 + 252.0);
+}
+
+#[test]
+fn flags_are_stored_one_after_the_other() {
+    // Stores take 296 cycles each, in order: the third is seen after three of them. Behind 8 the
+    // ninth waits until the first is seen.
+    let stores = u32::try_from(super::window::STORES).unwrap();
+    let times = times(machine(|_| {}), stores + 2, async |call, me| {
+        if me > 0 {
+            return call.wait(Slot::new(1), 0).await.unwrap();
+        }
+        for peer in 1..call.size() {
+            call.signal(Rank(peer), Slot::new(1), 0).await.unwrap();
+        }
+    });
+    near(times[3], CALL + 3.0 * 296.0 + 252.0);
+    near(times[0], CALL + 296.0);
+}
+
+#[test]
+fn lines_of_a_peer_overlap_two_at_a_time() {
+    // The peer wrote its buffer, and the own memory is in the own cache; copying a line takes
+    // 64 / 64 = 1 ns. Line 0 is loaded at once, line 1 a nanosecond later, line 2 when line 0 is
+    // there, after 252 cycles, line 3 a nanosecond after that; it is there 252 cycles later.
+    let times = times(machine(|_| {}), 2, async |call, me| {
+        if me == 0 {
+            get(call, 1, 4).await;
+        }
+    });
+    near(times[0], CALL + OPERATION + 252.0 + 1.0 + 252.0);
+}
+
+#[test]
+fn only_what_the_core_works_on_overlaps() {
+    // With 64 bytes of work at a time, each line waits for the one before: 4 times 252 cycles.
+    let edit = |machine: &mut Coherent| machine.reorder_bytes = Some(64.0);
+    let times = times(machine(edit), 2, async |call, me| {
+        if me == 0 {
+            get(call, 1, 4).await;
+        }
+    });
+    near(times[0], CALL + OPERATION + 4.0 * 252.0);
+}
+
+#[test]
+fn what_was_read_before_is_in_the_cache_until_it_is_written() {
+    // The second time copying is all that is left: 2 ns; and the load that was under way is done.
+    // After the owner has written its lines they are loaded again.
+    let times = times(machine(|_| {}), 2, async |call, me| {
+        if me == 1 {
+            call.wait(Slot::new(1), 0).await.unwrap();
+            call.copy(Span::buffer(0, LINE), Span::accumulator(LINE)).await.unwrap();
+            return call.signal(Rank(0), Slot::new(1), 0).await.unwrap();
+        }
+        get(call, 1, 1).await;
+        get(call, 1, 1).await;
+        call.signal(Rank(1), Slot::new(1), 0).await.unwrap();
+        call.wait(Slot::new(1), 0).await.unwrap();
+        get(call, 1, 1).await;
+    });
+    // PE 0: 252 cycles for the line, beside the second get; then its flag. PE 1 hears it, and writes
+    // a line that PE 0 has read, 296 cycles, before its own flag. PE 0 hears, and loads the line.
+    let told = CALL + OPERATION + 252.0 + 296.0;
+    let written = told + 252.0 + OPERATION + 296.0;
+    near(times[0], written + 296.0 + 252.0 + OPERATION + 252.0);
+}
+
+#[test]
+fn all_lines_pass_the_hub_one_after_the_other() {
+    // Two PEs load 2 lines each, all within 2 ns. The last of the 4 begins when three have passed.
+    let edit = |machine: &mut Coherent| machine.hub_ns = Some(100.0);
+    let times = times(machine(edit), 4, async |call, me| {
+        if me < 2 {
+            get(call, me + 2, 2).await;
+        }
+    });
+    near(times[0].max(times[1]), CALL + OPERATION + 3.0 * 100.0 + 252.0);
+}
+
+#[test]
+fn a_line_goes_to_one_after_the_other() {
+    // Three cores of other dies load the same line: two wait for 17.4 ns, and for 34.8. The first
+    // finds it modified, 252 cycles, the others shared, 254.
+    let times = times(machine(|_| {}), 16, async |call, me| {
+        if me > 0 && me % 5 == 0 {
+            get(call, 0, 1).await;
+        }
+    });
+    near(times[5], CALL + OPERATION + 252.0);
+    near(times[15], CALL + OPERATION + 2.0 * 17.4 + 254.0);
+}
+
+#[test]
+fn atomics_on_a_word_follow_each_other() {
+    // Three cores of other dies add: each takes 296 cycles, and the line for 17.4 ns from the next.
+    let times = times(machine(|_| {}), 16, async |call, me| {
+        if me > 0 && me % 5 == 0 {
+            call.count(Rank(0), 0, 1).await.unwrap();
+            call.atomic(Rank(1), 0, Atomic::Load).await.unwrap();
+        }
+    });
+    let last = CALL + 2.0 * 17.4 + 296.0;
+    near(times[15], last + 296.0);
+    assert!(times[5] >= CALL + 2.0 * 296.0 - 0.01);
+}
+
+#[test]
+fn threads_of_a_core_take_turns() {
+    // A copy of 8 lines at 0.75 bytes a nanosecond, in a turn; the second thread waits for the first.
+    let copy = async |call: &crate::Call<'_>, me: u32| {
+        if me == 0 || me == call.size() - 1 {
+            call.copy(Span::accumulator(8 * LINE), Span::incoming(8 * LINE)).await.unwrap();
+        }
+    };
+    let niagara = || Machine::find("niagara2-x4").unwrap();
+    let work = 512.0 / 0.75;
+    let fixed = (CALL + OPERATION) / 1.4;
+    let last = |times: Vec<f64>| times[times.len() - 1];
+    near(last(times(niagara(), 2, copy)), fixed + 2.0 * work);
+    near(last(times(niagara(), 9, copy)), fixed + work);
+}
+
+#[test]
+fn equal_offsets_of_many_pes_do_not_stay_in_a_set() {
+    // The sets of the second level have 16 ways, and PEs' memories begin at a multiple of its size:
+    // what is read of 15 peers stays beside the own line; of 31 nothing does, in the order of use.
+    let again = |peers: u32| {
+        let times = times(machine(|_| {}), 32, async |call, me| {
+            for peer in (1..=peers).filter(|_| me == 0) {
+                get(call, peer, 1).await;
+            }
+            for peer in (1..=peers).filter(|_| me == 0) {
+                get(call, peer, 1).await;
+            }
+        });
+        times[0]
+    };
+    // Two in flight: 252 cycles every second line, for both rounds or one.
+    assert!(again(15) < 252.0 * 15.0 / 2.0 * 1.3, "{}", again(15));
+    assert!(again(31) > 252.0 * 31.0 * 0.95, "{}", again(31));
+}
