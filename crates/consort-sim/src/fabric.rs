@@ -142,7 +142,7 @@ impl<'c> Call<'c> {
         let since = self.now();
         let (heard, from) = self.world.engine.wait(test).await;
         self.world.costs.notice(self.site(), since, from).await;
-        self.note(what, from, since, 0);
+        self.note(what, None, since, 0);
         Ok(heard)
     }
 

@@ -11,9 +11,9 @@
 //! 3. the root gives all back. In symmetric memory, a PE that may leave early only says that it is
 //!    here, and leaves.
 //!
-//! In symmetric memory with no mode Mine nothing is said at all: data may move, or all have entered,
-//! when the root has; and PEs leave at once, or wait for all in any case. (Two PEs whose bracket is
-//! one signal say what they do otherwise.)
+//! In symmetric memory with no mode Mine nothing is said at all: data may move, or all have
+//! entered, when the root has; and PEs leave at once, or wait for all in any case. (Two PEs whose
+//! bracket is one signal say what they do otherwise.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 

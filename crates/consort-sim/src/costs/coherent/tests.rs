@@ -12,8 +12,8 @@ const LINE: usize = 64;
 const CALL: f64 = super::CALL_CYCLES;
 const OPERATION: f64 = super::OPERATION_CYCLES;
 
-/// A machine like Barcelona at 1 GHz, so that cycles are nanoseconds, without a hub, without a limit
-/// to what the core works on, and with 2 lines in flight.
+/// A machine like Barcelona at 1 GHz, so that cycles are nanoseconds, without a hub, without a
+/// limit to what the core works on, and with 2 lines in flight.
 fn machine(edit: impl FnOnce(&mut Coherent)) -> Machine {
     let mut machine = Machine::find("barcelona-x8").unwrap();
     let Kind::Coherent(coherent) = &mut machine.kind else { panic!("it is coherent") };
@@ -117,8 +117,8 @@ fn what_was_read_before_is_in_the_cache_until_it_is_written() {
         call.wait(Slot::new(1), 0).await.unwrap();
         get(call, 1, 1).await;
     });
-    // PE 0: 252 cycles for the line, beside the second get; then its flag. PE 1 hears it, and writes
-    // a line that PE 0 has read, 296 cycles, before its own flag. PE 0 hears, and loads the line.
+    // PE 0: 252 cycles for the line, beside the second get; then its flag. PE 1 hears it, and
+    // writes a line that PE 0 has read, 296 cycles, before its own flag. PE 0 hears, and loads it.
     let told = CALL + OPERATION + 252.0 + 296.0;
     let written = told + 252.0 + OPERATION + 296.0;
     near(times[0], written + 296.0 + 252.0 + OPERATION + 252.0);
@@ -165,7 +165,8 @@ fn atomics_on_a_word_follow_each_other() {
 
 #[test]
 fn threads_of_a_core_take_turns() {
-    // A copy of 8 lines at 0.75 bytes a nanosecond, in a turn; the second thread waits for the first.
+    // A copy of 8 lines at 0.75 bytes a nanosecond, in a turn; the second thread waits for the
+    // first.
     let copy = async |call: &crate::Call<'_>, me: u32| {
         if me == 0 || me == call.size() - 1 {
             call.copy(Span::accumulator(8 * LINE), Span::incoming(8 * LINE)).await.unwrap();
