@@ -360,10 +360,10 @@ fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
     text += &output::wrapped(
         "model: the thesis' formulas, without contention. simulated: the algorithms that run \
          natively, with the published costs of a line (Table 4.1), distances and contention. \
-         fitted: with 4 us a call, and flags that are reset. In all, 3 parameters are fitted: \
-         those 4 us (fitted only), the time that a line occupies a tile's buffers, and the writes \
-         that a router holds. `consort machines scc --source` tells of each. here: this machine, a \
-         PE a core, calls in a row, k as large as can be.",
+         fitted: with 4 us a call, 5 us a signal of the kernel's, and flags that are reset. In \
+         all, 4 parameters are fitted: those two (fitted only), the time that a line occupies a \
+         tile's buffers, and the writes that a router holds. `consort machines scc --source` \
+         tells of each. here: this machine, a PE a core, calls in a row, k as large as can be.",
     );
     Outcome { verdict, text, quantities }
 }

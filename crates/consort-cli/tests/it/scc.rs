@@ -65,6 +65,22 @@ fn t3_throughput() {
     }
 }
 
+/// The asynchronous broadcast of one line is a known miss: slower than the paper's.
+#[test]
+fn t4_asynchronous() {
+    let figures = Figures::of("T4");
+    for (lines, synchronous_us, asynchronous_us) in [(64, 112.7, 118.0), (128, 198.6, 196.7)] {
+        let synchronous = format!("{lines} lines, synchronous");
+        figures.simulated(&synchronous, 0.9 * synchronous_us..=1.1 * synchronous_us);
+        let asynchronous = format!("{lines} lines, asynchronous");
+        figures.simulated(&asynchronous, 0.9 * asynchronous_us..=1.1 * asynchronous_us);
+    }
+    figures.simulated("1 lines, synchronous, fitted", 0.85 * 44.1..=1.15 * 44.1);
+    figures.simulated("32 lines, synchronous, fitted", 0.85 * 75.8..=1.15 * 75.8);
+    figures.simulated("32 lines, asynchronous, fitted", 0.85 * 75.5..=1.15 * 75.5);
+    figures.simulated("48 sources, k=47, fitted", 0.9 * 37.4..=1.1 * 37.4);
+}
+
 #[test]
 fn t5_formulas_and_the_algorithms_under_their_assumptions() {
     let figures = Figures::of("T5");
