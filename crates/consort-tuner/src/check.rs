@@ -1,4 +1,8 @@
 //! What the choices lose against the best, measured anew: the penalty, not only the gain.
+//!
+//! All candidates are measured first, in one launch: that tells which is the best. The fastest of
+//! many is also the luckiest, so that its time there says too little; it and the choice are then
+//! measured afresh, against each other alone.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -8,9 +12,12 @@ use std::{
 use consort_fabric::{Candidate, Query};
 
 use crate::{
-    Grid, Rigour, SearchError, Wisdom, Workbench, choose_or_estimate,
-    search::contest::{ranking, slice},
+    Grid, Rigour, Sample, SearchError, Wisdom, Workbench, choose_or_estimate,
+    search::contest::{duel, ranking, slice},
 };
+
+/// The duel's share of the time for a query: one in so many.
+const DUEL_SHARE: u32 = 3;
 
 /// What the choice for a query loses.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +37,21 @@ pub struct Penalty {
 }
 
 impl Penalty {
+    fn of(
+        query: &Query,
+        (chosen, chosen_sample): &(Candidate, Sample),
+        (best, best_sample): &(Candidate, Sample),
+    ) -> Self {
+        Self {
+            query: *query,
+            chosen: chosen.clone(),
+            chosen_ns: chosen_sample.median_ns,
+            best: best.clone(),
+            best_ns: best_sample.median_ns,
+            within_noise: chosen_sample.ci95_ns.0 <= best_sample.ci95_ns.1,
+        }
+    }
+
     /// By how much the choice is slower than the best: 0.05 for 5 %, 0 for the best itself.
     #[must_use]
     pub fn share(&self) -> f64 {
@@ -82,8 +104,8 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Measures, at each query, all candidates interleaved in one run, and compares what
-    /// `wisdom` (or, without it, the model) chooses with the fastest. `watch` is told of each.
+    /// Measures, at each query, all candidates interleaved in one run, and then what `wisdom` (or,
+    /// without it, the model) chooses against the fastest of them. `watch` is told of each.
     ///
     /// # Errors
     /// If measuring fails as a whole.
@@ -108,25 +130,24 @@ impl Check<'_> {
                 report.unmeasured_count += left_count;
                 break;
             }
-            let choice = choose_or_estimate(wisdom, &*bench, query, self.cores);
-            let ranking = ranking(bench, query, &field, slice)
-                .map_err(|source| SearchError { query: *query, source })?;
-            let chosen = choice.and_then(|choice| {
-                ranking.iter().find(|(candidate, _)| *candidate == choice.entry.choice)
-            });
-            let (Some((chosen, chosen_sample)), Some((best, best_sample))) =
-                (chosen, ranking.first())
+            let failed = |source| SearchError { query: *query, source };
+            let chosen = choose_or_estimate(wisdom, &*bench, query, self.cores)
+                .map(|choice| choice.entry.choice.clone());
+            let duel_slice = slice / DUEL_SHARE;
+            let ranking = ranking(bench, query, &field, slice - duel_slice).map_err(failed)?;
+            let is_chosen =
+                |(candidate, _): &&(Candidate, Sample)| chosen.as_ref() == Some(candidate);
+            let (Some(found), Some(best)) = (ranking.iter().find(is_chosen), ranking.first())
             else {
                 report.unmeasured_count += 1;
                 continue;
             };
-            let penalty = Penalty {
-                query: *query,
-                chosen: chosen.clone(),
-                chosen_ns: chosen_sample.median_ns,
-                best: best.clone(),
-                best_ns: best_sample.median_ns,
-                within_noise: chosen_sample.ci95_ns.0 <= best_sample.ci95_ns.1,
+            let penalty = if found.0 == best.0 {
+                Penalty::of(query, best, best)
+            } else {
+                let duel = duel(bench, query, [&found.0, &best.0], duel_slice).map_err(failed)?;
+                let found = duel.iter().find(is_chosen).unwrap_or(found);
+                Penalty::of(query, found, duel.first().unwrap_or(best))
             };
             watch(&penalty);
             report.penalties.push(penalty);

@@ -2,8 +2,12 @@
 //!
 //! Successive halving: all in the field are measured interleaved for an equal part of the time;
 //! those whose interval lies above the best one's leave, and so does the slower half of the
-//! rest; the last round is between two. Only the last round decides, so that choice and
-//! runner-up come from one run.
+//! rest; the last round is a duel. Only the last round decides, so that choice and runner-up come
+//! from one run.
+//!
+//! A launch gives its threads and buffers places for as long as it lasts, and where PEs share cores
+//! also an order of turns, which favours now one candidate and now another. So a duel is held in
+//! several launches, and the one whose outcome is in the middle counts.
 
 use std::time::Duration;
 
@@ -24,6 +28,9 @@ const PATIENT_CAP: Duration = Duration::from_secs(1);
 const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
 /// The least that is worth giving to a candidate.
 const FLOOR: Duration = Duration::from_millis(2);
+
+/// The launches of a duel: odd, so that there is one in the middle.
+const DUEL_LAUNCHES: u32 = 3;
 
 /// Of fewer blocks the interval is only their range.
 const SURE_BLOCKS: u32 = 6;
@@ -77,8 +84,12 @@ pub(crate) fn hold<W: Workbench>(
     };
     loop {
         announce(&field);
+        if let [one, other] = field.as_slice() {
+            let ranking = duel(bench, query, [one, other], slice / round_count)?;
+            return Ok(won(query, ranking, rigour));
+        }
         let ranking = ranking(bench, query, &field, slice / round_count)?;
-        if round_count == 1 || field.len() <= 2 || ranking.len() <= 1 {
+        if round_count == 1 || ranking.len() <= 1 {
             return Ok(won(query, ranking, rigour));
         }
         let survivors = survivor_count(&ranking);
@@ -103,6 +114,31 @@ pub(crate) fn ranking<W: Workbench>(
         a_sample.median_ns.total_cmp(&b_sample.median_ns).then_with(|| a.cmp(b))
     });
     Ok(ranking)
+}
+
+/// Measures two candidates in several launches: the ranking of the launch in the middle, by how
+/// the first of the two compares with the other. One that could not be measured is missing.
+pub(crate) fn duel<W: Workbench>(
+    bench: &mut W,
+    query: &Query,
+    pair: [&Candidate; 2],
+    budget: Duration,
+) -> Result<Vec<(Candidate, Sample)>, W::Error> {
+    let field = pair.map(Clone::clone);
+    let mut launches = Vec::new();
+    for _ in 0..DUEL_LAUNCHES {
+        launches.push(ranking(bench, query, &field, budget / DUEL_LAUNCHES)?);
+    }
+    let lead = |ranking: &[(Candidate, Sample)]| match ranking {
+        [(first, fast), (_, slow)] => {
+            let ratio = slow.median_ns / fast.median_ns;
+            if first == pair[0] { ratio } else { 1.0 / ratio }
+        }
+        [(first, _)] if first == pair[0] => f64::INFINITY,
+        _ => 0.0,
+    };
+    launches.sort_by(|one, other| lead(one).total_cmp(&lead(other)));
+    Ok(launches.swap_remove(launches.len() / 2))
 }
 
 /// How many of at least two go on: the faster half, less who is clearly slower than the best,
