@@ -2,6 +2,8 @@
 
 mod facts;
 
+pub(crate) use facts::page;
+
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -72,7 +74,7 @@ impl Machines {
         let machine = find(name)?;
         match &self.json {
             Some(json) => output::write_json(json, &Whole { pes: machine.pes(), machine }),
-            None => output::print(&facts::page(&machine)),
+            None => output::print(&page(&machine)),
         }
     }
 
@@ -103,7 +105,15 @@ pub(crate) fn find(name: &str) -> Result<Machine> {
     Ok(Machine::find(&place(name)?)?)
 }
 
-/// The path of the description of the machine at hand, next to wisdom, if it is asked for; any
+/// Where the description of the machine at hand is kept: next to wisdom.
+///
+/// # Errors
+/// When there is no place for it.
+pub(crate) fn host_path() -> Result<PathBuf> {
+    Ok(default_path()?.with_file_name("host.toml"))
+}
+
+/// The path of the description of the machine at hand, if it is asked for; any
 /// other name as it is.
 ///
 /// # Errors
@@ -112,7 +122,7 @@ fn place(name: &str) -> Result<String> {
     if name != HOST {
         return Ok(name.to_owned());
     }
-    let path = default_path()?.with_file_name("host.toml");
+    let path = host_path()?;
     if !path.exists() {
         bail!("{} does not exist: `consort calibrate` writes it", path.display());
     }

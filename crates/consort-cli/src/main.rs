@@ -3,12 +3,14 @@
 mod bench;
 mod bench_command;
 mod bytes;
+mod calibrate;
 mod explain;
 mod machines;
 mod model;
 mod mpi;
 mod output;
 mod peers;
+mod predict;
 mod record;
 mod reproduce;
 mod sim;
@@ -30,6 +32,7 @@ Examples:
   consort reproduce                              the papers' claims, and how each stands
   consort sim broadcast                          on a machine that is not here, step by step
   consort model scc                              the same machine by formula
+  consort calibrate                              describe this machine, to simulate on it
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends `consort tune` in order; pressed twice, it ends the process with 130.";
@@ -50,6 +53,8 @@ enum Command {
     Wisdom(wisdom::Wisdom),
     Bench(bench_command::Bench),
     Machines(machines::Machines),
+    Calibrate(calibrate::Calibrate),
+    Predict(predict::Predict),
     Reproduce(reproduce::Reproduce),
     Sim(sim::Sim),
     Model(model::Model),
@@ -66,6 +71,8 @@ fn main() -> ExitCode {
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run().map(done),
         Command::Machines(machines) => machines.run().map(done),
+        Command::Calibrate(calibrate) => calibrate.run().map(done),
+        Command::Predict(predict) => predict.run().map(done),
         Command::Reproduce(reproduce) => reproduce.run().map(done),
         Command::Sim(sim) => sim.run().map(done),
         Command::Model(model) => model.run().map(done),

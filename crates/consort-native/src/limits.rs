@@ -8,22 +8,28 @@
 //!   that are there already;
 //! - [`copy_gbps`], [`pull_gbps`]: memcpy of the core's own data, and of data that another core
 //!   has just rewritten;
-//! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise.
+//! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise;
+//! - [`load_ns`], [`pull_load_ns`]: a load that depends on the one before, likewise;
+//! - [`fetch_add_ns`], [`clock_ghz`]: an atomic addition, and the core's clock.
 //!
 //! Each measures for about its budget, but at least thrice, and gives the median.
 
 mod bandwidth;
+mod latency;
 mod ping_pong;
 
 pub use bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps};
+pub use latency::{clock_ghz, fetch_add_ns, load_ns, pull_load_ns};
 pub use ping_pong::{PingPong, Unanswered};
 
 use crate::affinity::{self, CpuId};
 use consort_fabric::statistics::median;
 use std::fmt;
+use std::hint::black_box;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -86,6 +92,52 @@ pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
             Ok(())
         },
     )
+}
+
+/// Makes a buffer on core `b`, and again and again has `b` rewrite it and core `a` use it: the
+/// median of what `measured` says.
+fn after_rewriting<T: Send>(
+    a: CpuId,
+    b: CpuId,
+    budget: Duration,
+    make: impl FnOnce() -> Vec<T> + Send,
+    rewrite: impl Fn(&mut [T]) + Sync,
+    mut measured: impl FnMut(&[T]) -> f64 + Send,
+) -> io::Result<f64> {
+    // The ping-pong takes turns, so that the lock is never contended.
+    let shared = Mutex::new(Vec::new());
+    let stop = AtomicBool::new(false);
+    pair(
+        a,
+        b,
+        |link| {
+            let mut samples = sample(budget, || {
+                // The first round asks the owner for new contents, the second waits for them.
+                link.run(0, 1)?;
+                link.run(0, 1)?;
+                Ok(measured(&lock(&shared)))
+            })?;
+            // Read on the other side after the next round, whose ping carries it there.
+            stop.store(true, Ordering::Relaxed);
+            link.run(0, 1)?;
+            Ok(median(&mut samples))
+        },
+        |link| {
+            *lock(&shared) = make();
+            loop {
+                link.run(1, 1)?;
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                rewrite(black_box(&mut *lock(&shared)));
+                link.run(1, 1)?;
+            }
+        },
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Samples until the budget is spent.
@@ -155,6 +207,8 @@ mod tests {
         let [a, b, ..] = affinity::allowed()[..] else { return };
         let ns = transfer_ns(a, b, BUDGET).unwrap();
         assert!((1.0..1e6).contains(&ns), "{ns} ns");
+        let ns = pull_load_ns(a, b, 32 << 10, BUDGET).unwrap();
+        assert!((0.5..1e5).contains(&ns), "{ns} ns");
         for measure in [pull_gbps, pull_combine_gbps] {
             let gbps = measure(a, b, 32 << 10, BUDGET).unwrap();
             assert!((0.01..10_000.0).contains(&gbps), "{gbps} GB/s");

@@ -64,6 +64,8 @@ pub struct Cache {
     pub bytes: u64,
     /// The size of a line in bytes; 0 where unknown.
     pub line_bytes: u32,
+    /// How many lines of one set it holds; 0 where unknown.
+    pub ways: u32,
     /// The processors that share it, in rising order.
     pub cpus: Vec<CpuId>,
 }

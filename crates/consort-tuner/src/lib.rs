@@ -35,6 +35,8 @@ pub use consistency::{Inconsistency, inconsistencies};
 pub use grid::Grid;
 pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
 pub use table::Table;
-pub use wisdom::{Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path};
+pub use wisdom::{
+    Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path, replace_file,
+};
 pub use words::{Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Catalog, Sample, Workbench};

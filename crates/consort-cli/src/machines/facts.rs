@@ -31,7 +31,7 @@ const OPS: [(AtomicOp, &str); 4] = [
 type Facts = Vec<(&'static str, String)>;
 
 /// All about a machine.
-pub(super) fn page(machine: &Machine) -> String {
+pub(crate) fn page(machine: &Machine) -> String {
     let (facts, costs) = match &machine.kind {
         Kind::Coherent(machine) => (coherent(machine), coherent_costs(machine)),
         Kind::MessageBuffers(machine) => (buffers(machine), buffer_costs(machine)),

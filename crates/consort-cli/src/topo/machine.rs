@@ -123,6 +123,7 @@ mod tests {
             kind: CacheKind::Unified,
             bytes,
             line_bytes: 64,
+            ways: 8,
             cpus: vec![CpuId(first), CpuId(first + 1)],
         };
         let groups = alike(&[cache(2, 1024, 0), cache(2, 512, 2), cache(2, 1024, 4)]);

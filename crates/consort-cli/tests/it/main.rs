@@ -1,6 +1,7 @@
 //! Integration tests of the command and of the whole source tree.
 
 mod bench;
+mod calibrate;
 mod machines;
 mod model;
 mod readme;

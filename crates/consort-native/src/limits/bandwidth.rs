@@ -5,14 +5,12 @@
 //! word of its buffer, which leaves the lines dirty in the owner's caches as far as they fit, and
 //! only what the first core then does with them is timed.
 
-use super::{PingPong, pair, sample};
+use super::{after_rewriting, sample};
 use crate::affinity::CpuId;
 use consort_fabric::statistics::median;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Smaller local buffers are passed over so often that a sample covers so many bytes: the clock
@@ -80,45 +78,20 @@ fn remote_gbps(
     pass: fn(&mut [f64], &[f64], &[f64]),
 ) -> io::Result<f64> {
     let words = words(bytes);
-    // The ping-pong takes turns, so that the lock is never contended.
-    let shared = Mutex::new(Vec::new());
-    let stop = AtomicBool::new(false);
-    pair(
+    let (own, mut target) = (vec![1.0; words], vec![0.0; words]);
+    let rewrite = |theirs: &mut [f64]| theirs.iter_mut().for_each(|word| *word += 1.0);
+    after_rewriting(
         a,
         b,
-        |link| {
-            let own = vec![1.0; words];
-            let mut target = vec![0.0; words];
-            let mut samples = sample(budget, || {
-                rewritten(link)?;
-                let theirs = lock(&shared);
-                let start = Instant::now();
-                pass(black_box(&mut target), black_box(&own), black_box(&theirs));
-                Ok(gbps(words * size_of::<f64>(), start.elapsed()))
-            })?;
-            // Read on the other side after the next round, whose ping carries it there.
-            stop.store(true, Ordering::Relaxed);
-            link.run(0, 1)?;
-            Ok(median(&mut samples))
-        },
-        |link| {
-            *lock(&shared) = vec![1.0; words];
-            loop {
-                link.run(1, 1)?;
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                black_box(&mut *lock(&shared)).iter_mut().for_each(|word| *word += 1.0);
-                link.run(1, 1)?;
-            }
+        budget,
+        || vec![1.0; words],
+        rewrite,
+        |theirs| {
+            let start = Instant::now();
+            pass(black_box(&mut target), black_box(&own), black_box(theirs));
+            gbps(words * size_of::<f64>(), start.elapsed())
         },
     )
-}
-
-/// Asks the owner for new contents, and waits for them.
-fn rewritten(link: &PingPong) -> Result<(), super::Unanswered> {
-    link.run(0, 1)?;
-    link.run(0, 1)
 }
 
 fn add(target: &mut [f64], a: &[f64], b: &[f64]) {
@@ -134,10 +107,6 @@ fn words(bytes: usize) -> usize {
 fn gbps(bytes: usize, time: Duration) -> f64 {
     // A clock too coarse to see the pass at all shows its least step.
     bytes as f64 / (time.as_secs_f64() * 1e9).max(1.0)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -97,6 +97,7 @@ fn cache(folder: &Path, id: CpuId) -> Option<Cache> {
         line_bytes: text(folder, "coherency_line_size")
             .and_then(|line| line.parse().ok())
             .unwrap_or(0),
+        ways: text(folder, "ways_of_associativity").and_then(|ways| ways.parse().ok()).unwrap_or(0),
         cpus: cpus.filter(|cpus| cpus.contains(&id)).unwrap_or_else(|| vec![id]),
     })
 }

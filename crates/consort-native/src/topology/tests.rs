@@ -47,6 +47,7 @@ fn two_sockets() -> Machine {
             ("cache/index0/type", "Data".to_owned()),
             ("cache/index0/size", "32K".to_owned()),
             ("cache/index0/coherency_line_size", "64".to_owned()),
+            ("cache/index0/ways_of_associativity", "8".to_owned()),
             ("cache/index0/shared_cpu_list", siblings),
             ("cache/index1/level", "3".to_owned()),
             ("cache/index1/type", "Unified".to_owned()),
@@ -78,7 +79,8 @@ fn two_sockets_are_read() {
     let cache = topology.last_level_cache(CpuId(6)).unwrap();
     assert_eq!((cache.level, cache.kind, cache.bytes), (3, CacheKind::Unified, 16 << 20));
     assert_eq!(cache.cpus, [2, 3, 6, 7].map(CpuId));
-    assert_eq!(topology.caches()[0].line_bytes, 64);
+    assert_eq!((topology.caches()[0].line_bytes, topology.caches()[0].ways), (64, 8));
+    assert_eq!(cache.ways, 0, "which the file of no cache says");
     assert_eq!(topology.machine_key(), "Example 9000, 8 cpus, 4 cores, 2 packages, quota none");
 }
 

@@ -11,7 +11,7 @@
 //!   flag that is set when it is first looked at is such an access too: its branch is foreseen.
 //! - Lines between caches, and all that comes from memory, queue for the hub, if there is one; what
 //!   comes from memory for its controller; transfers of one line follow each other.
-//! - Threads that share a core take turns at copying and combining.
+//! - Threads that share a core take turns at their own work: calls, copying and combining.
 //!
 //! A thread takes its place in a queue when it comes there, never before. Assumptions that no
 //! table has: the constants below, and those in `lines` and `window`.
@@ -205,9 +205,13 @@ impl Coherent {
         }
     }
 
-    /// The thread computes on so many bytes, in turn with the others of its core.
+    /// The thread computes on so many bytes.
     async fn compute(&self, pace: &mut Pace<'_>, bytes: usize, gbps: f64) {
-        let time = picoseconds(bytes as f64 / gbps);
+        self.work(pace, picoseconds(bytes as f64 / gbps)).await;
+    }
+
+    /// The thread works for so long, in turn with the others of its core.
+    async fn work(&self, pace: &mut Pace<'_>, time: Time) {
         if let Some(core) = self.cores.get((pace.site.me / self.threads_per_core) as usize)
             && self.contention
         {
@@ -223,7 +227,7 @@ impl Coherent {
         let line_bytes = machine.line_bytes;
         let gbps = if left.is_some() { machine.combine_gbps } else { machine.copy_gbps };
         let mut pace = Pace::new(site);
-        pace.spend(Cause::Compute, self.cycles(OPERATION_CYCLES));
+        self.work(&mut pace, self.cycles(OPERATION_CYCLES)).await;
         let count =
             if bytes == 0 { 0 } else { (from.at % line_bytes + bytes).div_ceil(line_bytes) };
         let mut uncomputed = 0;
@@ -250,7 +254,9 @@ impl Coherent {
     }
 
     pub(super) async fn begin(&self, site: Site<'_>) {
-        site.spend(Cause::Compute, self.cycles(CALL_CYCLES)).await;
+        let mut pace = Pace::new(site);
+        self.work(&mut pace, self.cycles(CALL_CYCLES)).await;
+        pace.settle().await;
     }
 
     pub(super) async fn transfer(

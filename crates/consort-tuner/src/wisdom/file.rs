@@ -123,7 +123,7 @@ impl Wisdom {
     /// If it cannot be written; then nothing has changed.
     pub fn save(&self, path: &Path) -> Result<(), WisdomError> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        replace(&target, &self.to_string())
+        replace_file(&target, &self.to_string())
             .map_err(|source| WisdomError::Unwritable { path: path.to_owned(), source })
     }
 }
@@ -146,8 +146,11 @@ fn path_named(variable: Option<OsString>) -> Result<PathBuf, WisdomError> {
     Ok(strategy.config_dir().join("consort").join("wisdom.toml"))
 }
 
-/// Replaces `path` by a file with `text`, all or nothing.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Replaces `path` by a file with `text`, all or nothing, making its directory if need be.
+///
+/// # Errors
+/// If it cannot be written; then nothing has changed.
+pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -209,7 +212,7 @@ mod tests {
         let (first, _) = create_beside(directory.path()).unwrap();
         let (second, _) = create_beside(directory.path()).unwrap();
         assert_ne!(first, second);
-        replace(&directory.path().join("wisdom.toml"), "text").unwrap();
+        replace_file(&directory.path().join("wisdom.toml"), "text").unwrap();
         assert!(first.exists() && second.exists());
     }
 
@@ -217,7 +220,7 @@ mod tests {
     fn without_a_place_for_a_new_file_the_old_one_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("wisdom.toml");
-        replace(&path, "old").unwrap();
+        replace_file(&path, "old").unwrap();
         for serial in 0..4096 {
             let name = format!(".wisdom.{}.{serial}.tmp", process::id());
             fs::create_dir(directory.path().join(name)).unwrap();

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use consort_fabric::{Candidate, Query};
 
-pub use file::{WisdomError, default_path};
+pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
 pub use identity::{Identity, Misfit};
 
