@@ -43,6 +43,7 @@ pub(crate) struct Account {
     spent: [Cell<Time>; Cause::EVERY.len()],
     messages: Cell<u64>,
     bytes: Cell<u64>,
+    transfers: Cell<u64>,
 }
 
 impl Account {
@@ -58,10 +59,20 @@ impl Account {
         self.bytes.set(self.bytes.get() + bytes as u64);
     }
 
+    /// Notes lines that came to its core from elsewhere, or a copy of which was taken from another.
+    pub(crate) fn transfers(&self, lines: usize) {
+        self.transfers.set(self.transfers.get() + lines as u64);
+    }
+
     /// What it comes to.
     pub(crate) fn total(&self) -> Total {
         let spent_ns = Cause::EVERY.map(|cause| self.spent[cause as usize].get() as f64 / 1e3);
-        Total { spent_ns, messages: self.messages.get(), bytes: self.bytes.get() }
+        Total {
+            spent_ns,
+            messages: self.messages.get(),
+            bytes: self.bytes.get(),
+            transfers: self.transfers.get(),
+        }
     }
 }
 
@@ -73,6 +84,9 @@ pub struct Total {
     pub messages: u64,
     /// Bytes in them.
     pub bytes: u64,
+    /// Transfers of cache lines: to load one that another core, or memory, has, and to store to
+    /// one that others have copies of. Counted on coherent machines.
+    pub transfers: u64,
 }
 
 impl Total {
@@ -90,6 +104,7 @@ impl Total {
         }
         self.messages += other.messages;
         self.bytes += other.bytes;
+        self.transfers += other.transfers;
         self
     }
 }

@@ -80,6 +80,7 @@ fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
     header.extend(sized.then_some("MB/s"));
     header.push("messages");
     header.extend(sized.then_some("bytes in them"));
+    header.extend(conditions.is_coherent().then_some("transfers"));
     let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(header);
     for one in of_size {
@@ -87,6 +88,7 @@ fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
         row.extend(one.mbps().map(|mbps| format!("{mbps:.2}")));
         row.push(count(one.messages));
         row.extend(sized.then(|| count(one.message_bytes)));
+        row.extend(conditions.is_coherent().then(|| count(one.transfers)));
         table.add_row(row);
     }
     text + &finish(table, &numbers)

@@ -8,7 +8,10 @@ use std::{
 use anyhow::Result;
 use consort::{Candidate, Collective, Rank, Sync};
 use consort_fabric::statistics::Summary;
-use consort_sim::{Cause, Simulation, Total, Trace, machines::Machine};
+use consort_sim::{
+    Cause, Simulation, Total, Trace,
+    machines::{Kind, Machine},
+};
 use serde::Serialize;
 
 use super::program::Program;
@@ -35,6 +38,11 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
+    /// Whether lines go from cache to cache.
+    pub(super) fn is_coherent(&self) -> bool {
+        matches!(self.machine.kind, Kind::Coherent(_))
+    }
+
     /// What is simulated of the machine and what is not.
     pub(super) fn how(&self) -> String {
         let distances = if self.near { "all distances the shortest" } else { "its distances" };
@@ -56,6 +64,8 @@ pub(super) struct Simulated {
     /// What all PEs began: messages, signals, puts and gets.
     pub(super) messages: f64,
     pub(super) message_bytes: f64,
+    /// Transfers of cache lines, on coherent machines.
+    pub(super) transfers: f64,
     /// The mean of all PEs.
     pub(super) mean: Spent,
     /// Of the PE that left the last call last.
@@ -113,6 +123,8 @@ struct Details {
     /// Of all PEs, a call.
     messages: f64,
     message_bytes: f64,
+    /// Of cache lines; null where no caches are coherent.
+    line_transfers: Option<f64>,
     /// Where the time of a PE goes, a call.
     mean: BTreeMap<String, f64>,
     last: BTreeMap<String, f64>,
@@ -142,6 +154,7 @@ impl Simulated {
             call_ns: played.call_ns(program.mode)?,
             messages: all.messages as f64 / calls as f64,
             message_bytes: all.bytes as f64 / calls as f64,
+            transfers: all.transfers as f64 / calls as f64,
             mean: Spent::of(&all, played.within_ns.iter().sum(), pes, calls),
             last: Spent::of(&totals[last], last_ns, 1, calls),
             last_pe: played.last,
@@ -191,6 +204,7 @@ impl Simulated {
                 fitted: conditions.fitted,
                 messages: self.messages,
                 message_bytes: self.message_bytes,
+                line_transfers: conditions.is_coherent().then_some(self.transfers),
                 mean: self.mean.record(),
                 last: self.last.record(),
                 last_pe: self.last_pe.0,

@@ -229,6 +229,34 @@ fn a_machine_of_ones_own_is_simulated_under_its_name() {
     assert!(median_ns(&mine) > 2.0 * median_ns(&scc));
 }
 
+/// What a call costs that machines differ in least: the lines that go from cache to cache. Messages
+/// of one line take two, a store and a load; each fourth call gives credits besides.
+#[test]
+fn small_calls_transfer_no_more_lines_than_they_must() {
+    let folder = tempfile::tempdir().unwrap();
+    let transfers = |line: &str| {
+        let line =
+            format!("{line} --machine barcelona-x8 --pes 2 --mode throughput --calls 65 --json");
+        let one: Value = serde_json::from_str(&shown_in(folder.path(), &line)).unwrap();
+        one["sim"]["line_transfers"].as_f64().unwrap()
+    };
+    for (line, least, most) in [
+        ("barrier --algorithm dissemination", 4.0, 4.0),
+        ("barrier --algorithm central", 2.5, 3.0),
+        ("broadcast --bytes 8 --algorithm flat", 2.0, 3.0),
+        ("reduce --bytes 8 --algorithm flat", 2.0, 3.0),
+        ("reduce --bytes 8 --algorithm direct", 4.0, 5.0),
+        ("broadcast --bytes 8 --sync strict --algorithm flat", 6.0, 6.0),
+        ("reduce --bytes 8 --sync strict --algorithm flat", 6.0, 6.0),
+    ] {
+        let found = transfers(line);
+        assert!((least..=most).contains(&found), "{line}: {found} transfers");
+    }
+    let line = "broadcast --algorithm flat --lines 1 --json";
+    let scc: Value = serde_json::from_str(&shown_in(folder.path(), line)).unwrap();
+    assert!(scc["sim"]["line_transfers"].is_null(), "no cache is coherent there");
+}
+
 #[track_caller]
 fn refused(line: &str, says: &str) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -184,6 +184,7 @@ impl Coherent {
             Found::At(holder, state) => (Cause::OnChip, cost(holder, state)),
             Found::Memory => (Cause::OffChip, cost(id.home(), State::Invalid)),
         };
+        pace.site.account.transfers(1);
         let window = self.window(pace.site);
         window.admit(pace, self.limits);
         let mut queued = 0;
@@ -289,6 +290,7 @@ impl Coherent {
 
     pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         let mut pace = Pace::new(site);
+        site.account.transfers(1);
         // The receiver has read it when it was set last.
         let time = self.store(site.me, to.0, State::Shared);
         let seen = self.window(site).store(&mut pace, time);
@@ -297,6 +299,7 @@ impl Coherent {
     }
 
     pub(super) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
+        site.account.transfers(1);
         let from = from.unwrap_or(Rank(site.me));
         let (window, mut pace) = (self.window(site), Pace::new(site));
         let time = self.load(site.me, from.0, State::Modified);
@@ -313,6 +316,7 @@ impl Coherent {
     pub(super) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
         let mut pace = Pace::new(site);
         let lines = bytes.div_ceil(PAYLOAD_BYTES).max(1);
+        site.account.transfers(lines);
         let time = self.store(site.me, to.0, State::Shared);
         let window = self.window(site);
         for index in 0..lines {
@@ -348,6 +352,7 @@ impl Coherent {
         let time = self.load(site.me, from.0, State::Modified);
         for index in 0..bytes.div_ceil(PAYLOAD_BYTES) {
             if index > 0 {
+                site.account.transfers(1);
                 window.admit(&mut pace, self.limits);
                 window.launch(pace.front, Cause::OnChip, time, 0);
             }
@@ -369,7 +374,9 @@ impl Coherent {
         let before = window.done().max(window.stored());
         site.engine.sleep_until(before).await;
         let word = &self.words[at.index()];
-        let distance = self.machine.distance(site.me, word.last.replace(site.me));
+        let last = word.last.replace(site.me);
+        site.account.transfers(usize::from(last != site.me));
+        let distance = self.machine.distance(site.me, last);
         let time_ns = self.machine.atomic_ns(AtomicOp::FetchAdd, State::Modified, distance);
         let queued = self.wait(&word.line, site.engine.now(), self.machine.line_serve_ns);
         site.spend(Cause::Contention, queued).await;
