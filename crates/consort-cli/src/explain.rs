@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use consort::{Algorithms, Candidate, Collective, Mode, Query, Sync};
 use consort_fabric::OperatorClass;
+use consort_sim::machines::Machine;
 use consort_tuner::{Catalog, Choice, Origin, Wisdom, WisdomError, choose_or_estimate};
 use serde::Serialize;
 
 use crate::{
     bytes,
+    machines::{self, Described},
     output::{self, finish, table, time},
     record::Record,
     tune::{pes, wisdom_path},
@@ -21,7 +23,8 @@ const EXAMPLES: &str = "\
 Examples:
   consort explain barrier --pes 2
   consort explain reduce --bytes 8k --pes 8 --sync loose
-  consort explain broadcast --bytes 1M --all        with what the model expects of all others";
+  consort explain broadcast --bytes 1M --all        with what the model expects of all others
+  consort explain broadcast --machine scc --all     on a machine that is not here, by the model";
 
 /// Tell which algorithm serves a call, and how it was chosen
 #[derive(clap::Args, Debug)]
@@ -48,6 +51,10 @@ pub(crate) struct Explain {
     /// Every candidate, with what the model expects of it
     #[arg(long)]
     all: bool,
+    /// Tell what the model expects on another machine, which `consort machines` shows: its name, or
+    /// the path of a description that ends in .toml
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
+    machine: Option<String>,
     /// The wisdom to ask [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
@@ -70,6 +77,8 @@ struct Explained {
     barrier: Option<String>,
     /// Where wisdom is, if there is any that can be used.
     wisdom: Option<PathBuf>,
+    /// The described machine, if it is not the one at hand.
+    machine: Option<String>,
     /// By the model; with `--all`.
     candidates: Option<Vec<Estimate>>,
 }
@@ -87,6 +96,9 @@ impl Explain {
     /// # Errors
     /// When the wisdom that was named cannot be used, or the output cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
+        if let Some(name) = &self.machine {
+            return self.described(&machines::find(name)?);
+        }
         let algorithms = Algorithms::here();
         let path = wisdom_path(self.wisdom.as_ref())?;
         let wisdom = match Wisdom::load(&path, algorithms.identity()) {
@@ -99,19 +111,7 @@ impl Explain {
             }
         };
         let cores = algorithms.cores();
-        let query = Query {
-            collective: self.collective,
-            sync: self.sync,
-            pes: self.pes.unwrap_or(cores.max(2)),
-            bytes: self.bytes as u64,
-            operator: if self.ordered {
-                OperatorClass::Ordered
-            } else {
-                OperatorClass::Commutative
-            },
-            // A slice cannot be left behind by a call that may return early.
-            symmetric: self.symmetric || self.sync.exit == Mode::None,
-        };
+        let query = self.query(self.pes.unwrap_or(cores.max(2)));
         // As programs do: what was measured with a commutative operator serves for all.
         let asked = match wisdom {
             Some(_) => Query { operator: OperatorClass::Commutative, ..query },
@@ -121,31 +121,83 @@ impl Explain {
             .context("no algorithm can serve this call")?;
         let barrier = bracket(wisdom.as_ref(), &query);
         let estimates = self.all.then(|| estimates(algorithms, &choice));
-        let wisdom = wisdom.is_some().then_some(path);
-        match &self.json {
-            None => output::print(&text(&choice, barrier.as_ref(), wisdom.as_ref(), estimates)),
-            Some(json) => output::write_json(
-                json,
-                &Explained {
-                    record: Record::from(&*choice.entry),
-                    origin: match choice.origin {
-                        Origin::Exact => "exact",
-                        Origin::Nearest => "nearest",
-                        Origin::Model => "model",
-                    },
-                    asked_bytes: choice.query.bytes,
-                    asked_pes: choice.query.pes,
-                    barrier: barrier.map(|barrier| barrier.to_string()),
-                    wisdom,
-                    candidates: estimates,
-                },
-            ),
+        let place = match wisdom {
+            Some(_) => Place::Wisdom(path),
+            None => Place::NoWisdom,
+        };
+        self.tell(&choice, barrier.as_ref(), place, estimates)
+    }
+
+    /// The call that is asked about, among so many PEs.
+    fn query(&self, pes: u32) -> Query {
+        let operator =
+            if self.ordered { OperatorClass::Ordered } else { OperatorClass::Commutative };
+        Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes,
+            bytes: self.bytes as u64,
+            operator,
+            // A slice cannot be left behind by a call that may return early.
+            symmetric: self.symmetric || self.sync.exit == Mode::None,
         }
+    }
+
+    /// What the model expects on a described machine.
+    fn described(&self, machine: &Machine) -> Result<()> {
+        let pes = self.pes.unwrap_or(machine.pes());
+        let catalog = Described::of(machine.clone(), pes)?;
+        let choice = choose_or_estimate(None, &catalog, &self.query(pes), pes)
+            .with_context(|| format!("no algorithm can serve this call on {}", machine.name))?;
+        let estimates = self.all.then(|| estimates(&catalog, &choice));
+        self.tell(&choice, None, Place::Machine(machine.name.clone()), estimates)
+    }
+
+    fn tell(
+        &self,
+        choice: &Choice<'_>,
+        barrier: Option<&Candidate>,
+        place: Place,
+        estimates: Option<Vec<Estimate>>,
+    ) -> Result<()> {
+        let Some(json) = &self.json else {
+            return output::print(&text(choice, barrier, &place, estimates));
+        };
+        let (wisdom, machine) = match place {
+            Place::Wisdom(path) => (Some(path), None),
+            Place::NoWisdom => (None, None),
+            Place::Machine(name) => (None, Some(name)),
+        };
+        let explained = Explained {
+            record: Record::from(&*choice.entry),
+            origin: match choice.origin {
+                Origin::Exact => "exact",
+                Origin::Nearest => "nearest",
+                Origin::Model => "model",
+            },
+            asked_bytes: choice.query.bytes,
+            asked_pes: choice.query.pes,
+            barrier: barrier.map(ToString::to_string),
+            wisdom,
+            machine,
+            candidates: estimates,
+        };
+        output::write_json(json, &explained)
     }
 }
 
+/// Where the answer holds, and where it may come from.
+enum Place {
+    /// Here, with wisdom.
+    Wisdom(PathBuf),
+    /// Here, without.
+    NoWisdom,
+    /// On a described machine.
+    Machine(String),
+}
+
 /// All candidates by their estimates, the most promising first.
-fn estimates(algorithms: &Algorithms, choice: &Choice<'_>) -> Vec<Estimate> {
+fn estimates<C: Catalog>(algorithms: &C, choice: &Choice<'_>) -> Vec<Estimate> {
     let estimate = |candidate: Candidate| Estimate {
         estimate_ns: algorithms.estimate_ns(&choice.query, &candidate),
         chosen: candidate == choice.entry.choice,
@@ -160,16 +212,19 @@ fn estimates(algorithms: &Algorithms, choice: &Choice<'_>) -> Vec<Estimate> {
 fn text(
     choice: &Choice<'_>,
     barrier: Option<&Candidate>,
-    wisdom: Option<&PathBuf>,
+    place: &Place,
     estimates: Option<Vec<Estimate>>,
 ) -> String {
     let mut text = format!("{choice}\n");
     if let Some(barrier) = barrier {
         text += &format!("  within: barrier {barrier}\n");
     }
-    text += &match wisdom {
-        Some(path) => format!("  wisdom: {}\n", path.display()),
-        None => "  wisdom: none in use; `consort tune` makes it\n".to_owned(),
+    text += &match place {
+        Place::Wisdom(path) => format!("  wisdom: {}\n", path.display()),
+        Place::NoWisdom => "  wisdom: none in use; `consort tune` makes it\n".to_owned(),
+        Place::Machine(name) => {
+            format!("  machine: {name}; `consort sim` simulates what the model estimates\n")
+        }
     };
     if let Some(estimates) = estimates {
         let mut table = table(["candidate", "by the model", ""]);

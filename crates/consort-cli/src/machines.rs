@@ -1,7 +1,9 @@
 //! `consort machines`: the machines that can be simulated, and what their descriptions say.
 
+mod catalog;
 mod facts;
 
+pub(crate) use catalog::Described;
 pub(crate) use facts::page;
 
 use std::path::PathBuf;

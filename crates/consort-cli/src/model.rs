@@ -1,7 +1,9 @@
 //! `consort model`: what models in closed form say of machines that are not here.
 //!
-//! 1. `scc`: broadcasts on the Intel SCC, and the tables of the thesis that modelled it.
+//! 1. `scc`: broadcasts on the Intel SCC, and the tables of the thesis that modelled it;
+//! 2. `cluster`: collectives on clusters of any size.
 
+mod cluster;
 mod scc;
 
 use anyhow::Result;
@@ -9,7 +11,8 @@ use anyhow::Result;
 const EXAMPLES: &str = "\
 Examples:
   consort model scc                     latency and throughput of its broadcasts, by size
-  consort model scc --table 4.2         the thesis' throughputs, beside what the formulas give";
+  consort model scc --table 4.2         the thesis' throughputs, beside what the formulas give
+  consort model cluster --pes 1000000   collectives of a million PEs, by LogGP";
 
 /// Tell by formula how fast collectives are on a machine that is not here
 #[derive(clap::Args, Debug)]
@@ -22,6 +25,7 @@ pub(crate) struct Model {
 #[derive(clap::Subcommand, Debug)]
 enum Machine {
     Scc(scc::Scc),
+    Cluster(cluster::Cluster),
 }
 
 impl Model {
@@ -32,6 +36,7 @@ impl Model {
     pub(crate) fn run(&self) -> Result<()> {
         match &self.machine {
             Machine::Scc(scc) => scc.run(),
+            Machine::Cluster(cluster) => cluster.run(),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct MachineModel {
     pub pull_gbps: f64,
     /// Giving the core to the next PE, where PEs outnumber cores.
     pub switch_ns: f64,
+    /// How fast one core's data are served to all that read them at once, in all.
+    pub serve_gbps: f64,
     /// Cores that the job may use.
     pub cores: u32,
 }
@@ -34,6 +36,7 @@ impl MachineModel {
             copy_gbps: 15.0,
             pull_gbps: 12.0,
             switch_ns: 700.0,
+            serve_gbps: f64::INFINITY,
             cores,
         }
     }
@@ -49,6 +52,13 @@ impl MachineModel {
         }
         let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil();
         self.transfer_ns * (0.5 + lines.min(8.0) / 3.0) + (lines - 8.0).max(0.0) * self.next_line_ns
+    }
+
+    /// How long it takes `readers` to pull `bytes` from one core each, at once: as long as one of
+    /// them needs, or as the data can be served to all.
+    #[must_use]
+    pub fn pulled_ns(&self, bytes: f64, readers: f64) -> f64 {
+        (bytes / self.pull_gbps).max(readers * bytes / self.serve_gbps)
     }
 
     /// How long a chain of `hops` dependent messages takes among `pes` PEs: transfers, or, where

@@ -7,12 +7,14 @@
 //! fitted to it, `overhead_ns`, is apart from the others and need not be used.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of flaws;
-//! 2. `message_buffers`, `coherent` with its `layout`, `cluster`: the kinds of machines.
+//! 2. `message_buffers`, `coherent` with its `layout`, `cluster`: the kinds of machines;
+//! 3. `model`: each in the few numbers that estimates are made of.
 
 mod cluster;
 mod coherent;
 mod layout;
 mod message_buffers;
+mod model;
 mod reading;
 
 use std::{

@@ -83,3 +83,45 @@ fn json_goes_to_a_file() {
     let text = std::fs::read_to_string(path).expect("the file");
     assert_eq!(text.lines().count(), 8);
 }
+
+/// By formula, so that a million PEs take no longer than two; few bytes go down trees, and on the
+/// network's own terms the best radix is neither the least nor the largest.
+#[test]
+fn a_million_pes_of_a_cluster() {
+    let objects = objects("model cluster --pes 1000000 --bytes 8,1M --json");
+    let best = |collective: &str, bytes: u64| -> &str {
+        let of = |one: &&Value| one["collective"] == collective && one["bytes"] == bytes;
+        let mut best = objects.iter().filter(of).filter(|one| one["best"] == true);
+        let algorithm = best.next().expect("a best")["algorithm"].as_str().expect("a name");
+        assert!(best.next().is_none(), "one best of {collective}");
+        algorithm
+    };
+    assert_eq!(best("barrier", 0), "dissemination(radix=4)");
+    assert_eq!(best("broadcast", 8), "knomial(radix=4)");
+    assert_eq!(best("broadcast", 1 << 20), "knomial(radix=2)");
+    let text = stdout("model cluster --pes 4 --bytes 1M");
+    assert!(text.contains("chain in 64 chunks") && text.contains("o = 1.50 us"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn what_is_no_cluster_is_refused() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    let output = command.args(["model", "cluster", "--machine", "scc"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("scc is no cluster"), "{said}");
+}
+
+/// What `estimate` chooses on a machine that is not here.
+#[test]
+fn a_machine_is_explained_by_its_model() {
+    let objects = objects("explain broadcast --machine scc --bytes 6k --all --json");
+    let [one] = &objects[..] else { panic!("{objects:?}") };
+    assert_eq!((&one["machine"], &one["origin"]), (&"scc".into(), &"model".into()));
+    assert_eq!(one["asked_pes"], 48);
+    let candidates = one["candidates"].as_array().expect("all candidates");
+    assert!(candidates.iter().all(|one| one["candidate"] != "direct"), "nothing is lent there");
+    assert_eq!(candidates[0]["candidate"], "oc_bcast(chunk_bytes=3072,k=7)");
+    let text = stdout("explain reduce --machine barcelona-x8 --pes 8");
+    assert!(text.contains("machine: barcelona-x8"), "{text}");
+}

@@ -46,11 +46,14 @@ impl Algorithm for Direct {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let copies = (f64::from(query.pes) - 1.0) / f64::from(model.cores.min(query.pes).max(1));
-        let copy = query.bytes as f64 / model.pull_gbps * copies.max(1.0);
+        let readers = f64::from(model.cores.min(query.pes)) - 1.0;
+        let copy = model.pulled_ns(query.bytes as f64, readers) * copies.max(1.0);
         if query.symmetric && query.sync.exit == Mode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + copy;
         }
-        model.hops_ns(3.0, query.pes) + copy
+        // The root lends to everyone.
+        let loans = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(3.0, query.pes) + loans + copy
     }
 
     #[inline(always)]

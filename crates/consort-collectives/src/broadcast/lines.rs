@@ -72,6 +72,10 @@ pub(super) fn cost_ns(
     let hop = model.hops_ns(1.0, query.pes) + (lines(chunk) - 1.0) * model.next_line_ns;
     let pass = lines(bytes) * model.next_line_ns * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
+    // In a k-ary tree the last child of each node waits for its siblings; in a k-nomial one it
+    // waits at the root alone, for it has no children of its own.
+    let siblings = if matches!(shape, Shape::Kary(_)) { fan - 1.0 } else { 0.0 };
+    let queue = (depth - 1.0).max(0.0) * siblings * lines(chunk) * model.next_line_ns;
     if query.pes > model.cores {
         // Every PE's work is done one after the other, and two chunks fill the buffers.
         let work = pass * f64::from(query.pes) / f64::from(model.cores.max(1));
@@ -82,7 +86,7 @@ pub(super) fn cost_ns(
         let first = model.streamed_ns(bytes);
         first.max(pass) + fan * (first / 4.0 + model.overhead_ns)
     } else {
-        depth * hop + pass + fan * model.overhead_ns
+        depth * hop + queue + pass + fan * model.overhead_ns
     }
 }
 

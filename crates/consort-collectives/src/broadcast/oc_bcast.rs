@@ -96,7 +96,9 @@ impl Algorithm for OcBcast {
         let chunks = (bytes / chunk.max(1.0)).ceil().max(1.0);
         let (fan, depth) = (shape.fan(query.pes), f64::from(shape.depth(query.pes)));
         let notice = model.hops_ns(f64::from(Shape::Kary(2).depth(fan + 1)), query.pes);
-        let (get, copy) = (chunk / model.pull_gbps, chunk / model.copy_gbps);
+        // The children of a core and itself get from one buffer at once.
+        let readers = f64::from(fan) + 1.0;
+        let (get, copy) = (model.pulled_ns(chunk, readers), chunk / model.copy_gbps);
         let work = get + copy + f64::from(fan) * model.overhead_ns;
         if query.pes > model.cores {
             // Every PE's work is done one after the other, and two chunks fill the buffers.
@@ -107,7 +109,9 @@ impl Algorithm for OcBcast {
         let levels = if query.sync == Sync::LOOSE { depth.min(1.0) } else { depth };
         let level = notice + get + model.overhead_ns;
         let turn = work.max((level + model.hops_ns(1.0, query.pes)) / 2.0);
-        2.0 * copy + levels * level + model.hops_ns(1.0, query.pes) + (chunks - 1.0) * turn
+        // At last the parents look at their children's flags, while the leaves copy.
+        let last = copy.max(f64::from(fan) * model.overhead_ns) + model.hops_ns(1.0, query.pes);
+        copy + levels * level + last + (chunks - 1.0) * turn
     }
 
     #[inline(always)]

@@ -79,7 +79,9 @@ impl Algorithm for Direct {
         if query.symmetric && query.sync.exit == Mode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + combining;
         }
-        model.hops_ns(3.0, query.pes) + combining
+        // Everyone lends to the root, and is told back.
+        let loans = 2.0 * (passes - 1.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(3.0, query.pes) + loans + combining
     }
 
     #[inline(always)]

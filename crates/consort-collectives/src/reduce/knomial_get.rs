@@ -118,7 +118,8 @@ impl Algorithm for KnomialGet {
         let largest_first = candidate.parameter("largest_first") == Some(1);
         let (shape, bytes) = (Shape::Knomial(radix.unwrap_or(2)), query.bytes as f64);
         let hop = model.hops_ns(1.0, query.pes);
-        let pass = bytes / model.pull_gbps + model.overhead_ns;
+        // However few bytes there are, they have to come.
+        let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0) + model.overhead_ns;
         let copy = bytes / model.copy_gbps;
         // As in `direct`: one to hear, one to be told back, and the way to the next call.
         let hops = 2.0 * hop;

@@ -60,12 +60,16 @@ impl Algorithm for Shared {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let chunk = candidate.parameter("chunk_bytes").unwrap_or(16384) as f64;
-        let workers = f64::from(model.cores.min(query.pes).max(1));
+        // No more work than there are chunks.
+        let cores = f64::from(model.cores.min(query.pes).max(1));
+        let workers = cores.min((bytes / chunk).ceil().max(1.0));
         // All but the root's share of the result moves to who combines it, and back.
         let moves = pes - 1.0 + 2.0 * (workers - 1.0) / workers;
         let passes = bytes * moves / model.pull_gbps;
         let tickets = bytes / chunk * model.transfer_ns;
-        model.hops_ns(5.0, query.pes) + (passes + tickets) / workers
+        // Everyone hears of everyone's buffer.
+        let loans = 2.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(5.0, query.pes) + loans + (passes + tickets) / workers
     }
 
     #[inline(always)]

@@ -1,0 +1,154 @@
+//! A described machine in the few numbers that the algorithms' cost functions are written over.
+
+use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel};
+
+use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
+
+/// Assumption: a call's own work on a coherent machine, in cycles.
+const CALL_CYCLES: f64 = 20.0;
+
+impl Machine {
+    /// What estimates for its first `pes` PEs are made of. Distances are means over the others of
+    /// PE 0; what depends on them is as if all were so far apart.
+    ///
+    /// # Panics
+    /// If it has no such PEs.
+    #[must_use]
+    pub fn model(&self, pes: u32) -> MachineModel {
+        assert!((1..=self.pes()).contains(&pes), "{} has {} PEs, not {pes}", self.name, self.pes());
+        match &self.kind {
+            Kind::Coherent(machine) => coherent(machine, pes),
+            Kind::MessageBuffers(machine) => message_buffers(machine, pes),
+            Kind::Cluster(machine) => cluster(machine, pes),
+        }
+    }
+}
+
+/// The mean over the others of PE 0 among `pes`; alone, it is its own neighbour.
+fn mean(pes: u32, of: impl Fn(u32) -> f64) -> f64 {
+    let others = 1.min(pes - 1)..pes;
+    let count = others.len() as f64;
+    others.map(of).sum::<f64>() / count
+}
+
+fn coherent(machine: &Coherent, pes: u32) -> MachineModel {
+    let line_bytes = machine.line_bytes as f64;
+    let reordered =
+        machine.reorder_bytes.map_or(f64::INFINITY, |bytes| (bytes / line_bytes).ceil());
+    let in_flight = machine.lines_in_flight.min(reordered).max(1.0);
+    let load_ns = mean(pes, |other| machine.load_ns(State::Modified, machine.distance(0, other)));
+    let store_ns = mean(pes, |other| machine.store_ns(State::Shared, machine.distance(0, other)));
+    let pulled_ns = load_ns / in_flight;
+    MachineModel {
+        transfer_ns: store_ns + load_ns,
+        next_line_ns: (store_ns / in_flight).max(pulled_ns),
+        overhead_ns: CALL_CYCLES / machine.ghz,
+        copy_gbps: machine.copy_gbps,
+        pull_gbps: machine.copy_gbps.min(line_bytes / pulled_ns),
+        switch_ns: 0.0,
+        serve_gbps: line_bytes / machine.line_serve_ns.max(f64::MIN_POSITIVE),
+        cores: pes,
+    }
+}
+
+/// As in formulas 4.1 to 4.12 of the thesis: a core moves a line at a time.
+fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
+    let there_ns = machine.mpb_ns
+        + 2.0 * mean(pes, |other| f64::from(machine.distance(0, other))) * machine.hop_ns;
+    let here_ns = machine.mpb_ns + 2.0 * machine.hop_ns;
+    let memory_hops =
+        2.0 * mean(pes, |core| f64::from(machine.memory_distance(core))) * machine.hop_ns;
+    let (read_ns, write_ns) =
+        (machine.memory_read_ns + memory_hops, machine.memory_write_ns + memory_hops);
+    let line_bytes = machine.line_bytes as f64;
+    MachineModel {
+        // A flag is put; whoever waits for it gets it, which is its own work.
+        transfer_ns: machine.put_ns + here_ns + there_ns,
+        // From memory to the other's buffer, and from there to its memory.
+        next_line_ns: (read_ns + there_ns + here_ns + write_ns) * LINE_PAYLOAD_BYTES as f64
+            / line_bytes,
+        overhead_ns: machine.get_ns + here_ns,
+        // From memory to the own buffer, or back.
+        copy_gbps: line_bytes / (here_ns + f64::midpoint(read_ns, write_ns)),
+        // From another's buffer to the own.
+        pull_gbps: line_bytes / (there_ns + here_ns),
+        switch_ns: 0.0,
+        serve_gbps: line_bytes / machine.serve_ns.max(f64::MIN_POSITIVE),
+        cores: pes,
+    }
+}
+
+fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
+    // The sender's part, and the way; the receiver's is its own work.
+    let between_ns = |other| {
+        if machine.node(other) == machine.node(0) {
+            machine.inside.transfer_ns + machine.inside.overhead_ns
+        } else {
+            let latency_ns = machine.latency_between_ns(machine.node(0), machine.node(other));
+            latency_ns + machine.overhead_ns
+        }
+    };
+    let transfer_ns = mean(pes, between_ns);
+    // A message's data also take their time where most of the others are in other nodes.
+    let crosses = pes > machine.pes_per_node;
+    let gbps = if crosses { 1.0 / machine.gap_per_byte_ns } else { machine.inside.copy_gbps };
+    let (gap_ns, overhead_ns) = (machine.gap_ns, machine.overhead_ns);
+    MachineModel {
+        transfer_ns,
+        next_line_ns: LINE_PAYLOAD_BYTES as f64 / gbps,
+        overhead_ns: if crosses { gap_ns.max(overhead_ns) } else { machine.inside.overhead_ns },
+        copy_gbps: machine.inside.copy_gbps,
+        pull_gbps: gbps,
+        switch_ns: 0.0,
+        serve_gbps: gbps,
+        cores: pes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(name: &str, pes: u32) -> MachineModel {
+        Machine::find(name).unwrap().model(pes)
+    }
+
+    #[track_caller]
+    fn near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    /// Two cores of a tile of the SCC, a router apart: a flag is put in 69 + 136 + 136 ns, and got
+    /// in 330 + 136; a line comes from buffer to buffer in 272 ns.
+    #[test]
+    fn two_cores_of_a_tile() {
+        let model = model("scc", 2);
+        near(model.transfer_ns, 69.0 + 136.0 + 136.0);
+        near(model.pull_gbps, 32.0 / 272.0);
+        near(model.overhead_ns, 466.0);
+    }
+
+    /// Two cores of a die of a Barcelona: 252 cycles to load and 296 to store, of 2.3 GHz; 96 bytes
+    /// are in two lines.
+    #[test]
+    fn two_cores_of_a_die() {
+        let model = model("barcelona-x8", 2);
+        near(model.transfer_ns, (252.0 + 296.0) / 2.3);
+        near(model.next_line_ns, 296.0 / 2.0 / 2.3);
+        near(model.serve_gbps, 64.0 / 17.4);
+    }
+
+    /// The PEs of a node, and two nodes, whose PEs are 15 times near and 16 times far.
+    #[test]
+    fn nodes() {
+        near(model("cluster", 16).transfer_ns, 120.0);
+        near(model("cluster", 32).transfer_ns, (15.0 * 120.0 + 16.0 * 4000.0) / 31.0);
+        near(model("cluster", 32).pull_gbps, 1.0 / 6.0);
+    }
+
+    #[test]
+    #[should_panic(expected = "scc has 48 PEs, not 49")]
+    fn no_more_than_there_are() {
+        let _ = model("scc", 49);
+    }
+}
