@@ -149,8 +149,8 @@ impl Claim {
             Self::H6 => radix::run(experiment),
             Self::T2 => scc::latency(experiment),
             Self::T3 => scc::throughput(experiment),
-            Self::T4 => scc::asynchronous(),
-            Self::T5 => scc::model(),
+            Self::T4 => scc::asynchronous(experiment),
+            Self::T5 => scc::model(experiment),
             Self::T7 => scc::pressure(),
         }
     }
@@ -223,13 +223,19 @@ impl Reproduce {
         match (self.claim, &outcomes[..]) {
             (Some(claim), [outcome]) => {
                 text += &format!("{}: {}\n\n{}\n", claim.name(), claim.says(), outcome.text);
-                text += &output::wrapped(&format!("Here: {}", outcome.verdict));
-                text += &format!("\n{}", simulated::text(&outcome.quantities));
+                // What is about the SCC alone has a table of its own, with all that is simulated.
+                if claim.is_simulated() {
+                    text += &output::wrapped(&format!("Simulated: {}", outcome.verdict));
+                } else {
+                    text += &output::wrapped(&format!("Here: {}", outcome.verdict));
+                    text += &format!("\n{}", simulated::text(&outcome.quantities));
+                }
             }
             _ => {
                 for (claim, outcome) in claims.iter().zip(&outcomes) {
                     text += &format!("{}  {}\n", claim.name(), claim.says());
-                    text += &output::wrapped(&format!("    here: {}", outcome.verdict));
+                    let place = if claim.is_simulated() { "simulated" } else { "here" };
+                    text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
                 }
                 text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
             }

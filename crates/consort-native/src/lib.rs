@@ -6,6 +6,7 @@
 //! source calls.
 
 pub mod affinity;
+pub mod bell;
 mod call;
 mod endpoint;
 mod heap;

@@ -10,33 +10,26 @@
 //! | one a peer | word 0: the number of the own notice that it has acknowledged last |
 //! | the rest | the buffer |
 //!
-//! A PE that has nothing to do reads two words that change only when there is something: the bell,
-//! and one peer's acknowledgement. Whoever has counted fewer notices than the bell looks for the
-//! others, from the peer after the last one on, so that none is forgotten for the sake of another.
+//! A PE that has nothing to do reads two words that change only when there is something: the bell
+//! (see `bell`), and one peer's acknowledgement.
 
 #![expect(unsafe_code, reason = "keeps notices in symmetric memory")]
 
 use std::{
-    cell::Cell,
     fmt,
     future::{Future, poll_fn, ready},
-    sync::{
-        Arc,
-        atomic::{
-            AtomicU64,
-            Ordering::{Acquire, Relaxed, Release},
-        },
-    },
+    sync::Arc,
     task::Poll,
 };
 
 use consort_fabric::{Heard, Interrupts, Notice, Op, Poisoned, Rank, Then};
 
 use crate::{
+    bell::Bell,
     endpoint::Endpoint,
-    heap::HeapError,
+    heap::{BLOCK_ALIGN, HeapError},
     job::{Job, LINE_WORDS},
-    line::PAYLOAD_WORDS,
+    line::Line,
     memory::Memory,
     symmetric::Block,
 };
@@ -50,12 +43,8 @@ pub struct NoticeBoard {
     rank: Rank,
     block: Block,
     buffer_bytes: usize,
-    /// The number of the last notice of each peer that was taken.
-    seen: Box<[Cell<u64>]>,
-    /// Notices that were taken.
-    taken: Cell<u64>,
-    /// Where the next search begins.
-    next: Cell<u32>,
+    /// What was heard of it.
+    heard: Bell,
 }
 
 impl NoticeBoard {
@@ -72,9 +61,7 @@ impl NoticeBoard {
             block: Block::allocate(endpoint, bytes)?,
             rank: endpoint.rank(),
             buffer_bytes,
-            seen: (0..pes).map(|_| Cell::new(0)).collect(),
-            taken: Cell::new(0),
-            next: Cell::new(0),
+            heard: Bell::new(pes),
             job,
         })
     }
@@ -84,34 +71,36 @@ impl NoticeBoard {
         (1 + 2 * pes) * LINE_BYTES
     }
 
-    /// A word of a line of `pe`.
-    fn word(&self, pe: Rank, line: usize, index: usize) -> &AtomicU64 {
-        assert!(line < 1 + 2 * self.seen.len() && index < LINE_WORDS, "a line before the buffer");
-        let at = self.block.offset() + line * LINE_BYTES + 8 * index;
-        let address = self.job.heap.base(pe.index()).wrapping_add(at).cast::<u64>();
-        // SAFETY: aligned, and inside the block by the line above; the heap lives as long as the
-        // job, which `self` holds; shared memory is only accessed atomically.
-        unsafe { AtomicU64::from_ptr(address) }
+    /// A line of `pe`.
+    fn line(&self, pe: Rank, index: usize) -> &Line {
+        const { assert!(align_of::<Line>() <= BLOCK_ALIGN) };
+        assert!(index < 1 + 2 * self.heard.lines(), "a line before the buffer");
+        let at = self.block.offset() + index * LINE_BYTES;
+        let address = self.job.heap.base(pe.index()).wrapping_add(at).cast::<Line>();
+        // SAFETY: aligned, as blocks are, and inside the block by the line above; the heap lives as
+        // long as the job, which `self` holds; shared memory is only accessed atomically, and any
+        // words are a line.
+        unsafe { &*address }
     }
 
-    fn bell(&self, pe: Rank) -> &AtomicU64 {
-        self.word(pe, 0, 0)
+    fn bell(&self, pe: Rank) -> &Line {
+        self.line(pe, 0)
     }
 
-    /// A word of the notice that `from` gives to `to`.
-    fn notice(&self, to: Rank, from: Rank, index: usize) -> &AtomicU64 {
-        self.word(to, 1 + from.index(), index)
+    /// The notice that a PE gives to `to`.
+    fn notice(&self, to: Rank, from: usize) -> &Line {
+        self.line(to, 1 + from)
     }
 
-    /// Where `by` acknowledges the notices of `to`.
-    fn acknowledgement(&self, to: Rank, by: Rank) -> &AtomicU64 {
-        self.word(to, 1 + self.seen.len() + by.index(), 0)
+    /// Where `by` acknowledges the notices of `to`, in word 0.
+    fn acknowledgement(&self, to: Rank, by: Rank) -> &Line {
+        self.line(to, 1 + self.heard.lines() + by.index())
     }
 
     /// The beginning of a PE's buffer.
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
-        let at = self.block.offset() + Self::buffer_at(self.seen.len());
+        let at = self.block.offset() + Self::buffer_at(self.heard.lines());
         Memory { at: self.job.heap.base(pe.index()).wrapping_add(at), bytes, shared: true }
     }
 
@@ -134,36 +123,19 @@ impl NoticeBoard {
             notice.bytes as u64,
             then,
         ];
-        for (index, word) in payload.into_iter().enumerate() {
-            self.notice(to, self.rank, index).store(word, Relaxed);
-        }
-        // Release: pairs with the first acquire of the number in `take`.
-        self.notice(to, self.rank, PAYLOAD_WORDS).store(notice.number, Release);
-        self.bell(to).fetch_add(1, Release); // pairs with the acquire in `take`
+        Bell::give(self.bell(to), self.notice(to, self.rank.index()), &payload, notice.number);
         self.wake(to);
     }
 
     /// Takes a notice, if one is there.
     fn take(&self) -> Option<Notice> {
-        // Acquire: pairs with the release in `give`; whoever sees a count finds what was counted.
-        if self.bell(self.rank).load(Acquire) == self.taken.get() {
-            return None;
-        }
-        let pes = self.size();
-        let mut peers = (0..pes).map(|step| Rank((self.next.get() + step) % pes));
-        let (from, number) = peers.find_map(|peer| {
-            // Acquire: pairs with the release in `give`.
-            let number = self.notice(self.rank, peer, PAYLOAD_WORDS).load(Acquire);
-            (number != self.seen[peer.index()].get()).then_some((peer, number))
-        })?;
-        self.seen[from.index()].set(number);
-        self.taken.set(self.taken.get() + 1);
-        self.next.set(from.0 + 1);
-        let word = |index| self.notice(self.rank, from, index).load(Relaxed);
+        let notice = |from| self.notice(self.rank, from);
+        let (from, number) = self.heard.take(self.bell(self.rank), notice)?;
+        let word = |index| notice(from).read(index);
         // All come from a `u32` or a `usize`.
         let size = |index| usize::try_from(word(index)).unwrap_or(usize::MAX);
         Some(Notice {
-            from,
+            from: Rank(u32::try_from(from).unwrap_or(u32::MAX)),
             number,
             source: Rank(u32::try_from(word(0)).unwrap_or(u32::MAX)),
             message: word(1),
@@ -179,8 +151,8 @@ impl NoticeBoard {
 
     /// Whether `by` has acknowledged the own notice of this number.
     fn has_acknowledged(&self, by: Rank, number: u64) -> bool {
-        // Acquire: pairs with the release in `acknowledge`: the buffer is read.
-        self.acknowledgement(self.rank, by).load(Acquire) >= number
+        // Pairs with the release in `acknowledge`: the buffer is read.
+        self.acknowledgement(self.rank, by).word_at(0) >= number
     }
 
     /// `value`, unless the job has failed.
@@ -236,8 +208,8 @@ impl Interrupts for NoticeBoard {
     }
 
     fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op> {
-        // Release: pairs with the acquire in `has_acknowledged`.
-        self.acknowledgement(to, self.rank).store(number, Release);
+        // Pairs with the acquire in `has_acknowledged`.
+        self.acknowledgement(to, self.rank).publish_at(0, number);
         self.wake(to);
         ready(self.alive(()))
     }

@@ -5,8 +5,10 @@
 //! was fitted to outcomes, and with flags that are reset. What was fitted is counted in the output.
 //! The same algorithms run here too, a PE a core, calls in a row.
 
+use std::time::Instant;
+
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, Sync};
+use consort::{Candidate, Collective, Pes, Rank, Sync};
 use consort_collectives::announce::Turns;
 use consort_sim::{Simulation, analytic::scc::Scc, machines::Machine};
 
@@ -80,6 +82,39 @@ fn native_ns(
     let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| measure::broadcast(bytes, one));
     let medians = experiment.medians(pes, &work, experiment.budget)?;
     Ok([medians[0], medians[1]])
+}
+
+/// What OC-BCAST and scatter-allgather of 1 MB reach on this machine, in megabytes a second.
+fn native_mbps(experiment: &Experiment<'_>) -> Result<[Option<f64>; 2]> {
+    let native = native_ns(experiment, MEGABYTE_LINES, scatter_allgather())?;
+    Ok(native.map(|ns| ns.map(|ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns)))
+}
+
+fn in_lines(lines: usize) -> String {
+    format!("{lines} line{}", if lines == 1 { "" } else { "s" })
+}
+
+/// Messages of a source, by one PE here.
+const MESSAGES: u32 = 400;
+
+/// What broadcasts by some PEs of this machine take that only their sources call, in nanoseconds a
+/// message: until all have all of them.
+fn announced_ns(experiment: &Experiment<'_>, sources: u32, bytes: usize) -> Result<f64> {
+    let pes = experiment.cores.max(2);
+    let data = vec![0; bytes];
+    let results = Pes::threads(pes).without_wisdom().run(|pe| {
+        let world = pe.world();
+        let mut board = world.announcements_by(pes - 1, |_, _| ())?;
+        world.barrier()?;
+        let began = Instant::now();
+        for _ in (0..MESSAGES).filter(|_| world.rank().0 < sources) {
+            board.broadcast(&data)?;
+        }
+        board.close()?;
+        Ok(began.elapsed().as_secs_f64() * 1e9)
+    })?;
+    let longest_ns = results.into_iter().map(|(_, ns)| ns).fold(0.0, f64::max);
+    Ok(longest_ns / f64::from(MESSAGES * sources.min(pes)))
 }
 
 /// How the machine is simulated.
@@ -211,9 +246,7 @@ pub(super) fn throughput(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let model = formulas.scatter_allgather_mbps();
     rows.push(Row::new("1 MB, scatter-allgather", "MB/s", 13.38, two_sided).model(model));
-    let native = native_ns(experiment, MEGABYTE_LINES, scatter_allgather())?;
-    let mbps = native.map(|ns| ns.map(|ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns));
-    (rows[2].native, rows[3].native) = (mbps[0], mbps[1]);
+    (rows[2].native, rows[3].native) = native_mbps(experiment)?.into();
     let gain = gains[..2].iter().sum::<f64>() / 2.0;
     rows.push(Row::new("1 MB, k=2 and 7 / scatter-allgather", "x", 2.6, gain));
     let mut dips = Vec::new();
@@ -233,15 +266,21 @@ pub(super) fn throughput(experiment: &Experiment<'_>) -> Result<Outcome> {
 }
 
 /// T4: broadcasts that only their source calls (section 3.3.4, table 3.1 and figure 3.4).
-pub(super) fn asynchronous() -> Result<Outcome> {
+pub(super) fn asynchronous(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let way = |k| Way { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair };
     let mut rows = Vec::new();
     for (lines, paper_us) in TABLE_3_1_LINES.into_iter().zip(SYNCHRONOUS_US) {
         let at = |how| latency_us(how, oc_bcast(47), lines);
-        let row = Row::new(format!("{lines} lines, synchronous"), "us", paper_us, at(How::Raw)?);
+        let row =
+            Row::new(format!("{}, synchronous", in_lines(lines)), "us", paper_us, at(How::Raw)?);
         let model_us = formulas.latency_ns(lines as u64, 47) / 1e3;
-        rows.push(row.model(model_us).fitted(at(How::Fitted)?));
+        let bytes = lines * LINE_BYTES;
+        let widest = oc_bcast(u64::from(experiment.cores.max(2)) - 1);
+        let work = [measure::broadcast(bytes, widest)];
+        let here = experiment.medians(experiment.cores.max(2), &work, experiment.budget / 4)?;
+        let row = row.model(model_us).fitted(at(How::Fitted)?);
+        rows.push(Row { native: here[0].map(|ns| ns / 1e3), ..row });
     }
     for (lines, paper_us) in TABLE_3_1_LINES.into_iter().zip(ASYNCHRONOUS_US) {
         let calls = u32::try_from(CALLS)?;
@@ -249,8 +288,10 @@ pub(super) fn asynchronous() -> Result<Outcome> {
             let bytes = lines * LINE_BYTES;
             Ok(announcements::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
         };
-        let row = Row::new(format!("{lines} lines, asynchronous"), "us", paper_us, at(How::Raw)?);
-        rows.push(row.fitted(at(How::Fitted)?));
+        let row =
+            Row::new(format!("{}, asynchronous", in_lines(lines)), "us", paper_us, at(How::Raw)?);
+        let here_us = announced_ns(experiment, 1, lines * LINE_BYTES)? / 1e3;
+        rows.push(Row { native: Some(here_us), ..row.fitted(at(How::Fitted)?) });
     }
     let mut reached = Vec::new();
     for sources in [1, 5, CORES] {
@@ -266,7 +307,15 @@ pub(super) fn asynchronous() -> Result<Outcome> {
             let plural = if sources == 1 { "" } else { "s" };
             let what = format!("{sources} source{plural}, k={k}");
             let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
-            rows.push(Row::new(what, "MB/s", paper, raw.mbps).fitted(fitted.mbps));
+            let mut row = Row::new(what, "MB/s", paper, raw.mbps).fitted(fitted.mbps);
+            if k == 47 {
+                // What comes to a PE is what the others have sent.
+                let bytes = 128 * LINE_BYTES;
+                let pes = f64::from(experiment.cores.max(2));
+                let message_ns = announced_ns(experiment, sources, bytes)?;
+                row.native = Some(bytes as f64 * 1e3 / message_ns * (pes - 1.0) / pes);
+            }
+            rows.push(row);
             reached.push(fitted);
         }
     }
@@ -280,7 +329,7 @@ pub(super) fn asynchronous() -> Result<Outcome> {
 }
 
 /// T5: the formulas, and the algorithms under their assumptions (section 4.3.2, table 4.2).
-pub(super) fn model() -> Result<Outcome> {
+pub(super) fn model(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let mut rows = Vec::new();
     for (k, paper) in [(2, 35.22), (7, 34.30), (47, 35.88)] {
@@ -291,6 +340,7 @@ pub(super) fn model() -> Result<Outcome> {
     let raw = throughput_mbps(How::AsFormulas, scatter_allgather(), SLICES_LINES)?;
     let row = Row::new("throughput, scatter-allgather", "MB/s", 13.38, raw);
     rows.push(row.model(formulas.scatter_allgather_mbps()));
+    (rows[2].native, rows[3].native) = native_mbps(experiment)?.into();
     let worst = |of: fn(&Row) -> Option<f64>, rows: &[Row]| {
         let errors = rows.iter().filter_map(|row| Some((of(row)? / row.paper? - 1.0).abs()));
         errors.fold(0.0, f64::max) * 100.0
@@ -363,7 +413,8 @@ fn outcome(claim: &'static str, rows: &[Row], verdict: String) -> Outcome {
          fitted: with 4 us a call, 5 us a signal of the kernel's, and flags that are reset. In \
          all, 4 parameters are fitted: those two (fitted only), the time that a line occupies a \
          tile's buffers, and the writes that a router holds. `consort machines scc --source` \
-         tells of each. here: this machine, a PE a core, calls in a row, k as large as can be.",
+         tells of each. here: this machine, a PE a core, calls in a row, k as large as can be; \
+         of many sources, all PEs. Caches that are kept coherent have no buffer to press on.",
     );
     Outcome { verdict, text, quantities }
 }

@@ -75,7 +75,7 @@ fn t4_asynchronous() {
         let asynchronous = format!("{lines} lines, asynchronous");
         figures.simulated(&asynchronous, 0.9 * asynchronous_us..=1.1 * asynchronous_us);
     }
-    figures.simulated("1 lines, synchronous, fitted", 0.85 * 44.1..=1.15 * 44.1);
+    figures.simulated("1 line, synchronous, fitted", 0.85 * 44.1..=1.15 * 44.1);
     figures.simulated("32 lines, synchronous, fitted", 0.85 * 75.8..=1.15 * 75.8);
     figures.simulated("32 lines, asynchronous, fitted", 0.85 * 75.5..=1.15 * 75.5);
     figures.simulated("48 sources, k=47, fitted", 0.9 * 37.4..=1.1 * 37.4);

@@ -10,6 +10,7 @@
 //! ```
 #![cfg(loom)]
 
+mod bell;
 mod credits;
 mod lending;
 mod message;
