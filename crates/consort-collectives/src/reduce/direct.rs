@@ -74,7 +74,8 @@ impl Algorithm for Direct {
         let combining = passes * bytes / model.pull_gbps + again + blocks;
         let said = query.sync.entry == Mode::Mine || query.sync.exit == Mode::Mine;
         if query.symmetric && !said && (query.pes > 2 || query.sync == Sync::LOOSE) {
-            return combining;
+            // Measured between two PEs: what the fences of a call and its turns cost besides.
+            return model.transfer_ns / 2.0 + combining;
         }
         if query.symmetric && query.sync.exit == Mode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + combining;
