@@ -2,12 +2,12 @@
 //!
 //! | who | what |
 //! | --- | --- |
-//! | a giver | writes its own line, its number last with release; then counts the bell on, with release |
-//! | the listener | reads the bell with acquire; if it has counted on, looks through the lines |
+//! | a giver | writes its own line, its number last (release); then counts the bell on (release) |
+//! | the listener | reads the bell (acquire); if it has counted on, looks through the lines |
 //!
-//! The listener has taken as many messages as it has counted, so a bell that shows more has some to
-//! be found: the count comes after its message. It may find another's first, whose count is still to
-//! come; then that count makes it look again. Nobody is forgotten for the sake of another, for it
+//! The listener has taken as many messages as it has counted, so a bell that shows more has some
+//! to be found: the count comes after its message. It may find another's first, whose count is
+//! still to come; then that count makes it look again. Nobody is forgotten for the sake of another, for it
 //! looks from the line after the last one on.
 
 use std::{cell::Cell, sync::atomic::Ordering::Release};
