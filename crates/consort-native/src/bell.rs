@@ -7,8 +7,8 @@
 //!
 //! The listener has taken as many messages as it has counted, so a bell that shows more has some
 //! to be found: the count comes after its message. It may find another's first, whose count is
-//! still to come; then that count makes it look again. Nobody is forgotten for the sake of another, for it
-//! looks from the line after the last one on.
+//! still to come; then that count makes it look again. Nobody is forgotten for the sake of another,
+//! for it looks from the line after the last one on.
 
 use std::{cell::Cell, sync::atomic::Ordering::Release};
 
