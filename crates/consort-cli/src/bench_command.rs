@@ -36,7 +36,7 @@ use options::Options;
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bench {
-    /// What to time: barrier, broadcast or reduce (a sum of doubles)
+    /// What to time: barrier, broadcast, reduce or all_reduce (a sum of doubles)
     #[arg(value_name = "WHAT")]
     what: Collective,
     /// Sizes that a PE contributes or receives, such as 8,8k,1M [default: 8,8k,1M]
@@ -167,6 +167,8 @@ fn limits(what: Collective) -> &'static [Limit] {
     match what {
         Collective::Barrier => &[],
         Collective::Broadcast => &[Limit::Copy, Limit::Pull],
-        Collective::Reduce => &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine],
+        Collective::Reduce | Collective::AllReduce => {
+            &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine]
+        }
     }
 }

@@ -30,7 +30,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The operation: barrier, broadcast or reduce
+    /// The operation: barrier, broadcast, reduce or all_reduce
     #[arg(value_name = "COLLECTIVE")]
     collective: Collective,
     /// Bytes that a PE contributes or receives, such as 8192, 8k or 1M

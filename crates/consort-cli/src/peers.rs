@@ -6,6 +6,7 @@
 //! 1. who has data publishes where it lies: the root for a broadcast, everyone for a reduce;
 //! 2. barrier;
 //! 3. broadcast: all but the root copy from there; reduce: the root adds up in rank order;
+//!    all-reduce: everyone does;
 //! 4. barrier, so that nobody changes the data while it is still read.
 //!
 //! Cost: two barriers, and one copy by all at once or `pes` passes by the root. Nothing is cut
@@ -35,6 +36,9 @@ pub(crate) trait Peer: Sync {
 
     /// Adds everyone's `source`, in rank order, into the root's `target`.
     fn reduce(&self, rank: u32, root: u32, source: &[f64], target: &mut [f64]);
+
+    /// Adds everyone's `source`, in rank order, into everyone's `target`.
+    fn all_reduce(&self, rank: u32, source: &[f64], target: &mut [f64]);
 }
 
 /// All libraries for teams of `pes` threads: pthread (on Linux), std, hurdles.
@@ -110,9 +114,20 @@ impl<B: Barrier> Peer for Team<B> {
     }
 
     fn reduce(&self, rank: u32, root: u32, source: &[f64], target: &mut [f64]) {
+        self.add(rank, rank == root, source, target);
+    }
+
+    fn all_reduce(&self, rank: u32, source: &[f64], target: &mut [f64]) {
+        self.add(rank, true, source, target);
+    }
+}
+
+impl<B: Barrier> Team<B> {
+    /// Adds everyone's `source` into the own `target`, if that is wanted.
+    fn add(&self, rank: u32, wants: bool, source: &[f64], target: &mut [f64]) {
         self.publish(rank, source.as_ptr().cast_mut().cast());
         self.wait(rank);
-        if rank == root {
+        if wants {
             for (other, theirs) in self.published.iter().enumerate() {
                 let theirs = theirs.0.load(Ordering::Relaxed).cast::<f64>();
                 // SAFETY: by P2 each rank has published as many doubles before the barrier above

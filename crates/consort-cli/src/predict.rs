@@ -192,7 +192,7 @@ impl Predict {
         };
         let mut queries = vec![call(Collective::Barrier, Sync::STRICT, 0)];
         for &sync in &self.sync {
-            for collective in [Collective::Broadcast, Collective::Reduce] {
+            for collective in [Collective::Broadcast, Collective::Reduce, Collective::AllReduce] {
                 queries.extend(self.bytes.iter().map(|&bytes| call(collective, sync, bytes)));
             }
         }

@@ -46,7 +46,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
-    /// What to simulate: barrier, broadcast or reduce (a sum of integers)
+    /// What to simulate: barrier, broadcast, reduce or all_reduce (a sum of integers)
     #[arg(value_name = "WHAT")]
     what: Collective,
     /// A machine's name, or the path of a description that ends in .toml

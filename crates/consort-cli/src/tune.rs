@@ -64,7 +64,7 @@ pub(crate) struct Tune {
     /// times as many]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = pes)]
     pes: Vec<u32>,
-    /// Only these: barrier, broadcast, reduce
+    /// Only these: barrier, broadcast, reduce, all_reduce
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     collective: Vec<Collective>,
     /// Message sizes, such as 8,4k,1M [default: 8 B to 4 MiB; refined where the winner changes]

@@ -44,7 +44,7 @@ enum Action {
     Path,
     /// Print whose wisdom it is, and its entries
     Show {
-        /// Only these: barrier, broadcast, reduce
+        /// Only these: barrier, broadcast, reduce, all_reduce
         #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
         collective: Vec<Collective>,
         /// Write one JSON object, to the file or else to standard output (`-`)

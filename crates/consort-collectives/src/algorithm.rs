@@ -7,7 +7,7 @@ use consort_fabric::{
     Rank, Slot, Sync,
 };
 
-use crate::{barrier, broadcast, reduce};
+use crate::{all_reduce, barrier, broadcast, reduce};
 
 /// A parameter of an algorithm and the values worth trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,6 +262,7 @@ pub const fn names(collective: Collective) -> &'static [&'static str] {
         Collective::Barrier => barrier::NAMES,
         Collective::Broadcast => broadcast::NAMES,
         Collective::Reduce => reduce::NAMES,
+        Collective::AllReduce => all_reduce::NAMES,
     }
 }
 
@@ -278,6 +279,7 @@ pub fn visit<V: Visitor>(
         Collective::Barrier => barrier::visit(name, visitor),
         Collective::Broadcast => broadcast::visit(name, visitor),
         Collective::Reduce => reduce::visit(name, visitor),
+        Collective::AllReduce => all_reduce::visit(name, visitor),
     };
     found.ok_or_else(|| PlanError::UnknownAlgorithm {
         collective,

@@ -6,9 +6,11 @@
 //! PEs of a team within a window of calls.
 
 mod algorithm;
+pub mod all_reduce;
 pub mod announce;
 pub mod barrier;
 pub mod broadcast;
+pub mod compose;
 pub mod flow;
 pub mod patterns;
 mod plan;

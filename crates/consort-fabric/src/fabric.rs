@@ -210,6 +210,9 @@ pub struct Capabilities {
     pub buffer_bytes: usize,
     /// Whether buffers can be lent to peers, who then get and put without the lender's help.
     pub lending: bool,
+    /// Whether a message is sent before its receiver takes it. Else two PEs that both send to each
+    /// other first wait forever.
+    pub buffered: bool,
 }
 
 /// One call's view of its team.

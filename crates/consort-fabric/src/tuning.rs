@@ -16,11 +16,13 @@ pub enum Collective {
     Broadcast,
     /// Everyone's data combined, on the root.
     Reduce,
+    /// Everyone's data combined, on everyone.
+    AllReduce,
 }
 
 impl Collective {
     /// Every collective.
-    pub const EVERY: [Self; 3] = [Self::Barrier, Self::Broadcast, Self::Reduce];
+    pub const EVERY: [Self; 4] = [Self::Barrier, Self::Broadcast, Self::Reduce, Self::AllReduce];
 
     /// The name of its folder, of its method, and in wisdom.
     #[must_use]
@@ -29,6 +31,40 @@ impl Collective {
             Self::Barrier => "barrier",
             Self::Broadcast => "broadcast",
             Self::Reduce => "reduce",
+            Self::AllReduce => "all_reduce",
+        }
+    }
+
+    /// Whether one PE is the root, from which the data comes or to which it goes.
+    #[must_use]
+    pub const fn is_rooted(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Reduce)
+    }
+
+    /// Whether data are combined, by an operator.
+    #[must_use]
+    pub const fn combines(self) -> bool {
+        matches!(self, Self::Reduce | Self::AllReduce)
+    }
+
+    /// Whether a PE contributes data, being the root or not.
+    #[must_use]
+    pub const fn contributes(self, is_root: bool) -> bool {
+        match self {
+            Self::Barrier => false,
+            Self::Broadcast => is_root,
+            Self::Reduce | Self::AllReduce => true,
+        }
+    }
+
+    /// Whether a PE receives a result, being the root or not. A broadcast's root has it already.
+    #[must_use]
+    pub const fn receives(self, is_root: bool) -> bool {
+        match self {
+            Self::Barrier => false,
+            Self::Broadcast => !is_root,
+            Self::Reduce => is_root,
+            Self::AllReduce => true,
         }
     }
 }
@@ -41,7 +77,7 @@ impl fmt::Display for Collective {
 
 /// A text that names no collective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no collective: use barrier, broadcast or reduce")]
+#[error("`{0}` is no collective: use barrier, broadcast, reduce or all_reduce")]
 pub struct UnknownCollective(String);
 
 impl FromStr for Collective {

@@ -209,6 +209,7 @@ impl Geometry {
             scratch_bytes: self.lines * size_of::<Line>(),
             buffer_bytes: BUFFER_BYTES,
             lending: true,
+            buffered: true,
         }
     }
 }

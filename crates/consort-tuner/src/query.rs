@@ -9,15 +9,13 @@ pub(crate) const MAX_BYTES: u64 = (1 << 52) - 1;
 pub(crate) fn canonical(query: &Query) -> Query {
     let mut query = *query;
     query.bytes = query.bytes.min(MAX_BYTES);
-    match query.collective {
-        Collective::Barrier => {
-            query.sync = Sync::STRICT;
-            query.bytes = 0;
-            query.operator = OperatorClass::Commutative;
-            query.symmetric = true;
-        }
-        Collective::Broadcast => query.operator = OperatorClass::Commutative,
-        Collective::Reduce => {}
+    if query.collective == Collective::Barrier {
+        query.sync = Sync::STRICT;
+        query.bytes = 0;
+        query.symmetric = true;
+    }
+    if !query.collective.combines() {
+        query.operator = OperatorClass::Commutative;
     }
     query
 }
@@ -32,10 +30,8 @@ pub(crate) fn describe(query: &Query) -> String {
     if query.collective == Collective::Barrier {
         return format!("barrier of {} PEs", query.pes);
     }
-    let operator = match query.collective {
-        Collective::Reduce => format!(" {}", query.operator),
-        _ => String::new(),
-    };
+    let operator =
+        if query.collective.combines() { format!(" {}", query.operator) } else { String::new() };
     let memory = if query.symmetric { "" } else { ", private buffers" };
     let Query { collective, sync, pes, bytes, .. } = query;
     format!("{sync}{operator} {collective} of {bytes} bytes on {pes} PEs{memory}")

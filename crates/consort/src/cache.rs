@@ -83,7 +83,7 @@ type Place = Option<(Key, Rc<dyn Ready>)>;
 /// A team's plans, one a place; a new one drives out the old.
 pub(crate) struct Cache {
     places: RefCell<Vec<Place>>,
-    latest: RefCell<[Found; 3]>,
+    latest: RefCell<[Found; Collective::EVERY.len()]>,
 }
 
 impl Cache {

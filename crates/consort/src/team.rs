@@ -339,7 +339,7 @@ impl<'p> Team<'p> {
             (Buffer::ABSENT, Buffer::target(data))
         };
         let operands = Operands { kernel: None, source, target };
-        self.call::<T>(Collective::Broadcast, root, len, false, &operands, "")
+        self.call::<T>(Collective::Broadcast, Some(root), len, false, &operands, "")
     }
 
     /// Copies the root's part of `data` into everyone's part. With Loose modes a PE may return, and
@@ -353,7 +353,7 @@ impl<'p> Team<'p> {
         let (source, target) =
             if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
         let operands = Operands { kernel: None, source, target };
-        self.call::<T>(Collective::Broadcast, root, data.len(), true, &operands, "")
+        self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
     }
 
     /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
@@ -416,16 +416,15 @@ impl<'p> Team<'p> {
         root: Rank,
     ) -> Result<()> {
         let is_root = self.rank() == root;
-        if is_root && source.len() != target.len() {
-            let (source_len, target_len) = (source.len(), target.len());
-            return Err(Error::Lengths { source_len, target_len });
+        if is_root {
+            same_length(source.len(), target.len())?;
         }
         let operands = Operands {
             kernel: Some(Kernel::new::<T, O>(operator)),
             source: Buffer::source(source),
             target: if is_root { Buffer::target(target) } else { Buffer::ABSENT },
         };
-        self.call::<T>(Collective::Reduce, root, source.len(), false, &operands, O::NAME)
+        self.call::<T>(Collective::Reduce, Some(root), source.len(), false, &operands, O::NAME)
     }
 
     /// Combines everyone's part of `source` into the root's part of `target`. With Loose modes a PE
@@ -442,10 +441,7 @@ impl<'p> Team<'p> {
         operator: O,
         root: Rank,
     ) -> Result<()> {
-        if source.len() != target.len() {
-            let (source_len, target_len) = (source.len(), target.len());
-            return Err(Error::Lengths { source_len, target_len });
-        }
+        same_length(source.len(), target.len())?;
         if source.is(target) {
             return Err(Error::InPlace);
         }
@@ -455,7 +451,86 @@ impl<'p> Team<'p> {
             source: source.buffer(self.state),
             target: if is_root { target.buffer(self.state) } else { Buffer::ABSENT },
         };
-        self.call::<T>(Collective::Reduce, root, source.len(), true, &operands, O::NAME)
+        self.call::<T>(Collective::Reduce, Some(root), source.len(), true, &operands, O::NAME)
+    }
+
+    /// Combines everyone's `value` in the order of the ranks; everyone gets the result. A value is
+    /// copied into the call, so it may be Loose. Operators are those of [`Team::reduce`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let residual = f64::from(pe.world().rank().0);
+    ///     pe.world().all_reduce(residual, Sum)
+    /// })?;
+    /// assert!(all.iter().all(|&(_, sum)| sum == 3.0));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[inline]
+    pub fn all_reduce<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
+        let mut result = value;
+        let source = std::slice::from_ref(&value);
+        self.all_reduce_from(source, std::slice::from_mut(&mut result), &operator)?;
+        Ok(result)
+    }
+
+    /// Combines everyone's `source`, element by element and in the order of the ranks, into
+    /// everyone's `target`.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
+    /// [`Team`].
+    #[inline]
+    pub fn all_reduce_slice<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        self.all_reduce_from(source, target, &operator)
+    }
+
+    #[inline]
+    fn all_reduce_from<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: &O,
+    ) -> Result<()> {
+        same_length(source.len(), target.len())?;
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(operator)),
+            source: Buffer::source(source),
+            target: Buffer::target(target),
+        };
+        self.call::<T>(Collective::AllReduce, None, source.len(), false, &operands, O::NAME)
+    }
+
+    /// Combines everyone's part of `source` into everyone's part of `target`.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
+    #[inline]
+    pub fn all_reduce_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+    ) -> Result<()> {
+        same_length(source.len(), target.len())?;
+        if source.is(target) {
+            return Err(Error::InPlace);
+        }
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(&operator)),
+            source: source.buffer(self.state),
+            target: target.buffer(self.state),
+        };
+        self.call::<T>(Collective::AllReduce, None, source.len(), true, &operands, O::NAME)
     }
 
     /// Allocates `len` elements of zero in every PE's symmetric memory.
@@ -507,7 +582,7 @@ impl<'p> Team<'p> {
     fn call<T: Pod>(
         &self,
         collective: Collective,
-        root: Rank,
+        root: Option<Rank>,
         len: usize,
         symmetric: bool,
         operands: &Operands<'_>,
@@ -516,7 +591,7 @@ impl<'p> Team<'p> {
         let bytes = len * size_of::<T>();
         let datatype = type_name::<T>();
         let key = Key {
-            call: Key::pack(collective, self.sync, root, symmetric),
+            call: Key::pack(collective, self.sync, root.unwrap_or(Rank(0)), symmetric),
             bytes,
             datatype: datatype.as_ptr().addr(),
             kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
@@ -525,7 +600,7 @@ impl<'p> Team<'p> {
             Some(ready) => ready,
             None => {
                 let kernel = operands.kernel.map(|kernel| (kernel, operator));
-                let (root, element_bytes) = (Some(root), size_of::<T>());
+                let element_bytes = size_of::<T>();
                 let shape =
                     Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
                 self.plan(key, &shape)?
@@ -545,6 +620,11 @@ impl<'p> Team<'p> {
         state.cache.keep(shape.collective, key, &ready);
         Ok(ready)
     }
+}
+
+#[inline]
+fn same_length(source_len: usize, target_len: usize) -> Result<()> {
+    if source_len == target_len { Ok(()) } else { Err(Error::Lengths { source_len, target_len }) }
 }
 
 impl Shape<'_> {

@@ -4,7 +4,7 @@
 //! A value is an array of doubles of one of a few lengths. An array has no sum of the library's:
 //! longer ones than one double are added up by a closure, whose class is ordered.
 
-use consort::{Collective, Pod, Query, Rank, Result, Sum, Team};
+use consort::{Pod, Query, Rank, Result, Sum, Team};
 use consort_fabric::OperatorClass;
 
 /// Calls a function with the length as a constant, and does nothing for any other length.
@@ -31,7 +31,7 @@ pub(crate) fn can_ask(query: &Query) -> bool {
     let has_sum = query.bytes == 8 || query.operator == OperatorClass::Ordered;
     (8..=MOST_BYTES).contains(&query.bytes)
         && query.bytes.is_power_of_two()
-        && (query.collective != Collective::Reduce || has_sum)
+        && (!query.collective.combines() || has_sum)
 }
 
 /// Broadcasts the root's `data`.
@@ -52,6 +52,15 @@ pub(crate) fn reduce(team: &Team<'_>, source: &[f64], target: &mut [f64]) -> Res
     with_length!(source.len(), reduce_array(team, source, target))
 }
 
+/// Adds everyone's `source` into everyone's `target`.
+pub(crate) fn all_reduce(team: &Team<'_>, source: &[f64], target: &mut [f64]) -> Result<()> {
+    if let ([value], [sum]) = (source, &mut *target) {
+        *sum = team.all_reduce(*value, Sum)?;
+        return Ok(());
+    }
+    with_length!(source.len(), all_reduce_array(team, source, target))
+}
+
 fn broadcast_array<const N: usize>(team: &Team<'_>, data: &mut [f64]) -> Result<()>
 where
     [f64; N]: Pod,
@@ -65,14 +74,27 @@ fn reduce_array<const N: usize>(team: &Team<'_>, source: &[f64], target: &mut [f
 where
     [f64; N]: Pod,
 {
-    let add = |mut left: [f64; N], right: [f64; N]| {
-        left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
-        left
-    };
-    if let Some(sum) = team.reduce(array(source), add, Rank(0))? {
+    if let Some(sum) = team.reduce(array(source), add::<N>, Rank(0))? {
         target.copy_from_slice(&sum);
     }
     Ok(())
+}
+
+fn all_reduce_array<const N: usize>(
+    team: &Team<'_>,
+    source: &[f64],
+    target: &mut [f64],
+) -> Result<()>
+where
+    [f64; N]: Pod,
+{
+    target.copy_from_slice(&team.all_reduce(array(source), add::<N>)?);
+    Ok(())
+}
+
+fn add<const N: usize>(mut left: [f64; N], right: [f64; N]) -> [f64; N] {
+    left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+    left
 }
 
 fn array<const N: usize>(data: &[f64]) -> [f64; N] {
@@ -94,7 +116,10 @@ mod tests {
                 let mut data = vec![f64::from(team.rank().0 + 1); len];
                 let mut sum = vec![0.0; len];
                 reduce(&team, &data, &mut sum)?;
+                let mut sums = vec![0.0; len];
+                all_reduce(&team, &data, &mut sums)?;
                 broadcast(&team, &mut data)?;
+                assert_eq!(sums, vec![6.0; len]);
                 Ok((data, sum))
             });
             let results = results.unwrap();

@@ -105,7 +105,7 @@ impl Work {
     /// reduction.
     pub(crate) fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
         let rank = bench.team.rank();
-        if self.collective() == Collective::Reduce || rank == Rank(0) {
+        if self.collective().combines() || rank == Rank(0) {
             match bench.current() {
                 Buffers::Symmetric(source, _) => source.put(rank, 0, &bench.contents)?,
                 Buffers::Slices(source, _) => source.borrow_mut().fill(1.5),
@@ -134,6 +134,9 @@ impl Work {
                     (Collective::Reduce, Buffers::Slices(source, target)) if leaves_early => {
                         values::reduce(&team, &source.borrow(), &mut target.borrow_mut())
                     }
+                    (Collective::AllReduce, Buffers::Slices(source, target)) if leaves_early => {
+                        values::all_reduce(&team, &source.borrow(), &mut target.borrow_mut())
+                    }
                     (Collective::Broadcast, Buffers::Slices(data, _)) => {
                         team.broadcast_slice(&mut data.borrow_mut(), Rank(0))
                     }
@@ -142,6 +145,12 @@ impl Work {
                     }
                     (Collective::Reduce, Buffers::Slices(source, target)) => {
                         team.reduce_slice(&source.borrow(), &mut target.borrow_mut(), Sum, Rank(0))
+                    }
+                    (Collective::AllReduce, Buffers::Symmetric(source, target)) => {
+                        team.all_reduce_symmetric(source, target, Sum)
+                    }
+                    (Collective::AllReduce, Buffers::Slices(source, target)) => {
+                        team.all_reduce_slice(&source.borrow(), &mut target.borrow_mut(), Sum)
                     }
                 }
             }
@@ -162,6 +171,9 @@ fn call_peer(peer: &dyn Peer, collective: Collective, rank: Rank, buffers: &Buff
         }
         (Collective::Reduce, Buffers::Slices(source, target)) => {
             peer.reduce(rank.0, 0, &source.borrow(), &mut target.borrow_mut());
+        }
+        (Collective::AllReduce, Buffers::Slices(source, target)) => {
+            peer.all_reduce(rank.0, &source.borrow(), &mut target.borrow_mut());
         }
         _ => peer.barrier(rank.0),
     }

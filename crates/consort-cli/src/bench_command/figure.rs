@@ -137,7 +137,7 @@ impl Setting {
             Collective::Barrier => &[],
             Collective::Broadcast if self.rewrites() => &[Limit::Pull],
             Collective::Broadcast => &[Limit::Copy],
-            Collective::Reduce => &[Limit::Combine, Limit::PullCombine],
+            Collective::Reduce | Collective::AllReduce => &[Limit::Combine, Limit::PullCombine],
         }
     }
 
@@ -283,7 +283,8 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
     let times = match what {
         Collective::Barrier => 0,
         Collective::Broadcast => 1,
-        Collective::Reduce => pes.saturating_sub(1),
+        // An all-reduce's combinations and copies can be shared out among all.
+        Collective::Reduce | Collective::AllReduce => pes.saturating_sub(1),
     };
     f64::from(times) * bytes as f64
 }

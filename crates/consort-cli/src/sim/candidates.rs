@@ -199,6 +199,7 @@ mod tests {
             scratch_bytes: 8192,
             buffer_bytes: 8192,
             lending: false,
+            buffered: false,
         };
         Setting::of(&query, capabilities)
     }

@@ -45,6 +45,11 @@ impl Options {
         let most = machine.pes();
         let pes = sim.pes.unwrap_or(most);
         ensure!(pes <= most, "--pes {pes}: {} has {most} PEs", machine.name);
+        ensure!(
+            sim.root.is_none() || sim.what.is_rooted(),
+            "--root: {} has no root",
+            article(sim.what)
+        );
         let root = sim.root.unwrap_or(0);
         ensure!(root < pes, "--root {root}: the ranks of {pes} PEs are 0 to {}", pes - 1);
         let line_bytes = line_bytes(&machine);
@@ -100,13 +105,18 @@ fn line_bytes(machine: &Machine) -> usize {
     }
 }
 
-/// A barrier has one mode, and neither root nor bytes.
+/// What one of them is called.
+fn article(what: Collective) -> String {
+    let article = if what == Collective::AllReduce { "an" } else { "a" };
+    format!("{article} {what}")
+}
+
+/// A barrier has one mode, and no bytes.
 fn sync(sim: &Sim) -> Result<Sync> {
     if sim.what != Collective::Barrier {
         return Ok(sim.sync.unwrap_or(Sync::MINE));
     }
     ensure!(sim.sync.is_none_or(|sync| sync == Sync::STRICT), "--sync: a barrier is always strict");
-    ensure!(sim.root.is_none(), "--root: a barrier has no root");
     let sized = !sim.lines.is_empty() || !sim.bytes.is_empty() || sim.sweep;
     ensure!(!sized, "a barrier moves no data: leave out --lines, --bytes and --sweep");
     Ok(Sync::STRICT)
@@ -159,7 +169,7 @@ fn programs(
     for bytes in sizes_bytes(sim, line_bytes) {
         let shown = sizes::shown(bytes as u64);
         ensure!(
-            what != Collective::Reduce || bytes % ELEMENT_BYTES == 0,
+            !what.combines() || bytes % ELEMENT_BYTES == 0,
             "{shown} are no whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
         );
         let memory = bytes.checked_mul(2 * pes as usize).filter(|&memory| memory <= MOST_BYTES);

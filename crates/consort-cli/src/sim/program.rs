@@ -174,7 +174,9 @@ impl Player<'_> {
                     (sent.to_vec(), sent.to_vec())
                 }
                 Collective::Broadcast => (Vec::new(), vec![0; bytes]),
-                Collective::Reduce => (self.data.contribution(pe.rank()), vec![0; bytes]),
+                Collective::Reduce | Collective::AllReduce => {
+                    (self.data.contribution(pe.rank()), vec![0; bytes])
+                }
             };
             if self.program.symmetric && call == 0 {
                 pe.set_heap(0, &source);
@@ -184,7 +186,7 @@ impl Player<'_> {
             }
             let entered = pe.now_ns();
             let operands = Operands {
-                kernel: (collective == Collective::Reduce).then(|| Kernel::new::<u64, _>(&Sum)),
+                kernel: collective.combines().then(|| Kernel::new::<u64, _>(&Sum)),
                 source: self.buffer(source, 0),
                 target: self.buffer(target, bytes),
             };
@@ -202,7 +204,9 @@ impl Player<'_> {
             let right = match collective {
                 Collective::Barrier => true,
                 Collective::Broadcast => received == self.data.sent(call),
-                Collective::Reduce => !is_root || self.data.is_sum(&received, pe.size()),
+                Collective::Reduce | Collective::AllReduce => {
+                    !collective.receives(is_root) || self.data.is_sum(&received, pe.size())
+                }
             };
             if !right {
                 bail!("PE {} received something else in call {call}", pe.rank());

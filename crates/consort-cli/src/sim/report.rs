@@ -55,6 +55,7 @@ fn heading(conditions: &Conditions) -> String {
         Collective::Barrier => String::new(),
         Collective::Broadcast => format!("from PE {root}, sync {sync}, "),
         Collective::Reduce => format!("to PE {root}, sync {sync}, "),
+        Collective::AllReduce => format!("sync {sync}, "),
     };
     let calls = match mode {
         Mode::Latency => format!(

@@ -110,7 +110,7 @@ fn figures_go_to_a_file() {
 fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", 2, "WHAT"),
-        ("bench shuffle", 2, "use barrier, broadcast or reduce"),
+        ("bench shuffle", 2, "use barrier, broadcast, reduce or all_reduce"),
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),

@@ -41,8 +41,8 @@ fn team_sizes() {
 
 #[test]
 fn names() {
-    refused("tune --collective shuffle", "use barrier, broadcast or reduce");
-    refused("explain shuffle", "use barrier, broadcast or reduce");
+    refused("tune --collective shuffle", "use barrier, broadcast, reduce or all_reduce");
+    refused("explain shuffle", "use barrier, broadcast, reduce or all_reduce");
     refused("tune --sync tight", "use strict, loose, mine");
     refused("explain reduce --sync mine/some", "none, mine, all");
     refused("tune --rigour hard", "use estimate, measure, patient, exhaustive");
@@ -86,7 +86,7 @@ fn simulations() {
     refused("sim broadcast --calls 0", "0 is not in 1..");
     refused("sim broadcast --mode fast", "throughput, latency");
     refused("sim broadcast --sync tight", "use strict, loose, mine");
-    refused("sim shuffle", "use barrier, broadcast or reduce");
+    refused("sim shuffle", "use barrier, broadcast, reduce or all_reduce");
     refused("sim", "<WHAT>");
 }
 

@@ -159,8 +159,13 @@ mod tests {
     use super::*;
     use crate::candidates;
 
-    const CAPABILITIES: Capabilities =
-        Capabilities { inbox_lines: 256, scratch_bytes: 8192, buffer_bytes: 8192, lending: false };
+    const CAPABILITIES: Capabilities = Capabilities {
+        inbox_lines: 256,
+        scratch_bytes: 8192,
+        buffer_bytes: 8192,
+        lending: false,
+        buffered: false,
+    };
 
     fn query(pes: u32) -> Query {
         Query {

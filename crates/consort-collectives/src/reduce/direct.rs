@@ -128,7 +128,7 @@ impl Algorithm for Direct {
 /// `sum` becomes the combination of all contributions, from `at` on, in the order of the ranks;
 /// the own one is where there is no lease.
 #[inline(always)]
-pub(super) async fn combine_in_order<F: Fabric>(
+pub(crate) async fn combine_in_order<F: Fabric>(
     f: &F,
     leases: &[Option<F::Lease>],
     at: usize,

@@ -186,8 +186,13 @@ mod tests {
 
     use super::*;
 
-    const CAPABILITIES: Capabilities =
-        Capabilities { inbox_lines: 256, scratch_bytes: 8192, buffer_bytes: 8192, lending: false };
+    const CAPABILITIES: Capabilities = Capabilities {
+        inbox_lines: 256,
+        scratch_bytes: 8192,
+        buffer_bytes: 8192,
+        lending: false,
+        buffered: false,
+    };
 
     fn schedule(
         bytes: u64,

@@ -9,6 +9,8 @@ use crate::algorithm::registry;
 
 mod lines;
 
+pub(crate) use direct::combine_in_order;
+
 registry! {
     chain: Chain,
     direct: Direct,

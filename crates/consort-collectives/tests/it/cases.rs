@@ -125,8 +125,7 @@ impl Space {
     pub(crate) fn of(pes: u32, sizes: &'static [usize]) -> Self {
         let mut kinds = Vec::new();
         for collective in Collective::EVERY {
-            let classes: &[_] =
-                if collective == Collective::Reduce { &[false, true] } else { &[false] };
+            let classes: &[_] = if collective.combines() { &[false, true] } else { &[false] };
             for candidate in candidates(collective) {
                 let kind =
                     |&is_ordered| Kind { collective, candidate: candidate.clone(), is_ordered };

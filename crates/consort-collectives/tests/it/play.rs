@@ -121,7 +121,7 @@ impl Player<'_> {
             Collective::Barrier => (Vec::new(), Vec::new()),
             Collective::Broadcast if me == root => (mine(root), mine(root)),
             Collective::Broadcast => (vec![BLANK; bytes], vec![BLANK; bytes]),
-            Collective::Reduce => (mine(me), vec![BLANK; bytes]),
+            Collective::Reduce | Collective::AllReduce => (mine(me), vec![BLANK; bytes]),
         }
     }
 
@@ -132,8 +132,10 @@ impl Player<'_> {
         match kind.collective {
             Collective::Barrier => Vec::new(),
             Collective::Broadcast => contribution(seed, root, bytes),
-            Collective::Reduce if me == root => combined(seed, self.pes, bytes, kind.class()),
-            Collective::Reduce => vec![BLANK; bytes],
+            Collective::Reduce if me != root => vec![BLANK; bytes],
+            Collective::Reduce | Collective::AllReduce => {
+                combined(seed, self.pes, bytes, kind.class())
+            }
         }
     }
 
@@ -141,11 +143,9 @@ impl Player<'_> {
     fn operands(&self, call: usize, me: Rank, Place { source, target }: Place) -> Operands<'_> {
         let Case { ref kind, bytes, root, symmetric, .. } = self.cases[call];
         let absent = || Buffer::Owned(Vec::new());
-        let (has_source, has_target) = match kind.collective {
-            Collective::Barrier => (false, false),
-            Collective::Broadcast => (me == root, me != root),
-            Collective::Reduce => (true, me == root),
-        };
+        let is_root = me == root;
+        let has_source = kind.collective.contributes(is_root);
+        let has_target = kind.collective.receives(is_root);
         let (source, target) = if symmetric {
             (Buffer::Symmetric { at: source, bytes }, Buffer::Symmetric { at: target, bytes })
         } else {
@@ -153,7 +153,7 @@ impl Player<'_> {
             (Buffer::Owned(source), Buffer::Owned(target))
         };
         Operands {
-            kernel: (kind.collective == Collective::Reduce).then(|| kernel(bytes, kind.class())),
+            kernel: kind.collective.combines().then(|| kernel(bytes, kind.class())),
             source: if has_source { source } else { absent() },
             target: if has_target { target } else { absent() },
         }
@@ -195,11 +195,7 @@ impl Player<'_> {
             }
             self.run(case, &fabric).await;
             synchronized |= case.synchronizes();
-            let is_receiver = match case.kind.collective {
-                Collective::Barrier => false,
-                Collective::Broadcast => me != case.root,
-                Collective::Reduce => me == case.root,
-            };
+            let is_receiver = case.kind.collective.receives(me == case.root);
             // Nothing moves before all have entered, or nobody leaves before.
             let has_data = is_receiver && case.sync.exit != Mode::None;
             if case.sync.exit == Mode::All || case.sync.entry == Mode::All && has_data {

@@ -225,6 +225,7 @@ fn broadcasts<A: Algorithm>(candidate: &Candidate, pes: u32, root: Rank, bytes: 
         scratch_bytes: 0,
         buffer_bytes: 0,
         lending: false,
+        buffered: false,
     };
     let query = Query {
         collective: Collective::Broadcast,

@@ -35,6 +35,7 @@ impl Chaos {
             scratch_bytes: 16 << 10,
             buffer_bytes: 64 << 10,
             lending: true,
+            buffered: true,
         }
     }
 

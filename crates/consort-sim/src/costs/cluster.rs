@@ -81,6 +81,7 @@ impl Cluster {
             scratch_bytes: 1 << 20,
             buffer_bytes: 1 << 20,
             lending: true,
+            buffered: true,
         }
     }
 

@@ -140,6 +140,7 @@ impl Coherent {
             scratch_bytes: 64 << 10,
             buffer_bytes: 64 << 10,
             lending: true,
+            buffered: true,
         }
     }
 

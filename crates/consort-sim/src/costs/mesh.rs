@@ -183,6 +183,7 @@ impl Mesh {
             scratch_bytes: 1 << 20,
             buffer_bytes: data_lines * self.line_bytes,
             lending: false,
+            buffered: false,
         }
     }
 

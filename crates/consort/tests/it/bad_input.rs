@@ -386,6 +386,7 @@ fn forcing_what_there_is_not() {
                 Collective::Barrier => world.barrier(),
                 Collective::Broadcast => world.broadcast(1, Rank(0)).map(|_| ()),
                 Collective::Reduce => world.reduce(1, Sum, Rank(0)).map(|_| ()),
+                Collective::AllReduce => world.all_reduce(1, Sum).map(|_| ()),
             };
             let force = |candidate| {
                 world.force(collective, Some(candidate));

@@ -90,7 +90,16 @@ fn call(world: Team<'_>, collective: Collective, words: usize, sync: Sync) -> Re
             let mut target = vec![0; if world.rank() == root { words } else { 0 }];
             team.reduce_slice(&vec![1_u64; words], &mut target, Sum, root)
         }
+        Collective::AllReduce => {
+            team.all_reduce_slice(&vec![1_u64; words], &mut vec![0; words], Sum)
+        }
     }
+}
+
+/// As many words as take the algorithm several steps, or its longest messages.
+fn many_words(collective: Collective, candidate: &Candidate) -> usize {
+    let whole = ["flat", "recursive_doubling"].contains(&candidate.algorithm.as_str());
+    if collective == Collective::AllReduce && whole { 100 } else { 2500 }
 }
 
 /// The victim panics instead of entering the call; the others are in it, at every place of the
@@ -100,7 +109,7 @@ fn instead_of_entering(collective: Collective, waiting: Waiting) {
     alone(LIMIT, move || {
         for candidate in one_each(collective) {
             for victim in (0..PES).map(Rank) {
-                for words in [1, 2500] {
+                for words in [1, many_words(collective, &candidate)] {
                     note(format!("{candidate}, {words} words, PE {victim} panics"));
                     let small = words == 1 && candidate.algorithm == "shared";
                     if small || (words > 1 && collective == Collective::Barrier) {
@@ -145,6 +154,9 @@ fails_in! {
     reductions_that_spin: Reduce Spin;
     reductions_that_yield: Reduce SpinYield;
     reductions_that_park: Reduce SpinYieldPark;
+    all_reductions_that_spin: AllReduce Spin;
+    all_reductions_that_yield: AllReduce SpinYield;
+    all_reductions_that_park: AllReduce SpinYieldPark;
 }
 
 /// Strict calls wait in the barriers that bracket them.
@@ -257,6 +269,7 @@ fn later_calls_hear_of_it_too() {
             let failed = Some(error.clone());
             assert_eq!(world.broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.reduce(1, Sum, Rank(1)).err(), failed);
+            assert_eq!(world.all_reduce(1, Sum).err(), failed);
             assert_eq!(world.with(Sync::LOOSE).broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.symmetric::<u8>(1).err(), failed);
             assert_eq!(memory.wait_until(0, Until::Equals(1)).err(), failed);
@@ -395,17 +408,18 @@ fn a_pe_that_finishes_early_is_named() {
     alone(LIMIT, || {
         for collective in Collective::EVERY {
             for candidate in one_each(collective) {
+                let words = many_words(collective, &candidate);
                 for quitter in (0..3).map(Rank) {
                     note(format!("{collective} by {candidate}, PE {quitter} finishes"));
                     let since = Instant::now();
                     let pes = Pes::threads(3).force(collective, candidate.clone());
                     let outcome = pes.run(|pe| {
                         let world = pe.world();
-                        call(world, collective, 2500, Sync::MINE)?;
+                        call(world, collective, words, Sync::MINE)?;
                         if world.rank() == quitter {
                             return Ok(());
                         }
-                        call_on(|| call(world, collective, 2500, Sync::MINE))
+                        call_on(|| call(world, collective, words, Sync::MINE))
                     });
                     let Err(Error::Mismatched(Failure::Finished { rank, waiting, call })) =
                         &outcome

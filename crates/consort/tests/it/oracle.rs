@@ -73,6 +73,22 @@ enum Step {
         to: usize,
         ordered: bool,
     },
+    AllReduceSlice {
+        sync: Sync,
+        len: usize,
+        seed: u64,
+        ordered: bool,
+    },
+    AllReduceValue {
+        sync: Sync,
+        seed: u64,
+    },
+    AllReduceBlock {
+        sync: Sync,
+        from: usize,
+        to: usize,
+        ordered: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -129,7 +145,7 @@ impl Generator {
         let block = random.below(self.uses.len());
         let len = *random.pick(&[0, 1, 2, 7, 8, 50, 500, 1200, 4000]);
         let ordered = random.chance(2);
-        let step = match random.below(14) {
+        let step = match random.below(18) {
             0 => return self.barrier(),
             1 => {
                 self.claim(block, Sync::MINE);
@@ -157,13 +173,19 @@ impl Generator {
             }
             10 | 11 => Step::ReduceSlice { sync: borrows, root, len, seed, ordered },
             12 => Step::ReduceValue { sync, root, seed },
-            _ => {
+            13 | 14 => Step::AllReduceSlice { sync: borrows, len, seed, ordered },
+            15 => Step::AllReduceValue { sync, seed },
+            which => {
                 let (from, to) = (block, (block + LENGTHS.len()) % self.uses.len());
                 self.claim(from, sync);
                 self.claim(to, sync);
                 self.used(from, sync);
                 self.used(to, sync);
-                Step::ReduceBlock { sync, root, from, to, ordered }
+                if which == 16 {
+                    Step::AllReduceBlock { sync, from, to, ordered }
+                } else {
+                    Step::ReduceBlock { sync, root, from, to, ordered }
+                }
             }
         };
         self.steps.push(step);
@@ -218,6 +240,10 @@ impl Oracle {
             Step::ReduceBlock { root, from, to, ordered, .. } => {
                 let sum = self.combined(ordered, |rank| self.parts[from][rank.index()].clone());
                 self.parts[to][root.index()] = sum;
+            }
+            Step::AllReduceBlock { from, to, ordered, .. } => {
+                let sum = self.combined(ordered, |rank| self.parts[from][rank.index()].clone());
+                self.parts[to].fill(sum);
             }
             _ => {}
         }
@@ -316,6 +342,35 @@ impl Runner<'_> {
                     self.verify(to, step)?;
                 }
             }
+            Step::AllReduceSlice { sync, len, seed, ordered } => {
+                let of = |rank| contribution(seed, rank, len);
+                let mut data = vec![1; len];
+                let team = world.with(sync);
+                if ordered {
+                    team.all_reduce_slice(&of(me), &mut data, affine)?;
+                } else {
+                    team.all_reduce_slice(&of(me), &mut data, Sum)?;
+                }
+                assert!(data == self.oracle.combined(ordered, of), "PE {me}: {step:?}");
+            }
+            Step::AllReduceValue { sync, seed } => {
+                let of = |rank| contribution::<u64>(seed, rank, 1);
+                let sum = world.with(sync).all_reduce(of(me)[0], affine)?;
+                assert_eq!(sum, self.oracle.combined(true, of)[0], "PE {me}: {step:?}");
+            }
+            Step::AllReduceBlock { sync, from, to, ordered } => {
+                let (source, target) = (&self.blocks[from], &self.blocks[to]);
+                let team = world.with(sync);
+                if ordered {
+                    team.all_reduce_symmetric(source, target, affine)?;
+                } else {
+                    team.all_reduce_symmetric(source, target, Sum)?;
+                }
+                self.oracle.follow(step);
+                if sync.exit != Mode::None {
+                    self.verify(to, step)?;
+                }
+            }
         }
         Ok(())
     }
@@ -373,7 +428,7 @@ fn programs_come_to_what_they_must() {
 fn programs_use_everything() {
     let steps: Vec<_> = (0..20).flat_map(|seed| Generator::program(seed, 3)).collect();
     let kinds: std::collections::HashSet<_> = steps.iter().map(std::mem::discriminant).collect();
-    assert_eq!(kinds.len(), 10);
+    assert_eq!(kinds.len(), 13);
     let loose = |step: &&Step| {
         matches!(step, Step::BroadcastBlock { sync, .. } | Step::ReduceBlock { sync, .. }
             if *sync == Sync::LOOSE)

@@ -53,6 +53,7 @@ fn nothing_is_left_out() {
         scratch_bytes: 1 << 30,
         buffer_bytes: 1 << 20,
         lending: true,
+        buffered: true,
     };
     for collective in Collective::EVERY {
         let all = everything(collective);

@@ -30,6 +30,7 @@ macro_rules! futures_are_send {
 }
 
 futures_are_send! {
+    all_reduce: Chain Direct Flat Knomial OcBcast RecursiveDoubling Shared;
     barrier: Central Dissemination Flat Knomial;
     broadcast: Direct Flat Knomial OcBcast Pipelined ScatterAllgather Shared;
     reduce: Chain Direct Flat Knomial KnomialGet Shared;
@@ -45,6 +46,7 @@ fn no_algorithm_is_left_out() {
             Collective::Barrier => barrier::NAMES,
             Collective::Broadcast => broadcast::NAMES,
             Collective::Reduce => reduce::NAMES,
+            Collective::AllReduce => all_reduce::NAMES,
         };
         assert_eq!(listed, names(collective), "{collective}: list it above");
     }

@@ -1,0 +1,90 @@
+//! Flat all-reduce: everyone sends its data to everyone.
+//!
+//! Idea: for a line of data nothing is faster than one transfer, after which each PE combines what
+//! all have sent. The work grows with the PEs, so it is for few of them.
+//!
+//! Protocol:
+//! 1. send the own data to every other PE, into the slot of the sender's rank;
+//! 2. combine the own and the others' in the order of the ranks.
+//!
+//! Cost: one transfer, `P - 1` messages a PE.
+//!
+//! Source: everyone's data on everyone's flags, as for the barriers of Nishtala and Yelick 2009,
+//! section 3; all-to-all is a dissemination of radix `P`.
+
+use consort_fabric::{
+    Candidate, Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, Query, Rank, Slot, Span,
+};
+
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Flat;
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    bytes: usize,
+    /// Where each PE's message comes, by its rank; the own one is not used.
+    slots: Box<[Slot]>,
+}
+
+impl Algorithm for Flat {
+    const NAME: &'static str = "flat";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let Setting { pes, bytes, .. } = *setting;
+        if !setting.capabilities.buffered {
+            return Err(Self::incapable("the fabric's sends wait for their receivers"));
+        }
+        let Some(lines) = message_lines(setting, pes) else {
+            return Err(Self::incapable("the messages do not fit the inbox"));
+        };
+        Ok(Schedule { bytes, slots: (0..pes).map(|rank| setting.slot(rank * lines)).collect() })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
+        let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
+        let message = lines * model.next_line_ns + bytes / model.copy_gbps;
+        let work = others * (2.0 * message + model.overhead_ns);
+        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        model.hops_ns(1.0, query.pes) + work * turns
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, ref slots } = *schedule;
+        let me = f.rank();
+        let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
+        for peer in (0..f.size()).map(Rank).filter(|&peer| peer != me) {
+            f.send(peer, slots[me.index()], 0, own).await?;
+        }
+        let mut so_far = None;
+        for (rank, &slot) in slots.iter().enumerate() {
+            match (so_far, rank == me.index()) {
+                (None, true) => {
+                    so_far = Some(own);
+                    continue;
+                }
+                (None, false) => f.receive(slot, 0, sum).await?,
+                (Some(left), true) => f.combine(sum, left, own).await?,
+                (Some(left), false) => f.receive_combine(slot, 0, left, sum).await?,
+            }
+            so_far = Some(sum);
+        }
+        if so_far == Some(own) { f.copy(sum, own).await } else { Ok(()) }
+    }
+}
+
+/// How many lines a message of the whole data takes, if so many of them fit the inbox, and one the
+/// memory for what is combined next.
+pub(super) fn message_lines(setting: &Setting, messages: u32) -> Option<u32> {
+    let lines = u32::try_from(setting.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1)).ok()?;
+    let fits = lines.checked_mul(messages).is_some_and(|all| all <= setting.lines());
+    (fits && setting.bytes <= setting.capabilities.scratch_bytes).then_some(lines)
+}

@@ -1,0 +1,43 @@
+//! OC-BCAST's way to all-reduce: up a tree by gets from message buffers, and down one likewise.
+//!
+//! A composition of the reduction `knomial_get` and the broadcast `oc_bcast` (Petrović 2015,
+//! section 3.3, whose pipelined one-sided scheme is the latter).
+
+use consort_fabric::{Candidate, Query};
+
+use super::reduce_and_broadcast;
+use crate::{
+    Parameter, broadcast,
+    compose::{Composed, Composition},
+    reduce,
+};
+
+/// See the head of this file.
+pub type OcBcast = Composed<Parts>;
+
+/// What it is composed of.
+#[derive(Debug)]
+pub struct Parts;
+
+impl Composition for Parts {
+    const NAME: &'static str = "oc_bcast";
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter { name: "k", values: &[2, 7], range: (1, 1 << 16) },
+        Parameter { name: "chunk_bytes", values: &[3072, 32768], range: (1, 1 << 30) },
+    ];
+    type First = reduce::KnomialGet;
+    type Second = broadcast::OcBcast;
+
+    fn parts(candidate: &Candidate) -> (Candidate, Candidate) {
+        let value = |name| candidate.parameter(name).unwrap_or(0);
+        let reduce = Candidate::new("knomial_get").with("radix", value("k") + 1);
+        let broadcast = Candidate::new("oc_bcast")
+            .with("k", value("k"))
+            .with("chunk_bytes", value("chunk_bytes"));
+        (reduce.with("largest_first", 0), broadcast)
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        reduce_and_broadcast(query)
+    }
+}

@@ -1,0 +1,128 @@
+//! Recursive doubling: in each round PEs exchange what they have with a PE twice as far away.
+//!
+//! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
+//! operations in MPICH", section 4.5; here partners are neighbours first, so that each has a row of
+//! ranks, and combines them in their order.
+//!
+//! Protocol, for `P = 2^n + e`:
+//! 1. of the first `2 e` PEs each second one gives its data to the one before it, and waits;
+//! 2. the other `2^n` exchange all that they have with the PE at distance 1, 2, 4, ... of them;
+//! 3. those that wait are given the result.
+//!
+//! Cost: `log2 P` transfers, two more where `P` is no power of two.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
+
+use super::flat::message_lines;
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct RecursiveDoubling;
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    bytes: usize,
+    role: Role,
+    fold: Slot,
+    /// Whether both partners send before they receive; else the one whose ranks come first does.
+    both_send: bool,
+}
+
+#[derive(Debug)]
+enum Role {
+    /// Gives its data to a PE, and gets the result from it.
+    Waits(Rank),
+    /// Exchanges.
+    Works {
+        /// Whose data it has besides its own.
+        folded: Option<Rank>,
+        /// With whom, and whether that one's ranks come first.
+        rounds: Box<[(Rank, bool, Slot)]>,
+    },
+}
+
+impl Algorithm for RecursiveDoubling {
+    const NAME: &'static str = "recursive_doubling";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let Setting { rank: Rank(rank), pes, bytes, .. } = *setting;
+        let rounds = pes.ilog2();
+        let Some(lines) = message_lines(setting, rounds + 1) else {
+            return Err(Self::incapable("the messages do not fit the inbox"));
+        };
+        let folded = pes - (1 << rounds);
+        // PEs that exchange are numbered anew, in the order of their ranks.
+        let rank_of = |node: u32| Rank(if node < folded { 2 * node } else { node + folded });
+        let role = if rank < 2 * folded && rank % 2 == 1 {
+            Role::Waits(Rank(rank - 1))
+        } else {
+            let node = if rank < 2 * folded { rank / 2 } else { rank - folded };
+            let with = |round: u32| {
+                let other = node ^ (1 << round);
+                (rank_of(other), other < node, setting.slot((1 + round) * lines))
+            };
+            Role::Works {
+                folded: (rank < 2 * folded).then_some(Rank(rank + 1)),
+                rounds: (0..rounds).map(with).collect(),
+            }
+        };
+        let both_send = setting.capabilities.buffered;
+        Ok(Schedule { bytes, role, fold: setting.slot(0), both_send })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let bytes = query.bytes as f64;
+        let lines = (bytes / consort_fabric::LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
+        let work = lines * model.next_line_ns * 2.0 + bytes / model.copy_gbps;
+        let extra = if query.pes.is_power_of_two() { 0.0 } else { 2.0 };
+        let rounds = f64::from(query.pes.max(1).ilog2()) + extra;
+        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        rounds * (model.hops_ns(1.0, query.pes) + work * turns)
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, ref role, fold, both_send } = *schedule;
+        let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
+        let (folded, rounds) = match role {
+            Role::Waits(worker) => {
+                f.send(*worker, fold, 0, own).await?;
+                return f.receive(fold, 0, sum).await;
+            }
+            Role::Works { folded, rounds } => (folded, rounds),
+        };
+        let mut so_far = own;
+        if folded.is_some() {
+            f.receive_combine(fold, 0, own, sum).await?;
+            so_far = sum;
+        }
+        for &(partner, is_before, slot) in rounds {
+            let theirs = Span::incoming(bytes);
+            if both_send || !is_before {
+                f.send(partner, slot, 0, so_far).await?;
+            }
+            if is_before {
+                f.receive(slot, 0, theirs).await?;
+                if !both_send {
+                    f.send(partner, slot, 0, so_far).await?;
+                }
+                f.combine(sum, theirs, so_far).await?;
+            } else {
+                f.receive_combine(slot, 0, so_far, sum).await?;
+            }
+            so_far = sum;
+        }
+        if so_far == own {
+            f.copy(sum, own).await?;
+        }
+        match folded {
+            Some(waiting) => f.send(*waiting, fold, 0, sum).await,
+            None => Ok(()),
+        }
+    }
+}

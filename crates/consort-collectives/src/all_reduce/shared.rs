@@ -1,0 +1,95 @@
+//! Shared all-reduce: each PE combines its share of everyone's data, and gives it to everyone.
+//!
+//! Idea: a reduction scattered over the PEs and an all-gather, both in the callers' own buffers
+//! (Rabenseifner 2004, "Optimization of collective reduction operations", without messages; Hashmi,
+//! Chakraborty, Bayatpour, Subramoni and Panda 2018 for a shared address space).
+//!
+//! Protocol:
+//! 1. everyone lends its source (loan 0) and its target (loan 1) to everyone;
+//! 2. each combines its share, a block at a time, in the order of the ranks, into its own target,
+//!    and puts the block into the others';
+//! 3. each gives back, after a fence, and waits until all of its own is back.
+//!
+//! Cost: a pass over the message a PE, whatever their number, and `2 P (P - 1)` loans.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+
+use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Shared;
+
+/// What a PE does.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    bytes: usize,
+    /// The own share: from, to.
+    share: (usize, usize),
+    block: usize,
+}
+
+impl Algorithm for Shared {
+    const NAME: &'static str = "shared";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "block_bytes", values: &[4096, 16384, 65536], range: (1, 1 << 30) }];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+        if !setting.capabilities.lending {
+            return Err(Self::incapable("the fabric cannot lend buffers"));
+        }
+        let Setting { rank, pes, bytes, element_bytes, .. } = *setting;
+        let element = element_bytes.max(1);
+        // Whole elements; in lines of their own, if there are so many.
+        let grain = if (64 % element) == 0 { 64 } else { element };
+        let each = bytes.div_ceil(pes as usize).next_multiple_of(grain);
+        let edge = |index: usize| (index * each).min(bytes);
+        Ok(Schedule {
+            bytes,
+            share: (edge(rank.index()), edge(rank.index() + 1)),
+            block: (wanted / element).max(1) * element,
+        })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
+        let cores = f64::from(model.cores.min(query.pes).max(1));
+        // Each byte is read on every PE, and written on every PE, but for the own ones.
+        let moved = 2.0 * bytes * (pes - 1.0) / model.pull_gbps + bytes / model.copy_gbps;
+        let loans = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(3.0, query.pes) + loans + moved / cores
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, share: (from, to), block } = *schedule;
+        let (me, pes) = (f.rank(), f.size());
+        for peer in (0..pes).map(Rank).filter(|&peer| peer != me) {
+            f.lend(peer, 0, Span::source(0, bytes)).await?;
+            f.lend(peer, 1, Span::target(0, bytes)).await?;
+        }
+        let (mut sources, mut targets) = (Vec::new(), Vec::new());
+        for peer in (0..pes).map(Rank) {
+            let is_own = peer == me;
+            sources.push(if is_own { None } else { Some(f.borrow(peer, 0).await?) });
+            if !is_own {
+                targets.push(f.borrow(peer, 1).await?);
+            }
+        }
+        for at in (from..to).step_by(block) {
+            let sum = Span::target(at, block.min(to - at));
+            combine_in_order(f, &sources, at, sum).await?;
+            for target in &targets {
+                f.put(target, at, sum).await?;
+            }
+        }
+        f.fence().await?;
+        for lease in sources.into_iter().flatten().chain(targets) {
+            f.give_back(lease).await?;
+        }
+        f.reclaim().await
+    }
+}
