@@ -13,10 +13,25 @@ use consort_native::topology::Topology;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
+/// What the program times, by the names that its table has.
+const COLLECTIVES: [&str; 10] = [
+    "barrier",
+    "broadcast",
+    "reduce",
+    "all_reduce",
+    "all_gather",
+    "exchange",
+    "scatter",
+    "gather",
+    "reduce_scatter",
+    "scan",
+];
+/// Those of them that sum doubles.
+const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];
 /// Measuring time for each size, in seconds.
 const BUDGET_SECONDS: f64 = 0.3;
 /// After so many seconds, and as many again for each size, the program is hanging.
@@ -26,7 +41,7 @@ const LIMIT_SECONDS: usize = 30;
 /// reused buffer, the slowest rank's time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MpiFigure {
-    /// Size of the buffer in bytes; 0 for a barrier.
+    /// Size of a block in bytes, as the program's head defines it; 0 for a barrier.
     pub(crate) bytes: u64,
     /// Median over the blocks of the time of one call.
     pub(crate) median_ns: f64,
@@ -40,9 +55,9 @@ pub(crate) struct MpiFigure {
     pub(crate) library: String,
 }
 
-/// Measures `collective` (`barrier`, `broadcast` or `reduce`, of doubles) with the MPI whose
-/// `mpirun` is named (by a path, or a name to find in `PATH`), on `pes` processes of this
-/// machine. A barrier has no size, and gives one figure.
+/// Measures `collective`, one of the program's, with the MPI whose `mpirun` is named (by a path, or
+/// a name to find in `PATH`), on `pes` processes of this machine. A barrier has no size, and gives
+/// one figure.
 ///
 /// # Errors
 /// When the MPI is not there or not complete, or its run fails: the message says what to do.
@@ -53,43 +68,90 @@ pub(crate) fn bench(
     sizes: &[u64],
 ) -> Result<Vec<MpiFigure>> {
     ensure!(
-        ["barrier", "broadcast", "reduce"].contains(&collective),
-        "no MPI benchmark of {collective}: there are barrier, broadcast and reduce"
+        COLLECTIVES.contains(&collective),
+        "no MPI benchmark of {collective}: there are {}",
+        COLLECTIVES.join(", ")
     );
     let sizes = if collective == "barrier" { &[0] } else { sizes };
     for &bytes in sizes {
         ensure!(i32::try_from(bytes).is_ok(), "MPI counts to 2^31 - 1: {bytes} bytes are too many");
         ensure!(
-            collective != "reduce" || bytes % 8 == 0,
-            "a reduce is of whole doubles: {bytes} bytes is no multiple of 8"
+            !SUMS.contains(&collective) || bytes % 8 == 0,
+            "a {collective} is of whole doubles: {bytes} bytes is no multiple of 8"
         );
     }
-    let mpirun = find(mpirun).with_context(|| {
-        format!(
-            "no {} here: install an MPI (a package `openmpi` or `mpich`, the system's or \
-             Python's), or name the mpirun of another",
-            mpirun.display()
-        )
-    })?;
-    let launcher = Launcher::of(&mpirun)?;
+    let mpi = Mpi::find(mpirun)?;
     let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
-    let program = compile(&mpirun, folder.path())?;
-    let bound = pes as usize <= Topology::discover().usable_cores();
-    let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
-    let mut command = Command::new(&mpirun);
-    command.args(launcher.arguments(bound)).arg("-n").arg(pes.to_string()).arg(program);
-    command.args([collective, &BUDGET_SECONDS.to_string(), &limit_seconds.to_string()]);
-    command.args(sizes.iter().map(u64::to_string));
-    let output = output(&mut command)?;
-    let figures = figures(&output)?;
-    ensure!(
-        figures.len() == sizes.len(),
-        "{} printed {} figures for {} sizes",
-        mpirun.display(),
-        figures.len(),
-        sizes.len()
-    );
-    Ok(figures)
+    let program = mpi.compile(folder.path())?;
+    mpi.run(&program, collective, pes, sizes, BUDGET_SECONDS)
+}
+
+/// A library that can be started.
+struct Mpi {
+    /// Absolute, but a link if it was named by one.
+    mpirun: PathBuf,
+    launcher: Launcher,
+}
+
+impl Mpi {
+    fn find(mpirun: &Path) -> Result<Mpi> {
+        let found = find(mpirun).with_context(|| {
+            format!(
+                "no {} here: install an MPI (ci/install-mpis does, or take a package `openmpi` \
+                 or `mpich`, the system's or Python's), or name the mpirun of another",
+                mpirun.display()
+            )
+        })?;
+        let mpirun = path::absolute(&found).context("no current folder")?;
+        let launcher = Launcher::named(&output(command(&mpirun, &mpirun).arg("--version"))?);
+        Ok(Mpi { mpirun, launcher })
+    }
+
+    fn compile(&self, folder: &Path) -> Result<PathBuf> {
+        let mpicc = compiler(&self.mpirun).with_context(|| {
+            format!(
+                "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
+                 compile programs (on Debian, its -dev package)",
+                self.mpirun.display()
+            )
+        })?;
+        let (source, program) = (folder.join("mpi_bench.c"), folder.join("mpi_bench"));
+        fs::write(&source, PROGRAM).context("cannot write the program")?;
+        let mut compile = command(&mpicc, &self.mpirun);
+        compile.arg("-O2").arg("-o").arg(&program).arg(source);
+        if self.launcher == Launcher::Other
+            && let Some(root) = intel_root(&mpicc)
+        {
+            compile.env("I_MPI_ROOT", root);
+        }
+        output(&mut compile)?;
+        Ok(program)
+    }
+
+    fn run(
+        &self,
+        program: &Path,
+        collective: &str,
+        pes: u32,
+        sizes: &[u64],
+        budget_seconds: f64,
+    ) -> Result<Vec<MpiFigure>> {
+        let bound = pes as usize <= Topology::discover().usable_cores();
+        let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
+        let mut run = command(&self.mpirun, &self.mpirun);
+        run.args(self.launcher.arguments(bound)).arg("-n").arg(pes.to_string()).arg(program);
+        run.args([collective, &budget_seconds.to_string(), &limit_seconds.to_string()]);
+        run.args(sizes.iter().map(u64::to_string));
+        let figures = figures(&output(&mut run)?)?;
+        ensure!(
+            figures.len() == sizes.len(),
+            "{} printed {} figures for {} sizes",
+            self.mpirun.display(),
+            figures.len(),
+            sizes.len()
+        );
+        Ok(figures)
+    }
 }
 
 /// Those who want different options.
@@ -103,10 +165,6 @@ enum Launcher {
 }
 
 impl Launcher {
-    fn of(mpirun: &Path) -> Result<Launcher> {
-        Ok(Launcher::named(&output(Command::new(mpirun).arg("--version"))?))
-    }
-
     fn named(version: &str) -> Launcher {
         if version.contains("Open MPI") || version.contains("OpenRTE") {
             Launcher::OpenMpi
@@ -130,18 +188,24 @@ impl Launcher {
     }
 }
 
-fn compile(mpirun: &Path, folder: &Path) -> Result<PathBuf> {
-    let mpicc = compiler(mpirun).with_context(|| {
-        format!(
-            "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
-             compile programs (on Debian, its -dev package)",
-            mpirun.display()
-        )
-    })?;
-    let (source, program) = (folder.join("mpi_bench.c"), folder.join("mpi_bench"));
-    fs::write(&source, PROGRAM).context("cannot write the program")?;
-    output(Command::new(mpicc).arg("-O2").arg("-o").arg(&program).arg(source))?;
-    Ok(program)
+/// A command of an MPI, which finds its other parts before those of MPIs in `PATH`: Intel's
+/// `mpirun` is a script that looks for them there, unless it was activated.
+fn command(program: &Path, mpirun: &Path) -> Command {
+    let folder = mpirun.parent().map(Path::to_owned);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    // A folder with a colon cannot be in PATH.
+    if let Ok(path) = env::join_paths(folder.into_iter().chain(env::split_paths(&path))) {
+        command.env("PATH", path);
+    }
+    command
+}
+
+/// What Intel's `mpicc` takes for its folder. The one in Python's package does not know its own,
+/// and that of an MPI which was activated may be another's. Only layouts with the library in `lib`
+/// are called by the folder above `bin`.
+fn intel_root(mpicc: &Path) -> Option<&Path> {
+    mpicc.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
 }
 
 /// The `mpicc` in the folder of `mpirun`, or of what that links to, or else in `PATH`.
@@ -259,6 +323,50 @@ mod tests {
         assert_eq!(Launcher::named("Intel(R) MPI Library for Linux* OS"), Launcher::Other);
         assert_eq!(Launcher::Hydra.arguments(true), ["-bind-to", "core"]);
         assert!(Launcher::OpenMpi.arguments(false).ends_with(&["--bind-to", "none"]));
+    }
+
+    /// With the MPI in `PATH`, if there is one that compiles: another is put first there.
+    #[test]
+    fn every_collective_has_figures() {
+        let Some(mpirun) = find(Path::new("mpirun")) else {
+            eprintln!("skipped: there is no mpirun in PATH");
+            return;
+        };
+        let mpi = Mpi::find(&mpirun).unwrap();
+        if compiler(&mpi.mpirun).is_none() {
+            eprintln!("skipped: {} has no mpicc", mpi.mpirun.display());
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let program = mpi.compile(folder.path()).unwrap();
+        for collective in COLLECTIVES {
+            let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
+            let figures = mpi.run(&program, collective, 2, sizes, 0.0).unwrap();
+            let bytes = figures.iter().map(|figure| figure.bytes);
+            assert!(bytes.eq(sizes.iter().copied()), "{collective}: {figures:?}");
+            assert!(figures.iter().all(|figure| figure.median_ns > 0.0), "{collective}");
+        }
+        let error = mpi.run(&program, "shuffle", 2, &[8], 0.0).unwrap_err().to_string();
+        assert!(error.contains("no collective shuffle"), "{error}");
+    }
+
+    #[test]
+    fn a_command_finds_the_parts_of_its_own_mpi_first() {
+        let mpirun = Path::new("/an/mpi/bin/mpirun");
+        let command = command(mpirun, mpirun);
+        let (_, path) = command.get_envs().find(|(name, _)| *name == "PATH").unwrap();
+        let first = env::split_paths(path.unwrap()).next();
+        assert_eq!(first.as_deref(), mpirun.parent());
+    }
+
+    #[test]
+    fn the_root_of_intels_compiler_is_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mpicc = folder.path().join("bin/mpicc");
+        assert_eq!(intel_root(&mpicc), None);
+        fs::create_dir(folder.path().join("lib")).unwrap();
+        fs::write(folder.path().join("lib/libmpi.so"), "").unwrap();
+        assert_eq!(intel_root(&mpicc), Some(folder.path()));
     }
 
     #[test]
