@@ -7,14 +7,12 @@
 //!
 //! The threads' affinity mask is inherited: do not call this from a pinned thread.
 
-use anyhow::{Context, Result, bail, ensure};
+mod library;
+
+use anyhow::{Context, Result, ensure};
 use consort_fabric::statistics::Summary;
-use consort_native::topology::Topology;
-use std::env;
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{self, Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use library::Mpi;
+use std::path::Path;
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
 /// What the program times, by the names that its table has.
@@ -82,164 +80,27 @@ pub(crate) fn bench(
     }
     let mpi = Mpi::find(mpirun)?;
     let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
-    let program = mpi.compile(folder.path())?;
-    mpi.run(&program, collective, pes, sizes, BUDGET_SECONDS)
+    let program = mpi.compile(PROGRAM, folder.path())?;
+    timed(&mpi, &program, collective, pes, sizes, BUDGET_SECONDS)
 }
 
-/// A library that can be started.
-struct Mpi {
-    /// Absolute, but a link if it was named by one.
-    mpirun: PathBuf,
-    launcher: Launcher,
-}
-
-impl Mpi {
-    fn find(mpirun: &Path) -> Result<Mpi> {
-        let found = find(mpirun).with_context(|| {
-            format!(
-                "no {} here: install an MPI (ci/install-mpis does, or take a package `openmpi` \
-                 or `mpich`, the system's or Python's), or name the mpirun of another",
-                mpirun.display()
-            )
-        })?;
-        let mpirun = path::absolute(&found).context("no current folder")?;
-        let launcher = Launcher::named(&output(command(&mpirun, &mpirun).arg("--version"))?);
-        Ok(Mpi { mpirun, launcher })
-    }
-
-    fn compile(&self, folder: &Path) -> Result<PathBuf> {
-        let mpicc = compiler(&self.mpirun).with_context(|| {
-            format!(
-                "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
-                 compile programs (on Debian, its -dev package)",
-                self.mpirun.display()
-            )
-        })?;
-        let (source, program) = (folder.join("mpi_bench.c"), folder.join("mpi_bench"));
-        fs::write(&source, PROGRAM).context("cannot write the program")?;
-        let mut compile = command(&mpicc, &self.mpirun);
-        compile.arg("-O2").arg("-o").arg(&program).arg(source);
-        if self.launcher == Launcher::Other
-            && let Some(root) = intel_root(&mpicc)
-        {
-            compile.env("I_MPI_ROOT", root);
-        }
-        output(&mut compile)?;
-        Ok(program)
-    }
-
-    fn run(
-        &self,
-        program: &Path,
-        collective: &str,
-        pes: u32,
-        sizes: &[u64],
-        budget_seconds: f64,
-    ) -> Result<Vec<MpiFigure>> {
-        let bound = pes as usize <= Topology::discover().usable_cores();
-        let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
-        let mut run = command(&self.mpirun, &self.mpirun);
-        run.args(self.launcher.arguments(bound)).arg("-n").arg(pes.to_string()).arg(program);
-        run.args([collective, &budget_seconds.to_string(), &limit_seconds.to_string()]);
-        run.args(sizes.iter().map(u64::to_string));
-        let figures = figures(&output(&mut run)?)?;
-        ensure!(
-            figures.len() == sizes.len(),
-            "{} printed {} figures for {} sizes",
-            self.mpirun.display(),
-            figures.len(),
-            sizes.len()
-        );
-        Ok(figures)
-    }
-}
-
-/// Those who want different options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Launcher {
-    OpenMpi,
-    /// MPICH's.
-    Hydra,
-    /// Intel's and others, which bind by themselves.
-    Other,
-}
-
-impl Launcher {
-    fn named(version: &str) -> Launcher {
-        if version.contains("Open MPI") || version.contains("OpenRTE") {
-            Launcher::OpenMpi
-        } else if version.contains("HYDRA") {
-            Launcher::Hydra
-        } else {
-            Launcher::Other
-        }
-    }
-
-    fn arguments(self, bound: bool) -> Vec<&'static str> {
-        let cores = if bound { "core" } else { "none" };
-        match self {
-            // Root is refused, and more processes than cores, unless asked for.
-            Launcher::OpenMpi => {
-                vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores]
-            }
-            Launcher::Hydra => vec!["-bind-to", cores],
-            Launcher::Other => Vec::new(),
-        }
-    }
-}
-
-/// A command of an MPI, which finds its other parts before those of MPIs in `PATH`: Intel's
-/// `mpirun` is a script that looks for them there, unless it was activated.
-fn command(program: &Path, mpirun: &Path) -> Command {
-    let folder = mpirun.parent().map(Path::to_owned);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut command = Command::new(program);
-    // A folder with a colon cannot be in PATH.
-    if let Ok(path) = env::join_paths(folder.into_iter().chain(env::split_paths(&path))) {
-        command.env("PATH", path);
-    }
-    command
-}
-
-/// What Intel's `mpicc` takes for its folder. The one in Python's package does not know its own,
-/// and that of an MPI which was activated may be another's. Only layouts with the library in `lib`
-/// are called by the folder above `bin`.
-fn intel_root(mpicc: &Path) -> Option<&Path> {
-    mpicc.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
-}
-
-/// The `mpicc` in the folder of `mpirun`, or of what that links to, or else in `PATH`.
-fn compiler(mpirun: &Path) -> Option<PathBuf> {
-    let linked = mpirun.canonicalize().ok();
-    let beside = [Some(mpirun), linked.as_deref()];
-    let mut beside = beside.into_iter().flatten().map(|mpirun| mpirun.with_file_name("mpicc"));
-    beside.find(|mpicc| mpicc.is_file()).or_else(|| in_path(OsStr::new("mpicc")))
-}
-
-/// A path as it is, a bare name from `PATH`.
-fn find(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    in_path(program.as_os_str())
-}
-
-fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-/// What a command prints, if it ends well; else what it complains of.
-fn output(command: &mut Command) -> Result<String> {
-    let program = Path::new(command.get_program()).display().to_string();
-    let Output { status, stdout, stderr } =
-        command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {program}"))?;
-    if !status.success() {
-        // Some launchers complain on their standard output.
-        let complaint = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
-        bail!("{program} failed ({status}):\n{}", String::from_utf8_lossy(&complaint).trim());
-    }
-    Ok(String::from_utf8_lossy(&stdout).into_owned())
+/// What the compiled program finds.
+fn timed(
+    mpi: &Mpi,
+    program: &Path,
+    collective: &str,
+    pes: u32,
+    sizes: &[u64],
+    budget_seconds: f64,
+) -> Result<Vec<MpiFigure>> {
+    let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
+    let mut arguments =
+        vec![collective.to_owned(), budget_seconds.to_string(), limit_seconds.to_string()];
+    arguments.extend(sizes.iter().map(u64::to_string));
+    let figures = figures(&mpi.run(program, pes, &arguments)?)?;
+    let (found, asked) = (figures.len(), sizes.len());
+    ensure!(found == asked, "the program printed {found} figures for {asked} sizes");
+    Ok(figures)
 }
 
 /// Reads the program's lines; all others, which launchers like to add, are passed over.
@@ -269,9 +130,11 @@ fn figures(output: &str) -> Result<Vec<MpiFigure>> {
     Ok(figures)
 }
 
-/// `Open MPI v5.0.11, package: ...` and `MPICH Version:      5.0.2` without what does not matter.
+/// `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and `Intel(R) MPI Library 2021.18.1
+/// for Linux* OS` without what does not matter.
 fn short(version: &str) -> String {
     let name = version.split(',').next().unwrap_or(version);
+    let name = name.split(" for ").next().unwrap_or(name);
     let words = name.split_whitespace().filter(|word| *word != "Version:");
     words.collect::<Vec<&str>>().join(" ")
 }
@@ -312,61 +175,30 @@ mod tests {
     fn libraries_have_short_names() {
         assert_eq!(short("MPICH Version:      5.0.2"), "MPICH 5.0.2");
         let intel = "Intel(R) MPI Library 2021.18 for Linux* OS";
-        assert_eq!(short(intel), intel);
-    }
-
-    #[test]
-    fn launchers_get_their_options() {
-        assert_eq!(Launcher::named("mpirun (Open MPI) 5.0.11"), Launcher::OpenMpi);
-        assert_eq!(Launcher::named("mpiexec (OpenRTE) 4.1.4"), Launcher::OpenMpi);
-        assert_eq!(Launcher::named("HYDRA build details:"), Launcher::Hydra);
-        assert_eq!(Launcher::named("Intel(R) MPI Library for Linux* OS"), Launcher::Other);
-        assert_eq!(Launcher::Hydra.arguments(true), ["-bind-to", "core"]);
-        assert!(Launcher::OpenMpi.arguments(false).ends_with(&["--bind-to", "none"]));
+        assert_eq!(short(intel), "Intel(R) MPI Library 2021.18");
     }
 
     /// With the MPI in `PATH`, if there is one that compiles: another is put first there.
     #[test]
     fn every_collective_has_figures() {
-        let Some(mpirun) = find(Path::new("mpirun")) else {
-            eprintln!("skipped: there is no mpirun in PATH");
-            return;
+        let mpi = match Mpi::find(Path::new("mpirun")) {
+            Ok(mpi) => mpi,
+            Err(why) => {
+                eprintln!("skipped: {why:#}");
+                return;
+            }
         };
-        let mpi = Mpi::find(&mpirun).unwrap();
-        if compiler(&mpi.mpirun).is_none() {
-            eprintln!("skipped: {} has no mpicc", mpi.mpirun.display());
-            return;
-        }
         let folder = tempfile::tempdir().unwrap();
-        let program = mpi.compile(folder.path()).unwrap();
+        let program = mpi.compile(PROGRAM, folder.path()).unwrap();
         for collective in COLLECTIVES {
             let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
-            let figures = mpi.run(&program, collective, 2, sizes, 0.0).unwrap();
+            let figures = timed(&mpi, &program, collective, 2, sizes, 0.0).unwrap();
             let bytes = figures.iter().map(|figure| figure.bytes);
             assert!(bytes.eq(sizes.iter().copied()), "{collective}: {figures:?}");
             assert!(figures.iter().all(|figure| figure.median_ns > 0.0), "{collective}");
         }
-        let error = mpi.run(&program, "shuffle", 2, &[8], 0.0).unwrap_err().to_string();
+        let error = timed(&mpi, &program, "shuffle", 2, &[8], 0.0).unwrap_err().to_string();
         assert!(error.contains("no collective shuffle"), "{error}");
-    }
-
-    #[test]
-    fn a_command_finds_the_parts_of_its_own_mpi_first() {
-        let mpirun = Path::new("/an/mpi/bin/mpirun");
-        let command = command(mpirun, mpirun);
-        let (_, path) = command.get_envs().find(|(name, _)| *name == "PATH").unwrap();
-        let first = env::split_paths(path.unwrap()).next();
-        assert_eq!(first.as_deref(), mpirun.parent());
-    }
-
-    #[test]
-    fn the_root_of_intels_compiler_is_above_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let mpicc = folder.path().join("bin/mpicc");
-        assert_eq!(intel_root(&mpicc), None);
-        fs::create_dir(folder.path().join("lib")).unwrap();
-        fs::write(folder.path().join("lib/libmpi.so"), "").unwrap();
-        assert_eq!(intel_root(&mpicc), Some(folder.path()));
     }
 
     #[test]
@@ -386,15 +218,5 @@ mod tests {
         assert!(refused("reduce", 12).contains("no multiple of 8"));
         assert!(refused("broadcast", 1 << 31).contains("2^31"));
         assert!(refused("shuffle", 8).contains("no MPI benchmark of shuffle"));
-    }
-
-    #[test]
-    fn the_compiler_beside_mpirun_is_preferred() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mpirun, mpicc) = (folder.path().join("mpirun"), folder.path().join("mpicc"));
-        fs::write(&mpirun, "").unwrap();
-        assert_ne!(compiler(&mpirun), Some(mpicc.clone()));
-        fs::write(&mpicc, "").unwrap();
-        assert_eq!(compiler(&mpirun), Some(mpicc));
     }
 }
