@@ -130,8 +130,8 @@ fn figures(output: &str) -> Result<Vec<MpiFigure>> {
     Ok(figures)
 }
 
-/// `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and `Intel(R) MPI Library 2021.18.1
-/// for Linux* OS` without what does not matter.
+/// `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and
+/// `Intel(R) MPI Library 2021.18.1 for Linux* OS` without what does not matter.
 fn short(version: &str) -> String {
     let name = version.split(',').next().unwrap_or(version);
     let name = name.split(" for ").next().unwrap_or(name);
