@@ -7,16 +7,29 @@
 //!
 //! The threads' affinity mask is inherited: do not call this from a pinned thread.
 
-use anyhow::{Context, Result, bail, ensure};
+mod library;
+
+use anyhow::{Context, Result, ensure};
 use consort_fabric::statistics::Summary;
-use consort_native::topology::Topology;
-use std::env;
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use library::Mpi;
+use std::path::Path;
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
+/// What the program times, by the names that its table has.
+const COLLECTIVES: [&str; 10] = [
+    "barrier",
+    "broadcast",
+    "reduce",
+    "all_reduce",
+    "all_gather",
+    "exchange",
+    "scatter",
+    "gather",
+    "reduce_scatter",
+    "scan",
+];
+/// Those of them that sum doubles.
+const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];
 /// Measuring time for each size, in seconds.
 const BUDGET_SECONDS: f64 = 0.3;
 /// After so many seconds, and as many again for each size, the program is hanging.
@@ -26,7 +39,7 @@ const LIMIT_SECONDS: usize = 30;
 /// reused buffer, the slowest rank's time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MpiFigure {
-    /// Size of the buffer in bytes; 0 for a barrier.
+    /// Size of a block in bytes, as the program's head defines it; 0 for a barrier.
     pub(crate) bytes: u64,
     /// Median over the blocks of the time of one call.
     pub(crate) median_ns: f64,
@@ -40,9 +53,9 @@ pub(crate) struct MpiFigure {
     pub(crate) library: String,
 }
 
-/// Measures `collective` (`barrier`, `broadcast` or `reduce`, of doubles) with the MPI whose
-/// `mpirun` is named (by a path, or a name to find in `PATH`), on `pes` processes of this
-/// machine. A barrier has no size, and gives one figure.
+/// Measures `collective`, one of the program's, with the MPI whose `mpirun` is named (by a path, or
+/// a name to find in `PATH`), on `pes` processes of this machine. A barrier has no size, and gives
+/// one figure.
 ///
 /// # Errors
 /// When the MPI is not there or not complete, or its run fails: the message says what to do.
@@ -53,129 +66,41 @@ pub(crate) fn bench(
     sizes: &[u64],
 ) -> Result<Vec<MpiFigure>> {
     ensure!(
-        ["barrier", "broadcast", "reduce"].contains(&collective),
-        "no MPI benchmark of {collective}: there are barrier, broadcast and reduce"
+        COLLECTIVES.contains(&collective),
+        "no MPI benchmark of {collective}: there are {}",
+        COLLECTIVES.join(", ")
     );
     let sizes = if collective == "barrier" { &[0] } else { sizes };
     for &bytes in sizes {
         ensure!(i32::try_from(bytes).is_ok(), "MPI counts to 2^31 - 1: {bytes} bytes are too many");
         ensure!(
-            collective != "reduce" || bytes % 8 == 0,
-            "a reduce is of whole doubles: {bytes} bytes is no multiple of 8"
+            !SUMS.contains(&collective) || bytes % 8 == 0,
+            "a {collective} is of whole doubles: {bytes} bytes is no multiple of 8"
         );
     }
-    let mpirun = find(mpirun).with_context(|| {
-        format!(
-            "no {} here: install an MPI (a package `openmpi` or `mpich`, the system's or \
-             Python's), or name the mpirun of another",
-            mpirun.display()
-        )
-    })?;
-    let launcher = Launcher::of(&mpirun)?;
+    let mpi = Mpi::find(mpirun)?;
     let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
-    let program = compile(&mpirun, folder.path())?;
-    let bound = pes as usize <= Topology::discover().usable_cores();
+    let program = mpi.compile(PROGRAM, folder.path())?;
+    timed(&mpi, &program, collective, pes, sizes, BUDGET_SECONDS)
+}
+
+/// What the compiled program finds.
+fn timed(
+    mpi: &Mpi,
+    program: &Path,
+    collective: &str,
+    pes: u32,
+    sizes: &[u64],
+    budget_seconds: f64,
+) -> Result<Vec<MpiFigure>> {
     let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
-    let mut command = Command::new(&mpirun);
-    command.args(launcher.arguments(bound)).arg("-n").arg(pes.to_string()).arg(program);
-    command.args([collective, &BUDGET_SECONDS.to_string(), &limit_seconds.to_string()]);
-    command.args(sizes.iter().map(u64::to_string));
-    let output = output(&mut command)?;
-    let figures = figures(&output)?;
-    ensure!(
-        figures.len() == sizes.len(),
-        "{} printed {} figures for {} sizes",
-        mpirun.display(),
-        figures.len(),
-        sizes.len()
-    );
+    let mut arguments =
+        vec![collective.to_owned(), budget_seconds.to_string(), limit_seconds.to_string()];
+    arguments.extend(sizes.iter().map(u64::to_string));
+    let figures = figures(&mpi.run(program, pes, &arguments)?)?;
+    let (found, asked) = (figures.len(), sizes.len());
+    ensure!(found == asked, "the program printed {found} figures for {asked} sizes");
     Ok(figures)
-}
-
-/// Those who want different options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Launcher {
-    OpenMpi,
-    /// MPICH's.
-    Hydra,
-    /// Intel's and others, which bind by themselves.
-    Other,
-}
-
-impl Launcher {
-    fn of(mpirun: &Path) -> Result<Launcher> {
-        Ok(Launcher::named(&output(Command::new(mpirun).arg("--version"))?))
-    }
-
-    fn named(version: &str) -> Launcher {
-        if version.contains("Open MPI") || version.contains("OpenRTE") {
-            Launcher::OpenMpi
-        } else if version.contains("HYDRA") {
-            Launcher::Hydra
-        } else {
-            Launcher::Other
-        }
-    }
-
-    fn arguments(self, bound: bool) -> Vec<&'static str> {
-        let cores = if bound { "core" } else { "none" };
-        match self {
-            // Root is refused, and more processes than cores, unless asked for.
-            Launcher::OpenMpi => {
-                vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores]
-            }
-            Launcher::Hydra => vec!["-bind-to", cores],
-            Launcher::Other => Vec::new(),
-        }
-    }
-}
-
-fn compile(mpirun: &Path, folder: &Path) -> Result<PathBuf> {
-    let mpicc = compiler(mpirun).with_context(|| {
-        format!(
-            "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
-             compile programs (on Debian, its -dev package)",
-            mpirun.display()
-        )
-    })?;
-    let (source, program) = (folder.join("mpi_bench.c"), folder.join("mpi_bench"));
-    fs::write(&source, PROGRAM).context("cannot write the program")?;
-    output(Command::new(mpicc).arg("-O2").arg("-o").arg(&program).arg(source))?;
-    Ok(program)
-}
-
-/// The `mpicc` in the folder of `mpirun`, or of what that links to, or else in `PATH`.
-fn compiler(mpirun: &Path) -> Option<PathBuf> {
-    let linked = mpirun.canonicalize().ok();
-    let beside = [Some(mpirun), linked.as_deref()];
-    let mut beside = beside.into_iter().flatten().map(|mpirun| mpirun.with_file_name("mpicc"));
-    beside.find(|mpicc| mpicc.is_file()).or_else(|| in_path(OsStr::new("mpicc")))
-}
-
-/// A path as it is, a bare name from `PATH`.
-fn find(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    in_path(program.as_os_str())
-}
-
-fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-/// What a command prints, if it ends well; else what it complains of.
-fn output(command: &mut Command) -> Result<String> {
-    let program = Path::new(command.get_program()).display().to_string();
-    let Output { status, stdout, stderr } =
-        command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {program}"))?;
-    if !status.success() {
-        // Some launchers complain on their standard output.
-        let complaint = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
-        bail!("{program} failed ({status}):\n{}", String::from_utf8_lossy(&complaint).trim());
-    }
-    Ok(String::from_utf8_lossy(&stdout).into_owned())
 }
 
 /// Reads the program's lines; all others, which launchers like to add, are passed over.
@@ -205,9 +130,11 @@ fn figures(output: &str) -> Result<Vec<MpiFigure>> {
     Ok(figures)
 }
 
-/// `Open MPI v5.0.11, package: ...` and `MPICH Version:      5.0.2` without what does not matter.
+/// `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and
+/// `Intel(R) MPI Library 2021.18.1 for Linux* OS` without what does not matter.
 fn short(version: &str) -> String {
     let name = version.split(',').next().unwrap_or(version);
+    let name = name.split(" for ").next().unwrap_or(name);
     let words = name.split_whitespace().filter(|word| *word != "Version:");
     words.collect::<Vec<&str>>().join(" ")
 }
@@ -248,17 +175,30 @@ mod tests {
     fn libraries_have_short_names() {
         assert_eq!(short("MPICH Version:      5.0.2"), "MPICH 5.0.2");
         let intel = "Intel(R) MPI Library 2021.18 for Linux* OS";
-        assert_eq!(short(intel), intel);
+        assert_eq!(short(intel), "Intel(R) MPI Library 2021.18");
     }
 
+    /// With the MPI in `PATH`, if there is one that compiles: another is put first there.
     #[test]
-    fn launchers_get_their_options() {
-        assert_eq!(Launcher::named("mpirun (Open MPI) 5.0.11"), Launcher::OpenMpi);
-        assert_eq!(Launcher::named("mpiexec (OpenRTE) 4.1.4"), Launcher::OpenMpi);
-        assert_eq!(Launcher::named("HYDRA build details:"), Launcher::Hydra);
-        assert_eq!(Launcher::named("Intel(R) MPI Library for Linux* OS"), Launcher::Other);
-        assert_eq!(Launcher::Hydra.arguments(true), ["-bind-to", "core"]);
-        assert!(Launcher::OpenMpi.arguments(false).ends_with(&["--bind-to", "none"]));
+    fn every_collective_has_figures() {
+        let mpi = match Mpi::find(Path::new("mpirun")) {
+            Ok(mpi) => mpi,
+            Err(why) => {
+                eprintln!("skipped: {why:#}");
+                return;
+            }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let program = mpi.compile(PROGRAM, folder.path()).unwrap();
+        for collective in COLLECTIVES {
+            let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
+            let figures = timed(&mpi, &program, collective, 2, sizes, 0.0).unwrap();
+            let bytes = figures.iter().map(|figure| figure.bytes);
+            assert!(bytes.eq(sizes.iter().copied()), "{collective}: {figures:?}");
+            assert!(figures.iter().all(|figure| figure.median_ns > 0.0), "{collective}");
+        }
+        let error = timed(&mpi, &program, "shuffle", 2, &[8], 0.0).unwrap_err().to_string();
+        assert!(error.contains("no collective shuffle"), "{error}");
     }
 
     #[test]
@@ -278,15 +218,5 @@ mod tests {
         assert!(refused("reduce", 12).contains("no multiple of 8"));
         assert!(refused("broadcast", 1 << 31).contains("2^31"));
         assert!(refused("shuffle", 8).contains("no MPI benchmark of shuffle"));
-    }
-
-    #[test]
-    fn the_compiler_beside_mpirun_is_preferred() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mpirun, mpicc) = (folder.path().join("mpirun"), folder.path().join("mpicc"));
-        fs::write(&mpirun, "").unwrap();
-        assert_ne!(compiler(&mpirun), Some(mpicc.clone()));
-        fs::write(&mpicc, "").unwrap();
-        assert_eq!(compiler(&mpirun), Some(mpicc));
     }
 }

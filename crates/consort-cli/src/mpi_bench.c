@@ -1,6 +1,16 @@
 /* Times one collective of whatever MPI compiles this.
  *
- *     mpi_bench barrier|broadcast|reduce BUDGET_SECONDS LIMIT_SECONDS BYTES...
+ *     mpi_bench COLLECTIVE BUDGET_SECONDS LIMIT_SECONDS BYTES...
+ *
+ * COLLECTIVE is a name of the table below. BYTES is a block, which is, of
+ *
+ *     broadcast, reduce, all_reduce, scan    the whole buffer of a rank
+ *     all_gather, gather                     what each rank contributes
+ *     scatter, reduce_scatter                what each rank ends up with
+ *     exchange                               what each rank sends to each rank, itself included
+ *
+ * so that buffers with a part for each rank have as many times BYTES. What is reduced is the sum
+ * of doubles.
  *
  * Calls are made in a row, in blocks of about 2 ms, from root 0, on one buffer that is reused.
  * A sample is the maximum over the ranks of their local time for a block, divided by its calls.
@@ -21,18 +31,96 @@ enum { MAX_BLOCKS = 2000, MIN_BLOCKS = 5 };
 
 static const double WARM_UP_SECONDS = 0.02, BLOCK_SECONDS = 0.002;
 
-static const char *collective;
 static void *buffer, *target;
 static int bytes;
 
-static void call(void)
+static void barrier(void)
 {
-    if (!strcmp(collective, "barrier"))
-        MPI_Barrier(MPI_COMM_WORLD);
-    else if (!strcmp(collective, "broadcast"))
-        MPI_Bcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-    else
-        MPI_Reduce(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void broadcast(void)
+{
+    MPI_Bcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void reduce(void)
+{
+    MPI_Reduce(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void all_reduce(void)
+{
+    MPI_Allreduce(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void all_gather(void)
+{
+    MPI_Allgather(buffer, bytes, MPI_BYTE, target, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void exchange(void)
+{
+    MPI_Alltoall(buffer, bytes, MPI_BYTE, target, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void scatter(void)
+{
+    MPI_Scatter(buffer, bytes, MPI_BYTE, target, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void gather(void)
+{
+    MPI_Gather(buffer, bytes, MPI_BYTE, target, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(void)
+{
+    MPI_Reduce_scatter_block(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void scan(void)
+{
+    MPI_Scan(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static const struct collective {
+    const char *name;
+    void (*call)(void);
+    /* Whether the buffer and the target have a block for each rank, on some rank at least. */
+    int parts_in_buffer, parts_in_target;
+} collectives[] = {
+    {"barrier", barrier, 0, 0},
+    {"broadcast", broadcast, 0, 0},
+    {"reduce", reduce, 0, 0},
+    {"all_reduce", all_reduce, 0, 0},
+    {"all_gather", all_gather, 0, 1},
+    {"exchange", exchange, 1, 1},
+    {"scatter", scatter, 1, 0},
+    {"gather", gather, 0, 1},
+    {"reduce_scatter", reduce_scatter, 1, 0},
+    {"scan", scan, 0, 0},
+};
+
+/* Chosen once: comparing names takes as long as a call may. */
+static const struct collective *collective;
+
+static const struct collective *named(const char *name)
+{
+    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++)
+        if (!strcmp(name, collectives[i].name))
+            return &collectives[i];
+    return NULL;
+}
+
+/* Some libraries want memory even for nothing, and pages that were never written are all the
+ * same one. */
+static void *filled(size_t length)
+{
+    void *memory = malloc(length + 8);
+    if (memory)
+        memset(memory, 1, length + 8);
+    return memory;
 }
 
 /* The seconds that the slowest rank took over so many calls; the same on every rank. */
@@ -41,7 +129,7 @@ static double block(int calls)
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (int i = 0; i < calls; i++)
-        call();
+        collective->call();
     double local = MPI_Wtime() - start, slowest;
     MPI_Allreduce(&local, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return slowest;
@@ -77,10 +165,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: too few arguments\n", argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    collective = argv[1];
+    collective = named(argv[1]);
+    if (!collective) {
+        fprintf(stderr, "%s: no collective %s\n", argv[0], argv[1]);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     alarm((unsigned)atoi(argv[3]));
-    int rank, length;
+    int rank, ranks, length;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     MPI_Get_library_version(version, &length);
     version[strcspn(version, "\r\n")] = 0;
@@ -88,16 +181,12 @@ int main(int argc, char **argv)
         printf("library %s\n", version);
     for (int i = 4; i < argc; i++) {
         bytes = atoi(argv[i]);
-        /* Some libraries want a buffer even for nothing. */
-        buffer = malloc((size_t)bytes + 8);
-        target = malloc((size_t)bytes + 8);
+        buffer = filled((size_t)bytes * (size_t)(collective->parts_in_buffer ? ranks : 1));
+        target = filled((size_t)bytes * (size_t)(collective->parts_in_target ? ranks : 1));
         if (!buffer || !target) {
             fprintf(stderr, "%s: no memory for %d bytes\n", argv[0], bytes);
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
-        /* Pages that were never written are all the same one. */
-        memset(buffer, 1, (size_t)bytes);
-        memset(target, 1, (size_t)bytes);
         figure(rank, atof(argv[2]));
         free(buffer);
         free(target);
