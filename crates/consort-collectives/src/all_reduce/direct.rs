@@ -1,35 +1,79 @@
-//! Direct all-reduce: PE 0 combines from everyone's buffers, and everyone copies from its.
+//! Direct all-reduce: everyone combines from everyone's buffers.
 //!
-//! A composition of the reduction `direct` and the broadcast `direct`.
+//! Idea: as in the reduction `direct` a contribution needs no copy. What one PE would combine for
+//! all, all can combine at once, each for itself, and nothing has to be sent back.
+//!
+//! Protocol:
+//! 1. everyone lends its source to everyone (loan 0);
+//! 2. each, a block at a time, combines all contributions in the order of the ranks;
+//! 3. each gives back, and waits until its own is back.
+//!
+//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` loans. Of two PEs none can do
+//! with less; of more, `shared` divides the work.
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
 
-use super::reduce_and_broadcast;
-use crate::{
-    Parameter, broadcast,
-    compose::{Composed, Composition},
-    reduce,
-};
+use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
 
 /// See the head of this file.
-pub type Direct = Composed<Parts>;
-
-/// What it is composed of.
 #[derive(Debug)]
-pub struct Parts;
+pub struct Direct;
 
-impl Composition for Parts {
+/// What a PE does.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    bytes: usize,
+    block: usize,
+    class: OperatorClass,
+}
+
+impl Algorithm for Direct {
     const NAME: &'static str = "direct";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type First = reduce::Direct;
-    type Second = broadcast::Direct;
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "block_bytes", values: &[16384, 1 << 20], range: (1, 1 << 30) }];
+    type Schedule = Schedule;
 
-    fn parts(_: &Candidate) -> (Candidate, Candidate) {
-        let reduce = Candidate::new("direct").with("block_bytes", 16384);
-        (reduce, Candidate::new("direct"))
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+        if !setting.capabilities.lending {
+            return Err(Self::incapable("the fabric cannot lend buffers"));
+        }
+        let element = setting.element_bytes.max(1);
+        let block = (wanted / element).max(1) * element;
+        Ok(Schedule { bytes: setting.bytes, block, class: setting.operator })
     }
 
-    fn queries(query: &Query) -> (Query, Query) {
-        reduce_and_broadcast(query)
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
+        let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
+        // From the second pass on a long block has left the caches nearest to the core.
+        let again = if block > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
+        let blocks = (bytes / block).ceil() * model.overhead_ns * others;
+        let work = others * model.pulled_ns(bytes, others) + again + blocks;
+        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let loans = 2.0 * (others - 1.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(3.0, query.pes) + loans + work * turns
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, block, class } = *schedule;
+        let (me, pes) = (f.rank(), f.size());
+        for peer in (0..pes).map(Rank).filter(|&peer| peer != me) {
+            f.lend(peer, 0, Span::source(0, bytes)).await?;
+        }
+        let mut leases = Vec::with_capacity(pes as usize);
+        for peer in (0..pes).map(Rank) {
+            leases.push(if peer == me { None } else { Some(f.borrow(peer, 0).await?) });
+        }
+        for at in (0..bytes).step_by(block) {
+            let sum = Span::target(at, block.min(bytes - at));
+            combine_in_order(f, &leases, at, sum, class).await?;
+        }
+        for lease in leases.into_iter().flatten() {
+            f.give_back(lease).await?;
+        }
+        f.reclaim().await
     }
 }

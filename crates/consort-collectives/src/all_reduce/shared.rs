@@ -6,13 +6,13 @@
 //!
 //! Protocol:
 //! 1. everyone lends its source (loan 0) and its target (loan 1) to everyone;
-//! 2. each combines its share, a block at a time, in the order of the ranks, into its own target,
-//!    and puts the block into the others';
+//! 2. each combines its share, a block at a time, in the order of the ranks, and puts the block
+//!    into everyone's target;
 //! 3. each gives back, after a fence, and waits until all of its own is back.
 //!
 //! Cost: a pass over the message a PE, whatever their number, and `2 P (P - 1)` loans.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
 
 use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
 
@@ -27,6 +27,7 @@ pub struct Schedule {
     /// The own share: from, to.
     share: (usize, usize),
     block: usize,
+    class: OperatorClass,
 }
 
 impl Algorithm for Shared {
@@ -43,6 +44,10 @@ impl Algorithm for Shared {
         }
         let Setting { rank, pes, bytes, element_bytes, .. } = *setting;
         let element = element_bytes.max(1);
+        let wanted = wanted.min(setting.capabilities.scratch_bytes);
+        if wanted < element {
+            return Err(Self::incapable("an element is larger than a block"));
+        }
         // Whole elements; in lines of their own, if there are so many.
         let grain = if (64 % element) == 0 { 64 } else { element };
         let each = bytes.div_ceil(pes as usize).next_multiple_of(grain);
@@ -50,7 +55,8 @@ impl Algorithm for Shared {
         Ok(Schedule {
             bytes,
             share: (edge(rank.index()), edge(rank.index() + 1)),
-            block: (wanted / element).max(1) * element,
+            block: wanted / element * element,
+            class: setting.operator,
         })
     }
 
@@ -65,7 +71,7 @@ impl Algorithm for Shared {
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, share: (from, to), block } = *schedule;
+        let Schedule { bytes, share: (from, to), block, class } = *schedule;
         let (me, pes) = (f.rank(), f.size());
         for peer in (0..pes).map(Rank).filter(|&peer| peer != me) {
             f.lend(peer, 0, Span::source(0, bytes)).await?;
@@ -80,11 +86,13 @@ impl Algorithm for Shared {
             }
         }
         for at in (from..to).step_by(block) {
-            let sum = Span::target(at, block.min(to - at));
-            combine_in_order(f, &sources, at, sum).await?;
+            // Apart from the target, which others may write meanwhile.
+            let sum = Span::accumulator(block.min(to - at));
+            combine_in_order(f, &sources, at, sum, class).await?;
             for target in &targets {
                 f.put(target, at, sum).await?;
             }
+            f.copy(Span::target(at, sum.bytes), sum).await?;
         }
         f.fence().await?;
         for lease in sources.into_iter().flatten().chain(targets) {

@@ -17,7 +17,9 @@
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Mode, Op, Query, Rank, Slot, Span, Sync};
+use consort_fabric::{
+    Candidate, Fabric, MachineModel, Mode, Op, OperatorClass, Query, Rank, Slot, Span, Sync,
+};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
@@ -31,6 +33,7 @@ pub struct Schedule {
     root: Rank,
     bytes: usize,
     block: usize,
+    class: OperatorClass,
     /// Where the root hears that PE `r` is here, if that may leave early: slot `r`; none if it need
     /// not hear.
     here: Option<Box<[Option<Slot>]>>,
@@ -61,6 +64,7 @@ impl Algorithm for Direct {
             root: setting.root,
             bytes: setting.bytes,
             block: (wanted / element).max(1) * element,
+            class: setting.operator,
             here,
         })
     }
@@ -87,7 +91,7 @@ impl Algorithm for Direct {
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { root, bytes, block, ref here } = *schedule;
+        let Schedule { root, bytes, block, class, ref here } = *schedule;
         let (me, pes) = (f.rank(), f.size());
         if me != root {
             if let Some(here) = here {
@@ -114,7 +118,7 @@ impl Algorithm for Direct {
         }
         for at in (0..bytes).step_by(block) {
             let sum = Span::target(at, block.min(bytes - at));
-            combine_in_order(f, &leases, at, sum).await?;
+            combine_in_order(f, &leases, at, sum, class).await?;
         }
         if here.is_none() {
             for lease in leases.into_iter().flatten() {
@@ -126,17 +130,25 @@ impl Algorithm for Direct {
 }
 
 /// `sum` becomes the combination of all contributions, from `at` on, in the order of the ranks;
-/// the own one is where there is no lease.
+/// the own one is where there is no lease. The first two may change places if the operator
+/// commutes: the own one then need not be read again.
 #[inline(always)]
 pub(crate) async fn combine_in_order<F: Fabric>(
     f: &F,
     leases: &[Option<F::Lease>],
     at: usize,
     sum: Span,
+    class: OperatorClass,
 ) -> Op {
     let own = Span::source(at, sum.bytes);
     let mut so_far = None;
-    for lease in leases {
+    let mut rest = leases;
+    if let ([Some(first), None, others @ ..], OperatorClass::Commutative) = (leases, class) {
+        f.get_combine(first, at, own, sum).await?;
+        so_far = Some(sum);
+        rest = others;
+    }
+    for lease in rest {
         match (so_far, lease) {
             (None, None) => so_far = Some(own),
             (None, Some(lease)) => {

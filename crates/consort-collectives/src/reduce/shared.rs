@@ -13,7 +13,7 @@
 //!
 //! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` loans.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
 
 use super::direct::combine_in_order;
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
@@ -29,6 +29,7 @@ pub struct Schedule {
     bytes: usize,
     chunk: usize,
     counter: u32,
+    class: OperatorClass,
 }
 
 impl Algorithm for Shared {
@@ -54,7 +55,7 @@ impl Algorithm for Shared {
         if bytes <= chunk {
             return Err(Self::incapable("there is only one chunk"));
         }
-        Ok(Schedule { root, bytes, chunk, counter })
+        Ok(Schedule { root, bytes, chunk, counter, class: setting.operator })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -74,7 +75,7 @@ impl Algorithm for Shared {
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { root, bytes, chunk, counter } = *schedule;
+        let Schedule { root, bytes, chunk, counter, class } = *schedule;
         let (me, pes) = (f.rank(), f.size());
         let others = (0..pes).map(Rank).filter(|&rank| rank != me);
         for peer in others.clone() {
@@ -96,7 +97,7 @@ impl Algorithm for Shared {
             }
             let at = ticket * chunk;
             let sum = Span::accumulator(chunk.min(bytes - at));
-            combine_in_order(f, &leases, at, sum).await?;
+            combine_in_order(f, &leases, at, sum, class).await?;
             match &target {
                 Some(target) => f.put(target, at, sum).await?,
                 None => f.copy(Span::target(at, sum.bytes), sum).await?,
