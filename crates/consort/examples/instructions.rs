@@ -49,7 +49,7 @@ struct Operation {
     runs_ahead: bool,
 }
 
-const OPERATIONS: [Operation; 5] = [
+const OPERATIONS: [Operation; 6] = [
     Operation {
         name: "barrier",
         candidate: (Collective::Barrier, "dissemination(radix=2)"),
@@ -85,6 +85,13 @@ const OPERATIONS: [Operation; 5] = [
         peer: |team| team.broadcast(black_box(2_u64), Rank(1)).map(drop),
         runs_ahead: true,
     },
+    Operation {
+        name: "all_reduce",
+        candidate: (Collective::AllReduce, "flat"),
+        counted: counted_all_reduce,
+        peer: |team| team.all_reduce(black_box(2_u64), Sum).map(drop),
+        runs_ahead: false,
+    },
 ];
 
 /// Has the compiler believe that a result is used.
@@ -95,6 +102,11 @@ fn keep<T>(result: T) {
 #[inline(never)]
 fn counted_barrier(team: &Team<'_>) -> Result<()> {
     team.barrier()
+}
+
+#[inline(never)]
+fn counted_all_reduce(team: &Team<'_>) -> Result<()> {
+    team.all_reduce(black_box(1_u64), Sum).map(keep)
 }
 
 #[inline(never)]

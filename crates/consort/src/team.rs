@@ -494,6 +494,21 @@ impl<'p> Team<'p> {
         self.all_reduce_from(source, target, &operator)
     }
 
+    /// Combines everyone's `data`, element by element and in the order of the ranks, into everyone's
+    /// `data`. Peers may still read what a PE contributes while it has the first results: so the
+    /// data is copied before.
+    ///
+    /// # Errors
+    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn all_reduce_in_place<T: Pod, O: Operator<T>>(
+        &self,
+        data: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        let source = data.to_vec();
+        self.all_reduce_slice(&source, data, operator)
+    }
+
     #[inline]
     fn all_reduce_from<T: Pod, O: Operator<T>>(
         &self,

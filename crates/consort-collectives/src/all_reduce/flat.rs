@@ -13,7 +13,7 @@
 //! section 3; all-to-all is a dissemination of radix `P`.
 
 use consort_fabric::{
-    Candidate, Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, Query, Rank, Slot, Span,
+    Candidate, Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, OperatorClass, Query, Rank, Slot, Span,
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
@@ -26,8 +26,20 @@ pub struct Flat;
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
+    /// Of two PEs: what there is to do then.
+    pair: Option<Pair>,
     /// Where each PE's message comes, by its rank; the own one is not used.
     slots: Box<[Slot]>,
+}
+
+/// One PE of two.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    peer: Rank,
+    /// Where the own message goes, and where the other comes.
+    slots: (Slot, Slot),
+    /// Whether the own data may come first in the combination.
+    is_left: bool,
 }
 
 impl Algorithm for Flat {
@@ -44,23 +56,38 @@ impl Algorithm for Flat {
         let Some(lines) = message_lines(setting, pes) else {
             return Err(Self::incapable("the messages do not fit the inbox"));
         };
-        Ok(Schedule { bytes, slots: (0..pes).map(|rank| setting.slot(rank * lines)).collect() })
+        let slot = |rank: u32| setting.slot(rank * lines);
+        let me = setting.rank.0;
+        let pair = (pes == 2).then(|| Pair {
+            peer: Rank(1 - me),
+            slots: (slot(me), slot(1 - me)),
+            is_left: me == 0 || setting.operator == OperatorClass::Commutative,
+        });
+        Ok(Schedule { bytes, pair, slots: (0..pes).map(slot).collect() })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
         let message = lines * model.next_line_ns + bytes / model.copy_gbps;
-        let work = others * (2.0 * message + model.overhead_ns);
+        let work = (others - 1.0).max(0.0) * (message + model.overhead_ns) + message;
         let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
         model.hops_ns(1.0, query.pes) + work * turns
     }
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, ref slots } = *schedule;
-        let me = f.rank();
+        let Schedule { bytes, pair, ref slots } = *schedule;
         let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
+        if let Some(Pair { peer, slots: (to, from), is_left }) = pair {
+            f.send(peer, to, 0, own).await?;
+            if is_left {
+                return f.receive_combine(from, 0, own, sum).await;
+            }
+            f.receive(from, 0, sum).await?;
+            return f.combine(sum, sum, own).await;
+        }
+        let me = f.rank();
         for peer in (0..f.size()).map(Rank).filter(|&peer| peer != me) {
             f.send(peer, slots[me.index()], 0, own).await?;
         }

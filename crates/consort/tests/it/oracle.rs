@@ -344,10 +344,10 @@ impl Runner<'_> {
             }
             Step::AllReduceSlice { sync, len, seed, ordered } => {
                 let of = |rank| contribution(seed, rank, len);
-                let mut data = vec![1; len];
+                let mut data = of(me);
                 let team = world.with(sync);
                 if ordered {
-                    team.all_reduce_slice(&of(me), &mut data, affine)?;
+                    team.all_reduce_in_place(&mut data, affine)?;
                 } else {
                     team.all_reduce_slice(&of(me), &mut data, Sum)?;
                 }
