@@ -109,6 +109,17 @@ impl<'p, T: Element> Symmetric<'p, T> {
         }
     }
 
+    /// Panics when `other` is memory of another job.
+    pub(crate) fn ensure_same_job<U: Element>(&self, other: &Symmetric<'_, U>) {
+        assert!(std::ptr::eq(self.state, other.state), "symmetric memory of another job");
+    }
+
+    /// Fails once the job has failed, also where nothing would be waited for.
+    pub(crate) fn ensure_sound(&self) -> Result<()> {
+        let job = self.state.endpoint.job();
+        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+    }
+
     fn check(&self, rank: Rank) -> Result<()> {
         let pes = self.state.endpoint.job().config().pes;
         if rank.0 < pes { Ok(()) } else { Err(Error::RankOutOfRange { rank, pes }) }
@@ -239,7 +250,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         word: usize,
         how: Signal,
     ) -> Result<()> {
-        assert!(std::ptr::eq(self.state, flags.state), "symmetric memory of another job");
+        self.ensure_same_job(flags);
         self.check(to)?;
         let span = self.span(first, data.len())?;
         let word = flags.span(word, 1)?.at;
