@@ -23,20 +23,20 @@ use std::fmt;
 
 use consort_fabric::{Atomic, Rank, Signal, Until};
 
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Error, Result, Symmetric, Team, symmetric::Element};
 
 /// Counts the operations on each PE's symmetric memory that name it; from [`Team::counter`].
 ///
-/// Each PE has one such counter, of 64 bits and 0 at first, alone on its cache line. Operations at a
-/// PE, [`Symmetric::put_counted`] and [`Symmetric::get_notify`], add 1 to that PE's; the PE itself
-/// reads it, waits for it and sets it. After 2^64 operations it would begin again.
+/// Each PE has one such counter, of 64 bits and 0 at first, alone on its cache line. Operations at
+/// a PE, [`Symmetric::put_counted`] and [`Symmetric::get_notify`], add 1 to that PE's; the PE
+/// itself reads it, waits for it and sets it. After 2^64 operations it would begin again.
 ///
 /// A count says that the counted operations are complete, so many of them, and nothing of any
 /// other: not of plain puts, not of operations with another counter, nor which of several the
 /// count is of. Those that the same PE made earlier are only ordered by [`Symmetric::fence`].
 ///
-/// Rather let it grow, and wait for the total, than set it back: an operation that arrives between a
-/// wait and [`Counter::set`] would be lost. Two counters in turn serve as well.
+/// Rather let it grow, and wait for the total, than set it back: an operation that arrives between
+/// a wait and [`Counter::set`] would be lost. Two counters in turn serve as well.
 ///
 /// Dropping it is local; the memory is reused once all PEs have dropped theirs.
 ///
@@ -69,7 +69,7 @@ impl<'p> Team<'p> {
     /// A counter on each PE, 0 at first. Collective; uses 128 bytes of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) when there is not so much left, and see [`Team`].
+    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
     pub fn counter(&self) -> Result<Counter<'p>> {
         Ok(Counter { word: Symmetric::allocate(*self, 1)?, me: self.rank() })
     }
@@ -81,12 +81,18 @@ impl<'p> Counter<'p> {
         &self.word
     }
 
+    /// Fails once the job has failed, where nothing would be waited for that fails.
+    fn ensure_sound(&self) -> Result<()> {
+        let job = self.word.job();
+        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+    }
+
     /// The value of this PE's own counter, in operations. Local. What they put is there.
     ///
     /// # Errors
-    /// [`Error::PeFailed`](crate::Error::PeFailed), so that whoever looks again and again hears of it.
+    /// [`Error::PeFailed`], so that whoever looks again and again hears of it.
     pub fn get(&self) -> Result<u64> {
-        self.word.ensure_sound()?;
+        self.ensure_sound()?;
         self.word.atomic(self.me, 0, Atomic::Load)
     }
 
@@ -94,9 +100,9 @@ impl<'p> Counter<'p> {
     /// before, and so forgotten, or after; nobody can tell which.
     ///
     /// # Errors
-    /// [`Error::PeFailed`](crate::Error::PeFailed).
+    /// [`Error::PeFailed`].
     pub fn set(&self, value: u64) -> Result<()> {
-        self.word.ensure_sound()?;
+        self.ensure_sound()?;
         self.word.signal(self.me, 0, Signal::Set(value))
     }
 
@@ -104,7 +110,7 @@ impl<'p> Counter<'p> {
     /// Changes nothing. What they put is there.
     ///
     /// # Errors
-    /// [`Error::PeFailed`](crate::Error::PeFailed); [`Error::Mismatched`](crate::Error::Mismatched) when all other PEs have finished, so that nobody
+    /// [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have finished, so that nobody
     /// is left to count.
     pub fn wait(&self, at_least: u64) -> Result<u64> {
         self.word.wait_until(0, Until::AtLeast(at_least))
@@ -119,7 +125,7 @@ impl<T: Element> Symmetric<'_, T> {
     /// As `shmem_putmem_ct` of Dinan et al. (2014), section 2, Listing 1.3.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`](crate::Error::RankOutOfRange), [`Error::OutOfBounds`](crate::Error::OutOfBounds), [`Error::PeFailed`](crate::Error::PeFailed). On the first two
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`]. On the first two
     /// nothing is put and nothing counted.
     ///
     /// # Panics
@@ -131,7 +137,7 @@ impl<T: Element> Symmetric<'_, T> {
         data: &[T],
         counter: &Counter<'_>,
     ) -> Result<()> {
-        self.ensure_sound()?;
+        counter.ensure_sound()?;
         self.put_signal(to, first, data, counter.word(), 0, Signal::Add(1))
     }
 
@@ -177,7 +183,7 @@ impl<T: Element> Symmetric<'_, T> {
         counter: &Counter<'_>,
     ) -> Result<()> {
         self.ensure_same_job(counter.word());
-        self.ensure_sound()?;
+        counter.ensure_sound()?;
         self.get(from, first, data)?;
         counter.word().signal(from, 0, Signal::Add(1))
     }

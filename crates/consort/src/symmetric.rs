@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use consort_fabric::{Atomic, Fabric, Kernel, Op, Operator, Pod, Rank, Signal, Span, Until};
-use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Operands};
+use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Job, Operands};
 
 use crate::{Error, Result, Team, team::State};
 
@@ -114,10 +114,9 @@ impl<'p, T: Element> Symmetric<'p, T> {
         assert!(std::ptr::eq(self.state, other.state), "symmetric memory of another job");
     }
 
-    /// Fails once the job has failed, also where nothing would be waited for.
-    pub(crate) fn ensure_sound(&self) -> Result<()> {
-        let job = self.state.endpoint.job();
-        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+    /// The job that it was allocated in.
+    pub(crate) fn job(&self) -> &Job {
+        self.state.endpoint.job()
     }
 
     fn check(&self, rank: Rank) -> Result<()> {

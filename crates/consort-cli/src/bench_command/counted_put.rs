@@ -8,7 +8,7 @@
 //! The two ways take turns, a block of round trips each, between two readings of the transfer, in
 //! several launches: which pages the memory lies on, and so which lines meet, is one launch's luck.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use consort::{Pe, Pes, Rank, Signal, Until, Waiting};
@@ -36,64 +36,61 @@ struct Sample {
     transfer_ns: f64,
 }
 
-impl Sample {
-    fn class(&self) -> TransferClass {
-        TransferClass::of(self.transfer_ns)
-    }
-}
+type Taken = consort::Result<Vec<Sample>>;
 
-/// Measures and prints.
-///
-/// # Errors
-/// When there are no two cores, or nothing could be measured.
+/// Measures and prints; fails where there are no two cores, or nothing could be measured.
 pub(super) fn run(bench: &Bench) -> Result<()> {
     let cores = Topology::discover().usable_cores();
     ensure!(cores >= 2, "counted-put needs two cores, and there is one");
-    ensure!(bench.pes.is_none_or(|pes| pes == 2), "--pes: counted-put is between two PEs");
     let sizes = if bench.bytes.is_empty() { &SIZES_BYTES[..] } else { &bench.bytes };
+    let others = bench.sync.is_empty() && bench.algorithm.is_empty() && bench.mpi.is_empty();
+    let others = others && !bench.all_algorithms && !bench.rewrite && bench.pes.unwrap_or(2) == 2;
+    ensure!(others, "counted-put has two PEs, and takes sizes, waiting, budget and class alone");
     let waiting = bench.waiting.unwrap_or(Waiting::suited(2, cores));
     let mut samples = Vec::new();
     for _ in 0..LAUNCHES {
         let link = PingPong::new();
         let job = Pes::threads(2).without_wisdom().waiting(waiting);
-        let launch = |pe: &Pe| session(pe, sizes, bench.budget / LAUNCHES, &link);
-        samples.extend(job.run(launch)?.swap_remove(0).1);
+        let end = Instant::now() + bench.budget / LAUNCHES;
+        samples.extend(job.run(|pe| session(pe, sizes, end, &link))?.swap_remove(0).1);
     }
+    let blank = Figure {
+        bench: "counted-put",
+        fabric: "threads".into(),
+        pes: 2,
+        team: "world",
+        mode: "latency",
+        arrival: "together",
+        placement: "one PE a core".to_owned(),
+        waiting: Some(waiting.to_string()),
+        ..Figure::default()
+    };
     let mut figures = Vec::new();
-    let mut table =
-        output::table(["bytes", "class", "transfer", WAYS[0], WAYS[1], "ratio", "limit"]);
+    let [one, other] = WAYS;
+    let mut table = output::table(["bytes", "class", "transfer", one, other, "ratio", "limit"]);
     let classes = [TransferClass::Near, TransferClass::Far];
     for (&bytes, class) in sizes.iter().flat_map(|bytes| classes.map(|class| (bytes, class))) {
         let mut blocks = samples.clone();
-        blocks.retain(|block| block.bytes == bytes && block.class() == class);
+        blocks.retain(|one| one.bytes == bytes && TransferClass::of(one.transfer_ns) == class);
         if blocks.is_empty() || !bench.class.shows(Some(class)) {
             continue;
         }
         let over =
-            |ns: &dyn Fn(&Sample) -> f64| Summary::of(&blocks.iter().map(ns).collect::<Vec<_>>());
+            |of: &dyn Fn(&Sample) -> f64| Summary::of(&blocks.iter().map(of).collect::<Vec<f64>>());
         let transfer_ns = over(&|block| block.transfer_ns).median;
         let ratio = over(&|block| block.way_ns[0] / block.way_ns[1]).median;
         let mut row = vec![bytes.to_string(), class.to_string(), output::time(transfer_ns)];
-        let mut limits = [0.0; WAYS.len()];
+        let limits = [0, 1].map(|way| over(&|block| block.way_ns[way] / block.transfer_ns).median);
         for (way, name) in WAYS.into_iter().enumerate() {
-            limits[way] = over(&|block| block.way_ns[way] / block.transfer_ns).median;
             let times = over(&|block| block.way_ns[way]);
             row.push(output::time(times.median));
             let figure = Figure {
-                bench: "counted-put",
-                fabric: "threads".into(),
-                pes: 2,
-                team: "world",
                 algorithm: Some(name.to_owned()),
                 bytes: Some(bytes),
-                mode: "latency",
-                arrival: "together",
-                placement: "one PE a core".to_owned(),
-                waiting: Some(waiting.to_string()),
                 ratio_to_limit: Some(limits[way]),
                 c2c_ns: Some(transfer_ns),
                 c2c_class: Some(class),
-                ..Figure::default()
+                ..blank.clone()
             };
             figures.push(figure.with(&times));
         }
@@ -108,18 +105,13 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
 }
 
 /// One launch: PE 0 has the samples.
-fn session(
-    pe: &Pe,
-    sizes: &[usize],
-    budget: Duration,
-    link: &PingPong,
-) -> consort::Result<Vec<Sample>> {
+fn session(pe: &Pe, sizes: &[usize], end: Instant, link: &PingPong) -> Taken {
     let world = pe.world();
     let (me, peer) = (world.rank(), world.right());
     let ball = world.symmetric::<u8>(sizes.iter().copied().max().unwrap_or(0))?;
     let (counter, flag) = (world.counter()?, world.symmetric::<u64>(1)?);
     let mut totals = [0_u64; WAYS.len()];
-    let (mut samples, since) = (Vec::new(), Instant::now());
+    let mut samples = Vec::new();
     // A PE that has its core taken away shows in the reading after the block, or is no answer.
     let reading = || link.one_way_ns(me.0, ROUNDS).unwrap_or(f64::INFINITY);
     loop {
@@ -154,7 +146,7 @@ fn session(
                 samples.push(Sample { bytes, way_ns, transfer_ns: before_ns.midpoint(after_ns) });
             }
         }
-        let goes_on = u8::from(since.elapsed() < budget);
+        let goes_on = u8::from(Instant::now() < end);
         if world.broadcast(goes_on, Rank(0))? == 0 {
             return Ok(samples);
         }
