@@ -7,14 +7,16 @@
 //! 1. `options`: what was asked for, checked, as a list of work;
 //! 2. `figure`: one line of JSON, or of a table, for each work and class of the transfer;
 //! 3. `libraries`: figures of MPI libraries, or why there are none;
-//! 4. `text`: the tables for people.
+//! 4. `text`: the tables for people;
+//! 5. `counted_put`: what is no collective, timed and printed on its own.
 
+mod counted_put;
 pub(crate) mod figure;
 mod libraries;
 mod options;
 mod text;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -36,9 +38,10 @@ use options::Options;
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bench {
-    /// What to time: barrier, broadcast, reduce or all_reduce (a sum of doubles)
+    /// What to time: barrier, broadcast, reduce or all_reduce (a sum of doubles); or counted-put, a
+    /// ping-pong
     #[arg(value_name = "WHAT")]
-    what: Collective,
+    what: What,
     /// Sizes that a PE contributes or receives, such as 8,8k,1M [default: 8,8k,1M]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = options::size)]
     bytes: Vec<usize>,
@@ -86,6 +89,26 @@ pub(crate) struct Bench {
     json: Option<PathBuf>,
 }
 
+/// What there is to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A collective.
+    Collective(Collective),
+    /// A ping-pong by counting puts and by flags. Heeds sizes, waiting, budget and class alone.
+    CountedPut,
+}
+
+impl FromStr for What {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "counted-put" {
+            return Ok(Self::CountedPut);
+        }
+        text.parse().map(Self::Collective).map_err(|error| format!("{error}, or counted-put"))
+    }
+}
+
 /// Where the data lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Buffers {
@@ -123,14 +146,17 @@ impl Bench {
     /// When options contradict each other, nothing could be measured, or the file to write cannot
     /// be written.
     pub(crate) fn run(&self) -> Result<()> {
-        let options = Options::of(self)?;
+        let What::Collective(what) = self.what else {
+            return counted_put::run(self);
+        };
+        let options = Options::of(self, what)?;
         let rounds = Rounds {
             session: options.session.clone(),
             conditions: options.conditions,
-            limits: limits(self.what),
+            limits: limits(what),
             sizes_bytes: &options.bulk_bytes,
         };
-        let progress = Progress::new(self.what.name());
+        let progress = Progress::new(what.name());
         let collected = rounds.run(|share| progress.show(share))?;
         progress.rename("MPI");
         let libraries = libraries::figures(&options, &self.mpi);

@@ -306,6 +306,7 @@ impl<'c> Call<'c> {
         }
     }
 
+    #[inline(always)]
     fn put_now(&self, lease: &Lease, at: usize, source: Span) -> Op {
         assert!(lease.kind != Loan::Source, "a lent source is never written");
         let source = self.resolve(source);
@@ -526,6 +527,7 @@ impl Fabric for Call<'_> {
         })
     }
 
+    #[inline(always)]
     fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
         let heap = |pe: Rank| self.job.heap.base(pe.index());
         let buffer = |pe: Rank| self.job.states[pe.index()].buffer();
@@ -545,6 +547,7 @@ impl Fabric for Call<'_> {
         })
     }
 
+    #[inline(always)]
     fn get(&self, lease: &Lease, at: usize, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
         let source = Self::leased(lease, at, target.bytes);
@@ -564,10 +567,12 @@ impl Fabric for Call<'_> {
         ready(self.accessing(lease, || self.combine_now(target, left, right)))
     }
 
+    #[inline(always)]
     fn put(&self, lease: &Lease, at: usize, source: Span) -> impl Future<Output = Op> {
         ready(self.put_now(lease, at, source))
     }
 
+    #[inline(always)]
     fn put_signal(
         &self,
         lease: &Lease,

@@ -63,7 +63,7 @@ pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usiz
 /// As [`copy_shared`].
 #[inline(always)]
 pub(crate) unsafe fn copy_shared_line(target: *mut u8, source: *const u8, bytes: usize) {
-    if !(target.addr() | source.addr() | bytes).is_multiple_of(8) {
+    if bytes > 0 && !(target.addr() | source.addr() | bytes).is_multiple_of(8) {
         // SAFETY: the caller's promise.
         return unsafe { copy_shared(target, source, bytes) };
     }
@@ -166,12 +166,15 @@ impl Memory {
         debug_assert_eq!(self.bytes, source.bytes);
         if self.bytes == 8 {
             self.store_word(source.load_word());
-        } else if self.shared || source.shared {
-            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
-            unsafe { copy_shared(self.at, source.at, self.bytes) };
-        } else {
-            // SAFETY: as above, and nobody else accesses either.
+        } else if !(self.shared || source.shared) {
+            // SAFETY: both are resolved, of equal length, and nobody else accesses either.
             unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
+        } else if self.bytes <= LINE_PAYLOAD_BYTES {
+            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
+            unsafe { copy_shared_line(self.at, source.at, self.bytes) };
+        } else {
+            // SAFETY: as above.
+            unsafe { copy_shared(self.at, source.at, self.bytes) };
         }
     }
 

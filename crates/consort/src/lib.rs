@@ -31,6 +31,7 @@ mod algorithms;
 mod announcements;
 mod cache;
 mod choices;
+mod counter;
 mod error;
 mod launch;
 mod symmetric;
@@ -46,6 +47,7 @@ pub use consort_fabric::{
     Query, Rank, Signal, Sum, Sync, Until,
 };
 pub use consort_native::{Failure, HeapError, Waiting};
+pub use counter::Counter;
 pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};
 pub use symmetric::{Symmetric, Word};

@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use consort_fabric::{Atomic, Fabric, Kernel, Op, Operator, Pod, Rank, Signal, Span, Until};
-use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Operands};
+use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Job, Operands};
 
 use crate::{Error, Result, Team, team::State};
 
@@ -107,6 +107,16 @@ impl<'p, T: Element> Symmetric<'p, T> {
                 Err(Error::OutOfBounds { first, end, len: self.len })
             }
         }
+    }
+
+    /// Panics when `other` is memory of another job.
+    pub(crate) fn ensure_same_job<U: Element>(&self, other: &Symmetric<'_, U>) {
+        assert!(std::ptr::eq(self.state, other.state), "symmetric memory of another job");
+    }
+
+    /// The job that it was allocated in.
+    pub(crate) fn job(&self) -> &Job {
+        self.state.endpoint.job()
     }
 
     fn check(&self, rank: Rank) -> Result<()> {
@@ -239,7 +249,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         word: usize,
         how: Signal,
     ) -> Result<()> {
-        assert!(std::ptr::eq(self.state, flags.state), "symmetric memory of another job");
+        self.ensure_same_job(flags);
         self.check(to)?;
         let span = self.span(first, data.len())?;
         let word = flags.span(word, 1)?.at;

@@ -42,7 +42,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn of(bench: &Bench) -> Result<Options> {
+    pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
         let cores = Topology::discover().usable_cores();
         let pes = bench.pes.unwrap_or(u32::try_from(cores.max(2)).unwrap_or(MOST_PES));
         ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
@@ -52,14 +52,14 @@ impl Options {
             "--rewrite is for calls that are timed alone: add --mode latency"
         );
         for candidate in &bench.algorithm {
-            check(bench.what, candidate)?;
+            check(what, candidate)?;
         }
-        let syncs = syncs(bench)?;
+        let syncs = syncs(bench, what)?;
         let buffers = buffers(bench, &syncs)?;
-        let work = work(bench, pes, &syncs, buffers)?;
+        let work = work(bench, what, pes, &syncs, buffers)?;
         let sizes = sizes_bytes(&work);
         Ok(Options {
-            what: bench.what,
+            what,
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
             sizes_bytes: sizes,
             session: Session {
@@ -81,8 +81,8 @@ impl Options {
 }
 
 /// A barrier has one mode, and no bytes.
-fn syncs(bench: &Bench) -> Result<Vec<Sync>> {
-    if bench.what != Collective::Barrier {
+fn syncs(bench: &Bench, what: Collective) -> Result<Vec<Sync>> {
+    if what != Collective::Barrier {
         return Ok(if bench.sync.is_empty() { vec![Sync::MINE] } else { bench.sync.clone() });
     }
     let strict = bench.sync.iter().all(|&sync| sync == Sync::STRICT);
@@ -108,8 +108,13 @@ fn buffers(bench: &Bench, syncs: &[Sync]) -> Result<Buffers> {
 }
 
 /// By size, then Consort's algorithms in all modes, then the peers.
-fn work(bench: &Bench, pes: u32, syncs: &[Sync], buffers: Buffers) -> Result<Vec<Work>> {
-    let collective = bench.what;
+fn work(
+    bench: &Bench,
+    collective: Collective,
+    pes: u32,
+    syncs: &[Sync],
+    buffers: Buffers,
+) -> Result<Vec<Work>> {
     let sizes = match collective {
         Collective::Barrier => vec![0],
         _ if bench.bytes.is_empty() => SIZES_BYTES.to_vec(),
@@ -169,6 +174,7 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench_command::What;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -179,7 +185,9 @@ mod tests {
 
     fn options(words: &str) -> Result<Options> {
         let words = ["bench"].into_iter().chain(words.split_whitespace());
-        Options::of(&Line::try_parse_from(words)?.bench)
+        let bench = Line::try_parse_from(words)?.bench;
+        let What::Collective(what) = bench.what else { panic!("a collective") };
+        Options::of(&bench, what)
     }
 
     fn refused(words: &str) -> String {

@@ -106,11 +106,35 @@ fn figures_go_to_a_file() {
     assert!(std::fs::read_to_string(path).unwrap().lines().count() >= 4);
 }
 
+/// Both ways; or neither, where there is one core, or every block was disturbed.
+#[test]
+fn a_ping_pong_is_timed_by_counting_and_by_flags() {
+    let output = consort("bench counted-put --bytes 8,4k --budget 0.2 --json -");
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(complaint.contains("two cores") || complaint.contains("idle"), "{complaint}");
+        return;
+    }
+    let text = String::from_utf8(output.stdout).expect("text");
+    for line in text.lines() {
+        let object: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(keys(&object), BTreeSet::from(FIGURE));
+        assert_eq!((&object["bench"], &object["pes"]), (&"counted-put".into(), &2.into()));
+        assert!(object["median_ns"].as_f64() > Some(1.0), "{line}");
+    }
+    for way in ["counted put", "put, fence, flag"] {
+        assert!(text.contains(&format!("\"algorithm\":\"{way}\"")), "{text}");
+    }
+}
+
 #[test]
 fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", 2, "WHAT"),
         ("bench shuffle", 2, "use barrier, broadcast, reduce or all_reduce"),
+        ("bench shuffle", 2, "or counted-put"),
+        ("bench counted-put --pes 3", 1, "has two PEs"),
+        ("bench counted-put --sync loose", 1, "waiting, budget and class alone"),
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),

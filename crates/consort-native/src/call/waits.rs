@@ -26,6 +26,8 @@ impl Watch for Call<'_> {
                 *left -= 1;
                 std::hint::spin_loop();
             }
+        } else {
+            std::hint::spin_loop();
         }
     }
 }

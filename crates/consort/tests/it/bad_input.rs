@@ -351,6 +351,7 @@ impl Smuggled<'_> {
             world.broadcast(1, Rank(0)).err(),
             world.reduce(1, Sum, Rank(0)).err(),
             world.symmetric::<u64>(1).err(),
+            world.counter().err(),
         ]
     }
 }

@@ -6,6 +6,7 @@
 mod announcements;
 mod bad_input;
 mod conformance;
+mod counters;
 mod data;
 mod failure;
 mod one_sided;

@@ -1,0 +1,277 @@
+//! Counting puts and gets: exactly one count an operation, and what a count promises.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{Error, Pes, Rank, Result, Team, Waiting};
+use consort_native::{Failure, HeapError};
+
+use crate::{
+    data::Random,
+    turns::{LIMIT, alone},
+};
+
+/// How long others may take to hear of a failure.
+const SOON: Duration = Duration::from_secs(1);
+
+fn on(pes: Pes, program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static) {
+    let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
+    all.expect("a job that goes well");
+}
+
+/// Everyone puts to everyone: as many counts as puts, at the end and never more before.
+#[test]
+fn each_put_is_counted_once() {
+    const PUTS: u64 = 3000;
+    for (pes, waiting) in [(1, Waiting::SpinYield), (2, Waiting::SpinYield), (6, Waiting::EVERY[2])]
+    {
+        on(Pes::threads(pes).waiting(waiting), |world| {
+            let (me, pes) = (world.rank(), u64::from(world.size()));
+            let inbox = world.symmetric::<u64>(world.size() as usize)?;
+            let arrived = world.counter()?;
+            let others = world.counter()?;
+            for number in 1..=PUTS {
+                for to in (0..world.size()).map(Rank) {
+                    inbox.put_counted(to, me.index(), &[number], &arrived)?;
+                }
+                assert!(arrived.get()? <= PUTS * pes);
+            }
+            assert_eq!(arrived.wait(PUTS * pes)?, PUTS * pes);
+            assert_eq!((arrived.get()?, others.get()?), (PUTS * pes, 0));
+            let mut last = vec![0; world.size() as usize];
+            inbox.get(me, 0, &mut last)?;
+            assert!(last.iter().all(|&number| number == PUTS), "{last:?}");
+            world.barrier()
+        });
+    }
+}
+
+/// Whoever sees the count sees the data, at every length: words, odd bytes, several lines.
+#[test]
+fn data_is_there_when_it_is_counted() {
+    for bytes in [1, 8, 13, 56, 57, 64, 1000, 40_000] {
+        on(Pes::threads(2), move |world| {
+            let data = world.symmetric::<u8>(bytes + 3)?;
+            let (full, empty) = (world.counter()?, world.counter()?);
+            let mut random = Random(u64::from(world.rank().0));
+            for round in 1..=200_u64 {
+                let content = vec![u8::try_from(round % 251).expect("a byte"); bytes];
+                if world.rank() == Rank(0) {
+                    empty.wait(round - 1)?;
+                    random.dawdle();
+                    data.put_counted(Rank(1), 3, &content, &full)?;
+                } else {
+                    full.wait(round)?;
+                    let mut got = vec![0; bytes];
+                    data.get(Rank(1), 3, &mut got)?;
+                    assert!(got == content, "round {round} of {bytes} bytes");
+                    data.put_counted(Rank(0), 0, &[], &empty)?;
+                }
+            }
+            world.barrier()
+        });
+    }
+}
+
+/// A producer writes again into a buffer that all others have got, and never while one gets it: a
+/// buffer so long that a copy takes longer than it takes the count to arrive.
+#[test]
+fn an_owner_knows_when_its_buffer_is_free() {
+    const WORDS: usize = 20_000;
+    const ROUNDS: u64 = 100;
+    for pes in [2, 4] {
+        on(Pes::threads(pes), |world| {
+            let buffer = world.symmetric::<u64>(WORDS)?;
+            let (full, empty) = (world.counter()?, world.counter()?);
+            let consumers = u64::from(world.size()) - 1;
+            let mut data = vec![0; WORDS];
+            for round in 1..=ROUNDS {
+                if world.rank() == Rank(0) {
+                    data.fill(round);
+                    empty.wait((round - 1) * consumers)?;
+                    buffer.put(Rank(0), 0, &data)?;
+                    buffer.fence()?;
+                    for to in (1..world.size()).map(Rank) {
+                        buffer.put_counted(to, 0, &[], &full)?;
+                    }
+                } else {
+                    full.wait(round)?;
+                    buffer.get_notify(Rank(0), 0, &mut data, &empty)?;
+                    assert!(data.iter().all(|&word| word == round), "in round {round}");
+                }
+            }
+            let owner = world.rank() == Rank(0);
+            if owner {
+                empty.wait(ROUNDS * consumers)?;
+            }
+            world.barrier()?;
+            let expected = if owner { (0, ROUNDS * consumers) } else { (ROUNDS, 0) };
+            assert_eq!((full.get()?, empty.get()?), expected, "the owner's alone counts gets");
+            world.barrier()
+        });
+    }
+}
+
+/// The paper's ping-pong: wait for one, set back to none, answer.
+#[test]
+fn a_counter_can_be_set_back_between_operations() {
+    on(Pes::threads(2), |world| {
+        let ball = world.symmetric::<u64>(1)?;
+        let arrived = world.counter()?;
+        let peer = world.right();
+        for round in 0..1000 {
+            if world.rank() == Rank(0) {
+                ball.put_counted(peer, 0, &[round], &arrived)?;
+            }
+            assert_eq!(arrived.wait(1)?, 1);
+            arrived.set(0)?;
+            assert_eq!(ball.load(0)?, round);
+            if world.rank() == Rank(1) {
+                ball.put_counted(peer, 0, &[round], &arrived)?;
+            }
+        }
+        arrived.set(u64::MAX)?;
+        assert_eq!((arrived.wait(7)?, arrived.get()?), (u64::MAX, u64::MAX));
+        world.barrier()
+    });
+}
+
+/// A PE that sleeps in a wait is woken by the count.
+#[test]
+fn a_count_ends_a_wait() {
+    for waiting in Waiting::EVERY {
+        on(Pes::threads(2).waiting(waiting), |world| {
+            let word = world.symmetric::<u64>(1)?;
+            let arrived = world.counter()?;
+            if world.rank() == Rank(0) {
+                thread::sleep(Duration::from_millis(30));
+                word.put_counted(Rank(1), 0, &[4], &arrived)?;
+                word.get_notify(Rank(1), 0, &mut [0], &arrived)?;
+            } else {
+                assert!(arrived.wait(1)? >= 1);
+                assert_eq!((word.load(0)?, arrived.wait(2)?), (4, 2));
+            }
+            world.barrier()
+        });
+    }
+}
+
+/// Waiting or looking again and again, a PE hears of another's panic, and so does a sender.
+#[test]
+fn a_pe_that_panics_ends_waits_for_counts() {
+    for waiting in Waiting::EVERY {
+        alone(LIMIT, move || {
+            let since = Instant::now();
+            let outcome = Pes::threads(4).waiting(waiting).run(|pe| {
+                let world = pe.world();
+                let word = world.symmetric::<u64>(1)?;
+                let arrived = world.counter()?;
+                world.barrier()?;
+                let failed = |error: Option<Error>| {
+                    let named = matches!(&error, Some(Error::PeFailed { rank, reason })
+                        if *rank == Rank(3) && reason.contains("as planned"));
+                    assert!(named, "{error:?}");
+                };
+                match world.rank().0 {
+                    0 => failed(arrived.wait(u64::MAX).err()),
+                    1 => failed(std::iter::from_fn(|| Some(arrived.get())).find_map(Result::err)),
+                    2 => {
+                        let put = || word.put_counted(Rank(1), 0, &[1], &arrived);
+                        failed(std::iter::from_fn(|| Some(put())).find_map(Result::err));
+                        failed(word.get_notify(Rank(1), 0, &mut [0], &arrived).err());
+                        failed(arrived.set(0).err());
+                    }
+                    _ => panic!("as planned"),
+                }
+                Ok(())
+            });
+            assert!(matches!(outcome, Err(Error::PeFailed { rank: Rank(3), .. })), "{outcome:?}");
+            assert!(since.elapsed() < SOON);
+        });
+    }
+}
+
+/// Nobody is left who could count.
+#[test]
+fn a_wait_for_more_than_ever_comes_fails() {
+    alone(LIMIT, || {
+        let outcome = Pes::threads(2).run(|pe| {
+            let world = pe.world();
+            let word = world.symmetric::<u64>(1)?;
+            let arrived = world.counter()?;
+            if world.rank() == Rank(0) {
+                return word.put_counted(Rank(1), 0, &[1], &arrived);
+            }
+            arrived.wait(2).map(|_| ())
+        });
+        let named = matches!(&outcome, Err(Error::Mismatched(Failure::Finished {
+            waiting, ..
+        })) if *waiting == Rank(1));
+        assert!(named, "{outcome:?}");
+    });
+}
+
+#[test]
+fn what_is_out_of_bounds_is_neither_put_nor_counted() {
+    on(Pes::threads(2), |world| {
+        let memory = world.symmetric::<u64>(4)?;
+        let counter = world.counter()?;
+        let bounds = |first, end| Some(Error::OutOfBounds { first, end, len: 4 });
+        for to in [Rank(0), Rank(1)] {
+            let put = |first, len| memory.put_counted(to, first, &vec![1; len], &counter).err();
+            let get = |first, len| memory.get_notify(to, first, &mut vec![1; len], &counter).err();
+            let calls: [&dyn Fn(usize, usize) -> Option<Error>; 2] = [&put, &get];
+            for call in calls {
+                assert_eq!(call(0, 5), bounds(0, 5));
+                assert_eq!(call(4, 1), bounds(4, 5));
+                assert_eq!(call(5, 0), bounds(5, 5));
+                assert_eq!(call(usize::MAX, 2), bounds(usize::MAX, usize::MAX));
+            }
+        }
+        let stranger = Some(Error::RankOutOfRange { rank: Rank(2), pes: 2 });
+        assert_eq!(memory.put_counted(Rank(2), 0, &[1], &counter).err(), stranger);
+        assert_eq!(memory.get_notify(Rank(2), 0, &mut [1], &counter).err(), stranger);
+        world.barrier()?;
+        let mut all = [9; 4];
+        memory.get(world.rank(), 0, &mut all)?;
+        assert_eq!((all, counter.get()?), ([0; 4], 0));
+        world.barrier()
+    });
+}
+
+/// A dropped counter's memory serves the next, which begins at 0, once all have dropped theirs.
+#[test]
+fn a_dropped_counter_is_free() {
+    on(Pes::threads(3).heap_bytes(256), |world| {
+        let word = world.symmetric::<u64>(1)?;
+        for _ in 0..50 {
+            let counter = world.counter()?;
+            word.put_counted(world.right(), 0, &[1], &counter)?;
+            assert_eq!(counter.wait(1)?, 1);
+            let none_left = world.counter().err();
+            let exhausted = matches!(none_left, Some(Error::Memory(HeapError::Exhausted { .. })));
+            assert!(exhausted, "{none_left:?}");
+            drop(counter);
+            world.barrier()?;
+        }
+        Ok(())
+    });
+}
+
+/// One PE wants a counter where another allocates something else.
+#[test]
+fn a_counter_is_made_by_all() {
+    let outcome = alone(LIMIT, || {
+        Pes::threads(2).run(|pe| {
+            let world = pe.world();
+            if world.rank() == Rank(0) {
+                return world.counter().map(|_| ());
+            }
+            world.symmetric::<u64>(2).map(|_| ())
+        })
+    });
+    let error = outcome.expect_err("they disagree");
+    assert!(error.to_string().contains("8") && error.to_string().contains("16"), "{error}");
+}
