@@ -225,7 +225,7 @@ mod tests {
             let name = format!(".wisdom.{}.{serial}.tmp", process::id());
             fs::create_dir(directory.path().join(name)).unwrap();
         }
-        assert!(replace(&path, "new").is_err());
+        assert!(replace_file(&path, "new").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 
@@ -235,7 +235,7 @@ mod tests {
         let occupied = directory.path().join("wisdom.toml");
         fs::create_dir(&occupied).unwrap();
         fs::write(occupied.join("inside"), "kept").unwrap();
-        assert!(replace(&occupied, "new").is_err());
+        assert!(replace_file(&occupied, "new").is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(occupied.join("inside")).unwrap(), "kept");
     }
