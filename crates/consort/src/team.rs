@@ -494,9 +494,9 @@ impl<'p> Team<'p> {
         self.all_reduce_from(source, target, &operator)
     }
 
-    /// Combines everyone's `data`, element by element and in the order of the ranks, into everyone's
-    /// `data`. Peers may still read what a PE contributes while it has the first results: so the
-    /// data is copied before.
+    /// Combines everyone's `data`, element by element and in the order of the ranks, into
+    /// everyone's `data`. Peers may still read what a PE contributes while it has the first
+    /// results: so the data is copied before.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].

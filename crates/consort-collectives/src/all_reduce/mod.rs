@@ -1,8 +1,8 @@
 //! All-reduce: everyone's data combined, on everyone. The registry of its algorithms.
 //!
 //! `flat` and `recursive_doubling` exchange whole messages; `direct` and `shared` work in the
-//! callers' buffers; the others are compositions: a reduction to PE 0, and a broadcast from there. An operator need
-//! only be associative: all combine in the order of the ranks.
+//! callers' buffers; the others are compositions: a reduction to PE 0, and a broadcast from there.
+//! An operator need only be associative: all combine in the order of the ranks.
 
 use consort_fabric::{Collective, Query};
 

@@ -26,6 +26,8 @@ const FEW_PES: u32 = 4;
 const PROGRAMS: u64 = 18 * 345;
 /// More than a window.
 const CALLS: usize = 24;
+/// How far apart the programs begin: coprime to the number of kinds of PEs.
+const APART: usize = 37;
 /// Such that no PE says that it has taken a chunk.
 const SHORT_BYTES: usize = 57;
 
@@ -55,12 +57,12 @@ fn program(seed: u64) -> (u32, Vec<Case>) {
     let (round, pes) = (number / PES.len(), PES[number % PES.len()]);
     let space = Space::of(pes, sizes(pes));
     let capabilities = Simulation::explored(pes).capabilities().expect("any number of PEs");
-    let mut cases = space.from(number * CALLS).filter(|case| case.is_served(pes, capabilities));
+    let mut cases = space.from(number * APART).filter(|case| case.is_served(pes, capabilities));
     let overlap = |case: &Case| !case.synchronizes();
     let cases = match round % 4 {
         0 | 2 => cases.take(CALLS).collect(),
         // With few PEs some algorithms serve what they cannot among many.
-        1 if pes < FEW_PES && round % 12 != 1 => {
+        1 if pes < FEW_PES && round % 8 == 5 => {
             let many = |case: &Case| !case.is_served(4 * FEW_PES, capabilities);
             cases.filter(many).take(CALLS).collect()
         }

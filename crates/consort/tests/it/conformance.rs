@@ -343,18 +343,18 @@ conforms! {
     three: 3 PEs, 10_000 cases;
     four: 4 PEs, 10_000 cases;
     five: 5 PEs, 6_000 cases;
-    six: 6 PEs, 5_000 cases;
-    seven: 7 PEs, 5_000 cases;
-    eight: 8 PEs, 5_000 cases;
-    nine: 9 PEs, 5_000 cases;
-    ten: 10 PEs, 5_000 cases;
-    eleven: 11 PEs, 5_000 cases;
-    twelve: 12 PEs, 5_000 cases;
-    thirteen: 13 PEs, 5_000 cases;
-    fourteen: 14 PEs, 5_000 cases;
-    fifteen: 15 PEs, 5_000 cases;
-    sixteen: 16 PEs, 5_000 cases;
-    seventeen: 17 PEs, 5_000 cases;
+    six: 6 PEs, 5_400 cases;
+    seven: 7 PEs, 5_400 cases;
+    eight: 8 PEs, 5_400 cases;
+    nine: 9 PEs, 5_400 cases;
+    ten: 10 PEs, 5_400 cases;
+    eleven: 11 PEs, 5_400 cases;
+    twelve: 12 PEs, 5_400 cases;
+    thirteen: 13 PEs, 5_400 cases;
+    fourteen: 14 PEs, 5_400 cases;
+    fifteen: 15 PEs, 5_400 cases;
+    sixteen: 16 PEs, 5_400 cases;
+    seventeen: 17 PEs, 5_400 cases;
     sixty_four: 64 PEs, 500 cases;
 }
 
@@ -362,7 +362,7 @@ conforms! {
 /// matters most.
 #[test]
 fn budgets_cover_what_matters() {
-    for (pes, count) in [(4, 10_000), (17, 5000)] {
+    for (pes, count) in [(4, 10_000), (17, 5400)] {
         let mut seen = BTreeMap::new();
         for case in cases(pes, count) {
             let candidate = case.candidate.map(|candidate| candidate.to_string());
