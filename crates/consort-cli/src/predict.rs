@@ -27,7 +27,9 @@ use crate::{
     },
     bytes, machines,
     output::{self, brief, finish, table, time},
-    record, topo,
+    record,
+    sim::program::{self, Program},
+    topo,
     tune::wisdom_path,
 };
 
@@ -231,7 +233,7 @@ impl Predict {
             if launch >= LAUNCHES && !lacking {
                 break;
             }
-            let job = Pes::threads(self.pes).force(Collective::Barrier, barrier());
+            let job = Pes::threads(self.pes).force(Collective::Barrier, program::barrier());
             let measured = session.run_in(job, &Conditions::default())?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);
@@ -247,7 +249,7 @@ impl Predict {
         query: &Query,
         candidate: &Candidate,
     ) -> Result<f64> {
-        let program = crate::sim::program::Program {
+        let program = Program {
             collective: query.collective,
             candidate: candidate.clone(),
             sync: query.sync,
@@ -261,11 +263,6 @@ impl Predict {
         let called = || format!("{} by {candidate}", record::describe(query));
         played.with_context(called)?.call_ns(Mode::Throughput)
     }
-}
-
-/// The barrier within Strict calls, here and simulated.
-fn barrier() -> Candidate {
-    Candidate::new("dissemination").with("radix", 2)
 }
 
 impl Predicted {

@@ -1,9 +1,9 @@
-//! Barriers, broadcasts and reductions, each algorithm once, over any fabric.
+//! Barriers, broadcasts, reductions and all-reductions, each algorithm once, over any fabric.
 //!
 //! `patterns/` is rank arithmetic; then there is one folder a collective with one file an
 //! algorithm, and the folder's `mod.rs` is its registry. [`Algorithm`] is what a file implements,
-//! [`Plan`] brackets it with the synchronization that the caller asked for, and [`flow`] keeps the
-//! PEs of a team within a window of calls.
+//! [`compose`] makes one of two, [`Plan`] brackets it with the synchronization that the caller
+//! asked for, and [`flow`] keeps the PEs of a team within a window of calls.
 
 mod algorithm;
 pub mod all_reduce;

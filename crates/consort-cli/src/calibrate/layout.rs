@@ -1,6 +1,6 @@
 //! How the usable cores are connected, in the terms of a description.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use consort_native::{
     affinity::CpuId,
@@ -57,12 +57,12 @@ impl Plan {
     pub(super) fn of(topology: &Topology) -> Self {
         let placed = topology.placement(topology.usable_cores()).unwrap_or_default();
         // A second thread of a core comes when all cores are taken: it is none of them.
-        let mut cores = BTreeMap::new();
+        let mut cores = BTreeSet::new();
         let mut cpus = Vec::new();
         for &id in &placed {
             let Some(cpu) = topology.cpus().iter().find(|cpu| cpu.id == id) else { continue };
             let die = topology.last_level_cache(id).and_then(|cache| cache.cpus.first());
-            if cores.insert(cpu.core(), ()).is_none() {
+            if cores.insert(cpu.core()) {
                 cpus.push((id, cpu.package, die.copied()));
             }
         }

@@ -10,6 +10,11 @@ use consort_sim::{Buffer, Operands, Outcome, Pe, Simulation};
 
 use crate::bench::session::Mode;
 
+/// The barrier by which Strict calls are entered and left.
+pub(crate) fn barrier() -> Candidate {
+    Candidate::new("dissemination").with("radix", 2)
+}
+
 /// Calls of one collective.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -147,8 +152,7 @@ impl Visitor for Player<'_> {
 impl Player<'_> {
     fn plan<A: Algorithm>(&self, rank: Rank) -> Result<Plan<A>, PlanError> {
         let Program { collective, candidate, .. } = self.program;
-        let barrier = Candidate::new("dissemination").with("radix", 2);
-        Plan::new(*collective, &self.setting.at(rank), candidate, &barrier)
+        Plan::new(*collective, &self.setting.at(rank), candidate, &barrier())
     }
 
     fn buffer(&self, data: Vec<u8>, at: usize) -> Buffer {

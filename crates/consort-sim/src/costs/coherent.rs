@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// Assumption: a call's own work, in cycles: to find its plan and number its messages.
-const CALL_CYCLES: f64 = 20.0;
+pub(crate) const CALL_CYCLES: f64 = 20.0;
 /// Assumption: the work of each operation on data, in cycles: to find addresses and begin a loop.
 const OPERATION_CYCLES: f64 = 10.0;
 /// Bytes of data in a line of a message.

@@ -10,7 +10,7 @@ mod mesh;
 
 pub(crate) use chaos::Chaos;
 pub(crate) use cluster::Cluster;
-pub(crate) use coherent::Coherent;
+pub(crate) use coherent::{CALL_CYCLES, Coherent};
 pub(crate) use mesh::Mesh;
 
 use consort_fabric::{Capabilities, Place, Rank};

@@ -3,9 +3,7 @@
 use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel};
 
 use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
-
-/// Assumption: a call's own work on a coherent machine, in cycles.
-const CALL_CYCLES: f64 = 20.0;
+use crate::costs::CALL_CYCLES;
 
 impl Machine {
     /// What estimates for its first `pes` PEs are made of. Distances are means over the others of
