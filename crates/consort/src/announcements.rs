@@ -84,7 +84,7 @@ impl<'p> Team<'p> {
         k: u32,
         handler: H,
     ) -> Result<Announcements<'p, H>> {
-        let state = self.state();
+        let state = self.state;
         let job = state.endpoint.job();
         let agreed = self.with(consort_fabric::Sync::MINE).broadcast(k, Rank(0))?;
         if agreed != k {

@@ -31,6 +31,7 @@ mod algorithms;
 mod announcements;
 mod cache;
 mod choices;
+mod collectives;
 mod counter;
 mod error;
 mod launch;

@@ -9,9 +9,9 @@ use std::{
 
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
 use consort_fabric::{
-    Candidate, Collective, Kernel, Mode, Operator, OperatorClass, Pod, Query, Rank, Signature, Sync,
+    Candidate, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature, Sync,
 };
-use consort_native::{Buffer, Endpoint, Operands};
+use consort_native::{Endpoint, Operands};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     choices: RefCell<Choices>,
     cache: Cache,
-    barrier: RefCell<Option<Rc<dyn Ready>>>,
+    pub(crate) barrier: RefCell<Option<Rc<dyn Ready>>>,
     flow: RefCell<Flow>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: u64,
@@ -43,12 +43,12 @@ pub(crate) struct State {
 /// PEs made different calls.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
-    state: &'p State,
+    pub(crate) state: &'p State,
     sync: Sync,
 }
 
 /// What a call is, besides its buffers.
-struct Shape<'k> {
+pub(crate) struct Shape<'k> {
     collective: Collective,
     root: Option<Rank>,
     bytes: usize,
@@ -80,7 +80,7 @@ impl State {
 
     /// Makes the call, inside the team's window of calls.
     #[inline]
-    fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
         let _inside = self.enter()?;
         if self.endpoint.job().is_poisoned() {
             return Err(Error::of_job(self.endpoint.job()));
@@ -135,7 +135,7 @@ impl State {
 
     /// Plans a call of this shape.
     #[cold]
-    fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Rc<dyn Ready>> {
+    pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Rc<dyn Ready>> {
         let (candidate, _, barrier) = self.choose(shape, sync);
         let signature = Signature {
             collective: shape.collective,
@@ -230,10 +230,6 @@ impl<'p> Team<'p> {
         Self { state, sync: Sync::default() }
     }
 
-    pub(crate) fn state(&self) -> &'p State {
-        self.state
-    }
-
     /// The caller's rank. Local.
     #[must_use]
     pub fn rank(&self) -> Rank {
@@ -279,275 +275,6 @@ impl<'p> Team<'p> {
         self.sync
     }
 
-    /// Returns when all PEs of the team have called it. Modes do not matter.
-    ///
-    /// # Errors
-    /// See [`Team`].
-    #[inline]
-    pub fn barrier(&self) -> Result<()> {
-        let state = self.state;
-        if let Some(ready) = &*state.barrier.borrow() {
-            return state.run(&**ready, &Operands::NONE);
-        }
-        self.first_barrier()
-    }
-
-    /// Plans the barrier, and makes it.
-    #[cold]
-    fn first_barrier(&self) -> Result<()> {
-        let ready = self.state.prepare(&Shape::barrier(), Sync::STRICT)?;
-        *self.state.barrier.borrow_mut() = Some(Rc::clone(&ready));
-        self.state.run(&*ready, &Operands::NONE)
-    }
-
-    /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
-    ///
-    /// ```
-    /// # use consort::{Pes, Rank};
-    /// let all = Pes::threads(3).run(|pe| {
-    ///     let mine = pe.world().rank().0;
-    ///     pe.world().broadcast(mine, Rank(2))
-    /// })?;
-    /// assert!(all.iter().all(|&(_, value)| value == 2));
-    /// # Ok::<(), consort::Error>(())
-    /// ```
-    #[inline]
-    pub fn broadcast<T: Pod>(&self, mut value: T, root: Rank) -> Result<T> {
-        self.broadcast_from(std::slice::from_mut(&mut value), root)?;
-        Ok(value)
-    }
-
-    /// Copies the root's `data` into everyone's `data`, any number of elements.
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
-    #[inline]
-    pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
-        self.refuse_loans()?;
-        self.broadcast_from(data, root)
-    }
-
-    #[inline]
-    fn broadcast_from<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
-        let len = data.len();
-        let (source, target) = if self.rank() == root {
-            (Buffer::source(data), Buffer::ABSENT)
-        } else {
-            (Buffer::ABSENT, Buffer::target(data))
-        };
-        let operands = Operands { kernel: None, source, target };
-        self.call::<T>(Collective::Broadcast, Some(root), len, false, &operands, "")
-    }
-
-    /// Copies the root's part of `data` into everyone's part. With Loose modes a PE may return, and
-    /// call again, while data still moves.
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
-    #[inline]
-    pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
-        let buffer = data.buffer(self.state);
-        let (source, target) =
-            if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
-        let operands = Operands { kernel: None, source, target };
-        self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
-    }
-
-    /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
-    /// elsewhere.
-    ///
-    /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product),
-    /// [`Min`](crate::Min),
-    /// [`Max`](crate::Max), the bitwise ones, or an associative closure; see [`Operator`].
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
-    ///
-    /// ```
-    /// # use consort::{Pes, Rank};
-    /// let longest = |a: [u32; 2], b: [u32; 2]| if b[1] > a[1] { b } else { a };
-    /// let all = Pes::threads(3).run(|pe| {
-    ///     let rank = pe.world().rank().0;
-    ///     pe.world().reduce([rank, 10 - rank], longest, Rank(0))
-    /// })?;
-    /// assert_eq!(all[0].1, Some([0, 10]));
-    /// # Ok::<(), consort::Error>(())
-    /// ```
-    #[inline]
-    pub fn reduce<T: Pod, O: Operator<T>>(
-        &self,
-        value: T,
-        operator: O,
-        root: Rank,
-    ) -> Result<Option<T>> {
-        let mut result = value;
-        let source = std::slice::from_ref(&value);
-        self.reduce_from(source, std::slice::from_mut(&mut result), &operator, root)?;
-        Ok((self.rank() == root).then_some(result))
-    }
-
-    /// Combines everyone's `source`, element by element and in the order of the ranks, into the
-    /// root's `target`. Elsewhere `target` is not touched, and may be empty.
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with
-    /// exit mode None, and see [`Team`].
-    #[inline]
-    pub fn reduce_slice<T: Pod, O: Operator<T>>(
-        &self,
-        source: &[T],
-        target: &mut [T],
-        operator: O,
-        root: Rank,
-    ) -> Result<()> {
-        self.refuse_loans()?;
-        self.reduce_from(source, target, &operator, root)
-    }
-
-    #[inline]
-    fn reduce_from<T: Pod, O: Operator<T>>(
-        &self,
-        source: &[T],
-        target: &mut [T],
-        operator: &O,
-        root: Rank,
-    ) -> Result<()> {
-        let is_root = self.rank() == root;
-        if is_root {
-            same_length(source.len(), target.len())?;
-        }
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(operator)),
-            source: Buffer::source(source),
-            target: if is_root { Buffer::target(target) } else { Buffer::ABSENT },
-        };
-        self.call::<T>(Collective::Reduce, Some(root), source.len(), false, &operands, O::NAME)
-    }
-
-    /// Combines everyone's part of `source` into the root's part of `target`. With Loose modes a PE
-    /// may return, and call again, while data still moves.
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see
-    /// [`Team`].
-    #[inline]
-    pub fn reduce_symmetric<T: Element, O: Operator<T>>(
-        &self,
-        source: &Symmetric<T>,
-        target: &Symmetric<T>,
-        operator: O,
-        root: Rank,
-    ) -> Result<()> {
-        same_length(source.len(), target.len())?;
-        if source.is(target) {
-            return Err(Error::InPlace);
-        }
-        let is_root = self.rank() == root;
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(&operator)),
-            source: source.buffer(self.state),
-            target: if is_root { target.buffer(self.state) } else { Buffer::ABSENT },
-        };
-        self.call::<T>(Collective::Reduce, Some(root), source.len(), true, &operands, O::NAME)
-    }
-
-    /// Combines everyone's `value` in the order of the ranks; everyone gets the result. A value is
-    /// copied into the call, so it may be Loose. Operators are those of [`Team::reduce`].
-    ///
-    /// # Errors
-    /// See [`Team`].
-    ///
-    /// ```
-    /// # use consort::{Pes, Sum};
-    /// let all = Pes::threads(3).run(|pe| {
-    ///     let residual = f64::from(pe.world().rank().0);
-    ///     pe.world().all_reduce(residual, Sum)
-    /// })?;
-    /// assert!(all.iter().all(|&(_, sum)| sum == 3.0));
-    /// # Ok::<(), consort::Error>(())
-    /// ```
-    #[inline]
-    pub fn all_reduce<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
-        let mut result = value;
-        let source = std::slice::from_ref(&value);
-        self.all_reduce_from(source, std::slice::from_mut(&mut result), &operator)?;
-        Ok(result)
-    }
-
-    /// Combines everyone's `source`, element by element and in the order of the ranks, into
-    /// everyone's `target`.
-    ///
-    /// # Errors
-    /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
-    /// [`Team`].
-    #[inline]
-    pub fn all_reduce_slice<T: Pod, O: Operator<T>>(
-        &self,
-        source: &[T],
-        target: &mut [T],
-        operator: O,
-    ) -> Result<()> {
-        self.refuse_loans()?;
-        self.all_reduce_from(source, target, &operator)
-    }
-
-    /// Combines everyone's `data`, element by element and in the order of the ranks, into
-    /// everyone's `data`. Peers may still read what a PE contributes while it has the first
-    /// results: so the data is copied before.
-    ///
-    /// # Errors
-    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
-    pub fn all_reduce_in_place<T: Pod, O: Operator<T>>(
-        &self,
-        data: &mut [T],
-        operator: O,
-    ) -> Result<()> {
-        let source = data.to_vec();
-        self.all_reduce_slice(&source, data, operator)
-    }
-
-    #[inline]
-    fn all_reduce_from<T: Pod, O: Operator<T>>(
-        &self,
-        source: &[T],
-        target: &mut [T],
-        operator: &O,
-    ) -> Result<()> {
-        same_length(source.len(), target.len())?;
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(operator)),
-            source: Buffer::source(source),
-            target: Buffer::target(target),
-        };
-        self.call::<T>(Collective::AllReduce, None, source.len(), false, &operands, O::NAME)
-    }
-
-    /// Combines everyone's part of `source` into everyone's part of `target`.
-    ///
-    /// # Errors
-    /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
-    #[inline]
-    pub fn all_reduce_symmetric<T: Element, O: Operator<T>>(
-        &self,
-        source: &Symmetric<T>,
-        target: &Symmetric<T>,
-        operator: O,
-    ) -> Result<()> {
-        same_length(source.len(), target.len())?;
-        if source.is(target) {
-            return Err(Error::InPlace);
-        }
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(&operator)),
-            source: source.buffer(self.state),
-            target: target.buffer(self.state),
-        };
-        self.call::<T>(Collective::AllReduce, None, source.len(), true, &operands, O::NAME)
-    }
-
     /// Allocates `len` elements of zero in every PE's symmetric memory.
     ///
     /// # Errors
@@ -585,7 +312,7 @@ impl<'p> Team<'p> {
         }
     }
 
-    fn refuse_loans(&self) -> Result<()> {
+    pub(crate) fn refuse_loans(&self) -> Result<()> {
         if self.sync.exit == Mode::None {
             return Err(Error::BorrowedSlice(self.sync));
         }
@@ -594,7 +321,7 @@ impl<'p> Team<'p> {
 
     /// Makes a call on `len` elements, by the plan that is kept for it or by a new one.
     #[inline]
-    fn call<T: Pod>(
+    pub(crate) fn call<T: Pod>(
         &self,
         collective: Collective,
         root: Option<Rank>,
@@ -637,13 +364,8 @@ impl<'p> Team<'p> {
     }
 }
 
-#[inline]
-fn same_length(source_len: usize, target_len: usize) -> Result<()> {
-    if source_len == target_len { Ok(()) } else { Err(Error::Lengths { source_len, target_len }) }
-}
-
 impl Shape<'_> {
-    fn barrier() -> Self {
+    pub(crate) fn barrier() -> Self {
         Self {
             collective: Collective::Barrier,
             root: None,

@@ -1,0 +1,103 @@
+//! Everyone's data combined, on everyone.
+
+use consort_fabric::{Collective, Kernel, Operator, Pod};
+use consort_native::{Buffer, Operands};
+
+use super::same_length;
+use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+
+impl Team<'_> {
+    /// Combines everyone's `value` in the order of the ranks; everyone gets the result. A value is
+    /// copied into the call, so it may be Loose. Operators are those of [`Team::reduce`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let residual = f64::from(pe.world().rank().0);
+    ///     pe.world().all_reduce(residual, Sum)
+    /// })?;
+    /// assert!(all.iter().all(|&(_, sum)| sum == 3.0));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[inline]
+    pub fn all_reduce<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
+        let mut result = value;
+        let source = std::slice::from_ref(&value);
+        self.all_reduce_from(source, std::slice::from_mut(&mut result), &operator)?;
+        Ok(result)
+    }
+
+    /// Combines everyone's `source`, element by element and in the order of the ranks, into
+    /// everyone's `target`.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
+    /// [`Team`].
+    #[inline]
+    pub fn all_reduce_slice<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        self.all_reduce_from(source, target, &operator)
+    }
+
+    /// Combines everyone's `data`, element by element and in the order of the ranks, into
+    /// everyone's `data`. Peers may still read what a PE contributes while it has the first
+    /// results: so the data is copied before.
+    ///
+    /// # Errors
+    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn all_reduce_in_place<T: Pod, O: Operator<T>>(
+        &self,
+        data: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        let source = data.to_vec();
+        self.all_reduce_slice(&source, data, operator)
+    }
+
+    #[inline]
+    fn all_reduce_from<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: &O,
+    ) -> Result<()> {
+        same_length(source.len(), target.len())?;
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(operator)),
+            source: Buffer::source(source),
+            target: Buffer::target(target),
+        };
+        self.call::<T>(Collective::AllReduce, None, source.len(), false, &operands, O::NAME)
+    }
+
+    /// Combines everyone's part of `source` into everyone's part of `target`.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
+    #[inline]
+    pub fn all_reduce_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+    ) -> Result<()> {
+        same_length(source.len(), target.len())?;
+        if source.is(target) {
+            return Err(Error::InPlace);
+        }
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(&operator)),
+            source: source.buffer(self.state),
+            target: target.buffer(self.state),
+        };
+        self.call::<T>(Collective::AllReduce, None, source.len(), true, &operands, O::NAME)
+    }
+}

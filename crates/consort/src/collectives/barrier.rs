@@ -1,0 +1,31 @@
+//! The barrier.
+
+use std::rc::Rc;
+
+use consort_fabric::Sync;
+use consort_native::Operands;
+
+use crate::{Result, Team, team::Shape};
+
+impl Team<'_> {
+    /// Returns when all PEs of the team have called it. Modes do not matter.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    #[inline]
+    pub fn barrier(&self) -> Result<()> {
+        let state = self.state;
+        if let Some(ready) = &*state.barrier.borrow() {
+            return state.run(&**ready, &Operands::NONE);
+        }
+        self.first_barrier()
+    }
+
+    /// Plans the barrier, and makes it.
+    #[cold]
+    fn first_barrier(&self) -> Result<()> {
+        let ready = self.state.prepare(&Shape::barrier(), Sync::STRICT)?;
+        *self.state.barrier.borrow_mut() = Some(Rc::clone(&ready));
+        self.state.run(&*ready, &Operands::NONE)
+    }
+}

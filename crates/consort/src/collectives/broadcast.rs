@@ -1,0 +1,64 @@
+//! The root's data, to everyone.
+
+use consort_fabric::{Collective, Pod, Rank};
+use consort_native::{Buffer, Operands};
+
+use crate::{Result, Symmetric, Team, symmetric::Element};
+
+impl Team<'_> {
+    /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let mine = pe.world().rank().0;
+    ///     pe.world().broadcast(mine, Rank(2))
+    /// })?;
+    /// assert!(all.iter().all(|&(_, value)| value == 2));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[inline]
+    pub fn broadcast<T: Pod>(&self, mut value: T, root: Rank) -> Result<T> {
+        self.broadcast_from(std::slice::from_mut(&mut value), root)?;
+        Ok(value)
+    }
+
+    /// Copies the root's `data` into everyone's `data`, any number of elements.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[inline]
+    pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
+        self.refuse_loans()?;
+        self.broadcast_from(data, root)
+    }
+
+    #[inline]
+    fn broadcast_from<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
+        let len = data.len();
+        let (source, target) = if self.rank() == root {
+            (Buffer::source(data), Buffer::ABSENT)
+        } else {
+            (Buffer::ABSENT, Buffer::target(data))
+        };
+        let operands = Operands { kernel: None, source, target };
+        self.call::<T>(Collective::Broadcast, Some(root), len, false, &operands, "")
+    }
+
+    /// Copies the root's part of `data` into everyone's part. With Loose modes a PE may return, and
+    /// call again, while data still moves.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    #[inline]
+    pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
+        let buffer = data.buffer(self.state);
+        let (source, target) =
+            if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
+        let operands = Operands { kernel: None, source, target };
+        self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
+    }
+}

@@ -1,0 +1,107 @@
+//! Everyone's data combined, on the root.
+
+use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_native::{Buffer, Operands};
+
+use super::same_length;
+use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+
+impl Team<'_> {
+    /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
+    /// elsewhere.
+    ///
+    /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product),
+    /// [`Min`](crate::Min),
+    /// [`Max`](crate::Max), the bitwise ones, or an associative closure; see [`Operator`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// let longest = |a: [u32; 2], b: [u32; 2]| if b[1] > a[1] { b } else { a };
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let rank = pe.world().rank().0;
+    ///     pe.world().reduce([rank, 10 - rank], longest, Rank(0))
+    /// })?;
+    /// assert_eq!(all[0].1, Some([0, 10]));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[inline]
+    pub fn reduce<T: Pod, O: Operator<T>>(
+        &self,
+        value: T,
+        operator: O,
+        root: Rank,
+    ) -> Result<Option<T>> {
+        let mut result = value;
+        let source = std::slice::from_ref(&value);
+        self.reduce_from(source, std::slice::from_mut(&mut result), &operator, root)?;
+        Ok((self.rank() == root).then_some(result))
+    }
+
+    /// Combines everyone's `source`, element by element and in the order of the ranks, into the
+    /// root's `target`. Elsewhere `target` is not touched, and may be empty.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with
+    /// exit mode None, and see [`Team`].
+    #[inline]
+    pub fn reduce_slice<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+        root: Rank,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        self.reduce_from(source, target, &operator, root)
+    }
+
+    #[inline]
+    fn reduce_from<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: &O,
+        root: Rank,
+    ) -> Result<()> {
+        let is_root = self.rank() == root;
+        if is_root {
+            same_length(source.len(), target.len())?;
+        }
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(operator)),
+            source: Buffer::source(source),
+            target: if is_root { Buffer::target(target) } else { Buffer::ABSENT },
+        };
+        self.call::<T>(Collective::Reduce, Some(root), source.len(), false, &operands, O::NAME)
+    }
+
+    /// Combines everyone's part of `source` into the root's part of `target`. With Loose modes a PE
+    /// may return, and call again, while data still moves.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see
+    /// [`Team`].
+    #[inline]
+    pub fn reduce_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+        root: Rank,
+    ) -> Result<()> {
+        same_length(source.len(), target.len())?;
+        if source.is(target) {
+            return Err(Error::InPlace);
+        }
+        let is_root = self.rank() == root;
+        let operands = Operands {
+            kernel: Some(Kernel::new::<T, O>(&operator)),
+            source: source.buffer(self.state),
+            target: if is_root { target.buffer(self.state) } else { Buffer::ABSENT },
+        };
+        self.call::<T>(Collective::Reduce, Some(root), source.len(), true, &operands, O::NAME)
+    }
+}
