@@ -9,7 +9,7 @@ impl Team<'_> {
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`crate::Error::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -29,7 +29,7 @@ impl Team<'_> {
     /// Copies the root's `data` into everyone's `data`, any number of elements.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`crate::Error::RootOutOfRange`], [`crate::Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[inline]
     pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
         self.refuse_loans()?;
@@ -52,7 +52,7 @@ impl Team<'_> {
     /// call again, while data still moves.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], and see [`Team`].
+    /// [`crate::Error::RootOutOfRange`], and see [`Team`].
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
         let buffer = data.buffer(self.state);
