@@ -155,6 +155,7 @@ impl State {
             .job()
             .fingerprint(&format!("{signature}{memory} by {candidate}{bracket}"));
         let setting = Setting {
+            collective: shape.collective,
             rank: self.endpoint.rank(),
             pes: self.pes(),
             root: shape.root.unwrap_or(Rank(0)),
