@@ -41,5 +41,5 @@ pub use table::Table;
 pub use wisdom::{
     Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path, replace_file,
 };
-pub use words::{Confidence, Rigour, TransferClass, UnknownWord};
+pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Catalog, Sample, Workbench};

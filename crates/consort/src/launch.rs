@@ -15,6 +15,8 @@ use consort_native::{
     affinity::{self, CpuId},
 };
 
+use consort_tuner::Arrival;
+
 use crate::{Algorithms, Error, Result, Team, choices::Choices, team::State, wisdom::Source};
 
 /// The most PEs that a process may have.
@@ -43,6 +45,7 @@ pub struct Pes {
     pinned: bool,
     forced: Vec<(Collective, Candidate)>,
     wisdom: Source,
+    arrival: Arrival,
 }
 
 impl Pes {
@@ -56,6 +59,7 @@ impl Pes {
             pinned: true,
             forced: Vec::new(),
             wisdom: Source::default(),
+            arrival: Arrival::Together,
         }
     }
 
@@ -92,6 +96,14 @@ impl Pes {
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());
+        self
+    }
+
+    /// Says how PEs come to calls, together unless said otherwise: choices then go by the wisdom of
+    /// `consort tune --arrival skewed`, where it is [`Arrival::Skewed`].
+    #[must_use]
+    pub fn arrival(mut self, arrival: Arrival) -> Self {
+        self.arrival = arrival;
         self
     }
 
@@ -133,7 +145,7 @@ impl Pes {
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
-        let mut choices = Choices::new(self.wisdom.table(self.pes)?);
+        let mut choices = Choices::new(self.wisdom.table(self.pes, self.arrival)?);
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

@@ -101,7 +101,7 @@ impl Story<'_> {
             Ending::OutOfBudget => "The time was over: run it again to go on.\n",
             Ending::Stopped => "It was stopped: run it again to go on.\n",
         };
-        if default_path().is_ok_and(|path| path == self.path) {
+        if default_path(self.wisdom.identity().arrival).is_ok_and(|path| path == self.path) {
             text += "Every program of yours on this machine uses it from now on.\n";
         } else {
             let path = self.path.display();
