@@ -2,5 +2,6 @@
 
 pub mod dissemination;
 pub mod halving;
+pub mod rounds;
 pub mod stream;
 pub mod tree;
