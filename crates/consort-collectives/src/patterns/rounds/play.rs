@@ -230,9 +230,9 @@ fn a_message_that_fits_needs_no_word_and_no_division() {
     assert_eq!(Buffers::new(&setting, 3, 168, 9, 1), None);
     let (to, span) = (Rank(1), |place: fn(usize, usize) -> Span| vec![place(0, 8)]);
     let received = Some((to, span(Span::target), Keep::Stores));
-    let round = Round::alike(0, 0, Some((to, span(Span::source))), received)
-        .copying(Span::target(8, 8), Span::source(0, 8));
-    let program = Program::new(&setting, &fits(&setting, 1, 8, 1, 1), &[round]);
+    let mut rounds = vec![Round::alike(0, 0, Some((to, span(Span::source))), received)];
+    Round::copy_first(&mut rounds, Span::target(8, 8), Span::source(0, 8));
+    let program = Program::new(&setting, &fits(&setting, 1, 8, 1, 1), &rounds);
     let names = program.acts.iter().map(|act| format!("{act:?}"));
     let names: Vec<_> = names.map(|name| name[..4].to_owned()).collect();
     assert_eq!(names, ["Send", "Copy", "Rece"]);
