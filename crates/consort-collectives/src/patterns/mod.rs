@@ -1,5 +1,6 @@
 //! Rank arithmetic and message patterns that several algorithms share; no collective by itself.
 
+pub mod access;
 pub mod dissemination;
 pub mod halving;
 pub mod rounds;
