@@ -6,6 +6,7 @@ registry! {
     bruck: Bruck,
     direct: Direct,
     flat: Flat,
+    gather_broadcast: GatherBroadcast,
     neighbour_exchange: NeighbourExchange,
     recursive_doubling: RecursiveDoubling,
     ring: Ring,

@@ -5,4 +5,5 @@ pub mod dissemination;
 pub mod halving;
 pub mod rounds;
 pub mod stream;
+pub mod subtree;
 pub mod tree;
