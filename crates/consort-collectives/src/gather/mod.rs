@@ -6,6 +6,7 @@ registry! {
     direct: Direct,
     flat: Flat,
     knomial: Knomial,
+    oc_bcast: OcBcast,
 }
 
 #[cfg(test)]
