@@ -1,15 +1,16 @@
 //! Composition: two algorithms, one after the other, are an algorithm for something larger.
 //!
-//! All-reduce is a reduction and a broadcast of its result (Bala et al. 1995, section 4.2). Nothing
-//! is written again: the parts run as they are, the second on what the first has left in the
-//! target. They share the call: the first uses the lower half of the inbox and the second the upper
-//! one, and counters of their own. What a part lends to a PE, the other must not lend to the same.
+//! All-reduce is a reduction and a broadcast of its result, and all-gather a gather and a broadcast
+//! (Bala et al. 1995, section 4.2). Nothing is written again: the parts run as they are, the second
+//! on what the first has left in the target. They share the call: the first uses the lower half of
+//! the inbox and the second the upper one, and counters of their own. What a part lends to a PE,
+//! the other must not lend to the same.
 
 use std::marker::PhantomData;
 
 use consort_fabric::{
-    Atomic, Candidate, Capabilities, Fabric, MachineModel, Op, Place, Query, Rank, Signal, Slot,
-    Span, Step, Sync, Until,
+    Atomic, Candidate, Capabilities, Collective, Fabric, MachineModel, Op, Place, Query, Rank,
+    Signal, Slot, Span, Step, Sync, Until,
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
@@ -20,15 +21,15 @@ pub trait Composition: 'static {
     const NAME: &'static str;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
-    /// What runs first, to PE 0.
+    /// What the parts do: the first to PE 0, the second from there.
+    const COLLECTIVES: (Collective, Collective);
+    /// What runs first.
     type First: Algorithm;
-    /// What runs then, on the result of the first, from PE 0.
+    /// What runs then, on the result of the first.
     type Second: Algorithm;
 
     /// The parameters of the parts.
     fn parts(candidate: &Candidate) -> (Candidate, Candidate);
-    /// What the parts are asked for, by a query about the whole.
-    fn queries(query: &Query) -> (Query, Query);
 }
 
 /// An algorithm that is composed of two.
@@ -40,6 +41,11 @@ pub struct Composed<C>(PhantomData<C>);
 pub struct Schedule<A, B> {
     first: A,
     second: B,
+}
+
+/// How many blocks of the first part's result are one of the second.
+fn joined_blocks((first, second): (Collective, Collective), pes: u32) -> u32 {
+    first.target_blocks(pes, true) / second.source_blocks(pes, true).max(1)
 }
 
 impl<C: Composition> Algorithm for Composed<C> {
@@ -56,8 +62,15 @@ impl<C: Composition> Algorithm for Composed<C> {
         let middle = setting.first_slot + setting.lines() / 2;
         let part = Setting { root: Rank(0), sync: Sync::MINE, ..*setting };
         let capabilities = Capabilities { inbox_lines: middle, ..setting.capabilities };
-        let lower = Setting { capabilities, ..part };
-        let upper = Setting { first_slot: middle, counter: setting.counter + 2, ..part };
+        let lower = Setting { collective: C::COLLECTIVES.0, capabilities, ..part };
+        let blocks = joined_blocks(C::COLLECTIVES, setting.pes) as usize;
+        let upper = Setting {
+            collective: C::COLLECTIVES.1,
+            bytes: setting.bytes.saturating_mul(blocks),
+            first_slot: middle,
+            counter: setting.counter + 2,
+            ..part
+        };
         let of_part = |error| match error {
             PlanError::Incapable { why, .. } => Self::incapable(why),
             other => other,
@@ -74,7 +87,10 @@ impl<C: Composition> Algorithm for Composed<C> {
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (first, second) = C::parts(candidate);
-        let (of_first, of_second) = C::queries(&Query { sync: Sync::MINE, ..*query });
+        let of_first = Query { collective: C::COLLECTIVES.0, sync: Sync::MINE, ..*query };
+        let blocks = joined_blocks(C::COLLECTIVES, query.pes);
+        let bytes = query.bytes.saturating_mul(blocks.into());
+        let of_second = Query { collective: C::COLLECTIVES.1, bytes, ..of_first };
         C::First::cost_ns(&of_first, &first, model) + C::Second::cost_ns(&of_second, &second, model)
     }
 

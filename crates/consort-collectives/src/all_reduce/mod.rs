@@ -4,8 +4,6 @@
 //! callers' buffers; the others are compositions: a reduction to PE 0, and a broadcast from there.
 //! An operator need only be associative: all combine in the order of the ranks.
 
-use consort_fabric::{Collective, Query};
-
 use crate::algorithm::registry;
 
 registry! {
@@ -16,10 +14,4 @@ registry! {
     oc_bcast: OcBcast,
     recursive_doubling: RecursiveDoubling,
     shared: Shared,
-}
-
-/// What a reduction and a broadcast are asked for, by a query about both.
-fn reduce_and_broadcast(query: &Query) -> (Query, Query) {
-    let part = |collective| Query { collective, ..*query };
-    (part(Collective::Reduce), part(Collective::Broadcast))
 }
