@@ -2,5 +2,6 @@
 
 pub mod dissemination;
 pub mod halving;
+pub mod shown;
 pub mod stream;
 pub mod tree;
