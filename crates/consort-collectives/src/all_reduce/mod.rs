@@ -15,6 +15,7 @@ registry! {
     knomial: Knomial,
     oc_bcast: OcBcast,
     recursive_doubling: RecursiveDoubling,
+    reduce_scatter_all_gather: ReduceScatterAllGather,
     shared: Shared,
 }
 
