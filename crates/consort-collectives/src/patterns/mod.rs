@@ -2,6 +2,7 @@
 
 pub mod dissemination;
 pub mod halving;
+pub mod rounds;
 pub mod shown;
 pub mod stream;
 pub mod tree;
