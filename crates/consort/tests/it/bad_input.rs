@@ -15,6 +15,7 @@ use consort_collectives::{PlanError, names};
 use consort_native::{Failure, HeapError};
 
 use crate::turns::alone;
+use crate::typed;
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -383,12 +384,8 @@ fn operators_may_not_call_the_library() {
 fn forcing_what_there_is_not() {
     for collective in Collective::EVERY {
         let errors = on(Pes::threads(2), move |world| {
-            let call = || match collective {
-                Collective::Barrier => world.barrier(),
-                Collective::Broadcast => world.broadcast(1, Rank(0)).map(|_| ()),
-                Collective::Reduce => world.reduce(1, Sum, Rank(0)).map(|_| ()),
-                Collective::AllReduce => world.all_reduce(1, Sum).map(|_| ()),
-            };
+            let source = [1; 2];
+            let call = || typed::values(world, collective, &source, Sum, Rank(0)).map(|_| ());
             let force = |candidate| {
                 world.force(collective, Some(candidate));
                 call().expect_err("no such candidate")
