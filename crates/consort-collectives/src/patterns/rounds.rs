@@ -83,6 +83,22 @@ impl Buffers {
         fits.then_some(Self { chunk, lines, count, words, steps })
     }
 
+    /// Rounds that do not depend on each other, at once: all that is sent and then all that is
+    /// received, where the inbox has a place for all; else as they are.
+    #[must_use]
+    pub fn at_once(&self, setting: &Setting, rounds: Vec<Round>) -> Vec<Round> {
+        if !setting.capabilities.buffered || self.count < self.steps {
+            return rounds;
+        }
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for Round { sent, copied, received } in rounds {
+            sends.push(Round { sent, copied, received: None });
+            receives.push(Round { received, ..Round::default() });
+        }
+        sends.append(&mut receives);
+        sends
+    }
+
     /// How many chunks a message is.
     #[must_use]
     pub fn chunks(&self, bytes: usize) -> u32 {
@@ -125,7 +141,8 @@ pub struct Round {
     /// What it copies: targets and sources. It does so when it has sent a chunk, before it receives
     /// one; or first of all, where it receives first.
     pub copied: Vec<(Span, Span)>,
-    /// What it receives, from the same PE or from one as far away on the other side.
+    /// What it receives, from the same PE or from one as far away on the other side. It may take
+    /// the place of what is sent only if it is combined with that.
     pub received: Option<(Message, Keep)>,
 }
 
@@ -148,11 +165,12 @@ impl Round {
         }
     }
 
-    /// The same, copying meanwhile.
-    #[must_use]
-    pub fn copying(mut self, target: Span, source: Span) -> Self {
-        self.copied.push((target, source));
-        self
+    /// Has a PE copy something before it receives anything, when it has sent what it can.
+    pub fn copy_first(rounds: &mut Vec<Self>, target: Span, source: Span) {
+        match rounds.iter_mut().find(|round| round.received.is_some()) {
+            Some(round) => round.copied.push((target, source)),
+            None => rounds.push(Self { copied: vec![(target, source)], ..Self::default() }),
+        }
     }
 }
 
@@ -405,15 +423,28 @@ pub fn cost_ns(
     model: &MachineModel,
     rounds: impl IntoIterator<Item = (f64, f64)>,
 ) -> f64 {
-    // Where PEs outnumber cores, the work of all is done one after the other.
-    let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
-    let round = |(count, bytes): (f64, f64)| {
-        let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
-        // A PE writes the lines of one message and reads those of another.
-        let work = 2.0 * (lines - 1.0) * model.next_line_ns + model.overhead_ns;
-        count * (model.hops_ns(1.0, query.pes) + work * turns)
-    };
+    let turns = turns(query, model);
+    let round =
+        |(count, bytes)| count * (model.hops_ns(1.0, query.pes) + message_ns(bytes, model) * turns);
     rounds.into_iter().map(round).sum()
+}
+
+/// What `count` rounds cost by the model that are made at once.
+#[must_use]
+pub fn cost_at_once_ns(query: &Query, model: &MachineModel, count: f64, bytes: f64) -> f64 {
+    let work = count * (message_ns(bytes, model) + model.next_line_ns);
+    model.hops_ns(1.0, query.pes) + work * turns(query, model)
+}
+
+/// How often a core works, where PEs outnumber cores: their work is done one after the other.
+fn turns(query: &Query, model: &MachineModel) -> f64 {
+    f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1))
+}
+
+/// The work of a PE that writes the lines of one message and reads those of another.
+fn message_ns(bytes: f64, model: &MachineModel) -> f64 {
+    let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
+    2.0 * (lines - 1.0) * model.next_line_ns + model.overhead_ns
 }
 
 #[cfg(test)]

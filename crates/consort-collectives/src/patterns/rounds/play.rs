@@ -1,7 +1,8 @@
 //! Plays the programs of all PEs, in several orders, on bytes that tell where they come from.
 //!
-//! A byte is the list of those that were combined into it, each a PE and a place in its source, so
-//! that the order shows. A signal replaces what its slot holds; a message must find its lines free.
+//! A byte stands for the list of those that were combined into it, each a PE and a place in its
+//! source, so that the order shows. A signal replaces what its slot holds; a message must find its
+//! lines free.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,8 +11,27 @@ use consort_fabric::{Capabilities, Collective, OperatorClass, Place, Query, Rank
 use super::{Act, Buffers, Keep, Program, Round, lines};
 use crate::Setting;
 
-/// Bytes of a PE that were contributed: by whom, and from where in its source.
-pub(crate) type Byte = Vec<(u32, usize)>;
+/// A list of bytes that were combined: a polynomial of them at some number, which is a word's hash,
+/// and that number to the power of their count. (Rabin and Karp 1987.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Byte {
+    hash: u64,
+    power: u64,
+}
+
+impl Byte {
+    /// What PE `rank` contributes at a place of its source.
+    pub(crate) const fn of(rank: u32, at: usize) -> Self {
+        let hash = ((rank as u64) << 32 | at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { hash, power: 0x0100_0000_01b3 }
+    }
+
+    /// This and then another.
+    pub(crate) const fn then(self, next: Self) -> Self {
+        let hash = self.hash.wrapping_mul(next.power).wrapping_add(next.hash);
+        Self { hash, power: self.power.wrapping_mul(next.power) }
+    }
+}
 
 /// Numbers of PEs to try: all small ones, and some larger.
 pub(crate) fn teams() -> impl Iterator<Item = u32> {
@@ -63,7 +83,7 @@ impl Pe {
     fn write(&mut self, span: Span, bytes: &[Byte]) {
         assert_ne!(span.place, Place::Source);
         let place = self.places.get_mut(&span.place).expect("every place");
-        place[span.at..span.at + span.bytes].clone_from_slice(bytes);
+        place[span.at..span.at + span.bytes].copy_from_slice(bytes);
     }
 }
 
@@ -89,13 +109,13 @@ fn play_in(
     let Setting { collective, pes, bytes, root, .. } = *setting;
     let pe = |rank: u32| {
         let source = collective.source_blocks(pes, rank == root.0) as usize * bytes;
-        let source = (0..source).map(|at| vec![(rank, at)]).collect();
+        let source = (0..source).map(|at| Byte::of(rank, at)).collect();
         let target = collective.target_blocks(pes, rank == root.0) as usize * bytes;
-        let scratch = vec![Vec::new(); setting.capabilities.scratch_bytes];
+        let scratch = vec![Byte::default(); setting.capabilities.scratch_bytes];
         Pe {
             places: HashMap::from([
                 (Place::Source, source),
-                (Place::Target, vec![Vec::new(); target]),
+                (Place::Target, vec![Byte::default(); target]),
                 (Place::Accumulator, scratch.clone()),
                 (Place::Incoming, scratch),
             ]),
@@ -146,7 +166,7 @@ fn does(all: &mut [Pe], rank: usize, act: Act, buffered: bool) -> bool {
         Some(message)
     };
     let joined = |left: &[Byte], right: &[Byte]| -> Vec<Byte> {
-        left.iter().zip(right).map(|(left, right)| [&left[..], right].concat()).collect()
+        left.iter().zip(right).map(|(left, &right)| left.then(right)).collect()
     };
     match act {
         Act::Wait(slot, step) => me.signals.get(&slot.index()).is_some_and(|&seen| seen >= step),
@@ -210,9 +230,9 @@ fn a_message_that_fits_needs_no_word_and_no_division() {
     assert_eq!(Buffers::new(&setting, 3, 168, 9, 1), None);
     let (to, span) = (Rank(1), |place: fn(usize, usize) -> Span| vec![place(0, 8)]);
     let received = Some((to, span(Span::target), Keep::Stores));
-    let round = Round::alike(0, 0, Some((to, span(Span::source))), received)
-        .copying(Span::target(8, 8), Span::source(0, 8));
-    let program = Program::new(&setting, &fits(&setting, 1, 8, 1, 1), &[round]);
+    let mut rounds = vec![Round::alike(0, 0, Some((to, span(Span::source))), received)];
+    Round::copy_first(&mut rounds, Span::target(8, 8), Span::source(0, 8));
+    let program = Program::new(&setting, &fits(&setting, 1, 8, 1, 1), &rounds);
     let names = program.acts.iter().map(|act| format!("{act:?}"));
     let names: Vec<_> = names.map(|name| name[..4].to_owned()).collect();
     assert_eq!(names, ["Send", "Copy", "Rece"]);
@@ -266,7 +286,7 @@ fn every_distance_and_any_inbox() {
                 let setting = setting(Collective::Exchange, pes, bytes, lines, buffered);
                 let targets = play(&setting, exchange);
                 for (rank, target) in (0..pes).zip(targets) {
-                    let from = |block: u32, at| vec![(block, rank as usize * bytes + at)];
+                    let from = |block: u32, at| Byte::of(block, rank as usize * bytes + at);
                     let blocks = |block| (0..bytes).map(move |at| from(block, at));
                     assert!(target.into_iter().eq((0..pes).flat_map(blocks)), "{pes} {bytes}");
                 }
@@ -299,7 +319,10 @@ fn rounds_that_some_leave_out_are_counted_by_all() {
             for buffered in [true, false] {
                 let setting = setting(Collective::Scan, pes, bytes, lines + 6, buffered);
                 for (rank, target) in (0..pes).zip(play(&setting, scan)) {
-                    let sum = |at| (0..=rank).map(|from| (from, at)).collect::<Byte>();
+                    let sum = |at| {
+                        let from = (0..=rank).map(|from| Byte::of(from, at));
+                        from.reduce(Byte::then).expect("at least one")
+                    };
                     assert!(target.into_iter().eq((0..bytes).map(sum)), "{pes} {bytes} {rank}");
                 }
             }
