@@ -45,7 +45,7 @@ mod tests {
     fn combines<A: Algorithm<Schedule = Program>>(name: &str) -> usize {
         let (candidate, mut served) = (Candidate::new(name), 0);
         for pes in teams() {
-            for (bytes, lines) in [(0, 80), (8, 40), (8, 400), (57, 80), (100, 7), (600, 40)] {
+            for (bytes, lines) in [(0, 80), (8, 40), (8, 400), (57, 80), (100, 7), (1100, 40)] {
                 for buffered in [true, false] {
                     let lines = lines + pes;
                     let setting = setting(Collective::ReduceScatter, pes, bytes, lines, buffered);
