@@ -246,7 +246,7 @@ fn contradictions(contradictions: &[Inconsistency]) -> String {
         table.add_row([
             describe(&one.less),
             time(one.less_ns),
-            describe(&one.more),
+            describe_all(&one.more),
             time(one.more_ns),
             ratio(ratio_of(one)),
         ]);
@@ -258,8 +258,12 @@ fn contradictions(contradictions: &[Inconsistency]) -> String {
     )
 }
 
+fn describe_all(queries: &[Query]) -> String {
+    queries.iter().map(describe).collect::<Vec<_>>().join(" and then ")
+}
+
 fn contradiction(one: &Inconsistency) -> String {
     let Inconsistency { less, less_ns, more, more_ns } = one;
-    let (less, more) = (describe(less), describe(more));
+    let (less, more) = (describe(less), describe_all(more));
     format!("{less} takes {less_ns} ns, {more} only {more_ns} ns")
 }
