@@ -16,7 +16,7 @@ pub enum TeamError {
     #[error("PE {rank} cannot be in the team: the {pes} PEs of its parent have ranks 0 to {}", pes - 1)]
     Outside {
         /// The rank that was given, or worked out.
-        rank: u64,
+        rank: i64,
         /// The parent's size.
         pes: u32,
     },
@@ -135,7 +135,7 @@ impl<'p> Team<'p> {
         for index in 0..i64::from(size) {
             let rank = i64::from(start.0) + index * i64::from(stride);
             let inside = u32::try_from(rank).ok().filter(|&rank| rank < pes);
-            let outside = || TeamError::Outside { rank: rank.unsigned_abs(), pes };
+            let outside = || TeamError::Outside { rank, pes };
             members.push(Rank(inside.ok_or_else(outside)?));
         }
         self.made_of(&members, &format!("strided({start}, {stride}, {size})"))

@@ -15,4 +15,5 @@ mod oracle;
 mod registry;
 mod runs;
 mod send;
+mod teams;
 mod turns;
