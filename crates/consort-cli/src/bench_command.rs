@@ -192,9 +192,7 @@ impl Bench {
 fn limits(what: Collective) -> &'static [Limit] {
     match what {
         Collective::Barrier => &[],
-        Collective::Broadcast => &[Limit::Copy, Limit::Pull],
-        Collective::Reduce | Collective::AllReduce => {
-            &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine]
-        }
+        what if what.combines() => &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine],
+        _ => &[Limit::Copy, Limit::Pull],
     }
 }

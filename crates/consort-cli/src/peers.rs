@@ -1,23 +1,25 @@
 //! The thread libraries that Consort is compared with.
 //!
-//! A thread library offers a barrier and shared memory. Broadcast and reduce here are what a
-//! programmer writes with these:
+//! A thread library offers a barrier and shared memory. The collectives here are what a programmer
+//! writes with these:
 //!
-//! 1. who has data publishes where it lies: the root for a broadcast, everyone for a reduce;
+//! 1. everyone publishes where its data lies;
 //! 2. barrier;
-//! 3. broadcast: all but the root copy from there; reduce: the root adds up in rank order;
-//!    all-reduce: everyone does;
+//! 3. everyone copies from there what it is to have, or adds it up in rank order;
 //! 4. barrier, so that nobody changes the data while it is still read.
 //!
-//! Cost: two barriers, and one copy by all at once or `pes` passes by the root. Nothing is cut
+//! Cost: two barriers, and the copies of a PE or its passes over what it adds. Nothing is cut
 //! into pieces, and nothing overlaps.
 //!
 //! The unsafe blocks answer to the promise that [`peers`] asks for:
 //! (P1) a rank is used by one thread at a time, and only ranks below `pes` are;
-//! (P2) all ranks make the same calls in the same order, with the same root and length.
+//! (P2) all ranks make the same calls in the same order, with the same root and blocks of
+//!      the same length.
 #![expect(unsafe_code, reason = "threads read each other's buffers between two barriers")]
 
 mod barriers;
+
+use consort::Collective;
 
 use barriers::{Barrier, HurdlesBarrier, StdBarrier};
 use std::slice;
@@ -31,21 +33,23 @@ pub(crate) trait Peer: Sync {
     /// Returns when all have called it.
     fn barrier(&self, rank: u32);
 
-    /// Copies the root's `buffer`, in bytes, into everyone's.
-    fn broadcast(&self, rank: u32, root: u32, buffer: &mut [u8]);
-
-    /// Adds everyone's `source`, in rank order, into the root's `target`.
-    fn reduce(&self, rank: u32, root: u32, source: &[f64], target: &mut [f64]);
-
-    /// Adds everyone's `source`, in rank order, into everyone's `target`.
-    fn all_reduce(&self, rank: u32, source: &[f64], target: &mut [f64]);
+    /// Does what `collective` says with `source`, as long as the blocks that `rank` contributes,
+    /// and `target`, as long as those that it receives. Contributions are added in rank order.
+    fn collective(
+        &self,
+        collective: Collective,
+        rank: u32,
+        root: u32,
+        source: &[f64],
+        target: &mut [f64],
+    );
 }
 
 /// All libraries for teams of `pes` threads: pthread (on Linux), std, hurdles.
 ///
 /// # Safety
 /// Each rank is used by one thread at a time, and is below `pes`. On each peer all `pes` ranks
-/// make the same calls in the same order, and with the same root and the same lengths.
+/// make the same calls in the same order, and with the same root and blocks of the same length.
 pub(crate) unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
     vec![
         #[cfg(target_os = "linux")]
@@ -98,56 +102,62 @@ impl<B: Barrier> Peer for Team<B> {
         self.wait(rank);
     }
 
-    fn broadcast(&self, rank: u32, root: u32, buffer: &mut [u8]) {
-        if rank == root {
-            self.publish(root, buffer.as_mut_ptr());
-        }
-        self.wait(rank);
-        if rank != root {
-            let source = self.published[root as usize].0.load(Ordering::Relaxed);
-            // SAFETY: by P2 the root has published `buffer.len()` bytes before the barrier above,
-            // and keeps them borrowed, unused, until all have reached the one below. `buffer` is
-            // this rank's own, so that the two do not overlap.
-            unsafe { source.copy_to_nonoverlapping(buffer.as_mut_ptr(), buffer.len()) };
-        }
-        self.wait(rank);
-    }
-
-    fn reduce(&self, rank: u32, root: u32, source: &[f64], target: &mut [f64]) {
-        self.add(rank, rank == root, source, target);
-    }
-
-    fn all_reduce(&self, rank: u32, source: &[f64], target: &mut [f64]) {
-        self.add(rank, true, source, target);
-    }
-}
-
-impl<B: Barrier> Team<B> {
-    /// Adds everyone's `source` into the own `target`, if that is wanted.
-    fn add(&self, rank: u32, wants: bool, source: &[f64], target: &mut [f64]) {
+    fn collective(
+        &self,
+        collective: Collective,
+        rank: u32,
+        root: u32,
+        source: &[f64],
+        target: &mut [f64],
+    ) {
+        let pes = u32::try_from(self.published.len()).unwrap_or(u32::MAX);
+        let received = collective.target_blocks(pes, rank == root) as usize;
         self.publish(rank, source.as_ptr().cast_mut().cast());
         self.wait(rank);
-        if wants {
-            for (other, theirs) in self.published.iter().enumerate() {
-                let theirs = theirs.0.load(Ordering::Relaxed).cast::<f64>();
-                // SAFETY: by P2 each rank has published as many doubles before the barrier above
-                // as `source` has here, and keeps them borrowed, unchanged, until all have
-                // reached the one below.
-                let theirs = unsafe { slice::from_raw_parts(theirs, source.len()) };
-                if other == 0 {
-                    target.copy_from_slice(theirs);
-                } else {
-                    target.iter_mut().zip(theirs).for_each(|(sum, value)| *sum += value);
+        if let Some(len) = target.len().checked_div(received) {
+            let block = |of: u32, index: u32| {
+                let theirs = self.published[of as usize].0.load(Ordering::Relaxed).cast::<f64>();
+                // SAFETY: by P2 each rank has published all blocks that it contributes, of `len`
+                // doubles each, before the barrier above, and keeps them borrowed, unchanged, until
+                // all have reached the one below; `index` is less than their number.
+                unsafe { slice::from_raw_parts(theirs.wrapping_add(index as usize * len), len) }
+            };
+            let mine = if collective == Collective::ReduceScatter { rank } else { 0 };
+            match collective {
+                Collective::Barrier => {}
+                Collective::Broadcast => target.copy_from_slice(block(root, 0)),
+                Collective::Scatter => target.copy_from_slice(block(root, rank)),
+                Collective::Gather | Collective::AllGather | Collective::Exchange => {
+                    let index = if collective == Collective::Exchange { rank } else { 0 };
+                    for (of, place) in (0..pes).zip(target.chunks_exact_mut(len.max(1))) {
+                        place.copy_from_slice(block(of, index));
+                    }
                 }
+                Collective::Reduce | Collective::AllReduce | Collective::ReduceScatter => {
+                    add(target, (0..pes).map(|of| block(of, mine)));
+                }
+                Collective::Scan => add(target, (0..=rank).map(|of| block(of, 0))),
+                Collective::ExclusiveScan => add(target, (0..rank).map(|of| block(of, 0))),
             }
         }
         self.wait(rank);
     }
 }
 
+/// The target becomes the sum, unless there is nothing to add.
+fn add<'a>(target: &mut [f64], mut blocks: impl Iterator<Item = &'a [f64]>) {
+    if let Some(first) = blocks.next() {
+        target.copy_from_slice(first);
+    }
+    for block in blocks {
+        target.iter_mut().zip(block).for_each(|(sum, value)| *sum += value);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_fabric::{Kernel, Rank, Sum, reference};
     use std::sync::atomic::AtomicU32;
     use std::thread;
 
@@ -190,32 +200,35 @@ mod tests {
         });
     }
 
+    /// Element `i` of block `b` of rank `r` is a number of its own.
     #[test]
-    fn broadcasts_from_every_root() {
+    fn all_get_what_the_oracle_says() {
         each_team(|peer, pes, rank| {
-            for (round, length) in (0_u8..).zip([0, 1, 8, 1000, 70_000]) {
+            for (collective, len) in
+                Collective::EVERY.into_iter().flat_map(|c| [0, 1, 3, 700].map(|l| (c, l)))
+            {
                 for root in 0..pes {
-                    let sent = round ^ u8::try_from(root).unwrap() ^ 0x55;
-                    let mut buffer = vec![if rank == root { sent } else { 0xAA }; length];
-                    peer.broadcast(rank, root, &mut buffer);
-                    assert_eq!(buffer, vec![sent; length], "{}", peer.name());
-                }
-            }
-        });
-    }
-
-    /// Element i of rank r is r + i, so that the sum is pes * i + (0 + 1 + ... + pes - 1).
-    #[test]
-    fn reduces_to_every_root() {
-        each_team(|peer, pes, rank| {
-            for length in [0, 1, 3, 5000] {
-                let source: Vec<f64> = (0..length).map(|i| f64::from(rank + i)).collect();
-                for root in 0..pes {
-                    let mut target = vec![-1.0; source.len()];
-                    peer.reduce(rank, root, &source, &mut target);
-                    let sum = |i| f64::from(pes * i + pes * (pes - 1) / 2);
-                    let expected = (0..length).map(|i| if rank == root { sum(i) } else { -1.0 });
-                    assert!(expected.eq(target), "{} of {length}", peer.name());
+                    let block = |of: u32, index: u32| -> Vec<f64> {
+                        (0..len).map(|i| f64::from(1000 * (of + 10 * index) + i)).collect()
+                    };
+                    let blocks = collective.source_blocks(pes, rank == root);
+                    let source: Vec<f64> =
+                        (0..blocks).flat_map(|index| block(rank, index)).collect();
+                    let received = collective.target_blocks(pes, rank == root) * len;
+                    let mut target = vec![-1.0; received as usize];
+                    let expected = reference::result(
+                        collective,
+                        pes,
+                        Rank(rank),
+                        Rank(root),
+                        Some(&Kernel::new::<f64, _>(&Sum)),
+                        |of, index| bytemuck::cast_slice(&block(of.0, index)).to_vec(),
+                    );
+                    let expected = expected.map_or(target.clone(), |bytes| {
+                        bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
+                    });
+                    peer.collective(collective, rank, root, &source, &mut target);
+                    assert_eq!(target, expected, "{collective} by {}", peer.name());
                 }
             }
         });

@@ -4,10 +4,13 @@ use std::{borrow::Cow, future::Future};
 
 use consort_fabric::{
     Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, OperatorClass, Query,
-    Rank, Slot, Sync,
+    Rank, Slot, Span, Sync,
 };
 
-use crate::{all_reduce, barrier, broadcast, reduce};
+use crate::{
+    all_gather, all_reduce, barrier, broadcast, exchange, gather, reduce, reduce_scatter, scan,
+    scatter,
+};
 
 /// A parameter of an algorithm and the values worth trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +37,15 @@ pub enum Direction {
 /// What a schedule is made for: facts that all PEs of the team share, and the PE's rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
+    /// The operation.
+    pub collective: Collective,
     /// The PE that the schedule is for.
     pub rank: Rank,
     /// The size of the team.
     pub pes: u32,
     /// The root; 0 for an operation without.
     pub root: Rank,
-    /// Bytes a PE contributes or receives.
+    /// Bytes of a block.
     pub bytes: usize,
     /// Bytes of an element, which is never divided where elements are combined.
     pub element_bytes: usize,
@@ -65,6 +70,7 @@ impl Setting {
     #[must_use]
     pub fn of(query: &Query, capabilities: Capabilities) -> Self {
         Self {
+            collective: query.collective,
             rank: Rank(0),
             pes: query.pes,
             root: Rank(0),
@@ -110,6 +116,18 @@ impl Setting {
     #[must_use]
     pub const fn lines(&self) -> u32 {
         self.capabilities.inbox_lines.saturating_sub(self.first_slot)
+    }
+
+    /// Block `index` of what a PE contributes.
+    #[must_use]
+    pub const fn source_block(&self, index: u32) -> Span {
+        Span::source(index as usize * self.bytes, self.bytes)
+    }
+
+    /// Block `index` of what a PE receives.
+    #[must_use]
+    pub const fn target_block(&self, index: u32) -> Span {
+        Span::target(index as usize * self.bytes, self.bytes)
     }
 }
 
@@ -261,8 +279,14 @@ pub const fn names(collective: Collective) -> &'static [&'static str] {
     match collective {
         Collective::Barrier => barrier::NAMES,
         Collective::Broadcast => broadcast::NAMES,
+        Collective::Scatter => scatter::NAMES,
+        Collective::Gather => gather::NAMES,
+        Collective::AllGather => all_gather::NAMES,
+        Collective::Exchange => exchange::NAMES,
         Collective::Reduce => reduce::NAMES,
         Collective::AllReduce => all_reduce::NAMES,
+        Collective::ReduceScatter => reduce_scatter::NAMES,
+        Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
     }
 }
 
@@ -278,8 +302,14 @@ pub fn visit<V: Visitor>(
     let found = match collective {
         Collective::Barrier => barrier::visit(name, visitor),
         Collective::Broadcast => broadcast::visit(name, visitor),
+        Collective::Scatter => scatter::visit(name, visitor),
+        Collective::Gather => gather::visit(name, visitor),
+        Collective::AllGather => all_gather::visit(name, visitor),
+        Collective::Exchange => exchange::visit(name, visitor),
         Collective::Reduce => reduce::visit(name, visitor),
         Collective::AllReduce => all_reduce::visit(name, visitor),
+        Collective::ReduceScatter => reduce_scatter::visit(name, visitor),
+        Collective::Scan | Collective::ExclusiveScan => scan::visit(name, visitor),
     };
     found.ok_or_else(|| PlanError::UnknownAlgorithm {
         collective,

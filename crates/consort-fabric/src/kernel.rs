@@ -179,6 +179,16 @@ impl<'k> Kernel<'k> {
     }
 }
 
+impl Kernel<'_> {
+    /// `left[i] = left[i] (op) right[i]` for the elements that both have.
+    pub fn accumulate(&self, left: &mut [u8], right: &[u8]) {
+        let (at, bytes) = (left.as_mut_ptr(), left.len().min(right.len()));
+        // SAFETY: two slices, the first borrowed for writing, both as long as that; the target is
+        // the left operand.
+        unsafe { self.combine(at, at, right.as_ptr(), bytes) }
+    }
+}
+
 impl fmt::Debug for Kernel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kernel")

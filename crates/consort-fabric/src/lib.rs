@@ -13,6 +13,7 @@ mod kernel;
 mod machine;
 mod model;
 mod rank;
+pub mod reference;
 pub mod statistics;
 mod sync;
 mod tuning;

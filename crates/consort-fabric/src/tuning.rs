@@ -8,63 +8,125 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use crate::{OperatorClass, Sync};
 
 /// A collective operation.
+///
+/// Data is divided into *blocks* of equal length, of which a PE contributes and receives none, one,
+/// or one a PE of the team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collective {
     /// No PE leaves before all have entered.
     Barrier,
-    /// The root's data, to everyone.
+    /// The root's block, to everyone.
     Broadcast,
-    /// Everyone's data combined, on the root.
+    /// Block `i` of the root, to PE `i`.
+    Scatter,
+    /// Everyone's block, to the root, in the order of the ranks.
+    Gather,
+    /// Everyone's block, to everyone, in the order of the ranks.
+    AllGather,
+    /// Block `i` of PE `j`, to PE `i`, as its block `j`: MPI's all-to-all.
+    Exchange,
+    /// Everyone's blocks combined, on the root.
     Reduce,
-    /// Everyone's data combined, on everyone.
+    /// Everyone's blocks combined, on everyone.
     AllReduce,
+    /// Everyone's blocks `i` combined, on PE `i`.
+    ReduceScatter,
+    /// The blocks of PEs 0 to `i` combined, on PE `i`.
+    Scan,
+    /// The blocks of PEs 0 to `i - 1` combined, on PE `i`; PE 0 has no result.
+    ExclusiveScan,
 }
 
 impl Collective {
     /// Every collective.
-    pub const EVERY: [Self; 4] = [Self::Barrier, Self::Broadcast, Self::Reduce, Self::AllReduce];
+    pub const EVERY: [Self; 11] = [
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Scatter,
+        Self::Gather,
+        Self::AllGather,
+        Self::Exchange,
+        Self::Reduce,
+        Self::AllReduce,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::ExclusiveScan,
+    ];
 
-    /// The name of its folder, of its method, and in wisdom.
+    /// The name of its method, and in wisdom.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",
             Self::Broadcast => "broadcast",
+            Self::Scatter => "scatter",
+            Self::Gather => "gather",
+            Self::AllGather => "all_gather",
+            Self::Exchange => "exchange",
             Self::Reduce => "reduce",
             Self::AllReduce => "all_reduce",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exclusive_scan",
         }
     }
 
     /// Whether one PE is the root, from which the data comes or to which it goes.
     #[must_use]
     pub const fn is_rooted(self) -> bool {
-        matches!(self, Self::Broadcast | Self::Reduce)
+        matches!(self, Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
     }
 
     /// Whether data are combined, by an operator.
     #[must_use]
     pub const fn combines(self) -> bool {
-        matches!(self, Self::Reduce | Self::AllReduce)
-    }
-
-    /// Whether a PE contributes data, being the root or not.
-    #[must_use]
-    pub const fn contributes(self, is_root: bool) -> bool {
         match self {
-            Self::Barrier => false,
-            Self::Broadcast => is_root,
-            Self::Reduce | Self::AllReduce => true,
+            Self::Reduce
+            | Self::AllReduce
+            | Self::ReduceScatter
+            | Self::Scan
+            | Self::ExclusiveScan => true,
+            Self::Barrier
+            | Self::Broadcast
+            | Self::Scatter
+            | Self::Gather
+            | Self::AllGather
+            | Self::Exchange => false,
         }
     }
 
-    /// Whether a PE receives a result, being the root or not. A broadcast's root has it already.
+    /// How many blocks a PE of a team of `pes` contributes, being the root or not.
     #[must_use]
-    pub const fn receives(self, is_root: bool) -> bool {
+    pub const fn source_blocks(self, pes: u32, is_root: bool) -> u32 {
         match self {
-            Self::Barrier => false,
-            Self::Broadcast => !is_root,
-            Self::Reduce => is_root,
-            Self::AllReduce => true,
+            Self::Barrier => 0,
+            Self::Broadcast => is_root as u32,
+            Self::Scatter => pes * is_root as u32,
+            Self::Exchange | Self::ReduceScatter => pes,
+            Self::Gather
+            | Self::AllGather
+            | Self::Reduce
+            | Self::AllReduce
+            | Self::Scan
+            | Self::ExclusiveScan => 1,
+        }
+    }
+
+    /// How many blocks a PE of a team of `pes` receives, being the root or not. A broadcast's root
+    /// has its block already.
+    #[must_use]
+    pub const fn target_blocks(self, pes: u32, is_root: bool) -> u32 {
+        match self {
+            Self::Barrier => 0,
+            Self::Broadcast => !is_root as u32,
+            Self::Reduce => is_root as u32,
+            Self::Gather => pes * is_root as u32,
+            Self::AllGather | Self::Exchange => pes,
+            Self::Scatter
+            | Self::AllReduce
+            | Self::ReduceScatter
+            | Self::Scan
+            | Self::ExclusiveScan => 1,
         }
     }
 }
@@ -77,8 +139,10 @@ impl fmt::Display for Collective {
 
 /// A text that names no collective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no collective: use barrier, broadcast, reduce or all_reduce")]
-pub struct UnknownCollective(String);
+#[error("`{asked}` is no collective: use {}", Collective::EVERY.map(Collective::name).join(", "))]
+pub struct UnknownCollective {
+    asked: String,
+}
 
 impl FromStr for Collective {
     type Err = UnknownCollective;
@@ -87,7 +151,7 @@ impl FromStr for Collective {
         Self::EVERY
             .into_iter()
             .find(|collective| collective.name() == text)
-            .ok_or_else(|| UnknownCollective(text.to_owned()))
+            .ok_or_else(|| UnknownCollective { asked: text.to_owned() })
     }
 }
 
@@ -100,7 +164,7 @@ pub struct Query {
     pub sync: Sync,
     /// The size of the team.
     pub pes: u32,
-    /// Bytes a PE contributes or receives; 0 for a barrier.
+    /// Bytes of a block; 0 for a barrier.
     pub bytes: u64,
     /// Of the operator that combines; `Commutative` where nothing is combined.
     pub operator: OperatorClass,

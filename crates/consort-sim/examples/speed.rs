@@ -66,6 +66,7 @@ fn main() {
     ] {
         let candidate: Candidate = candidate.parse().expect("a candidate");
         let setting = Setting {
+            collective,
             rank: Rank(0),
             pes,
             root: Rank(0),

@@ -24,7 +24,25 @@ pub struct Grid {
     pub symmetric: Vec<bool>,
 }
 
+/// So many collectives come side by side before the less common ones.
+const AT_A_TIME: usize = 4;
+
 impl Grid {
+    /// Every collective, the most common ones first.
+    pub const COLLECTIVES: [Collective; Collective::EVERY.len()] = [
+        Collective::Barrier,
+        Collective::Broadcast,
+        Collective::Reduce,
+        Collective::AllReduce,
+        Collective::AllGather,
+        Collective::Exchange,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::ReduceScatter,
+        Collective::Scan,
+        Collective::ExclusiveScan,
+    ];
+
     /// The sizes of a coarse grid; the search refines it where the winner changes.
     pub const COARSE_BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20];
 
@@ -43,7 +61,7 @@ impl Grid {
             pes.push(2);
         }
         Self {
-            collectives: Collective::EVERY.to_vec(),
+            collectives: Self::COLLECTIVES.to_vec(),
             syncs: vec![Sync::MINE, Sync::STRICT, Sync::LOOSE],
             pes,
             bytes: Self::COARSE_BYTES.to_vec(),
@@ -63,11 +81,13 @@ impl Grid {
                     for (memory_rank, &symmetric) in self.symmetric.iter().enumerate() {
                         let rank = sync_rank + pes_rank + operator_rank + memory_rank;
                         for bytes in ends_first(&self.bytes) {
-                            ranked.extend(self.collectives.iter().map(|&collective| {
-                                let query =
-                                    Query { collective, sync, pes, bytes, operator, symmetric };
-                                (rank, canonical(&query))
-                            }));
+                            ranked.extend(self.collectives.iter().enumerate().map(
+                                |(place, &collective)| {
+                                    let query =
+                                        Query { collective, sync, pes, bytes, operator, symmetric };
+                                    (rank + place / AT_A_TIME, canonical(&query))
+                                },
+                            ));
                         }
                     }
                 }
@@ -124,7 +144,9 @@ mod tests {
         assert_eq!(points.len(), 3 * (1 + 48 * moving));
         let distinct: BTreeSet<_> = points.iter().collect();
         assert_eq!(distinct.len(), points.len());
-        let first_row = &points[..1 + 8 * moving];
+        let first_row = &points[..1 + 8 * (AT_A_TIME - 1)];
+        let all = BTreeSet::from(Grid::COLLECTIVES);
+        assert_eq!(all, BTreeSet::from(Collective::EVERY));
         assert!(first_row.iter().all(|query| query.pes == 4 && query.symmetric));
         assert!(first_row[1..].iter().all(|query| query.sync == Sync::MINE));
     }

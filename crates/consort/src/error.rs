@@ -1,7 +1,7 @@
 //! What may go wrong, and what would be right.
 
 use consort_collectives::PlanError;
-use consort_fabric::Rank;
+use consort_fabric::{Collective, Rank};
 use consort_native::{Failure, HeapError, Job};
 
 use crate::TeamError;
@@ -41,7 +41,7 @@ pub enum Error {
         /// The team's size.
         pes: u32,
     },
-    /// Source and target of a reduction differ in length.
+    /// Source and target differ in length.
     #[error("the source has {source_len} elements and the target {target_len}: give equal lengths")]
     Lengths {
         /// Elements of the source.
@@ -49,8 +49,28 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
-    /// A reduction from symmetric memory into the same memory.
-    #[error("source and target of a reduction are the same symmetric memory: use two allocations")]
+    /// Buffers that are not the blocks that a collective moves.
+    #[error(
+        "{collective} among {pes} PEs takes {} here and gives {}, all of one length: the source \
+         has {source_len} elements and the target {target_len}",
+        blocks(*.contributed), blocks(*.received)
+    )]
+    Blocks {
+        /// What was called.
+        collective: Collective,
+        /// The team's size.
+        pes: u32,
+        /// Blocks that this PE contributes.
+        contributed: usize,
+        /// Blocks that it receives.
+        received: usize,
+        /// Elements of the source.
+        source_len: usize,
+        /// Elements of the target.
+        target_len: usize,
+    },
+    /// A call from symmetric memory into the same memory.
+    #[error("source and target are the same symmetric memory: use two allocations")]
     InPlace,
     /// Elements outside a symmetric allocation.
     #[error("elements {first}..{end} are not in symmetric memory of {len} elements a PE")]
@@ -108,6 +128,14 @@ pub enum Error {
     /// Wisdom that cannot be used.
     #[error("{0}")]
     Wisdom(String),
+}
+
+fn blocks(count: usize) -> String {
+    match count {
+        0 => "nothing".to_owned(),
+        1 => "a block".to_owned(),
+        _ => format!("{count} blocks"),
+    }
 }
 
 impl Error {

@@ -207,6 +207,7 @@ impl State {
         let fingerprint =
             self.endpoint.job().fingerprint(&format!("{name} by {candidate}{bracket}"));
         let setting = Setting {
+            collective: shape.collective,
             rank: self.endpoint.rank(),
             pes: self.endpoint.size(),
             root: shape.root.unwrap_or(Rank(0)),

@@ -1,10 +1,10 @@
-//! Broadcasts and reductions of values: a call takes them along, so that they may be Loose without
+//! Collectives of values: a call takes them along, so that they may be Loose without
 //! symmetric memory.
 //!
 //! A value is an array of doubles of one of a few lengths. An array has no sum of the library's:
 //! longer ones than one double are added up by a closure, whose class is ordered.
 
-use consort::{Pod, Query, Rank, Result, Sum, Team};
+use consort::{Collective, Operator, Pod, Query, Rank, Result, Sum, Team};
 use consort_fabric::OperatorClass;
 
 /// Calls a function with the length as a constant, and does nothing for any other length.
@@ -34,73 +34,78 @@ pub(crate) fn can_ask(query: &Query) -> bool {
         && (!query.collective.combines() || has_sum)
 }
 
-/// Broadcasts the root's `data`.
-pub(crate) fn broadcast(team: &Team<'_>, data: &mut [f64]) -> Result<()> {
-    if let [value] = data {
-        *value = team.broadcast(*value, Rank(0))?;
-        return Ok(());
-    }
-    with_length!(data.len(), broadcast_array(team, data))
-}
-
-/// Adds everyone's `source` into the root's `target`.
-pub(crate) fn reduce(team: &Team<'_>, source: &[f64], target: &mut [f64]) -> Result<()> {
-    if let ([value], [sum]) = (source, &mut *target) {
-        *sum = team.reduce(*value, Sum, Rank(0))?.unwrap_or(*sum);
-        return Ok(());
-    }
-    with_length!(source.len(), reduce_array(team, source, target))
-}
-
-/// Adds everyone's `source` into everyone's `target`.
-pub(crate) fn all_reduce(team: &Team<'_>, source: &[f64], target: &mut [f64]) -> Result<()> {
-    if let ([value], [sum]) = (source, &mut *target) {
-        *sum = team.all_reduce(*value, Sum)?;
-        return Ok(());
-    }
-    with_length!(source.len(), all_reduce_array(team, source, target))
-}
-
-fn broadcast_array<const N: usize>(team: &Team<'_>, data: &mut [f64]) -> Result<()>
-where
-    [f64; N]: Pod,
-{
-    let value: [f64; N] = array(data);
-    data.copy_from_slice(&team.broadcast(value, Rank(0))?);
-    Ok(())
-}
-
-fn reduce_array<const N: usize>(team: &Team<'_>, source: &[f64], target: &mut [f64]) -> Result<()>
-where
-    [f64; N]: Pod,
-{
-    if let Some(sum) = team.reduce(array(source), add::<N>, Rank(0))? {
-        target.copy_from_slice(&sum);
-    }
-    Ok(())
-}
-
-fn all_reduce_array<const N: usize>(
+/// Makes a call on values of `len` doubles, with sums.
+#[inline]
+pub(crate) fn call(
     team: &Team<'_>,
+    collective: Collective,
+    source: &[f64],
+    target: &mut [f64],
+    len: usize,
+) -> Result<()> {
+    if len == 1 {
+        return call_on(team, collective, source, target, Sum);
+    }
+    with_length!(len, call_on_arrays(team, collective, source, target))
+}
+
+fn call_on_arrays<const N: usize>(
+    team: &Team<'_>,
+    collective: Collective,
     source: &[f64],
     target: &mut [f64],
 ) -> Result<()>
 where
     [f64; N]: Pod,
 {
-    target.copy_from_slice(&team.all_reduce(array(source), add::<N>)?);
+    let source: &[[f64; N]] = bytemuck::cast_slice(source);
+    call_on(team, collective, source, bytemuck::cast_slice_mut(target), add::<N>)
+}
+
+/// Makes a call on as many values as there are blocks.
+#[inline]
+fn call_on<T: Pod, O: Operator<T>>(
+    team: &Team<'_>,
+    collective: Collective,
+    source: &[T],
+    target: &mut [T],
+    operator: O,
+) -> Result<()> {
+    let root = Rank(0);
+    let mine = source.first().copied().unwrap_or(T::zeroed());
+    let one = match collective {
+        Collective::Barrier => return team.barrier(),
+        Collective::Gather => {
+            if let Some(all) = team.gather(mine, root)? {
+                target.copy_from_slice(&all);
+            }
+            return Ok(());
+        }
+        Collective::AllGather => {
+            target.copy_from_slice(&team.all_gather(mine)?);
+            return Ok(());
+        }
+        Collective::Exchange => {
+            target.copy_from_slice(&team.exchange(source)?);
+            return Ok(());
+        }
+        Collective::Broadcast => Some(team.broadcast(mine, root)?),
+        Collective::Scatter => Some(team.scatter(source, root)?),
+        Collective::Reduce => team.reduce(mine, operator, root)?,
+        Collective::AllReduce => Some(team.all_reduce(mine, operator)?),
+        Collective::ReduceScatter => Some(team.reduce_scatter(source, operator)?),
+        Collective::Scan => Some(team.scan(mine, operator)?),
+        Collective::ExclusiveScan => team.exclusive_scan(mine, operator)?,
+    };
+    if let (Some(one), Some(place)) = (one, target.first_mut()) {
+        *place = one;
+    }
     Ok(())
 }
 
 fn add<const N: usize>(mut left: [f64; N], right: [f64; N]) -> [f64; N] {
     left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
     left
-}
-
-fn array<const N: usize>(data: &[f64]) -> [f64; N] {
-    let mut array = [0.0; N];
-    array.copy_from_slice(data);
-    array
 }
 
 #[cfg(test)]
@@ -113,18 +118,20 @@ mod tests {
         for len in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
             let results = Pes::threads(3).without_wisdom().run(|pe| {
                 let team = pe.world().with(Sync::LOOSE);
-                let mut data = vec![f64::from(team.rank().0 + 1); len];
-                let mut sum = vec![0.0; len];
-                reduce(&team, &data, &mut sum)?;
-                let mut sums = vec![0.0; len];
-                all_reduce(&team, &data, &mut sums)?;
-                broadcast(&team, &mut data)?;
-                assert_eq!(sums, vec![6.0; len]);
-                Ok((data, sum))
+                let data = vec![f64::from(team.rank().0 + 1); len];
+                let on = |collective, len: usize, source: &[f64]| {
+                    let mut target = vec![0.0; len];
+                    call(&team, collective, source, &mut target, data.len()).map(|()| target)
+                };
+                assert_eq!(on(Collective::AllReduce, len, &data)?, vec![6.0; len]);
+                assert_eq!(on(Collective::Broadcast, len, &data)?, vec![1.0; len]);
+                let all = on(Collective::AllGather, 3 * len, &data)?;
+                assert!(all.chunks(len).eq([vec![1.0; len], vec![2.0; len], vec![3.0; len]]));
+                let mine = on(Collective::Exchange, 3 * len, &all)?;
+                assert_eq!(mine, vec![f64::from(team.rank().0 + 1); 3 * len]);
+                on(Collective::Reduce, len, &data)
             });
-            let results = results.unwrap();
-            assert_eq!(results[0].1.1, vec![6.0; len]);
-            assert!(results.iter().all(|(_, (data, _))| *data == vec![1.0; len]));
+            assert_eq!(results.unwrap()[0].1, vec![6.0; len]);
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Work {
         collective: Collective,
         /// Its modes.
         sync: Sync,
-        /// Bytes a PE contributes or receives; whole doubles.
+        /// Bytes of a block; whole doubles.
         bytes: usize,
         /// In symmetric memory rather than in slices.
         symmetric: bool,
@@ -29,7 +29,7 @@ pub(crate) enum Work {
         index: usize,
         /// Which collective.
         collective: Collective,
-        /// Bytes a PE contributes or receives.
+        /// Bytes of a block; whole doubles.
         bytes: usize,
     },
 }
@@ -43,7 +43,7 @@ pub(crate) struct Bench<'p> {
     contents: Vec<f64>,
 }
 
-/// What one call moves: a broadcast has its data in the first of the two.
+/// What one call moves: source and target. In symmetric memory a broadcast's data is in the first.
 enum Buffers<'p> {
     Slices(RefCell<Vec<f64>>, RefCell<Vec<f64>>),
     Symmetric(Symmetric<'p, f64>, Symmetric<'p, f64>),
@@ -63,7 +63,7 @@ impl Bench<'_> {
 }
 
 impl Work {
-    /// Bytes of a buffer.
+    /// Bytes of a block.
     pub(crate) fn bytes(&self) -> usize {
         match *self {
             Self::Consort { bytes, .. } | Self::Peer { bytes, .. } => bytes,
@@ -83,29 +83,39 @@ impl Work {
 
     /// Whether both can be done on the same buffers.
     pub(crate) fn shares(&self, other: &Self) -> bool {
-        self.bytes() == other.bytes() && self.symmetric() == other.symmetric()
+        self.bytes() == other.bytes()
+            && self.symmetric() == other.symmetric()
+            && self.collective() == other.collective()
     }
 
     /// Buffers for this work on one PE, `count` of them in turn. Collective.
     pub(crate) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
-        let len = self.bytes() / size_of::<f64>();
-        let slice = || RefCell::new(vec![1.5; len]);
+        let (len, collective) = (self.bytes() / size_of::<f64>(), self.collective());
+        let lengths = |is_root| {
+            let blocks = [
+                collective.source_blocks(team.size(), is_root),
+                collective.target_blocks(team.size(), is_root),
+            ];
+            blocks.map(|blocks| blocks as usize * len)
+        };
+        let [source_len, target_len] = lengths(team.rank() == Rank(0));
+        let slice = |len: usize| RefCell::new(vec![1.5; len]);
+        let [most_source, most_target] = lengths(true);
         let buffers = (0..count.max(1)).map(|_| {
             Ok(if self.symmetric() {
-                Buffers::Symmetric(team.symmetric(len)?, team.symmetric(len)?)
+                Buffers::Symmetric(team.symmetric(most_source)?, team.symmetric(most_target)?)
             } else {
-                Buffers::Slices(slice(), slice())
+                Buffers::Slices(slice(source_len), slice(target_len))
             })
         });
         let buffers = buffers.collect::<Result<_>>()?;
-        Ok(Bench { team, buffers, turn: Cell::new(0), contents: vec![1.5; len] })
+        Ok(Bench { team, buffers, turn: Cell::new(0), contents: vec![1.5; source_len] })
     }
 
-    /// Rewrites the buffer that the next call moves: the root's of a broadcast, everyone's of a
-    /// reduction.
+    /// Rewrites what this PE contributes to the next call.
     pub(crate) fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
         let rank = bench.team.rank();
-        if self.collective().combines() || rank == Rank(0) {
+        if !bench.contents.is_empty() {
             match bench.current() {
                 Buffers::Symmetric(source, _) => source.put(rank, 0, &bench.contents)?,
                 Buffers::Slices(source, _) => source.borrow_mut().fill(1.5),
@@ -120,61 +130,41 @@ impl Work {
         let buffers = bench.current();
         bench.advance();
         match *self {
-            Self::Consort { collective, sync, .. } => {
+            Self::Consort { collective, sync, bytes, .. } => {
+                let len = bytes / size_of::<f64>();
                 let team = bench.team.with(sync);
-                let leaves_early = sync.exit == Mode::None;
-                match (collective, buffers) {
-                    (Collective::Barrier, _) => team.barrier(),
-                    (Collective::Broadcast, Buffers::Symmetric(data, _)) => {
-                        team.broadcast_symmetric(data, Rank(0))
+                match buffers {
+                    _ if collective == Collective::Barrier => team.barrier(),
+                    Buffers::Symmetric(source, target) => {
+                        team.collective_symmetric(collective, source, target, Sum, Rank(0))
                     }
-                    (Collective::Broadcast, Buffers::Slices(data, _)) if leaves_early => {
-                        values::broadcast(&team, &mut data.borrow_mut())
-                    }
-                    (Collective::Reduce, Buffers::Slices(source, target)) if leaves_early => {
-                        values::reduce(&team, &source.borrow(), &mut target.borrow_mut())
-                    }
-                    (Collective::AllReduce, Buffers::Slices(source, target)) if leaves_early => {
-                        values::all_reduce(&team, &source.borrow(), &mut target.borrow_mut())
-                    }
-                    (Collective::Broadcast, Buffers::Slices(data, _)) => {
-                        team.broadcast_slice(&mut data.borrow_mut(), Rank(0))
-                    }
-                    (Collective::Reduce, Buffers::Symmetric(source, target)) => {
-                        team.reduce_symmetric(source, target, Sum, Rank(0))
-                    }
-                    (Collective::Reduce, Buffers::Slices(source, target)) => {
-                        team.reduce_slice(&source.borrow(), &mut target.borrow_mut(), Sum, Rank(0))
-                    }
-                    (Collective::AllReduce, Buffers::Symmetric(source, target)) => {
-                        team.all_reduce_symmetric(source, target, Sum)
-                    }
-                    (Collective::AllReduce, Buffers::Slices(source, target)) => {
-                        team.all_reduce_slice(&source.borrow(), &mut target.borrow_mut(), Sum)
+                    Buffers::Slices(source, target) => {
+                        let (source, mut target) = (source.borrow(), target.borrow_mut());
+                        if sync.exit == Mode::None {
+                            values::call(&team, collective, &source, &mut target, len)
+                        } else {
+                            team.collective_slice(collective, &source, &mut target, Sum, Rank(0))
+                        }
                     }
                 }
             }
             Self::Peer { index, collective, .. } => {
-                call_peer(&*peers[index], collective, bench.team.rank(), buffers);
+                let peer = &*peers[index];
+                let rank = bench.team.rank().0;
+                match buffers {
+                    Buffers::Slices(source, target) if collective != Collective::Barrier => {
+                        peer.collective(
+                            collective,
+                            rank,
+                            0,
+                            &source.borrow(),
+                            &mut target.borrow_mut(),
+                        );
+                    }
+                    _ => peer.barrier(rank),
+                }
                 Ok(())
             }
         }
-    }
-}
-
-/// A peer knows slices only.
-#[inline]
-fn call_peer(peer: &dyn Peer, collective: Collective, rank: Rank, buffers: &Buffers<'_>) {
-    match (collective, buffers) {
-        (Collective::Broadcast, Buffers::Slices(data, _)) => {
-            peer.broadcast(rank.0, 0, bytemuck::cast_slice_mut(&mut data.borrow_mut()));
-        }
-        (Collective::Reduce, Buffers::Slices(source, target)) => {
-            peer.reduce(rank.0, 0, &source.borrow(), &mut target.borrow_mut());
-        }
-        (Collective::AllReduce, Buffers::Slices(source, target)) => {
-            peer.all_reduce(rank.0, &source.borrow(), &mut target.borrow_mut());
-        }
-        _ => peer.barrier(rank.0),
     }
 }

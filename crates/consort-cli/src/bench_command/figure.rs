@@ -135,9 +135,9 @@ impl Setting {
     pub(super) fn share_limits(&self) -> &'static [Limit] {
         match self.what {
             Collective::Barrier => &[],
-            Collective::Broadcast if self.rewrites() => &[Limit::Pull],
-            Collective::Broadcast => &[Limit::Copy],
-            Collective::Reduce | Collective::AllReduce => &[Limit::Combine, Limit::PullCombine],
+            what if what.combines() => &[Limit::Combine, Limit::PullCombine],
+            _ if self.rewrites() => &[Limit::Pull],
+            _ => &[Limit::Copy],
         }
     }
 
@@ -280,11 +280,18 @@ impl Setting {
 /// Bytes that a core has to move one after the other: to each receiver its copy, all at once; and
 /// one combination fewer than there are contributions.
 fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
+    let others = pes.saturating_sub(1);
     let times = match what {
         Collective::Barrier => 0,
-        Collective::Broadcast => 1,
-        // An all-reduce's combinations and copies can be shared out among all.
-        Collective::Reduce | Collective::AllReduce => pes.saturating_sub(1),
+        Collective::Broadcast | Collective::Scatter | Collective::Gather => 1,
+        // Everyone has to receive as many blocks, or to combine them; partial results of an
+        // all-reduce or a scan can be shared out among all.
+        Collective::AllGather
+        | Collective::Exchange
+        | Collective::Reduce
+        | Collective::AllReduce
+        | Collective::ReduceScatter => others,
+        Collective::Scan | Collective::ExclusiveScan => 1.min(others),
     };
     f64::from(times) * bytes as f64
 }

@@ -105,9 +105,16 @@ fn line_bytes(machine: &Machine) -> usize {
     }
 }
 
+/// How many blocks all PEs have in their buffers.
+fn blocks(what: Collective, pes: u32) -> usize {
+    let of =
+        |is_root| (what.source_blocks(pes, is_root) + what.target_blocks(pes, is_root)) as usize;
+    of(true) + (pes as usize - 1) * of(false)
+}
+
 /// What one of them is called.
 fn article(what: Collective) -> String {
-    let article = if what == Collective::AllReduce { "an" } else { "a" };
+    let article = if what.name().starts_with(['a', 'e']) { "an" } else { "a" };
     format!("{article} {what}")
 }
 
@@ -172,7 +179,7 @@ fn programs(
             !what.combines() || bytes % ELEMENT_BYTES == 0,
             "{shown} are no whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
         );
-        let memory = bytes.checked_mul(2 * pes as usize).filter(|&memory| memory <= MOST_BYTES);
+        let memory = bytes.checked_mul(blocks(what, pes)).filter(|&memory| memory <= MOST_BYTES);
         ensure!(
             memory.is_some(),
             "{shown} are too many for {pes} simulated PEs: their buffers may take {} in all",

@@ -67,9 +67,20 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
 fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_height: f64) -> f64 {
     let heading = match what {
         Collective::Barrier => "By whom each PE heard that PE 0 had come, and after how many us",
-        Collective::Broadcast => "From whom each PE first had data, and after how many us",
-        Collective::AllReduce => "From whom each PE first had data of PE 0, and after how many us",
-        Collective::Reduce => "To whom each PE last gave data, and after how many us",
+        Collective::Broadcast | Collective::Scatter => {
+            "From whom each PE first had data, and after how many us"
+        }
+        Collective::Reduce | Collective::Gather => {
+            "To whom each PE last gave data, and after how many us"
+        }
+        Collective::AllGather
+        | Collective::Exchange
+        | Collective::AllReduce
+        | Collective::ReduceScatter
+        | Collective::Scan
+        | Collective::ExclusiveScan => {
+            "From whom each PE first had data of PE 0, and after how many us"
+        }
     };
     svg.text((20.0, top), 15, Anchor::Start, heading);
     let deepest = nodes.iter().map(|node| node.depth).max().unwrap_or(0);

@@ -23,7 +23,7 @@ pub(crate) struct Program {
     pub(crate) sync: Sync,
     pub(crate) root: Rank,
     pub(crate) bytes: usize,
-    /// Whether the buffers of a reduction lie in the symmetric heap.
+    /// Whether the buffers lie in the symmetric heap.
     pub(crate) symmetric: bool,
     pub(crate) mode: Mode,
     pub(crate) calls: u64,
@@ -169,22 +169,23 @@ impl Player<'_> {
         let synchronizes = collective == Collective::Barrier || sync == Sync::STRICT;
         let mut flow = Flow::new(pe.window());
         let is_root = pe.rank() == root;
+        let [source_bytes, target_bytes] = [
+            collective.source_blocks(pe.size(), self.program.symmetric || is_root),
+            collective.target_blocks(pe.size(), self.program.symmetric || is_root),
+        ]
+        .map(|blocks| blocks as usize * bytes);
         let mut times = Times::new();
         for call in 0..calls {
-            let (source, target) = match collective {
-                Collective::Barrier => (Vec::new(), Vec::new()),
-                Collective::Broadcast if is_root => {
-                    let sent = self.data.sent(call);
-                    (sent.to_vec(), sent.to_vec())
-                }
-                Collective::Broadcast => (Vec::new(), vec![0; bytes]),
-                Collective::Reduce | Collective::AllReduce => {
-                    (self.data.contribution(pe.rank()), vec![0; bytes])
-                }
-            };
+            let mut source = self.data.source(self.program, pe.rank(), pe.size(), call);
             if self.program.symmetric && call == 0 {
+                source.resize(source_bytes, 0);
                 pe.set_heap(0, &source);
             }
+            let target = if collective == Collective::Broadcast && is_root {
+                source.clone()
+            } else {
+                vec![0; target_bytes]
+            };
             if mode == Mode::Latency {
                 pe.align().await;
             }
@@ -192,7 +193,7 @@ impl Player<'_> {
             let operands = Operands {
                 kernel: collective.combines().then(|| Kernel::new::<u64, _>(&Sum)),
                 source: self.buffer(source, 0),
-                target: self.buffer(target, bytes),
+                target: self.buffer(target, source_bytes),
             };
             let fabric = pe.begin(operands).await;
             if call & flow.quarter_mask() == 0 {
@@ -204,14 +205,9 @@ impl Player<'_> {
             plan.run(&fabric).await.map_err(|_| anyhow!("the call failed"))?;
             times.push((entered, pe.now_ns()));
             let owned = fabric.finish();
-            let received = if self.program.symmetric { pe.heap(bytes, bytes) } else { owned };
-            let right = match collective {
-                Collective::Barrier => true,
-                Collective::Broadcast => received == self.data.sent(call),
-                Collective::Reduce | Collective::AllReduce => {
-                    !collective.receives(is_root) || self.data.is_sum(&received, pe.size())
-                }
-            };
+            let received =
+                if self.program.symmetric { pe.heap(source_bytes, target_bytes) } else { owned };
+            let right = self.data.is_right(self.program, pe.rank(), pe.size(), call, &received);
             if !right {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
@@ -239,30 +235,65 @@ impl Data {
         Self { bytes, pattern: (0..bytes + usize::from(DIFFERENT)).map(byte).collect() }
     }
 
-    /// What a broadcast's root sends in a call.
-    fn sent(&self, call: u64) -> &[u8] {
-        let turn = usize::try_from(call % u64::from(DIFFERENT)).unwrap_or(0);
-        &self.pattern[turn..][..self.bytes]
+    /// Block `index` of what PE `rank` contributes to a call that combines nothing.
+    fn block(&self, rank: Rank, index: u32, call: u64) -> &[u8] {
+        let turn = call + 5 * u64::from(rank.0) + 11 * u64::from(index);
+        &self.pattern[usize::try_from(turn % u64::from(DIFFERENT)).unwrap_or(0)..][..self.bytes]
     }
 
-    /// The numbers of the pattern: so small that the sum of all PEs' multiples is one, too.
-    fn words(&self) -> impl Iterator<Item = u64> {
-        self.pattern[..self.bytes].chunks_exact(WORD).map(|word| {
+    /// The numbers of block `index` of what PE 0 adds; other PEs add multiples of them. They are so
+    /// small that the sum of all PEs' multiples is one, too.
+    fn words(&self, index: u32) -> impl Iterator<Item = u64> {
+        self.block(Rank(0), index, 0).chunks_exact(WORD).map(|word| {
             let [low, middle, high, ..] = *word else { return 0 };
             u64::from_le_bytes([low, middle, high, 0, 0, 0, 0, 0])
         })
     }
 
-    /// What a PE contributes to a reduction: its own multiple of the words.
-    fn contribution(&self, rank: Rank) -> Vec<u8> {
-        self.words().flat_map(|word| (word * (u64::from(rank.0) + 1)).to_ne_bytes()).collect()
+    /// The numbers of block `index`, so many times.
+    fn multiple(&self, index: u32, times: u64) -> impl Iterator<Item = u8> {
+        self.words(index).flat_map(move |word| (word * times).to_ne_bytes())
     }
 
-    /// Whether this is the sum of what all PEs contribute.
-    fn is_sum(&self, received: &[u8], pes: u32) -> bool {
-        let multiples = u64::from(pes) * (u64::from(pes) + 1) / 2;
-        let expected = self.words().map(|word| (word * multiples).to_ne_bytes());
-        received.len() == self.bytes && received.chunks_exact(WORD).eq(expected)
+    /// What a PE contributes to a call.
+    fn source(&self, program: &Program, rank: Rank, pes: u32, call: u64) -> Vec<u8> {
+        let Program { collective, root, .. } = *program;
+        let blocks = 0..collective.source_blocks(pes, rank == root);
+        if collective.combines() {
+            return blocks.flat_map(|index| self.multiple(index, u64::from(rank.0) + 1)).collect();
+        }
+        blocks.flat_map(|index| self.block(rank, index, call)).copied().collect()
+    }
+
+    /// Whether a PE has received what it must.
+    fn is_right(&self, program: &Program, me: Rank, pes: u32, call: u64, received: &[u8]) -> bool {
+        let Program { collective, root, .. } = *program;
+        if collective.target_blocks(pes, me == root) == 0 {
+            return true;
+        }
+        let is_sum = |index, ranks: u32| {
+            let multiples = u64::from(ranks) * (u64::from(ranks) + 1) / 2;
+            received.len() == self.bytes
+                && self.multiple(index, multiples).eq(received.iter().copied())
+        };
+        let are_blocks = |index| {
+            let bytes = self.bytes;
+            received.len() == pes as usize * bytes
+                && (0..pes).map(Rank).all(|from| {
+                    received[from.index() * bytes..][..bytes] == *self.block(from, index, call)
+                })
+        };
+        match collective {
+            Collective::Barrier => true,
+            Collective::Broadcast => received == self.block(root, 0, call),
+            Collective::Scatter => received == self.block(root, me.0, call),
+            Collective::Gather | Collective::AllGather => are_blocks(0),
+            Collective::Exchange => are_blocks(me.0),
+            Collective::Reduce | Collective::AllReduce => is_sum(0, pes),
+            Collective::ReduceScatter => is_sum(me.0, pes),
+            Collective::Scan => is_sum(0, me.0 + 1),
+            Collective::ExclusiveScan => me.0 == 0 || is_sum(0, me.0),
+        }
     }
 }
 
@@ -279,32 +310,54 @@ fn median_ns(calls_ns: &[f64]) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_fabric::reference;
 
-    #[test]
-    fn what_is_sent_differs_from_call_to_call() {
-        let data = Data::of(100);
-        assert_eq!(data.sent(7).len(), 100);
-        assert!((1..DIFFERENT).all(|call| data.sent(call.into()) != data.sent(0)));
+    fn program(collective: Collective) -> Program {
+        Program {
+            collective,
+            candidate: Candidate::new("flat"),
+            sync: Sync::MINE,
+            root: Rank(0),
+            bytes: 24,
+            symmetric: false,
+            mode: Mode::Latency,
+            calls: 1,
+        }
     }
 
     #[test]
-    fn a_sum_lacks_nobody_and_has_nobody_twice() {
+    fn what_is_sent_differs_from_call_to_call_and_from_block_to_block() {
+        let data = Data::of(100);
+        let first = data.block(Rank(0), 0, 0);
+        assert_eq!(first.len(), 100);
+        assert!((1..DIFFERENT).all(|call| data.block(Rank(0), 0, call.into()) != first));
+        assert!(data.block(Rank(1), 0, 0) != first && data.block(Rank(0), 1, 0) != first);
+    }
+
+    #[test]
+    fn a_result_lacks_nobody_and_has_nobody_twice() {
         let data = Data::of(24);
-        let sum = |ranks: &[u32]| -> Vec<u8> {
-            let words = (0..3).map(|index| {
-                let word = |&rank: &u32| {
-                    let all = data.contribution(Rank(rank));
-                    all.chunks(WORD)
-                        .nth(index)
-                        .map_or(0, |word| u64::from_ne_bytes(word.try_into().unwrap()))
+        for collective in Collective::EVERY.into_iter().filter(|one| one.combines()) {
+            let (program, me) = (program(collective), Rank(2));
+            let kernel = Kernel::new::<u64, _>(&Sum);
+            let sum = |ranks: &[u32]| {
+                let block = |at: Rank, index: u32| {
+                    let source = data.source(&program, Rank(ranks[at.index()]), 3, 0);
+                    source[index as usize * 24..][..24].to_vec()
                 };
-                ranks.iter().map(word).sum::<u64>()
-            });
-            words.flat_map(u64::to_ne_bytes).collect()
-        };
-        assert!(data.is_sum(&sum(&[0, 1, 2]), 3));
-        assert!(!data.is_sum(&sum(&[0, 1]), 3) && !data.is_sum(&sum(&[0, 1, 1]), 3));
-        assert!(!data.is_sum(&[], 3));
+                let root = program.root;
+                let me = if collective.is_rooted() { root } else { me };
+                let kernel = Some(&kernel);
+                let result = reference::result(collective, 3, me, root, kernel, block).unwrap();
+                data.is_right(&program, me, 3, 0, &result)
+            };
+            assert!(sum(&[0, 1, 2]), "{collective}");
+            assert!(!sum(&[0, 2, 2]) && !sum(&[1, 1, 2]), "{collective}");
+            assert!(
+                !data.is_right(&program, Rank(0), 3, 0, &[])
+                    || collective == Collective::ExclusiveScan
+            );
+        }
     }
 
     #[test]

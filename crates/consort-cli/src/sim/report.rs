@@ -53,9 +53,9 @@ fn heading(conditions: &Conditions) -> String {
     let mut text = wrapped(&format!("{what} on {}, {pes} PE{}", machine.title, s(u64::from(*pes))));
     let from = match what {
         Collective::Barrier => String::new(),
-        Collective::Broadcast => format!("from PE {root}, sync {sync}, "),
-        Collective::Reduce => format!("to PE {root}, sync {sync}, "),
-        Collective::AllReduce => format!("sync {sync}, "),
+        Collective::Broadcast | Collective::Scatter => format!("from PE {root}, sync {sync}, "),
+        Collective::Reduce | Collective::Gather => format!("to PE {root}, sync {sync}, "),
+        _ => format!("sync {sync}, "),
     };
     let calls = match mode {
         Mode::Latency => format!(

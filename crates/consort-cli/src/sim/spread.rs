@@ -42,7 +42,7 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
     }
     let mut edges = vec![None; pes as usize];
     let mut known = vec![None; pes as usize];
-    if what == Collective::Reduce {
+    if [Collective::Reduce, Collective::Gather].contains(&what) {
         known[root as usize] = Some(u64::MAX);
         for (edge, _) in messages.into_iter().rev() {
             if known[edge.to as usize].is_some() && known[edge.from as usize].is_none() {

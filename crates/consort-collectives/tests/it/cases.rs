@@ -15,6 +15,16 @@ const ODD_BYTES: u64 = 1000;
 /// None, a byte, an element, more than a line, whole chunks, and several with a rest.
 pub(crate) static SIZES: [usize; 9] = [0, 1, 8, 57, 1000, 7057, 20_000, 70_001, 270_000];
 
+/// The length of a block at a size: of many blocks, those of long messages are as long in all.
+fn block_bytes(collective: Collective, pes: u32, bytes: usize) -> usize {
+    let blocks = collective.source_blocks(pes, true).max(collective.target_blocks(pes, true));
+    if bytes <= 57 || blocks <= 1 {
+        return bytes;
+    }
+    let block = bytes.div_ceil(blocks as usize);
+    if bytes.is_multiple_of(8) { block.next_multiple_of(8) } else { block | 1 }
+}
+
 /// A call.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
@@ -22,6 +32,9 @@ pub(crate) struct Case {
     /// What all enter and leave by, where they do so together.
     pub(crate) barrier: Candidate,
     pub(crate) sync: Sync,
+    /// The size that the length of a block was made of.
+    pub(crate) size: usize,
+    /// Bytes of a block.
     pub(crate) bytes: usize,
     pub(crate) root: Rank,
     /// Whether its buffers lie in the symmetric heap.
@@ -64,6 +77,7 @@ impl Case {
     /// What PE 0's schedule is made for.
     pub(crate) const fn setting(&self, pes: u32, capabilities: Capabilities) -> Setting {
         Setting {
+            collective: self.kind.collective,
             rank: Rank(0),
             pes,
             root: self.root,
@@ -149,17 +163,20 @@ impl Space {
             digit
         };
         let kind = self.kinds[digit(self.kinds.len())].clone();
-        let bytes = self.sizes[digit(self.sizes.len())];
+        let size = self.sizes[digit(self.sizes.len())];
         let sync = self.syncs[digit(self.syncs.len())];
         let root = Rank([0, self.pes / 2, self.pes - 1][digit(3)]);
         let symmetric = digit(2) == 1;
         let barrier = self.barriers[number % self.barriers.len()].clone();
         match kind.collective {
             Collective::Barrier => {
-                let (sync, bytes, root) = (Sync::STRICT, 0, Rank(0));
-                Case { kind, barrier, sync, bytes, root, symmetric: false }
+                let (sync, root) = (Sync::STRICT, Rank(0));
+                Case { kind, barrier, sync, size: 0, bytes: 0, root, symmetric: false }
             }
-            _ => Case { kind, barrier, sync, bytes, root, symmetric },
+            collective => {
+                let bytes = block_bytes(collective, self.pes, size);
+                Case { kind, barrier, sync, size, bytes, root, symmetric }
+            }
         }
     }
 

@@ -19,9 +19,10 @@ impl Random {
     }
 }
 
-/// What PE `rank` contributes to the call with this seed.
-pub(crate) fn contribution(seed: u64, rank: Rank, bytes: usize) -> Vec<u8> {
-    let mut random = Random(seed.wrapping_mul(0x0001_0001) ^ u64::from(rank.0) << 48);
+/// Block `index` of what PE `rank` contributes to the call with this seed.
+pub(crate) fn block(seed: u64, rank: Rank, index: u32, bytes: usize) -> Vec<u8> {
+    let of_block = u64::from(rank.0) << 48 | u64::from(index) << 32;
+    let mut random = Random(seed.wrapping_mul(0x0001_0001) ^ of_block);
     let words = (0..bytes.div_ceil(8)).flat_map(|_| random.next().to_ne_bytes());
     words.take(bytes).collect()
 }
@@ -57,31 +58,6 @@ pub(crate) fn kernel(bytes: usize, class: OperatorClass) -> Kernel<'static> {
     };
     assert_eq!(kernel.class(), class);
     kernel
-}
-
-/// The oracle: all contributions to the call with this seed, combined in the order of the ranks.
-pub(crate) fn combined(seed: u64, pes: u32, bytes: usize, class: OperatorClass) -> Vec<u8> {
-    let apply_to_words = match class {
-        OperatorClass::Commutative => u64::wrapping_add,
-        OperatorClass::Ordered => affine,
-    };
-    let apply_to_bytes = match class {
-        OperatorClass::Commutative => u8::wrapping_add,
-        OperatorClass::Ordered => affine_in_a_byte,
-    };
-    let mut sum = contribution(seed, Rank(0), bytes);
-    for rank in (1..pes).map(Rank) {
-        let one = contribution(seed, rank, bytes);
-        if element_bytes(bytes) == 1 {
-            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum = apply_to_bytes(*sum, one));
-            continue;
-        }
-        for (sum, one) in sum.as_chunks_mut().0.iter_mut().zip(one.as_chunks().0) {
-            let both = apply_to_words(u64::from_ne_bytes(*sum), u64::from_ne_bytes(*one));
-            *sum = both.to_ne_bytes();
-        }
-    }
-    sum
 }
 
 #[test]

@@ -8,12 +8,12 @@
 use std::{cell::Cell, future::Future, pin::Pin};
 
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
-use consort_fabric::{Candidate, Collective, Mode, Op, Rank, Sync};
+use consort_fabric::{Candidate, Collective, Mode, Op, Rank, Sync, reference};
 use consort_sim::{Buffer, Call, Operands, Outcome, Pe, Simulation, SimulationError};
 
 use crate::{
     cases::{Case, Kind},
-    data::{BLANK, SPENT, combined, contribution, kernel},
+    data::{BLANK, SPENT, block, kernel},
 };
 
 /// How late a PE is that is late: others make many calls meanwhile.
@@ -58,8 +58,8 @@ fn last() -> Case {
     let candidate = Candidate::new("central");
     let kind = Kind { collective: Collective::Barrier, candidate, is_ordered: false };
     let barrier = kind.candidate.clone();
-    let (sync, bytes, root) = (Sync::STRICT, 0, Rank(0));
-    Case { kind, barrier, sync, bytes, root, symmetric: false }
+    let (sync, root) = (Sync::STRICT, Rank(0));
+    Case { kind, barrier, sync, size: 0, bytes: 0, root, symmetric: false }
 }
 
 /// Plays a program of cases that can be served.
@@ -77,15 +77,23 @@ pub(crate) fn play(
 ) -> Result<Outcome<()>, SimulationError> {
     let mut cases = cases.to_vec();
     cases.push(last());
-    let heap_bytes = places(&cases).1;
+    let heap_bytes = places(&cases, pes).1;
     let simulation = simulation.clone().seed(seed).heap_bytes(heap_bytes);
     let entered = cases.iter().map(|_| Cell::new(0)).collect();
     let player = Player { pes, seed, cases: &cases, simulation: &simulation, entered };
     simulation.run(async |pe: &Pe<'_>| player.member(pe).await)
 }
 
+/// How many blocks the source and the target of a case have, as long as anyone's; a broadcast has
+/// one of both.
+fn blocks(case: &Case, pes: u32) -> (usize, usize) {
+    let Kind { collective, .. } = case.kind;
+    let target = collective.target_blocks(pes, collective != Collective::Broadcast);
+    (collective.source_blocks(pes, true) as usize, target as usize)
+}
+
 /// Where the buffers of all cases lie, and how long the heap is.
-fn places(cases: &[Case]) -> (Vec<Place>, usize) {
+fn places(cases: &[Case], pes: u32) -> (Vec<Place>, usize) {
     let mut end = 0;
     let mut next = |bytes| {
         let at = end;
@@ -94,9 +102,10 @@ fn places(cases: &[Case]) -> (Vec<Place>, usize) {
     };
     let mut place = |case: &Case| {
         let bytes = if case.symmetric { case.bytes } else { 0 };
-        let source = next(bytes);
+        let blocks = blocks(case, pes);
+        let source = next(blocks.0 * bytes);
         let is_one = case.kind.collective == Collective::Broadcast;
-        Place { source, target: if is_one { source } else { next(bytes) } }
+        Place { source, target: if is_one { source } else { next(blocks.1 * bytes) } }
     };
     (cases.iter().map(&mut place).collect(), end)
 }
@@ -115,28 +124,27 @@ impl Player<'_> {
 
     /// What a PE has in the source and the target of a call when it enters.
     fn before(&self, call: usize, me: Rank) -> (Vec<u8>, Vec<u8>) {
-        let Case { ref kind, bytes, root, .. } = self.cases[call];
-        let mine = |from| contribution(self.seed_of(call), from, bytes);
-        match kind.collective {
-            Collective::Barrier => (Vec::new(), Vec::new()),
-            Collective::Broadcast if me == root => (mine(root), mine(root)),
-            Collective::Broadcast => (vec![BLANK; bytes], vec![BLANK; bytes]),
-            Collective::Reduce | Collective::AllReduce => (mine(me), vec![BLANK; bytes]),
+        let case @ &Case { ref kind, bytes, root, .. } = &self.cases[call];
+        let (source, target) = blocks(case, self.pes);
+        let contributed = kind.collective.source_blocks(self.pes, me == root);
+        let seed = self.seed_of(call);
+        let mine: Vec<u8> =
+            (0..contributed).flat_map(|index| block(seed, me, index, bytes)).collect();
+        if kind.collective == Collective::Broadcast && me == root {
+            return (mine.clone(), mine);
         }
+        let blank = |blocks: usize| vec![BLANK; blocks * bytes];
+        (if contributed > 0 { mine } else { blank(source) }, blank(target))
     }
 
     /// What is in the target when all is done.
     fn after(&self, call: usize, me: Rank) -> Vec<u8> {
         let Case { ref kind, bytes, root, .. } = self.cases[call];
         let seed = self.seed_of(call);
-        match kind.collective {
-            Collective::Barrier => Vec::new(),
-            Collective::Broadcast => contribution(seed, root, bytes),
-            Collective::Reduce if me != root => vec![BLANK; bytes],
-            Collective::Reduce | Collective::AllReduce => {
-                combined(seed, self.pes, bytes, kind.class())
-            }
-        }
+        let block = |rank, index| block(seed, rank, index, bytes);
+        let kernel = kernel(bytes, kind.class());
+        let result = reference::result(kind.collective, self.pes, me, root, Some(&kernel), block);
+        result.unwrap_or_else(|| self.before(call, me).1)
     }
 
     /// The buffers for a call.
@@ -144,10 +152,15 @@ impl Player<'_> {
         let Case { ref kind, bytes, root, symmetric, .. } = self.cases[call];
         let absent = || Buffer::Owned(Vec::new());
         let is_root = me == root;
-        let has_source = kind.collective.contributes(is_root);
-        let has_target = kind.collective.receives(is_root);
+        let has_source = kind.collective.source_blocks(self.pes, is_root) > 0;
+        let has_target = kind.collective.target_blocks(self.pes, is_root) > 0;
         let (source, target) = if symmetric {
-            (Buffer::Symmetric { at: source, bytes }, Buffer::Symmetric { at: target, bytes })
+            let blocks = blocks(&self.cases[call], self.pes);
+            let (of_source, of_target) = (blocks.0 * bytes, blocks.1 * bytes);
+            (
+                Buffer::Symmetric { at: source, bytes: of_source },
+                Buffer::Symmetric { at: target, bytes: of_target },
+            )
         } else {
             let (source, target) = self.before(call, me);
             (Buffer::Owned(source), Buffer::Owned(target))
@@ -161,7 +174,7 @@ impl Player<'_> {
 
     async fn member(&self, pe: &Pe<'_>) {
         let me = pe.rank();
-        let (places, _) = places(self.cases);
+        let (places, _) = places(self.cases, self.pes);
         let symmetric = || (0..self.cases.len()).filter(|&call| self.cases[call].symmetric);
         for call in symmetric() {
             let (source, target) = self.before(call, me);
@@ -195,7 +208,7 @@ impl Player<'_> {
             }
             self.run(case, &fabric).await;
             synchronized |= case.synchronizes();
-            let is_receiver = case.kind.collective.receives(me == case.root);
+            let is_receiver = case.kind.collective.target_blocks(self.pes, me == case.root) > 0;
             // Nothing moves before all have entered, or nobody leaves before.
             let has_data = is_receiver && case.sync.exit != Mode::None;
             if case.sync.exit == Mode::All || case.sync.entry == Mode::All && has_data {
@@ -207,8 +220,9 @@ impl Player<'_> {
             if case.symmetric {
                 if case.sync.exit != Mode::None {
                     look("after", (target, &expected()));
-                    pe.set_heap(source, &vec![SPENT; case.bytes]);
-                    pe.set_heap(target, &vec![SPENT; case.bytes]);
+                    let blocks = blocks(case, self.pes);
+                    pe.set_heap(source, &vec![SPENT; blocks.0 * case.bytes]);
+                    pe.set_heap(target, &vec![SPENT; blocks.1 * case.bytes]);
                 }
             } else if is_receiver {
                 assert!(received == expected(), "PE {me} received something else: {case}");
@@ -216,9 +230,11 @@ impl Player<'_> {
         }
         for call in symmetric() {
             let case = &self.cases[call];
-            let is_settled = case.sync.exit != Mode::None;
-            let expected = if is_settled { vec![SPENT; case.bytes] } else { self.after(call, me) };
-            let found = pe.heap(places[call].target, case.bytes);
+            let mut expected = self.after(call, me);
+            if case.sync.exit != Mode::None {
+                expected.fill(SPENT);
+            }
+            let found = pe.heap(places[call].target, expected.len());
             assert!(found == expected, "PE {me} has other data at the end: {case}");
         }
     }

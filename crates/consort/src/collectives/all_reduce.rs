@@ -1,10 +1,11 @@
 //! Everyone's data combined, on everyone.
 
-use consort_fabric::{Collective, Kernel, Operator, Pod};
-use consort_native::{Buffer, Operands};
+use consort_fabric::{Collective, Operator, Pod};
 
-use super::same_length;
-use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+use super::combination;
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, symmetric::Element};
 
 impl Team<'_> {
     /// Combines everyone's `value` in the order of the ranks; everyone gets the result. A value is
@@ -26,7 +27,9 @@ impl Team<'_> {
     pub fn all_reduce<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
         let mut result = value;
         let source = std::slice::from_ref(&value);
-        self.all_reduce_from(source, std::slice::from_mut(&mut result), &operator)?;
+        let target = std::slice::from_mut(&mut result);
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::AllReduce, None, combination, source, target)?;
         Ok(result)
     }
 
@@ -44,7 +47,8 @@ impl Team<'_> {
         operator: O,
     ) -> Result<()> {
         self.refuse_loans()?;
-        self.all_reduce_from(source, target, &operator)
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::AllReduce, None, combination, source, target)
     }
 
     /// Combines everyone's `data`, element by element and in the order of the ranks, into
@@ -62,22 +66,6 @@ impl Team<'_> {
         self.all_reduce_slice(&source, data, operator)
     }
 
-    #[inline]
-    fn all_reduce_from<T: Pod, O: Operator<T>>(
-        &self,
-        source: &[T],
-        target: &mut [T],
-        operator: &O,
-    ) -> Result<()> {
-        same_length(source.len(), target.len())?;
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(operator)),
-            source: Buffer::source(source),
-            target: Buffer::target(target),
-        };
-        self.call::<T>(Collective::AllReduce, None, source.len(), false, &operands, O::NAME)
-    }
-
     /// Combines everyone's part of `source` into everyone's part of `target`.
     ///
     /// # Errors
@@ -89,15 +77,7 @@ impl Team<'_> {
         target: &Symmetric<T>,
         operator: O,
     ) -> Result<()> {
-        same_length(source.len(), target.len())?;
-        if source.is(target) {
-            return Err(Error::InPlace);
-        }
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(&operator)),
-            source: source.buffer(self.state),
-            target: target.buffer(self.state),
-        };
-        self.call::<T>(Collective::AllReduce, None, source.len(), true, &operands, O::NAME)
+        let combination = combination::<T, O>(&operator);
+        self.on_symmetric(Collective::AllReduce, None, combination, source, target)
     }
 }

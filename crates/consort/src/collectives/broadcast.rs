@@ -3,13 +3,15 @@
 use consort_fabric::{Collective, Pod, Rank};
 use consort_native::{Buffer, Operands};
 
+#[cfg(doc)]
+use crate::Error;
 use crate::{Result, Symmetric, Team, symmetric::Element};
 
 impl Team<'_> {
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
     ///
     /// # Errors
-    /// [`crate::Error::RootOutOfRange`], and see [`Team`].
+    /// [`Error::RootOutOfRange`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -29,7 +31,7 @@ impl Team<'_> {
     /// Copies the root's `data` into everyone's `data`, any number of elements.
     ///
     /// # Errors
-    /// [`crate::Error::RootOutOfRange`], [`crate::Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[inline]
     pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
         self.refuse_loans()?;
@@ -52,7 +54,7 @@ impl Team<'_> {
     /// call again, while data still moves.
     ///
     /// # Errors
-    /// [`crate::Error::RootOutOfRange`], and see [`Team`].
+    /// [`Error::RootOutOfRange`], and see [`Team`].
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
         let buffer = data.buffer(self.state);

@@ -1,13 +1,156 @@
 //! The collectives of a team: a file each, with its forms for values, slices and symmetric memory.
 
+mod all_gather;
 mod all_reduce;
 mod barrier;
 mod broadcast;
+mod exchange;
+mod gather;
 mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
 
-use crate::{Error, Result};
+use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_native::{Buffer, Operands};
 
+use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+
+/// How contributions are combined, and the operator's name.
+type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
+
+fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
+    Some((Kernel::new::<T, O>(operator), O::NAME))
+}
+
+/// What a result holds before it comes.
+fn blank<T: Pod>(len: usize) -> Vec<T> {
+    vec![T::zeroed(); len]
+}
+
+impl Team<'_> {
+    /// Any collective but a barrier, on slices: for programs that take the collective as a
+    /// parameter, as benchmarks do. The operator and the root do not matter where there are none.
+    ///
+    /// A broadcast uses `source` on the root alone, and `target` elsewhere.
+    ///
+    /// # Errors
+    /// Those of the method that is named after the collective.
+    pub fn collective_slice<T: Pod, O: Operator<T>>(
+        &self,
+        collective: Collective,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+        root: Rank,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        let root = collective.is_rooted().then_some(root);
+        let combination = combination::<T, O>(&operator).filter(|_| collective.combines());
+        self.on_slices(collective, root, combination, source, target)
+    }
+
+    /// The same in symmetric memory, as [`Team::collective_slice`]. A broadcast uses `source` alone.
+    ///
+    /// # Errors
+    /// Those of the method that is named after the collective.
+    pub fn collective_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        collective: Collective,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+        root: Rank,
+    ) -> Result<()> {
+        if collective == Collective::Broadcast {
+            return self.broadcast_symmetric(source, root);
+        }
+        let root = collective.is_rooted().then_some(root);
+        let combination = combination::<T, O>(&operator).filter(|_| collective.combines());
+        self.on_symmetric(collective, root, combination, source, target)
+    }
+
+    /// Makes a call on slices, of which those that this PE has no use for are ignored.
+    #[inline]
+    fn on_slices<T: Pod>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        combination: Combination<'_>,
+        source: &[T],
+        target: &mut [T],
+    ) -> Result<()> {
+        let is_root = root == Some(self.rank());
+        let blocks = |is_root| self.blocks(collective, is_root);
+        let (contributed, received) = blocks(is_root);
+        let len = block_len(collective, blocks(is_root), self.size(), source.len(), target.len())?;
+        let operands = Operands {
+            kernel: combination.map(|(kernel, _)| kernel),
+            source: if contributed > 0 { Buffer::source(source) } else { Buffer::ABSENT },
+            target: if received > 0 { Buffer::target(target) } else { Buffer::ABSENT },
+        };
+        let operator = combination.map_or("", |(_, name)| name);
+        self.call::<T>(collective, root, len, false, &operands, operator)
+    }
+
+    /// Makes a call in symmetric memory, of which a PE ignores what it has no use for.
+    #[inline]
+    fn on_symmetric<T: Element>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        combination: Combination<'_>,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+    ) -> Result<()> {
+        if source.is(target) {
+            return Err(Error::InPlace);
+        }
+        // Lengths are the same on all PEs, so they are those of the root.
+        let blocks = self.blocks(collective, true);
+        let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
+        let (contributed, received) = self.blocks(collective, root == Some(self.rank()));
+        let operands = Operands {
+            kernel: combination.map(|(kernel, _)| kernel),
+            source: if contributed > 0 { source.buffer(self.state) } else { Buffer::ABSENT },
+            target: if received > 0 { target.buffer(self.state) } else { Buffer::ABSENT },
+        };
+        let operator = combination.map_or("", |(_, name)| name);
+        self.call::<T>(collective, root, len, true, &operands, operator)
+    }
+
+    /// How many blocks a PE contributes and receives.
+    #[inline]
+    fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
+        let pes = self.size();
+        (collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root))
+    }
+}
+
+/// The length of a block, by the lengths of the buffers that a PE has a use for.
 #[inline]
-fn same_length(source_len: usize, target_len: usize) -> Result<()> {
-    if source_len == target_len { Ok(()) } else { Err(Error::Lengths { source_len, target_len }) }
+fn block_len(
+    collective: Collective,
+    (contributed, received): (u32, u32),
+    pes: u32,
+    source_len: usize,
+    target_len: usize,
+) -> Result<usize> {
+    let [contributed, received] = [contributed, received].map(|blocks| blocks as usize);
+    let len = match (contributed, received) {
+        (0, 0) => 0,
+        (0, 1) => target_len,
+        (1, _) => source_len,
+        (0, _) => target_len / received,
+        (_, _) => source_len / contributed,
+    };
+    let fits = |blocks: usize, given: usize| blocks == 0 || blocks * len == given;
+    if fits(contributed, source_len) && fits(received, target_len) {
+        return Ok(len);
+    }
+    Err(if contributed == 1 && received == 1 {
+        Error::Lengths { source_len, target_len }
+    } else {
+        Error::Blocks { collective, pes, contributed, received, source_len, target_len }
+    })
 }

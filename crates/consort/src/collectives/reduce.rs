@@ -1,10 +1,11 @@
 //! Everyone's data combined, on the root.
 
-use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
-use consort_native::{Buffer, Operands};
+use consort_fabric::{Collective, Operator, Pod, Rank};
 
-use super::same_length;
-use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+use super::combination;
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, symmetric::Element};
 
 impl Team<'_> {
     /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
@@ -36,7 +37,9 @@ impl Team<'_> {
     ) -> Result<Option<T>> {
         let mut result = value;
         let source = std::slice::from_ref(&value);
-        self.reduce_from(source, std::slice::from_mut(&mut result), &operator, root)?;
+        let target = std::slice::from_mut(&mut result);
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::Reduce, Some(root), combination, source, target)?;
         Ok((self.rank() == root).then_some(result))
     }
 
@@ -55,27 +58,8 @@ impl Team<'_> {
         root: Rank,
     ) -> Result<()> {
         self.refuse_loans()?;
-        self.reduce_from(source, target, &operator, root)
-    }
-
-    #[inline]
-    fn reduce_from<T: Pod, O: Operator<T>>(
-        &self,
-        source: &[T],
-        target: &mut [T],
-        operator: &O,
-        root: Rank,
-    ) -> Result<()> {
-        let is_root = self.rank() == root;
-        if is_root {
-            same_length(source.len(), target.len())?;
-        }
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(operator)),
-            source: Buffer::source(source),
-            target: if is_root { Buffer::target(target) } else { Buffer::ABSENT },
-        };
-        self.call::<T>(Collective::Reduce, Some(root), source.len(), false, &operands, O::NAME)
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::Reduce, Some(root), combination, source, target)
     }
 
     /// Combines everyone's part of `source` into the root's part of `target`. With Loose modes a PE
@@ -92,16 +76,7 @@ impl Team<'_> {
         operator: O,
         root: Rank,
     ) -> Result<()> {
-        same_length(source.len(), target.len())?;
-        if source.is(target) {
-            return Err(Error::InPlace);
-        }
-        let is_root = self.rank() == root;
-        let operands = Operands {
-            kernel: Some(Kernel::new::<T, O>(&operator)),
-            source: source.buffer(self.state),
-            target: if is_root { target.buffer(self.state) } else { Buffer::ABSENT },
-        };
-        self.call::<T>(Collective::Reduce, Some(root), source.len(), true, &operands, O::NAME)
+        let combination = combination::<T, O>(&operator);
+        self.on_symmetric(Collective::Reduce, Some(root), combination, source, target)
     }
 }

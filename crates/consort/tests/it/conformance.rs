@@ -6,7 +6,7 @@
 //! is two calls in a row. Between cases PEs synchronize only where a mode asks for it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
@@ -17,9 +17,10 @@ use consort::{
 use consort_collectives::PlanError;
 
 use crate::{
-    data::{Element, Random, affine, affine_in_a_byte, blank, combined, contribution},
+    data::{Call, Element, Random, affine, affine_in_a_byte, blank},
     registry::{everything, one_each},
     turns::{alone, note},
+    typed,
 };
 
 const SIZES: [usize; 15] =
@@ -37,6 +38,9 @@ struct Case {
     /// The barrier that all enter or leave by.
     barrier: Candidate,
     sync: Sync,
+    /// The size that the length of a block was made of.
+    size: usize,
+    /// Of a block.
     bytes: usize,
     root: Rank,
     symmetric: bool,
@@ -73,6 +77,7 @@ fn every_case(pes: u32) -> Vec<Case> {
             candidate: Some(candidate.clone()),
             barrier: candidate.clone(),
             sync: Sync::STRICT,
+            size: 0,
             bytes: 0,
             root: Rank(0),
             symmetric: false,
@@ -84,7 +89,7 @@ fn every_case(pes: u32) -> Vec<Case> {
         let roots = if collective.is_rooted() { &roots[..] } else { &roots[..1] };
         let candidates = everything(collective).into_iter().map(Some).chain([None]);
         for candidate in candidates {
-            for (&bytes, &root) in SIZES.iter().flat_map(|b| roots.iter().map(move |r| (b, r))) {
+            for (&size, &root) in SIZES.iter().flat_map(|b| roots.iter().map(move |r| (b, r))) {
                 for sync in Sync::every() {
                     for symmetric in [true, false].into_iter().take(1 + borrows(sync)) {
                         all.extend(operators.iter().map(|&ordered| Case {
@@ -92,7 +97,8 @@ fn every_case(pes: u32) -> Vec<Case> {
                             candidate: candidate.clone(),
                             barrier: next(),
                             sync,
-                            bytes,
+                            size,
+                            bytes: block_bytes(collective, pes, size),
                             root,
                             symmetric,
                             ordered,
@@ -105,43 +111,49 @@ fn every_case(pes: u32) -> Vec<Case> {
     all
 }
 
+/// The length of a block at a size: of many blocks, those of long messages are as long in all.
+fn block_bytes(collective: Collective, pes: u32, size: usize) -> usize {
+    let blocks = collective.source_blocks(pes, true).max(collective.target_blocks(pes, true));
+    if size <= 112 || blocks <= 1 {
+        return size;
+    }
+    let block = size.div_ceil(blocks as usize);
+    if size.is_multiple_of(8) { block.next_multiple_of(8) } else { block | 1 }
+}
+
 fn borrows(sync: Sync) -> usize {
     usize::from(sync.exit != Mode::None)
 }
 
-/// Symmetric buffers of one size: a source and a target for each call of a row.
+/// Symmetric buffers of a source and a target.
 struct Pair<'p, T: Element> {
     source: Symmetric<'p, T>,
     target: Symmetric<'p, T>,
 }
 
+impl<'p, T: Element> Pair<'p, T> {
+    /// What is written to; of one buffer, the source.
+    fn written(&self, is_one: bool) -> &Symmetric<'p, T> {
+        if is_one { &self.source } else { &self.target }
+    }
+}
+
+/// Pairs by the elements of a source and of a target, one for each call of a row.
+type Pairs<'p, T> = BTreeMap<(usize, usize), Vec<Pair<'p, T>>>;
+
 /// One PE at work on the cases.
 struct Worker<'p> {
     world: Team<'p>,
-    bytes: BTreeMap<usize, Vec<Pair<'p, u8>>>,
-    words: BTreeMap<usize, Vec<Pair<'p, u64>>>,
+    bytes: Pairs<'p, u8>,
+    words: Pairs<'p, u64>,
     random: Random,
     entered: &'p [AtomicU64],
 }
 
-fn pairs<'p, T: Element>(world: Team<'p>, bytes: usize) -> Result<Vec<Pair<'p, T>>> {
-    let len = bytes / size_of::<T>();
-    (0..ROW)
-        .map(|_| Ok(Pair { source: world.symmetric(len)?, target: world.symmetric(len)? }))
-        .collect()
-}
-
 impl<'p> Worker<'p> {
-    fn new(world: Team<'p>, entered: &'p [AtomicU64]) -> Result<Self> {
-        let (mut bytes, mut words) = (BTreeMap::new(), BTreeMap::new());
-        for size in SIZES {
-            bytes.insert(size, pairs(world, size)?);
-            if size % 8 == 0 {
-                words.insert(size, pairs(world, size)?);
-            }
-        }
+    fn new(world: Team<'p>, entered: &'p [AtomicU64]) -> Self {
         let random = Random(u64::from(world.rank().0) << 32);
-        Ok(Self { world, bytes, words, random, entered })
+        Self { world, bytes: BTreeMap::new(), words: BTreeMap::new(), random, entered }
     }
 
     /// Whether the forced algorithm can serve the case. Panics if it serves it wrongly.
@@ -154,11 +166,10 @@ impl<'p> Worker<'p> {
         let seed = (index as u64) << 8;
         let served = match (case.collective, case.bytes % 8, case.ordered) {
             (Collective::Barrier, ..) => self.barrier(),
-            (Collective::Broadcast, ..) => self.broadcast(case, seed),
-            (_, 0, false) => self.reduce(case, seed, |w| &w.words, Sum),
-            (_, 0, true) => self.reduce(case, seed, |w| &w.words, affine),
-            (_, _, false) => self.reduce(case, seed, |w| &w.bytes, Sum),
-            (_, _, true) => self.reduce(case, seed, |w| &w.bytes, affine_in_a_byte),
+            (_, 0, false) => self.call(case, seed, |w| &mut w.words, Sum),
+            (_, 0, true) => self.call(case, seed, |w| &mut w.words, affine),
+            (_, _, false) => self.call(case, seed, |w| &mut w.bytes, Sum),
+            (_, _, true) => self.call(case, seed, |w| &mut w.bytes, affine_in_a_byte),
         };
         match served {
             Ok(()) => {
@@ -188,122 +199,82 @@ impl<'p> Worker<'p> {
         Ok(())
     }
 
-    fn broadcast(&mut self, case: &Case, seed: u64) -> Result<()> {
-        let Self { world, bytes, random, .. } = self;
-        let (team, len) = (world.with(case.sync), case.bytes);
-        let is_root = team.rank() == case.root;
-        let expected: [_; ROW] =
-            std::array::from_fn(|call| contribution::<u8>(seed + call as u64, case.root, len));
-        if !case.symmetric {
-            for expected in &expected {
-                random.dawdle();
-                let mut data = if is_root { expected.clone() } else { blank(len) };
-                team.broadcast_slice(&mut data, case.root)?;
-                assert!(data == *expected, "PE {} has other data: {case:?}", team.rank());
-                // A buffer is the caller's again when the call returns.
-                std::hint::black_box(&mut data).fill(0);
-            }
-            return Ok(());
-        }
-        let buffers = &bytes[&len];
-        for (buffer, expected) in buffers.iter().zip(&expected) {
-            let before = if is_root { expected.clone() } else { blank(len) };
-            buffer.source.put(team.rank(), 0, &before)?;
-        }
-        if case.sync.entry == Mode::None {
-            world.barrier()?;
-        }
-        let verify = |buffer: &Pair<'_, u8>, expected: &[u8]| {
-            let mut data = blank(len);
-            buffer.source.get(team.rank(), 0, &mut data)?;
-            assert!(data == expected, "PE {} has other data: {case:?}", team.rank());
-            Ok::<_, Error>(())
-        };
-        for (buffer, expected) in buffers.iter().zip(&expected) {
-            random.dawdle();
-            team.broadcast_symmetric(&buffer.source, case.root)?;
-            if case.sync.exit != Mode::None {
-                verify(buffer, expected)?;
-                buffer.source.put(team.rank(), 0, &blank(len))?;
-            }
-        }
-        if case.sync.exit == Mode::None {
-            world.barrier()?;
-            for (buffer, expected) in buffers.iter().zip(&expected) {
-                verify(buffer, expected)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn reduce<T: Element, O: Operator<T> + Copy>(
+    fn call<T: Element, O: Operator<T> + Copy>(
         &mut self,
         case: &Case,
         seed: u64,
-        buffers: impl for<'w> Fn(&'w Worker<'p>) -> &'w BTreeMap<usize, Vec<Pair<'p, T>>>,
+        pairs: impl for<'w> Fn(&'w mut Worker<'p>) -> &'w mut Pairs<'p, T>,
         operator: O,
     ) -> Result<()> {
-        let (world, rank) = (self.world, self.world.rank());
-        let (team, len) = (world.with(case.sync), case.bytes / size_of::<T>());
-        let receives = case.collective.receives(rank == case.root);
-        let mine = |call: usize| contribution::<T>(seed + call as u64, rank, len);
-        let verify = |call: usize, result: &[T]| {
-            let of = |rank| contribution(seed + call as u64, rank, len);
-            let expected = combined(world.size(), len, &operator, of);
-            assert!(result == expected, "PE {rank} has another result: {case:?}");
+        let Case { collective, sync, bytes, root, .. } = *case;
+        let (world, rank, pes) = (self.world, self.world.rank(), self.world.size());
+        let (team, len) = (world.with(sync), bytes / size_of::<T>());
+        let mut random = Random(self.random.next());
+        let calls: [_; ROW] = std::array::from_fn(|call| Call {
+            collective,
+            pes,
+            root,
+            len,
+            seed: seed + call as u64,
+        });
+        let verify = |call: &Call, found: &[T], before: &[T]| {
+            let expected = call.result(rank, &operator);
+            let expected = expected.as_deref().unwrap_or(before);
+            assert!(found == expected, "PE {rank} has another result: {case:?}");
         };
         if !case.symmetric {
-            for call in 0..ROW {
-                self.random.dawdle();
-                let mut source = mine(call);
-                let mut target = if receives { blank(len) } else { Vec::new() };
-                if case.collective == Collective::AllReduce {
-                    team.all_reduce_slice(&source, &mut target, operator)?;
-                } else {
-                    team.reduce_slice(&source, &mut target, operator, case.root)?;
-                }
+            for call in &calls {
+                random.dawdle();
+                let mut source = call.source(rank);
+                let mut target = blank(call.target_len(rank));
+                typed::slices(team, collective, &source, &mut target, operator, root)?;
+                // A buffer is the caller's again when the call returns.
                 std::hint::black_box(&mut source).fill(T::of(0));
-                if receives {
-                    verify(call, &target);
-                }
+                let len = target.len();
+                verify(call, &target, &blank(len));
             }
             return Ok(());
         }
-        let read = |buffer: &Symmetric<'_, T>| {
-            let mut data = blank(len);
-            buffer.get(rank, 0, &mut data).map(|()| data)
+        let is_one = collective == Collective::Broadcast;
+        let source_len = collective.source_blocks(pes, true) as usize * len;
+        let target_len = collective.target_blocks(pes, !is_one) as usize * len;
+        let pairs = match pairs(self).entry((source_len, target_len)) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => {
+                let pair = |_| {
+                    let (source, target) =
+                        (world.symmetric(source_len)?, world.symmetric(target_len)?);
+                    Ok(Pair { source, target })
+                };
+                place.insert((0..ROW).map(pair).collect::<Result<_>>()?)
+            }
         };
-        for (call, pair) in buffers(self)[&case.bytes].iter().enumerate() {
-            pair.source.put(rank, 0, &mine(call))?;
-            pair.target.put(rank, 0, &blank(len))?;
+        let read = |memory: &Symmetric<'_, T>| {
+            let mut data = blank(memory.len());
+            memory.get(rank, 0, &mut data).map(|()| data)
+        };
+        let before = |call: &Call| {
+            if is_one && rank == root { call.source(rank) } else { blank(target_len) }
+        };
+        for (call, pair) in calls.iter().zip(&*pairs) {
+            pair.written(is_one).put(rank, 0, &before(call))?;
+            pair.source.put(rank, 0, &call.source(rank))?;
         }
-        if case.sync.entry == Mode::None {
+        if sync.entry == Mode::None {
             world.barrier()?;
         }
-        for call in 0..ROW {
-            self.random.dawdle();
-            let pair = &buffers(self)[&case.bytes][call];
-            if case.collective == Collective::AllReduce {
-                team.all_reduce_symmetric(&pair.source, &pair.target, operator)?;
-            } else {
-                team.reduce_symmetric(&pair.source, &pair.target, operator, case.root)?;
-            }
-            if case.sync.exit != Mode::None {
-                pair.source.put(rank, 0, &blank(len))?;
-                if receives {
-                    verify(call, &read(&pair.target)?);
-                }
+        for (call, pair) in calls.iter().zip(&*pairs) {
+            random.dawdle();
+            typed::symmetric(team, collective, &pair.source, &pair.target, operator, root)?;
+            if sync.exit != Mode::None {
+                verify(call, &read(pair.written(is_one))?, &before(call));
+                pair.source.put(rank, 0, &blank(source_len))?;
             }
         }
-        if case.sync.exit == Mode::None {
+        if sync.exit == Mode::None {
             world.barrier()?;
-        }
-        for (call, pair) in buffers(self)[&case.bytes].iter().enumerate() {
-            let target = read(&pair.target)?;
-            if !receives {
-                assert!(target == blank::<T>(len), "PE {rank} is no root: {case:?}");
-            } else if case.sync.exit == Mode::None {
-                verify(call, &target);
+            for (call, pair) in calls.iter().zip(&*pairs) {
+                verify(call, &read(pair.written(is_one))?, &before(call));
             }
         }
         Ok(())
@@ -315,8 +286,8 @@ fn conform(pes: u32, count: usize) {
     let served = alone(LIMIT, move || {
         let cases = cases(pes, count);
         let entered: Vec<_> = (0..pes).map(|_| AtomicU64::new(0)).collect();
-        let all = Pes::threads(pes).heap_bytes(4 << 20).run(|pe| {
-            let mut worker = Worker::new(pe.world(), &entered)?;
+        let all = Pes::threads(pes).heap_bytes(32 << 20).run(|pe| {
+            let mut worker = Worker::new(pe.world(), &entered);
             cases.iter().enumerate().map(|(i, case)| worker.check(i, case)).collect()
         });
         all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"))
@@ -366,7 +337,7 @@ fn budgets_cover_what_matters() {
         let mut seen = BTreeMap::new();
         for case in cases(pes, count) {
             let candidate = case.candidate.map(|candidate| candidate.to_string());
-            *seen.entry((case.collective, candidate.clone(), case.bytes)).or_insert(0) += 1;
+            *seen.entry((case.collective, candidate.clone(), case.size)).or_insert(0) += 1;
             let modes = format!("{} {} {}", case.sync, case.symmetric, case.root);
             *seen.entry((case.collective, Some(modes), 0)).or_insert(0) += 1;
         }

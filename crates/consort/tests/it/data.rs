@@ -2,7 +2,8 @@
 
 use std::{fmt::Debug, thread, time::Duration};
 
-use consort::{Operator, Pod, Rank};
+use consort::{Collective, Operator, Pod, Rank};
+use consort_fabric::{Kernel, reference};
 
 /// What a buffer holds before data comes and after it is used.
 pub(crate) const BLANK: u8 = 0xA5;
@@ -64,10 +65,57 @@ pub(crate) fn nth(pes: u32, number: usize) -> Rank {
     Rank(u32::try_from(number % pes as usize).expect("less than the number of PEs"))
 }
 
-/// What PE `rank` contributes to the call with this seed.
+/// What PE `rank` contributes to the call with this seed, where that is one block.
 pub(crate) fn contribution<T: Element>(seed: u64, rank: Rank, len: usize) -> Vec<T> {
-    let mut random = Random(seed ^ u64::from(rank.0) << 48);
+    block(seed, rank, 0, len)
+}
+
+/// Block `index` of what PE `rank` contributes to the call with this seed.
+pub(crate) fn block<T: Element>(seed: u64, rank: Rank, index: u32, len: usize) -> Vec<T> {
+    let mut random = Random(seed ^ u64::from(rank.0) << 48 ^ u64::from(index) << 32);
     (0..len).map(|_| T::of(random.next())).collect()
+}
+
+/// The elements that bytes are.
+pub(crate) fn elements<T: Element>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// What a PE contributes to a call and what it must receive, if anything.
+pub(crate) struct Call {
+    pub(crate) collective: Collective,
+    pub(crate) pes: u32,
+    pub(crate) root: Rank,
+    /// Elements of a block.
+    pub(crate) len: usize,
+    pub(crate) seed: u64,
+}
+
+impl Call {
+    /// What PE `rank` contributes.
+    pub(crate) fn source<T: Element>(&self, rank: Rank) -> Vec<T> {
+        let blocks = self.collective.source_blocks(self.pes, rank == self.root);
+        (0..blocks).flat_map(|index| block(self.seed, rank, index, self.len)).collect()
+    }
+
+    /// Elements that PE `rank` receives.
+    pub(crate) fn target_len(&self, rank: Rank) -> usize {
+        self.collective.target_blocks(self.pes, rank == self.root) as usize * self.len
+    }
+
+    /// What PE `rank` must receive.
+    pub(crate) fn result<T: Element, O: Operator<T>>(
+        &self,
+        rank: Rank,
+        operator: &O,
+    ) -> Option<Vec<T>> {
+        let Self { collective, pes, root, len, seed } = *self;
+        let kernel = Kernel::new::<T, O>(operator);
+        let block =
+            |rank, index| bytemuck::cast_slice(&block::<T>(seed, rank, index, len)).to_vec();
+        reference::result(collective, pes, rank, root, Some(&kernel), block)
+            .map(|bytes| elements(&bytes))
+    }
 }
 
 /// Nothing that was ever contributed.

@@ -17,6 +17,7 @@ use consort_native::Failure;
 use crate::{
     registry::one_each,
     turns::{LIMIT, alone, note},
+    typed,
 };
 
 /// How long others may take to hear of a failure.
@@ -83,17 +84,10 @@ fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
 fn call(world: Team<'_>, collective: Collective, words: usize, sync: Sync) -> Result<()> {
     let root = Rank(1);
     let team = world.with(sync);
-    match collective {
-        Collective::Barrier => team.barrier(),
-        Collective::Broadcast => team.broadcast_slice(&mut vec![1_u64; words], root),
-        Collective::Reduce => {
-            let mut target = vec![0; if world.rank() == root { words } else { 0 }];
-            team.reduce_slice(&vec![1_u64; words], &mut target, Sum, root)
-        }
-        Collective::AllReduce => {
-            team.all_reduce_slice(&vec![1_u64; words], &mut vec![0; words], Sum)
-        }
-    }
+    let is_root = world.rank() == root;
+    let source = vec![1_u64; collective.source_blocks(world.size(), is_root) as usize * words];
+    let mut target = vec![0; collective.target_blocks(world.size(), is_root) as usize * words];
+    typed::slices(team, collective, &source, &mut target, Sum, root)
 }
 
 /// As many words as take the algorithm several steps, or its longest messages.

@@ -1,6 +1,7 @@
 //! Tests of the public interface, one module a subject.
 //!
-//! `registry` lists what is to be tested, `data` makes and knows the data, and `turns` sees to it
+//! `registry` lists what is to be tested, `data` makes and knows the data, `typed` calls any
+//! collective by its method, and `turns` sees to it
 //! that jobs run one after another.
 
 mod announcements;
@@ -17,3 +18,4 @@ mod runs;
 mod send;
 mod teams;
 mod turns;
+mod typed;

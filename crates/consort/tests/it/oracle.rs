@@ -8,17 +8,21 @@ use std::fmt::Debug;
 
 use consort::{Candidate, Collective, Error, Mode, Pes, Rank, Result, Sum, Symmetric, Sync, Team};
 use consort_collectives::PlanError;
+use consort_fabric::{Kernel, reference};
 
 use crate::{
-    data::{Random, affine, contribution},
+    data::{Call, Random, affine, blank, contribution, elements},
     registry::everything,
     turns::{LIMIT, alone, note},
+    typed,
 };
 
 const PROGRAMS: u64 = 150;
 const STEPS: usize = 60;
-/// Symmetric blocks of a program; each has another length.
+/// The lengths of a program's symmetric blocks.
 const LENGTHS: [usize; 6] = [1, 3, 7, 130, 900, 3000];
+/// Blocks of each length: two of it, and two of as much for each PE.
+const BLOCKS: usize = 4 * LENGTHS.len();
 
 /// What all PEs do next.
 #[derive(Clone, Debug)]
@@ -38,53 +42,26 @@ enum Step {
         collective: Collective,
         candidate: Option<Candidate>,
     },
-    BroadcastSlice {
-        sync: Sync,
-        root: Rank,
-        len: usize,
-        seed: u64,
-    },
-    BroadcastValue {
-        sync: Sync,
-        root: Rank,
-        seed: u64,
-    },
-    BroadcastBlock {
-        sync: Sync,
-        root: Rank,
-        block: usize,
-    },
-    ReduceSlice {
+    /// A collective on slices, or on values of one element.
+    Slices {
+        collective: Collective,
         sync: Sync,
         root: Rank,
         len: usize,
         seed: u64,
         ordered: bool,
     },
-    ReduceValue {
+    Values {
+        collective: Collective,
         sync: Sync,
         root: Rank,
         seed: u64,
     },
-    ReduceBlock {
+    /// A collective on blocks; a broadcast's is the first.
+    Blocks {
+        collective: Collective,
         sync: Sync,
         root: Rank,
-        from: usize,
-        to: usize,
-        ordered: bool,
-    },
-    AllReduceSlice {
-        sync: Sync,
-        len: usize,
-        seed: u64,
-        ordered: bool,
-    },
-    AllReduceValue {
-        sync: Sync,
-        seed: u64,
-    },
-    AllReduceBlock {
-        sync: Sync,
         from: usize,
         to: usize,
         ordered: bool,
@@ -108,7 +85,7 @@ struct Generator {
 
 impl Generator {
     fn program(seed: u64, pes: u32) -> Vec<Step> {
-        let uses = vec![Use::default(); 2 * LENGTHS.len()];
+        let uses = vec![Use::default(); BLOCKS];
         let mut generator = Self { random: Random(seed), pes, steps: Vec::new(), uses };
         while generator.steps.len() < STEPS {
             generator.step();
@@ -131,6 +108,21 @@ impl Generator {
         }
     }
 
+    /// A source and a target for a collective, of the length class of `block`.
+    fn operands(&self, collective: Collective, block: usize) -> (usize, usize) {
+        let class = block % LENGTHS.len();
+        let of = |blocks: u32, second: usize| {
+            let many = if blocks > 1 { 2 * LENGTHS.len() } else { 0 };
+            class + second * LENGTHS.len() + many
+        };
+        let several = 2;
+        let from = of(collective.source_blocks(several, true), 0);
+        if collective == Collective::Broadcast {
+            return (from, from);
+        }
+        (from, of(collective.target_blocks(several, true), 1))
+    }
+
     fn used(&mut self, block: usize, sync: Sync) {
         self.uses[block] = Use { touched: true, busy: sync.exit == Mode::None };
     }
@@ -145,6 +137,9 @@ impl Generator {
         let block = random.below(self.uses.len());
         let len = *random.pick(&[0, 1, 2, 7, 8, 50, 500, 1200, 4000]);
         let ordered = random.chance(2);
+        let moving: Vec<_> =
+            Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier).collect();
+        let collective = *random.pick(&moving);
         let step = match random.below(18) {
             0 => return self.barrier(),
             1 => {
@@ -164,36 +159,25 @@ impl Generator {
                 let candidate = (!random.chance(4)).then(|| random.pick(&all).clone());
                 Step::Force { collective, candidate }
             }
-            5 | 6 => Step::BroadcastSlice { sync: borrows, root, len, seed },
-            7 => Step::BroadcastValue { sync, root, seed },
-            8 | 9 => {
-                self.claim(block, sync);
-                self.used(block, sync);
-                Step::BroadcastBlock { sync, root, block }
-            }
-            10 | 11 => Step::ReduceSlice { sync: borrows, root, len, seed, ordered },
-            12 => Step::ReduceValue { sync, root, seed },
-            13 | 14 => Step::AllReduceSlice { sync: borrows, len, seed, ordered },
-            15 => Step::AllReduceValue { sync, seed },
-            which => {
-                let (from, to) = (block, (block + LENGTHS.len()) % self.uses.len());
+            5..=9 => Step::Slices { collective, sync: borrows, root, len, seed, ordered },
+            10..=12 => Step::Values { collective, sync, root, seed },
+            _ => {
+                let (from, to) = self.operands(collective, block);
                 self.claim(from, sync);
                 self.claim(to, sync);
                 self.used(from, sync);
                 self.used(to, sync);
-                if which == 16 {
-                    Step::AllReduceBlock { sync, from, to, ordered }
-                } else {
-                    Step::ReduceBlock { sync, root, from, to, ordered }
-                }
+                Step::Blocks { collective, sync, root, from, to, ordered }
             }
         };
         self.steps.push(step);
     }
 }
 
-fn length(block: usize) -> usize {
-    LENGTHS[block % LENGTHS.len()]
+/// The elements of a block: as many of one PE, or as many for each PE.
+fn length(block: usize, pes: u32) -> usize {
+    let each = LENGTHS[block % LENGTHS.len()];
+    if block < 2 * LENGTHS.len() { each } else { each * pes as usize }
 }
 
 /// All PEs' parts of all blocks, as they must be.
@@ -205,17 +189,8 @@ struct Oracle {
 
 impl Oracle {
     fn new(pes: u32) -> Self {
-        let parts = |block| vec![vec![0; length(block)]; pes as usize];
-        Self { pes, parts: (0..2 * LENGTHS.len()).map(parts).collect() }
-    }
-
-    fn combined(&self, ordered: bool, of: impl Fn(Rank) -> Vec<u64>) -> Vec<u64> {
-        let len = of(Rank(0)).len();
-        if ordered {
-            crate::data::combined(self.pes, len, &affine, of)
-        } else {
-            crate::data::combined(self.pes, len, &Sum, of)
-        }
+        let parts = |block| vec![vec![0; length(block, pes)]; pes as usize];
+        Self { pes, parts: (0..BLOCKS).map(parts).collect() }
     }
 
     /// Changes blocks as a call does that was served.
@@ -223,27 +198,35 @@ impl Oracle {
         match *step {
             Step::Refill { block, seed } => {
                 for (rank, part) in (0..).zip(&mut self.parts[block]) {
-                    *part = contribution(seed, Rank(rank), length(block));
+                    *part = contribution(seed, Rank(rank), length(block, self.pes));
                 }
             }
             Step::Put { block, seed } => {
                 for rank in 0..self.pes {
                     let right = (rank + 1) % self.pes;
-                    let data = contribution(seed, Rank(rank), length(block));
+                    let data = contribution(seed, Rank(rank), length(block, self.pes));
                     self.parts[block][right as usize] = data;
                 }
             }
-            Step::BroadcastBlock { root, block, .. } => {
-                let data = self.parts[block][root.index()].clone();
-                self.parts[block].fill(data);
-            }
-            Step::ReduceBlock { root, from, to, ordered, .. } => {
-                let sum = self.combined(ordered, |rank| self.parts[from][rank.index()].clone());
-                self.parts[to][root.index()] = sum;
-            }
-            Step::AllReduceBlock { from, to, ordered, .. } => {
-                let sum = self.combined(ordered, |rank| self.parts[from][rank.index()].clone());
-                self.parts[to].fill(sum);
+            Step::Blocks { collective, root, from, to, ordered, .. } => {
+                let parts = &self.parts[from];
+                let blocks = collective.source_blocks(self.pes, true) as usize;
+                let block = |rank: Rank, index: u32| {
+                    let part = &parts[rank.index()];
+                    let len = part.len() / blocks;
+                    bytemuck::cast_slice(&part[index as usize * len..][..len]).to_vec()
+                };
+                let kernel =
+                    if ordered { Kernel::new(&affine) } else { Kernel::new::<u64, _>(&Sum) };
+                let (pes, kernel) = (self.pes, Some(&kernel));
+                let result =
+                    |rank| reference::result(collective, pes, Rank(rank), root, kernel, block);
+                let results: Vec<_> = (0..pes).map(result).collect();
+                for (part, result) in self.parts[to].iter_mut().zip(results) {
+                    if let Some(result) = result {
+                        *part = elements(&result);
+                    }
+                }
             }
             _ => {}
         }
@@ -259,7 +242,7 @@ struct Runner<'p> {
 
 impl Runner<'_> {
     fn part(&self, block: usize) -> Result<Vec<u64>> {
-        let mut data = vec![0; length(block)];
+        let mut data = vec![0; length(block, self.world.size())];
         self.blocks[block].get(self.world.rank(), 0, &mut data)?;
         Ok(data)
     }
@@ -283,88 +266,46 @@ impl Runner<'_> {
                 world.barrier()?;
             }
             Step::Refill { block, seed } => {
-                self.blocks[block].put(me, 0, &contribution(seed, me, length(block)))?;
+                self.blocks[block].put(
+                    me,
+                    0,
+                    &contribution(seed, me, length(block, self.oracle.pes)),
+                )?;
                 self.oracle.follow(step);
             }
             Step::Put { block, seed } => {
-                let data = contribution(seed, me, length(block));
+                let data = contribution(seed, me, length(block, self.oracle.pes));
                 self.blocks[block].put(world.right(), 0, &data)?;
                 self.oracle.follow(step);
             }
             Step::Force { collective, ref candidate } => world.force(collective, candidate.clone()),
-            Step::BroadcastSlice { sync, root, len, seed } => {
-                let sent: Vec<u64> = contribution(seed, root, len);
-                let mut data = if me == root { sent.clone() } else { vec![1; len] };
-                world.with(sync).broadcast_slice(&mut data, root)?;
-                assert!(data == sent, "PE {me}: {step:?}");
-            }
-            Step::BroadcastValue { sync, root, seed } => {
-                let mine = (u64::from(me.0) << 32) ^ seed;
-                let sent = (u64::from(root.0) << 32) ^ seed;
-                assert_eq!(world.with(sync).broadcast(mine, root)?, sent, "PE {me}: {step:?}");
-            }
-            Step::BroadcastBlock { sync, root, block } => {
-                world.with(sync).broadcast_symmetric(&self.blocks[block], root)?;
-                self.oracle.follow(step);
-                if sync.exit != Mode::None {
-                    self.verify(block, step)?;
-                }
-            }
-            Step::ReduceSlice { sync, root, len, seed, ordered } => {
-                let of = |rank| contribution(seed, rank, len);
-                let mut data = vec![1; if me == root { len } else { 0 }];
-                let team = world.with(sync);
-                if ordered {
-                    team.reduce_slice(&of(me), &mut data, affine, root)?;
+            Step::Slices { collective, sync, root, len, seed, ordered } => {
+                let call = Call { collective, pes: world.size(), root, len, seed };
+                let (source, team) = (call.source::<u64>(me), world.with(sync));
+                let mut target = blank(call.target_len(me));
+                let before = target.clone();
+                let expected = if ordered {
+                    typed::slices(team, collective, &source, &mut target, affine, root)?;
+                    call.result(me, &affine)
                 } else {
-                    team.reduce_slice(&of(me), &mut data, Sum, root)?;
-                }
-                if me == root {
-                    assert!(data == self.oracle.combined(ordered, of), "PE {me}: {step:?}");
-                }
+                    in_place(team, collective, &source, &mut target, root)?;
+                    call.result(me, &Sum)
+                };
+                assert!(target == expected.unwrap_or(before), "PE {me}: {step:?}");
             }
-            Step::ReduceValue { sync, root, seed } => {
-                let of = |rank| contribution::<u64>(seed, rank, 1);
-                let sum = world.with(sync).reduce(of(me)[0], affine, root)?;
-                let expected = (me == root).then(|| self.oracle.combined(true, of)[0]);
-                assert_eq!(sum, expected, "PE {me}: {step:?}");
+            Step::Values { collective, sync, root, seed } => {
+                let call = Call { collective, pes: world.size(), root, len: 1, seed };
+                let source = call.source::<u64>(me);
+                let found = typed::values(world.with(sync), collective, &source, affine, root)?;
+                assert_eq!(found, call.result(me, &affine), "PE {me}: {step:?}");
             }
-            Step::ReduceBlock { sync, root, from, to, ordered } => {
+            Step::Blocks { collective, sync, root, from, to, ordered } => {
                 let (source, target) = (&self.blocks[from], &self.blocks[to]);
                 let team = world.with(sync);
                 if ordered {
-                    team.reduce_symmetric(source, target, affine, root)?;
+                    typed::symmetric(team, collective, source, target, affine, root)?;
                 } else {
-                    team.reduce_symmetric(source, target, Sum, root)?;
-                }
-                self.oracle.follow(step);
-                if sync.exit != Mode::None {
-                    self.verify(to, step)?;
-                }
-            }
-            Step::AllReduceSlice { sync, len, seed, ordered } => {
-                let of = |rank| contribution(seed, rank, len);
-                let mut data = of(me);
-                let team = world.with(sync);
-                if ordered {
-                    team.all_reduce_in_place(&mut data, affine)?;
-                } else {
-                    team.all_reduce_slice(&of(me), &mut data, Sum)?;
-                }
-                assert!(data == self.oracle.combined(ordered, of), "PE {me}: {step:?}");
-            }
-            Step::AllReduceValue { sync, seed } => {
-                let of = |rank| contribution::<u64>(seed, rank, 1);
-                let sum = world.with(sync).all_reduce(of(me)[0], affine)?;
-                assert_eq!(sum, self.oracle.combined(true, of)[0], "PE {me}: {step:?}");
-            }
-            Step::AllReduceBlock { sync, from, to, ordered } => {
-                let (source, target) = (&self.blocks[from], &self.blocks[to]);
-                let team = world.with(sync);
-                if ordered {
-                    team.all_reduce_symmetric(source, target, affine)?;
-                } else {
-                    team.all_reduce_symmetric(source, target, Sum)?;
+                    team.collective_symmetric(collective, source, target, Sum, root)?;
                 }
                 self.oracle.follow(step);
                 if sync.exit != Mode::None {
@@ -373,6 +314,32 @@ impl Runner<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// A collective on slices, in place where it can be.
+fn in_place(
+    team: Team<'_>,
+    collective: Collective,
+    source: &[u64],
+    target: &mut [u64],
+    root: Rank,
+) -> Result<()> {
+    match collective {
+        Collective::AllReduce | Collective::Scan | Collective::Exchange => {
+            target.copy_from_slice(source);
+        }
+        Collective::AllGather => {
+            target[team.rank().index() * source.len()..][..source.len()].copy_from_slice(source);
+        }
+        _ => {}
+    }
+    match collective {
+        Collective::AllReduce => team.all_reduce_in_place(target, Sum),
+        Collective::Scan => team.scan_in_place(target, Sum),
+        Collective::Exchange => team.exchange_in_place(target),
+        Collective::AllGather => team.all_gather_in_place(target),
+        _ => team.collective_slice(collective, source, target, Sum, root),
     }
 }
 
@@ -386,14 +353,14 @@ fn run(seed: u64) {
     let program = Generator::program(random.next(), pes);
     let replay = format!("CONSORT_SEED={seed} repeats this program of {pes} PEs");
     let outcome = alone(LIMIT, move || {
-        let threads = Pes::threads(pes).heap_bytes(1 << 20);
+        let threads = Pes::threads(pes).heap_bytes(4 << 20);
         let threads = match waiting {
             Some(waiting) => threads.waiting(waiting),
             None => threads,
         };
         threads.run(|pe| {
             let world = pe.world();
-            let blocks = (0..2 * LENGTHS.len()).map(|block| world.symmetric(length(block)));
+            let blocks = (0..BLOCKS).map(|block| world.symmetric(length(block, pes)));
             let blocks = blocks.collect::<Result<_>>()?;
             let mut runner = Runner { world, blocks, oracle: Oracle::new(pes) };
             let mut random = Random(seed ^ u64::from(world.rank().0));
@@ -428,10 +395,7 @@ fn programs_come_to_what_they_must() {
 fn programs_use_everything() {
     let steps: Vec<_> = (0..20).flat_map(|seed| Generator::program(seed, 3)).collect();
     let kinds: std::collections::HashSet<_> = steps.iter().map(std::mem::discriminant).collect();
-    assert_eq!(kinds.len(), 13);
-    let loose = |step: &&Step| {
-        matches!(step, Step::BroadcastBlock { sync, .. } | Step::ReduceBlock { sync, .. }
-            if *sync == Sync::LOOSE)
-    };
+    assert_eq!(kinds.len(), 7);
+    let loose = |step: &&Step| matches!(step, Step::Blocks { sync, .. } if *sync == Sync::LOOSE);
     assert!(steps.iter().filter(loose).count() > 10);
 }

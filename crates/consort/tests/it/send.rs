@@ -30,10 +30,16 @@ macro_rules! futures_are_send {
 }
 
 futures_are_send! {
+    all_gather: Direct;
     all_reduce: Chain Direct Flat Knomial OcBcast RecursiveDoubling Shared;
     barrier: Central Dissemination Flat Knomial;
     broadcast: Direct Flat Knomial OcBcast Pipelined ScatterAllgather Shared;
+    exchange: Direct;
+    gather: Direct;
     reduce: Chain Direct Flat Knomial KnomialGet Shared;
+    reduce_scatter: Direct;
+    scan: Linear;
+    scatter: Direct;
 }
 
 #[test]
@@ -45,8 +51,14 @@ fn no_algorithm_is_left_out() {
         let listed = match collective {
             Collective::Barrier => barrier::NAMES,
             Collective::Broadcast => broadcast::NAMES,
+            Collective::Scatter => scatter::NAMES,
+            Collective::Gather => gather::NAMES,
+            Collective::AllGather => all_gather::NAMES,
+            Collective::Exchange => exchange::NAMES,
             Collective::Reduce => reduce::NAMES,
             Collective::AllReduce => all_reduce::NAMES,
+            Collective::ReduceScatter => reduce_scatter::NAMES,
+            Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
         };
         assert_eq!(listed, names(collective), "{collective}: list it above");
     }

@@ -76,6 +76,7 @@ fn ends_ns(
 ) -> f64 {
     let candidate: Candidate = candidate.parse().unwrap();
     let setting = Setting {
+        collective,
         rank: Rank(0),
         pes,
         root: Rank(0),

@@ -1,0 +1,63 @@
+//! Everyone's block, to everyone.
+
+use consort_fabric::{Collective, Pod};
+
+use super::blank;
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, symmetric::Element};
+
+impl Team<'_> {
+    /// Returns everyone's `value`, in the order of the ranks. A value is copied into the call, so
+    /// it may be Loose.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::Pes;
+    /// let all = Pes::threads(3).run(|pe| pe.world().all_gather(pe.world().rank().0 * 10))?;
+    /// assert!(all.iter().all(|(_, values)| *values == [0, 10, 20]));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn all_gather<T: Pod>(&self, value: T) -> Result<Vec<T>> {
+        let mut all = blank(self.size() as usize);
+        let source = std::slice::from_ref(&value);
+        self.on_slices(Collective::AllGather, None, None, source, &mut all)?;
+        Ok(all)
+    }
+
+    /// Copies PE `i`'s `source` into everyone's `target` as its block `i`. The target is as many
+    /// blocks as there are PEs, of the length of a source.
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn all_gather_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
+        self.refuse_loans()?;
+        self.on_slices(Collective::AllGather, None, None, source, target)
+    }
+
+    /// Copies PE `i`'s block `i` of `data` into everyone's block `i` of `data`. The own block is
+    /// copied before, since peers may read it while others' come.
+    ///
+    /// # Errors
+    /// [`Error::Blocks`] when `data` cannot be divided into as many blocks as there are PEs,
+    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn all_gather_in_place<T: Pod>(&self, data: &mut [T]) -> Result<()> {
+        let len = data.len() / self.size() as usize;
+        let source = data[self.rank().index() * len..][..len].to_vec();
+        self.all_gather_slice(&source, data)
+    }
+
+    /// Copies PE `i`'s part of `source` into everyone's part of `target` as its block `i`.
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    pub fn all_gather_symmetric<T: Element>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+    ) -> Result<()> {
+        self.on_symmetric(Collective::AllGather, None, None, source, target)
+    }
+}

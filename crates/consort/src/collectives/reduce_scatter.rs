@@ -1,0 +1,62 @@
+//! Everyone's blocks combined, block `i` on PE `i`.
+
+use consort_fabric::{Collective, Operator, Pod};
+
+use super::combination;
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, symmetric::Element};
+
+impl Team<'_> {
+    /// Combines everyone's values `i` in the order of the ranks, and returns the result on PE `i`.
+    /// There are as many values as PEs. They are copied into the call, so it may be Loose.
+    /// Operators are those of [`Team::reduce`].
+    ///
+    /// # Errors
+    /// [`Error::Blocks`] unless there is a value for each PE, and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let all = Pes::threads(2).run(|pe| pe.world().reduce_scatter(&[1, 10], Sum))?;
+    /// assert_eq!((all[0].1, all[1].1), (2, 20));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn reduce_scatter<T: Pod, O: Operator<T>>(&self, values: &[T], operator: O) -> Result<T> {
+        let mut mine = T::zeroed();
+        let target = std::slice::from_mut(&mut mine);
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::ReduceScatter, None, combination, values, target)?;
+        Ok(mine)
+    }
+
+    /// Combines everyone's blocks `i` of `source`, element by element and in the order of the
+    /// ranks, into PE `i`'s `target`. A source is as many blocks as there are PEs, of the length of
+    /// a target.
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn reduce_scatter_slice<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::ReduceScatter, None, combination, source, target)
+    }
+
+    /// Combines everyone's blocks `i` of their parts of `source` into PE `i`'s part of `target`.
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    pub fn reduce_scatter_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+    ) -> Result<()> {
+        let combination = combination::<T, O>(&operator);
+        self.on_symmetric(Collective::ReduceScatter, None, combination, source, target)
+    }
+}

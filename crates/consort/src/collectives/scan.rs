@@ -1,0 +1,129 @@
+//! The data of the PEs up to one combined, with its own or without.
+
+use consort_fabric::{Collective, Operator, Pod, Rank};
+
+use super::combination;
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, symmetric::Element};
+
+impl Team<'_> {
+    /// Combines the values of PEs 0 to `i` in the order of the ranks, and returns the result on PE
+    /// `i`. A value is copied into the call, so it may be Loose. Operators are those of
+    /// [`Team::reduce`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let all = Pes::threads(3).run(|pe| pe.world().scan(10, Sum))?;
+    /// assert_eq!((all[0].1, all[2].1), (10, 30));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn scan<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
+        let mut result = value;
+        let target = std::slice::from_mut(&mut result);
+        let combination = combination::<T, O>(&operator);
+        let source = std::slice::from_ref(&value);
+        self.on_slices(Collective::Scan, None, combination, source, target)?;
+        Ok(result)
+    }
+
+    /// Combines the `source` of PEs 0 to `i`, element by element and in the order of the ranks,
+    /// into PE `i`'s `target`.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
+    /// [`Team`].
+    pub fn scan_slice<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::Scan, None, combination, source, target)
+    }
+
+    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`, which is copied before, since
+    /// peers may read it while the result comes.
+    ///
+    /// # Errors
+    /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn scan_in_place<T: Pod, O: Operator<T>>(&self, data: &mut [T], operator: O) -> Result<()> {
+        let source = data.to_vec();
+        self.scan_slice(&source, data, operator)
+    }
+
+    /// Combines the parts of `source` of PEs 0 to `i` into PE `i`'s part of `target`.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
+    pub fn scan_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+    ) -> Result<()> {
+        let combination = combination::<T, O>(&operator);
+        self.on_symmetric(Collective::Scan, None, combination, source, target)
+    }
+
+    /// Combines the values of the PEs before PE `i` in the order of their ranks, and returns the
+    /// result on PE `i`; `None` on PE 0, before which there is none.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// // Where each PE's part begins in what they write together.
+    /// let all = Pes::threads(3).run(|pe| pe.world().exclusive_scan(100_u64, Sum))?;
+    /// assert_eq!((all[0].1, all[2].1), (None, Some(200)));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn exclusive_scan<T: Pod, O: Operator<T>>(
+        &self,
+        value: T,
+        operator: O,
+    ) -> Result<Option<T>> {
+        let mut result = value;
+        let target = std::slice::from_mut(&mut result);
+        let combination = combination::<T, O>(&operator);
+        let source = std::slice::from_ref(&value);
+        self.on_slices(Collective::ExclusiveScan, None, combination, source, target)?;
+        Ok((self.rank() != Rank(0)).then_some(result))
+    }
+
+    /// Combines the `source` of the PEs before PE `i`, element by element and in the order of the
+    /// ranks, into PE `i`'s `target`. That of PE 0 is not touched.
+    ///
+    /// # Errors
+    /// As [`Team::scan_slice`].
+    pub fn exclusive_scan_slice<T: Pod, O: Operator<T>>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        let combination = combination::<T, O>(&operator);
+        self.on_slices(Collective::ExclusiveScan, None, combination, source, target)
+    }
+
+    /// Combines the parts of `source` of the PEs before PE `i` into PE `i`'s part of `target`.
+    ///
+    /// # Errors
+    /// As [`Team::scan_symmetric`].
+    pub fn exclusive_scan_symmetric<T: Element, O: Operator<T>>(
+        &self,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+    ) -> Result<()> {
+        let combination = combination::<T, O>(&operator);
+        self.on_symmetric(Collective::ExclusiveScan, None, combination, source, target)
+    }
+}

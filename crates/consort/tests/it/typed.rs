@@ -1,0 +1,79 @@
+//! Any collective on slices, on symmetric memory and on single elements, by the method of its name.
+
+use consort::{Collective, Operator, Pod, Rank, Result, Symmetric, Team};
+
+/// On slices; a PE that a collective takes nothing from, or gives nothing, may give empty ones.
+pub(crate) fn slices<T: Pod, O: Operator<T>>(
+    team: Team<'_>,
+    collective: Collective,
+    source: &[T],
+    target: &mut [T],
+    operator: O,
+    root: Rank,
+) -> Result<()> {
+    match collective {
+        Collective::Barrier => team.barrier(),
+        Collective::Broadcast if team.rank() == root => {
+            team.broadcast_slice(&mut source.to_vec(), root)
+        }
+        Collective::Broadcast => team.broadcast_slice(target, root),
+        Collective::Scatter => team.scatter_slice(source, target, root),
+        Collective::Gather => team.gather_slice(source, target, root),
+        Collective::AllGather => team.all_gather_slice(source, target),
+        Collective::Exchange => team.exchange_slice(source, target),
+        Collective::Reduce => team.reduce_slice(source, target, operator, root),
+        Collective::AllReduce => team.all_reduce_slice(source, target, operator),
+        Collective::ReduceScatter => team.reduce_scatter_slice(source, target, operator),
+        Collective::Scan => team.scan_slice(source, target, operator),
+        Collective::ExclusiveScan => team.exclusive_scan_slice(source, target, operator),
+    }
+}
+
+/// In symmetric memory; a broadcast's is the source.
+pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
+    team: Team<'_>,
+    collective: Collective,
+    source: &Symmetric<'_, T>,
+    target: &Symmetric<'_, T>,
+    operator: O,
+    root: Rank,
+) -> Result<()> {
+    match collective {
+        Collective::Barrier => team.barrier(),
+        Collective::Broadcast => team.broadcast_symmetric(source, root),
+        Collective::Scatter => team.scatter_symmetric(source, target, root),
+        Collective::Gather => team.gather_symmetric(source, target, root),
+        Collective::AllGather => team.all_gather_symmetric(source, target),
+        Collective::Exchange => team.exchange_symmetric(source, target),
+        Collective::Reduce => team.reduce_symmetric(source, target, operator, root),
+        Collective::AllReduce => team.all_reduce_symmetric(source, target, operator),
+        Collective::ReduceScatter => team.reduce_scatter_symmetric(source, target, operator),
+        Collective::Scan => team.scan_symmetric(source, target, operator),
+        Collective::ExclusiveScan => team.exclusive_scan_symmetric(source, target, operator),
+    }
+}
+
+/// On single elements, one a block; what comes of it, if anything.
+pub(crate) fn values<T: Pod, O: Operator<T>>(
+    team: Team<'_>,
+    collective: Collective,
+    source: &[T],
+    operator: O,
+    root: Rank,
+) -> Result<Option<Vec<T>>> {
+    let one = |value: T| Some(vec![value]);
+    let mine = source.first().copied().unwrap_or(T::zeroed());
+    Ok(match collective {
+        Collective::Barrier => team.barrier().map(|()| None)?,
+        Collective::Broadcast => one(team.broadcast(mine, root)?).filter(|_| team.rank() != root),
+        Collective::Scatter => one(team.scatter(source, root)?),
+        Collective::Gather => team.gather(mine, root)?,
+        Collective::AllGather => Some(team.all_gather(mine)?),
+        Collective::Exchange => Some(team.exchange(source)?),
+        Collective::Reduce => team.reduce(mine, operator, root)?.and_then(one),
+        Collective::AllReduce => one(team.all_reduce(mine, operator)?),
+        Collective::ReduceScatter => one(team.reduce_scatter(source, operator)?),
+        Collective::Scan => one(team.scan(mine, operator)?),
+        Collective::ExclusiveScan => team.exclusive_scan(mine, operator)?.and_then(one),
+    })
+}
