@@ -10,8 +10,9 @@ use consort::{
 };
 
 use crate::{
-    data::{Random, affine, combined, contribution},
+    data::{Call, Random, affine, combined, contribution},
     turns::{LIMIT, alone, note},
+    typed::slices,
 };
 
 /// How long others may take to hear of a failure.
@@ -35,24 +36,24 @@ fn members(team: Team<'_>) -> Result<Vec<u32>> {
     Ok(ranks.into_iter().map(|rank| rank.0).collect())
 }
 
-/// What a team computes must be that of its members in their order.
+/// What a team computes must be that of its members in their order, in every collective.
 fn collectives(team: Team<'_>, seed: u64) -> Result<()> {
-    let of = |rank: Rank, len| contribution::<u64>(seed ^ team.size() as u64, rank, len);
-    let me = team.rank();
-    for len in [0, 1, 9, 700, 5000] {
-        let sum = combined(team.size(), len, &affine, |rank| of(rank, len));
-        for root in (0..team.size()).map(Rank) {
-            let mut data = of(me, len);
-            team.broadcast_slice(&mut data, root)?;
-            assert!(data == of(root, len), "a broadcast from {root} in {team:?}");
-            let mut target = vec![0; if me == root { len } else { 0 }];
-            team.reduce_slice(&of(me, len), &mut target, affine, root)?;
-            assert!(me != root || target == sum, "a reduction to {root} in {team:?}");
+    let (pes, me) = (team.size(), team.rank());
+    for len in [0, 1, 9, 2000] {
+        for collective in Collective::EVERY {
+            let roots = if collective.is_rooted() { pes } else { 1 };
+            for root in (0..roots).map(Rank) {
+                let call = Call { collective, pes, root, len, seed };
+                let mut target = vec![0; call.target_len(me)];
+                let source = call.source::<u64>(me);
+                slices(team, collective, &source, &mut target, affine, root)?;
+                let expected = call.result(me, &affine);
+                assert!(
+                    expected.is_none_or(|expected| target == expected),
+                    "{collective} of {len}, root {root}, on PE {me} of {pes}"
+                );
+            }
         }
-        let mut target = vec![0; len];
-        team.all_reduce_slice(&of(me, len), &mut target, affine)?;
-        assert!(target == sum, "an all-reduce in {team:?}");
-        team.barrier()?;
     }
     Ok(())
 }
