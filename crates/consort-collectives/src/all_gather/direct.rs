@@ -3,7 +3,7 @@
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone.
 //!
-//! Protocol (`patterns/access`):
+//! Protocol (`patterns/shown`):
 //! 1. everyone shows its source to everyone, and copies its own block;
 //! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
 //! 3. each waits until all are done with its source.
@@ -12,18 +12,21 @@
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
 
-use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::access::Access};
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    patterns::shown::{Shown, others},
+};
 
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Direct;
 
 /// What a PE does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Schedule {
-    access: Access,
     /// Of a block.
     bytes: usize,
+    shown: Shown,
 }
 
 impl Algorithm for Direct {
@@ -33,35 +36,30 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let access = Access::new(setting, Self::DIRECTION);
-        let access = access.ok_or(Self::incapable("the fabric cannot lend buffers"))?;
-        Ok(Schedule { access, bytes: setting.bytes })
+        let bytes = setting.bytes;
+        let shown = Shown::to_all(setting, Span::source(0, bytes))
+            .ok_or(Self::incapable("the fabric cannot lend buffers"))?;
+        Ok(Schedule { bytes, shown })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
         let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
-        Access::cost_ns(query, Direction::Neither, model) + work * turns
+        Shown::cost_ns(query, model) + work * turns
     }
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { access, bytes } = *schedule;
-        let (me, pes) = (f.rank(), f.size());
-        let others = || (1..pes).map(|distance| me.plus(distance.into(), pes));
-        let (own, block) =
-            (Span::source(0, bytes), |rank: Rank| Span::target(rank.index() * bytes, bytes));
-        for peer in others() {
-            access.show(f, peer, own).await?;
+        let Schedule { bytes, ref shown } = *schedule;
+        let (me, block) = (f.rank(), |of: Rank| Span::target(of.index() * bytes, bytes));
+        shown.show(f).await?;
+        f.copy(block(me), Span::source(0, bytes)).await?;
+        for peer in others(me, f.size()) {
+            let data = shown.open(f, peer).await?;
+            f.get(&data, 0, block(peer)).await?;
+            shown.close(f, peer, data).await?;
         }
-        f.copy(block(me), own).await?;
-        for peer in others() {
-            if let Some(data) = access.take(f, peer, own).await? {
-                f.get(&data, 0, block(peer)).await?;
-                access.end(f, peer, data).await?;
-            }
-        }
-        access.settle(f, others()).await
+        shown.end(f).await
     }
 }

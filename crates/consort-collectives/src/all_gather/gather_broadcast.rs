@@ -3,7 +3,7 @@
 //! A composition of the gather `knomial` and the broadcast `knomial` (Bala et al. 1995, section
 //! 4.2, for radix 2). Twice the transfers of the others, but only `2 (P - 1)` messages.
 
-use consort_fabric::{Candidate, Collective};
+use consort_fabric::{Candidate, Collective, Query};
 
 use crate::{
     Parameter, broadcast,
@@ -22,7 +22,6 @@ impl Composition for Parts {
     const NAME: &'static str = "gather_broadcast";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
-    const COLLECTIVES: (Collective, Collective) = (Collective::Gather, Collective::Broadcast);
     type First = gather::Knomial;
     type Second = broadcast::Knomial;
 
@@ -30,5 +29,11 @@ impl Composition for Parts {
         let tree =
             Candidate::new("knomial").with("radix", candidate.parameter("radix").unwrap_or(0));
         (tree.clone(), tree)
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        let bytes = query.bytes.saturating_mul(query.pes.into());
+        let gathered = Query { collective: Collective::Gather, ..*query };
+        (gathered, Query { collective: Collective::Broadcast, bytes, ..*query })
     }
 }

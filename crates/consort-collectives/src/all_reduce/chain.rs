@@ -3,8 +3,9 @@
 //! A composition of the reduction `chain` and the broadcast `pipelined` of radix 1. For long
 //! messages where nothing can be lent.
 
-use consort_fabric::{Candidate, Collective};
+use consort_fabric::{Candidate, Query};
 
+use super::reduce_and_broadcast;
 use crate::{
     Parameter, broadcast,
     compose::{Composed, Composition},
@@ -22,7 +23,6 @@ impl Composition for Parts {
     const NAME: &'static str = "chain";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "chunk_bytes", values: &[1024, 4096], range: (1, 1 << 30) }];
-    const COLLECTIVES: (Collective, Collective) = (Collective::Reduce, Collective::Broadcast);
     type First = reduce::Chain;
     type Second = broadcast::Pipelined;
 
@@ -32,5 +32,9 @@ impl Composition for Parts {
             Candidate::new("chain").with("chunk_bytes", chunk),
             Candidate::new("pipelined").with("chunk_bytes", chunk).with("radix", 1),
         )
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        reduce_and_broadcast(query)
     }
 }

@@ -3,8 +3,9 @@
 //! A composition of the reduction `knomial` and the broadcast `knomial` (Bala et al. 1995, section
 //! 4.2, for radix 2).
 
-use consort_fabric::{Candidate, Collective};
+use consort_fabric::{Candidate, Query};
 
+use super::reduce_and_broadcast;
 use crate::{
     Parameter, broadcast,
     compose::{Composed, Composition},
@@ -22,7 +23,6 @@ impl Composition for Parts {
     const NAME: &'static str = "knomial";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
-    const COLLECTIVES: (Collective, Collective) = (Collective::Reduce, Collective::Broadcast);
     type First = reduce::Knomial;
     type Second = broadcast::Knomial;
 
@@ -30,5 +30,9 @@ impl Composition for Parts {
         let tree =
             Candidate::new("knomial").with("radix", candidate.parameter("radix").unwrap_or(0));
         (tree.clone(), tree)
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        reduce_and_broadcast(query)
     }
 }

@@ -3,8 +3,9 @@
 //! A composition of the reduction `knomial_get` and the broadcast `oc_bcast` (Petrović 2015,
 //! section 3.3, whose pipelined one-sided scheme is the latter).
 
-use consort_fabric::{Candidate, Collective};
+use consort_fabric::{Candidate, Query};
 
+use super::reduce_and_broadcast;
 use crate::{
     Parameter, broadcast,
     compose::{Composed, Composition},
@@ -24,7 +25,6 @@ impl Composition for Parts {
         Parameter { name: "k", values: &[2, 7], range: (1, 1 << 16) },
         Parameter { name: "chunk_bytes", values: &[3072, 32768], range: (1, 1 << 30) },
     ];
-    const COLLECTIVES: (Collective, Collective) = (Collective::Reduce, Collective::Broadcast);
     type First = reduce::KnomialGet;
     type Second = broadcast::OcBcast;
 
@@ -35,5 +35,9 @@ impl Composition for Parts {
             .with("k", value("k"))
             .with("chunk_bytes", value("chunk_bytes"));
         (reduce.with("largest_first", 0), broadcast)
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        reduce_and_broadcast(query)
     }
 }

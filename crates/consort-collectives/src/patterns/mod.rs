@@ -5,6 +5,7 @@ pub mod dissemination;
 pub mod halving;
 pub mod relay;
 pub mod rounds;
+pub mod shown;
 pub mod stream;
 pub mod subtree;
 pub mod tree;

@@ -87,16 +87,22 @@ impl Buffers {
     /// received, where the inbox has a place for all; else as they are.
     #[must_use]
     pub fn at_once(&self, setting: &Setting, rounds: Vec<Round>) -> Vec<Round> {
-        if !setting.capabilities.buffered || self.count < self.steps {
+        if !setting.capabilities.buffered || !self.hold_all() {
             return rounds;
         }
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
-        for Round { sent, copied, received } in rounds {
-            sends.push(Round { sent, copied, received: None });
-            receives.push(Round { received, ..Round::default() });
+        for Round { sent, copied, received, combined } in rounds {
+            sends.push(Round { sent, copied, ..Round::default() });
+            receives.push(Round { received, combined, ..Round::default() });
         }
         sends.append(&mut receives);
         sends
+    }
+
+    /// Whether there is a place for all that a PE receives in a call.
+    #[must_use]
+    pub const fn hold_all(&self) -> bool {
+        self.count >= self.steps
     }
 
     /// How many chunks a message is.
@@ -144,6 +150,8 @@ pub struct Round {
     /// What it receives, from the same PE or from one as far away on the other side. It may take
     /// the place of what is sent only if it is combined with that.
     pub received: Option<(Message, Keep)>,
+    /// What it combines when it has received all: target, left and right operand.
+    pub combined: Vec<[Span; 3]>,
 }
 
 impl Round {
@@ -162,6 +170,7 @@ impl Round {
             sent: sent.map(|(to, spans)| message(to, spans)),
             copied: Vec::new(),
             received: received.map(|(from, spans, keep)| (message(from, spans), keep)),
+            combined: Vec::new(),
         }
     }
 
@@ -226,7 +235,7 @@ impl Program {
     pub fn new(setting: &Setting, buffers: &Buffers, rounds: &[Round]) -> Self {
         let mut program = Compiler::new(setting, buffers, rounds);
         program.tells(0);
-        for Round { sent, copied, received } in rounds {
+        for Round { sent, copied, received, combined } in rounds {
             let chunks = |message: &Message| buffers.chunks(length(&message.spans));
             let sends = sent.as_ref().map_or(0, chunks);
             let receives = received.as_ref().map_or(0, |(message, _)| chunks(message));
@@ -254,6 +263,9 @@ impl Program {
                 program.acts.append(&mut combines);
             }
             program.copies(copied.into_iter().flatten());
+            let combines =
+                combined.iter().map(|&[target, left, right]| Act::Combine { target, left, right });
+            program.acts.extend(combines);
         }
         Self { acts: program.acts.into(), steps: buffers.steps }
     }
