@@ -37,6 +37,7 @@ mod error;
 mod launch;
 mod symmetric;
 mod team;
+mod teams;
 mod wisdom;
 
 pub use algorithms::Algorithms;
@@ -54,3 +55,4 @@ pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};
 pub use symmetric::{Symmetric, Word};
 pub use team::Team;
+pub use teams::{Grid, TeamError};
