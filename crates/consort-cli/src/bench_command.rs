@@ -20,16 +20,11 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use consort::{Candidate, Collective, Sync, Waiting};
+use consort::{Arrival, Candidate, Collective, Sync, Waiting};
 use consort_native::limits::TransferClass;
 
 use crate::{
-    bench::{
-        limits::Limit,
-        progress::Progress,
-        rounds::Rounds,
-        session::{Arrival, Mode},
-    },
+    bench::{limits::Limit, progress::Progress, rounds::Rounds, session::Mode},
     output,
 };
 use counting::Workload;
@@ -48,12 +43,11 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to time: a collective, as barrier, broadcast, exchange or all_reduce (a sum of doubles);
-    /// or by counting puts, flags and barriers: counted-put (a ping-pong), counted-all-to-all, or
-    /// stencil (Synch_p2p)
+    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or counted-put (a
+    /// ping-pong), counted-all-to-all or stencil (Synch_p2p), by counting puts and otherwise
     #[arg(value_name = "WHAT")]
     what: What,
-    /// Sizes that a PE contributes or receives, such as 8,8k,1M [default: 8,8k,1M]
+    /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = options::size)]
     bytes: Vec<usize>,
     /// Number of PEs [default: one for each usable core, two at least]
@@ -80,8 +74,8 @@ pub(crate) struct Bench {
     /// Rewrite the root's buffer, or in a reduce everyone's, before each call; latency only
     #[arg(long)]
     rewrite: bool,
-    /// PEs come to each call together, or each after random work of up to 2 us
-    #[arg(long, value_enum, default_value_t = Arrival::Together)]
+    /// PEs come to each call `together`, or `skewed`: each after random work of up to 2 us
+    #[arg(long, value_name = "ARRIVAL", default_value_t = Arrival::Together)]
     arrival: Arrival,
     /// How PEs wait: spin, spin-yield or spin-yield-park [default: as suits the usable cores]
     #[arg(long, value_name = "POLICY")]

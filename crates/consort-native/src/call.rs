@@ -31,7 +31,8 @@ use consort_fabric::{
 
 use crate::{
     endpoint::Scratch,
-    job::{CELL_WORDS, Failure, Geometry, Job, LINE_WORDS, LOANS, MEETING_WORDS, PeState},
+    group::{CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
+    job::{Failure, Job, LOANS, PeState},
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
     operands::Operands,
@@ -45,6 +46,9 @@ pub struct Lease {
     bytes: usize,
     lender: Rank,
     kind: Loan,
+    /// The call that it was lent in: the group, and the place in its window.
+    group: u64,
+    turn: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,14 +71,14 @@ unsafe impl Sync for Lease {}
 /// One call's view of the job.
 pub struct Call<'c> {
     job: &'c Job,
-    me: &'c PeState,
+    group: &'c Group,
+    me: &'c Member,
+    /// The rank in the group, as all ranks here.
     rank: Rank,
     /// The call's number modulo the window.
     turn: usize,
     /// The words of all inboxes.
     words: &'c [LineWord],
-    /// The first word of this call's lines in every inbox.
-    first: usize,
     word: u64,
     scratch: &'c Scratch,
     operands: &'c Operands<'c>,
@@ -100,6 +104,7 @@ impl<'c> Call<'c> {
     #[inline(always)]
     pub(crate) fn new(
         job: &'c Job,
+        group: &'c Group,
         rank: Rank,
         turn: usize,
         word: u64,
@@ -108,11 +113,11 @@ impl<'c> Call<'c> {
     ) -> Self {
         Self {
             job,
-            me: &job.states[rank.index()],
+            group,
+            me: &group.members[rank.index()],
             rank,
             turn,
-            words: job.words(),
-            first: turn * job.geometry.stride * LINE_WORDS,
+            words: group.words(),
             word,
             scratch,
             operands,
@@ -126,7 +131,9 @@ impl<'c> Call<'c> {
     /// The first word of a slot's line for this call, in the inbox of a PE.
     #[inline(always)]
     fn line_at(&self, pe: Rank, slot: Slot) -> usize {
-        pe.index() * self.job.geometry.per_pe + self.first + slot.index() as usize * LINE_WORDS
+        let Geometry { per_pe, stride, .. } = self.group.geometry;
+        let line = self.turn * stride + slot.index() as usize;
+        pe.index() * per_pe + line * LINE_WORDS
     }
 
     /// The words of `count` lines.
@@ -143,7 +150,7 @@ impl<'c> Call<'c> {
     /// its signal at the exit of that call, which is often sent just before it.
     #[inline(always)]
     fn cell_at(&self, pe: Rank, slot: Slot) -> usize {
-        let Geometry { per_pe, first_cell, window, .. } = self.job.geometry;
+        let Geometry { per_pe, first_cell, window, .. } = self.group.geometry;
         let slot_at =
             pe.index() * per_pe + first_cell + slot.index() as usize * window * CELL_WORDS;
         if slot.is_beside() {
@@ -156,7 +163,7 @@ impl<'c> Call<'c> {
     /// The first word of this PE's meeting with `peer`: that of the lower of them.
     #[inline(always)]
     fn meeting_at(&self, peer: Rank, slot: Slot) -> usize {
-        let Geometry { per_pe, first_meeting, window, .. } = self.job.geometry;
+        let Geometry { per_pe, first_meeting, window, .. } = self.group.geometry;
         let meeting = slot.index() as usize * window + self.turn;
         self.rank.min(peer).index() * per_pe + first_meeting + meeting * MEETING_WORDS
     }
@@ -168,15 +175,30 @@ impl<'c> Call<'c> {
         if self.job.is_poisoned() {
             return Poll::Ready(Err(Poisoned));
         }
-        self.watched.store(watched, Relaxed);
-        self.seen.store(seen, Relaxed);
+        if (watched, seen) != (self.watched.load(Relaxed), self.seen.load(Relaxed)) {
+            self.watched.store(watched, Relaxed);
+            self.seen.store(seen, Relaxed);
+            self.me.moves.store(self.me.moves.load(Relaxed) + 1, Relaxed); // nobody else does
+        }
         Poll::Pending
+    }
+
+    /// What a member has whatever team it is in.
+    #[inline(always)]
+    fn state(&self, pe: Rank) -> &PeState {
+        &self.job.states[self.group.in_world(pe).index()]
+    }
+
+    /// The beginning of a member's heap.
+    #[inline(always)]
+    fn heap(&self, pe: Rank) -> *mut u8 {
+        self.job.heap.base(self.group.in_world(pe).index())
     }
 
     #[inline(always)]
     fn wake(&self, pe: Rank) {
         if self.job.parks() {
-            self.job.states[pe.index()].parker.wake();
+            self.state(pe).parker.wake();
         }
     }
 
@@ -205,8 +227,10 @@ impl<'c> Call<'c> {
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
-            Place::Heap => (self.job.heap.base(self.rank.index()), self.job.heap.bytes(), true),
-            Place::Buffer => (self.me.buffer(), self.capabilities().buffer_bytes, true),
+            Place::Heap => (self.heap(self.rank), self.job.heap.bytes(), true),
+            Place::Buffer => {
+                (self.state(self.rank).buffer(), self.capabilities().buffer_bytes, true)
+            }
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
         assert!(inside, "a span must lie in its buffer");
@@ -234,7 +258,7 @@ impl<'c> Call<'c> {
             copy();
             return Ok(());
         }
-        let access = self.me.accessing.enter(self.job.poison_flag())?;
+        let access = self.state(self.rank).accessing.enter(self.job.poison_flag())?;
         copy();
         drop(access);
         Ok(())
@@ -243,9 +267,8 @@ impl<'c> Call<'c> {
     /// Waits until no peer can touch what this PE has lent, in a job that has failed.
     #[cold]
     fn drain(&self) {
-        for state in self.job.states.iter().filter(|state| !std::ptr::eq(*state, self.me)) {
-            state.accessing.drain();
-        }
+        let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
+        peers.for_each(|peer| self.state(peer).accessing.drain());
     }
 
     #[inline(always)]
@@ -319,8 +342,9 @@ impl<'c> Call<'c> {
     #[inline(always)]
     fn loan_line(&self, borrower: Rank, lender: Rank, loan: u32) -> &Line {
         assert!(loan < LOANS, "a PE lends at most {LOANS} buffers to a peer in a call");
-        let index = (self.turn * self.job.states.len() + lender.index()) * LOANS as usize;
-        &self.job.states[borrower.index()].loans[index + loan as usize]
+        let members = &self.group.members;
+        let index = (self.turn * members.len() + lender.index()) * LOANS as usize;
+        &members[borrower.index()].loans[index + loan as usize]
     }
 
     /// The 64-bit word at heap offset `word` of PE `at`.
@@ -328,7 +352,7 @@ impl<'c> Call<'c> {
     fn heap_word(&self, at: Rank, word: usize) -> &AtomicU64 {
         let inside = word.checked_add(8).is_some_and(|end| end <= self.job.heap.bytes());
         assert!(inside && word.is_multiple_of(8), "a word must be aligned and in the heap");
-        let address = self.job.heap.base(at.index()).wrapping_add(word);
+        let address = self.heap(at).wrapping_add(word);
         // SAFETY: in bounds, aligned, alive as long as the job, and only accessed atomically or by
         // `copy_shared`.
         unsafe { AtomicU64::from_ptr(address.cast()) }
@@ -367,11 +391,11 @@ impl Call<'_> {
     /// A call that has lent memory ends: if not all is back, it ends by failing.
     #[cold]
     fn end_loans(&self) {
-        let returned = self.me.leases.counter(0).load(Acquire);
-        if returned != self.me.leases.counter(1).load(Relaxed) {
+        let leases = &self.me.leases[self.turn];
+        if leases.counter(0).load(Acquire) != leases.counter(1).load(Relaxed) {
             if !self.job.is_poisoned() {
                 let reason = "left a call while its buffers were lent".to_owned();
-                self.job.poison(Failure::Pe { rank: self.rank, reason });
+                self.job.poison(Failure::Pe { rank: self.group.in_world(self.rank), reason });
             }
             self.drain();
         }
@@ -383,7 +407,7 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn capabilities(&self) -> Capabilities {
-        self.job.capabilities()
+        self.group.capabilities()
     }
 
     #[inline(always)]
@@ -392,8 +416,9 @@ impl Fabric for Call<'_> {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "ranks are 32 bits wide")]
     fn size(&self) -> u32 {
-        self.job.config().pes
+        self.group.members.len() as u32
     }
 
     #[inline(always)]
@@ -479,7 +504,7 @@ impl Fabric for Call<'_> {
         if kind != Loan::Symmetric {
             self.lent.store(true, Relaxed);
         }
-        self.me.leases.counter(1).fetch_add(1, Relaxed);
+        self.me.leases[self.turn].counter(1).fetch_add(1, Relaxed);
         let line = self.loan_line(to, self.rank, loan);
         line.write(0, memory.at.expose_provenance() as u64);
         line.write(1, memory.bytes as u64);
@@ -491,7 +516,7 @@ impl Fabric for Call<'_> {
 
     fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<Lease>> {
         let line = self.loan_line(self.rank, from, loan);
-        let word = self.word;
+        let (word, group, turn) = (self.word, self.group.number(), self.turn);
         // Both come from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         self.when(move || {
@@ -506,6 +531,8 @@ impl Fabric for Call<'_> {
                         1 => Loan::Target,
                         _ => Loan::Symmetric,
                     },
+                    group,
+                    turn,
                 }
             })
         })
@@ -513,15 +540,16 @@ impl Fabric for Call<'_> {
 
     fn give_back(&self, lease: Lease) -> impl Future<Output = Op> {
         if lease.kind != Loan::Reached {
-            let lender = &self.job.states[lease.lender.index()];
-            lender.leases.counter(0).fetch_add(1, Release); // pairs with the acquire in `reclaim`
+            assert!(lease.group == self.group.number(), "a lease is given back in its own team");
+            let leases = &self.group.members[lease.lender.index()].leases[lease.turn];
+            leases.counter(0).fetch_add(1, Release); // pairs with the acquire in `reclaim`
             self.wake(lease.lender);
         }
         ready(Ok(()))
     }
 
     fn reclaim(&self) -> impl Future<Output = Op> {
-        let leases = &self.me.leases;
+        let leases = &self.me.leases[self.turn];
         self.when(move || {
             (leases.counter(0).load(Acquire) == leases.counter(1).load(Relaxed)).then_some(())
         })
@@ -529,8 +557,8 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
-        let heap = |pe: Rank| self.job.heap.base(pe.index());
-        let buffer = |pe: Rank| self.job.states[pe.index()].buffer();
+        let heap = |pe: Rank| self.heap(pe);
+        let buffer = |pe: Rank| self.state(pe).buffer();
         let (mine, theirs) = match span.place {
             Place::Source if !self.operands.source.symmetric => return None,
             Place::Target if !self.operands.target.symmetric => return None,
@@ -544,6 +572,8 @@ impl Fabric for Call<'_> {
             bytes: memory.bytes,
             lender: peer,
             kind: Loan::Reached,
+            group: self.group.number(),
+            turn: self.turn,
         })
     }
 
@@ -628,7 +658,7 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
-        let line = &self.job.states[to.index()].credits[self.rank.index()];
+        let line = &self.group.members[to.index()].credits[self.rank.index()];
         line.publish_at(0, quarter + 1); // release: pairs with the acquire in `await_credits`
         self.wake(to);
         ready(Ok(()))

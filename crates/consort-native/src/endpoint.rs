@@ -1,4 +1,4 @@
-//! One PE's end of a job: the numbers of its calls, its scratch memory, and how it waits.
+//! One PE's end of a team: the numbers of its calls, its scratch memory, and how it waits.
 
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
@@ -22,6 +22,8 @@ use consort_fabric::{Op, Poisoned, Rank};
 
 use crate::{
     call::Call,
+    forming::Choice,
+    group::Group,
     job::{Job, SEQUENCE_BITS},
     machine::NativeMachine,
     operands::Operands,
@@ -46,53 +48,98 @@ pub(crate) struct Scratch {
     pub(crate) bytes: Box<[UnsafeCell<u8>]>,
 }
 
-/// One PE's end of a job. Stays on its thread.
-pub struct Endpoint {
-    job: Arc<Job>,
+/// What a PE has once, whatever teams it is in.
+struct Pe {
+    /// Its rank in the world.
     rank: Rank,
-    calls: Cell<u64>,
-    sequence: Cell<u64>,
-    /// The fingerprints of all calls so far, rolled into one.
-    rolled: Cell<u64>,
-    allocations: Cell<u64>,
     scratch: Scratch,
     /// What is done while a call waits.
     errands: RefCell<Vec<Weak<dyn Fn()>>>,
     /// Polls before the first pause.
     spins: u32,
+}
+
+/// One PE's end of a team. Stays on its thread.
+pub struct Endpoint {
+    job: Arc<Job>,
+    /// An empty one once the PE has left it. Replaced in [`Endpoint::leave`] alone.
+    group: UnsafeCell<Arc<Group>>,
+    pe: Rc<Pe>,
+    /// The rank in the group.
+    rank: Rank,
+    size: u32,
+    calls: Cell<u64>,
+    sequence: Cell<u64>,
+    /// The fingerprints of all calls so far, rolled into one.
+    rolled: Cell<u64>,
+    allocations: Cell<u64>,
+    /// Teams made of this one.
+    teams: Cell<u64>,
     stays_here: PhantomData<*const ()>,
 }
 
 impl Endpoint {
-    /// The end of PE `rank`, to be made on its own thread, once.
+    /// The end of PE `rank` of the team of all PEs, to be made on its own thread, once.
     #[must_use]
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         job.states[rank.index()].parker.settle();
-        let bytes = job.geometry.lines * size_of::<crate::line::Line>();
+        let world = Arc::clone(job.world());
+        let bytes = world.geometry.lines * size_of::<crate::line::Line>();
         let fits = job.config().pes <= job.config().cores;
-        Self {
+        let pe = Pe {
+            rank,
+            scratch: Scratch { bytes: (0..2 * bytes).map(|_| UnsafeCell::new(0)).collect() },
+            errands: RefCell::default(),
             spins: if fits { SPINS } else { 1 },
+        };
+        Self::of(job, Rc::new(pe), world, rank)
+    }
+
+    fn of(job: Arc<Job>, pe: Rc<Pe>, group: Arc<Group>, rank: Rank) -> Self {
+        Self {
             job,
+            size: u32::try_from(group.members.len()).unwrap_or(u32::MAX),
+            group: UnsafeCell::new(group),
+            pe,
             rank,
             calls: Cell::new(0),
             sequence: Cell::new(1),
             rolled: Cell::new(0),
             allocations: Cell::new(0),
-            errands: RefCell::default(),
-            scratch: Scratch { bytes: (0..2 * bytes).map(|_| UnsafeCell::new(0)).collect() },
+            teams: Cell::new(0),
             stays_here: PhantomData,
         }
     }
 
     /// The job.
+    #[inline]
     pub fn job(&self) -> &Arc<Job> {
         &self.job
     }
 
-    /// The PE's rank.
+    /// What the PEs of the team share.
+    #[inline(always)]
+    pub fn group(&self) -> &Arc<Group> {
+        // SAFETY: nothing but `leave` replaces it, whose caller has nothing that borrows it.
+        unsafe { &*self.group.get() }
+    }
+
+    /// The PE's rank in the team.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
+    }
+
+    /// The PEs of the team.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The PE's rank in the world.
+    #[inline]
+    pub fn rank_in_world(&self) -> Rank {
+        self.pe.rank
     }
 
     /// Calls made so far.
@@ -101,12 +148,60 @@ impl Endpoint {
         self.calls.get()
     }
 
-    /// The number of this PE's next allocation.
-    pub(crate) fn next_allocation(&self) -> u64 {
-        self.allocations.replace(self.allocations.get() + 1)
+    /// What tells this PE's next allocation from all others of the job, as its peers tell it.
+    pub(crate) fn next_allocation(&self) -> (u64, u64) {
+        let number = self.allocations.replace(self.allocations.get() + 1);
+        (self.group().number(), number)
     }
 
-    /// Begins the next collective call of the job: every PE must make the same, with the same
+    fn next_team(&self) -> (u64, u64) {
+        (self.group().number(), self.teams.replace(self.teams.get() + 1))
+    }
+
+    /// Has all PEs of the team know what each brings to a split: `call` is one in which all meet.
+    ///
+    /// # Errors
+    /// Those of `call`.
+    pub fn gather_choices<E>(
+        &self,
+        choice: Choice,
+        call: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Vec<Choice>, E> {
+        let making = self.next_team();
+        self.job.forming.bring(making, self.rank, self.size as usize, choice);
+        call()?;
+        Ok(self.job.forming.all(making))
+    }
+
+    /// This PE's end of a new team of these PEs of this team, whose ranks there are in the order of
+    /// the list. All PEs of this team come here, in the same order of teams; those of other colours
+    /// make teams of their own. `None` for a PE that is not in the list.
+    #[must_use]
+    pub fn join(&self, color: u32, members: &[Rank]) -> Option<Self> {
+        let making = self.next_team();
+        if !members.contains(&self.rank) {
+            return None;
+        }
+        let group = self.group();
+        let members: Vec<Rank> = members.iter().map(|&rank| group.in_world(rank)).collect();
+        let group = self.job.forming.group(making, color, &members);
+        // By what the others see: no two PEs have one rank.
+        let at = group.ranks().iter().position(|&rank| rank == self.pe.rank)?;
+        let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
+        Some(Self::of(Arc::clone(&self.job), Rc::clone(&self.pe), group, rank))
+    }
+
+    /// Lets go of what the team's PEs share, after the last call. Its memory is free once all have.
+    ///
+    /// # Safety
+    /// No call of this end is alive, and no borrow of its group.
+    pub unsafe fn leave(&self) {
+        // SAFETY: nobody borrows it, by the caller's promise; an end stays on its thread.
+        let group = unsafe { &mut *self.group.get() };
+        *group = Arc::new(Group::new(group.number(), Box::default()));
+    }
+
+    /// Begins the next collective call of the team: every PE must make the same, with the same
     /// `fingerprint` and `steps`.
     ///
     /// # Safety
@@ -127,11 +222,12 @@ impl Endpoint {
         self.calls.set(call + 1);
         self.sequence.set(sequence + steps);
         self.rolled.set(rolled);
-        let turn = self.job.geometry.turn(call);
+        let group = self.group();
+        let turn = group.geometry.turn(call);
         let own = (fingerprint << SEQUENCE_BITS).wrapping_add(sequence);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        self.state().history(turn).store(own, Release);
-        Call::new(&self.job, self.rank, turn, word, &self.scratch, operands)
+        group.members[self.rank.index()].history(turn).store(own, Release);
+        Call::new(&self.job, group, self.rank, turn, word, &self.pe.scratch, operands)
     }
 
     /// A view for one-sided operations outside of any collective.
@@ -139,32 +235,49 @@ impl Endpoint {
     /// # Safety
     /// As [`Endpoint::begin`].
     pub unsafe fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
-        Call::new(&self.job, self.rank, 0, 0, &self.scratch, operands)
+        Call::new(&self.job, self.group(), self.rank, 0, 0, &self.pe.scratch, operands)
     }
 
     fn state(&self) -> &crate::job::PeState {
-        &self.job.states[self.rank.index()]
+        &self.job.states[self.pe.rank.index()]
     }
 
     /// Polls `future`, which drives `call`, in place until it is ready, waiting as the launch said.
+    /// The call is the last that was begun.
     ///
     /// # Errors
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
-        block_on(future, call, self.spins, || Pauses::new(self, true))
+        let pauses = || Pauses::new(self, true, self.calls.get().checked_sub(1));
+        block_on(future, call, self.pe.spins, pauses)
     }
 
-    /// This PE's view of the machine, for locks and delegation.
+    /// As [`Endpoint::block_on`], for a view outside of any collective. It waits for all to have
+    /// left the call `until`, if for a call at all.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    #[inline]
+    pub fn block_on_view<T>(
+        &self,
+        view: &Call<'_>,
+        until: Option<u64>,
+        future: impl Future<Output = Op<T>>,
+    ) -> Op<T> {
+        block_on(future, view, self.pe.spins, || Pauses::new(self, true, until))
+    }
+
+    /// This PE's view of the machine, for locks and delegation among all PEs of the job.
     pub fn machine(&self) -> NativeMachine<'_> {
-        NativeMachine::new(&self.job, self.rank)
+        NativeMachine::new(&self.job, self.pe.rank)
     }
 
     /// Polls `future`, which waits for words of its own, in place until it is ready. It yields as
     /// the launch said but never sleeps, since whoever writes a word does not know who waits for
     /// it.
     pub fn block_on_machine<T>(&self, future: impl Future<Output = T>) -> T {
-        block_on(future, &Unwatched, self.spins, || Pauses::new(self, false))
+        block_on(future, &Unwatched, self.pe.spins, || Pauses::new(self, false, None))
     }
 
     /// As [`Endpoint::block_on`], for a future on a [`NoticeBoard`](crate::NoticeBoard).
@@ -172,18 +285,18 @@ impl Endpoint {
     /// # Errors
     /// When the job has failed.
     pub fn block_on_notices<T>(&self, future: impl Future<Output = Op<T>>) -> Op<T> {
-        block_on(future, &Unwatched, self.spins, || Pauses::new(self, true))
+        block_on(future, &Unwatched, self.pe.spins, || Pauses::new(self, true, None))
     }
 
     /// Has `errand` run now and then while this PE waits in a call, whatever it waits for, until it
     /// is dropped. It makes no calls and does not wait.
     pub fn add_errand(&self, errand: &Rc<dyn Fn()>) {
-        let mut errands = self.errands.borrow_mut();
+        let mut errands = self.pe.errands.borrow_mut();
         errands.retain(|errand| errand.strong_count() > 0);
         errands.push(Rc::downgrade(errand));
     }
 
-    /// Says that this PE makes no more calls. Peers that wait for one then fail.
+    /// Says that this PE makes no more calls in this team. Peers that wait for one then fail.
     ///
     /// # Errors
     /// When this PE is the first to see that calls have not matched, or that a peer that has
@@ -192,10 +305,11 @@ impl Endpoint {
         if self.job.is_poisoned() {
             return Ok(()); // the program knows
         }
-        self.state().finished.store(self.sequence.get(), Release);
+        let (job, group) = (&self.job, self.group());
+        group.members[self.rank.index()].finished.store(self.sequence.get(), Release);
         fence(SeqCst); // of two PEs that finish, one sees the other
-        self.job.check_peers(self.rank, self.calls.get());
-        self.job.check_finished(self.rank, self.sequence.get());
+        group.check_peers(job, self.rank, self.calls.get());
+        group.check_finished(job, self.rank, self.sequence.get());
         if self.job.is_poisoned() { Err(Poisoned) } else { Ok(()) }
     }
 }
@@ -217,6 +331,10 @@ struct Pauses<'e> {
     sleeps: bool,
     /// At the last look nobody was left to send anything.
     alone: bool,
+    /// The call that it waits in, or for all to have left.
+    call: Option<u64>,
+    /// Whether the others know.
+    told: bool,
 }
 
 /// Nothing that the executor could watch.
@@ -227,8 +345,18 @@ impl Watch for Unwatched {
 }
 
 impl<'e> Pauses<'e> {
-    fn new(endpoint: &'e Endpoint, sleeps: bool) -> Self {
-        Self { endpoint, since: None, looked: 0, yields: 0, ready: false, sleeps, alone: false }
+    fn new(endpoint: &'e Endpoint, sleeps: bool, call: Option<u64>) -> Self {
+        Self {
+            endpoint,
+            since: None,
+            looked: 0,
+            yields: 0,
+            ready: false,
+            sleeps,
+            alone: false,
+            call,
+            told: false,
+        }
     }
 }
 
@@ -241,19 +369,23 @@ impl Pauses<'_> {
             return;
         }
         self.looked += 1;
-        let endpoint = self.endpoint;
-        if endpoint.job.is_poisoned() {
+        let Endpoint { job, rank, calls, .. } = self.endpoint;
+        let group = self.endpoint.group();
+        if job.is_poisoned() {
             return;
         }
         // The second look: what a peer sent before it finished has been polled for since the first.
         if self.alone {
-            return endpoint.job.abandon(endpoint.rank);
+            return group.abandon(job, *rank);
         }
-        self.alone = endpoint.job.is_alone(endpoint.rank);
-        if endpoint.calls.get() == 0 {
-            return;
+        self.alone = group.is_alone(*rank);
+        if calls.get() > 0 {
+            group.check_peers(job, *rank, calls.get());
         }
-        endpoint.job.check_peers(endpoint.rank, endpoint.calls.get());
+        if let Some(call) = self.call.filter(|_| job.forming.has_made()) {
+            self.told = true;
+            job.deadlocks.beat(job, self.endpoint.pe.rank, group, *rank, call);
+        }
     }
 }
 
@@ -261,7 +393,7 @@ impl Idle for Pauses<'_> {
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
-        for errand in self.endpoint.errands.borrow().iter().filter_map(Weak::upgrade) {
+        for errand in self.endpoint.pe.errands.borrow().iter().filter_map(Weak::upgrade) {
             errand();
         }
         self.look_around();
@@ -292,6 +424,9 @@ impl Drop for Pauses<'_> {
     fn drop(&mut self) {
         if self.ready {
             self.endpoint.state().parker.cancel();
+        }
+        if self.told {
+            self.endpoint.job.deadlocks.clear(self.endpoint.pe.rank);
         }
     }
 }

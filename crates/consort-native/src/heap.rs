@@ -1,8 +1,9 @@
 //! The symmetric heap: the same offsets in one region of memory a PE.
 //!
-//! Allocation is collective. The first PE to arrive at allocation number `n` of the job places it,
-//! first fit, and the others find it placed; so all agree without a message. Dropping is local: a
-//! block is free again when all PEs have dropped it. The regions live as long as the job.
+//! Allocation is collective, on some team. The first PE to arrive at allocation number `n` of the
+//! team places it, first fit, and the others find it placed; so all agree without a message. The
+//! piece is taken on every PE of the job. Dropping is local: a block is free again when all PEs of
+//! its team have dropped it. The regions live as long as the job.
 
 #![expect(unsafe_code, reason = "owns raw memory that all PEs reach")]
 
@@ -66,10 +67,13 @@ struct Block {
     holders: usize,
 }
 
+/// The number of the group that an allocation is of, and of the allocation in that group.
+pub(crate) type Number = (u64, u64);
+
 struct Books {
     /// Free pieces: offset to length, never adjacent.
     free: BTreeMap<usize, usize>,
-    blocks: HashMap<u64, Result<Block, HeapError>>,
+    blocks: HashMap<Number, Result<Block, HeapError>>,
 }
 
 /// The symmetric heap of a job.
@@ -127,14 +131,19 @@ impl Heap {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The offset of the block of allocation `number`, held by all PEs from now on.
-    pub(crate) fn allocate(&self, number: u64, asked: usize) -> Result<usize, HeapError> {
+    /// The offset of the block of allocation `number`, held by so many PEs from now on.
+    pub(crate) fn allocate(
+        &self,
+        number: Number,
+        holders: usize,
+        asked: usize,
+    ) -> Result<usize, HeapError> {
         let mut books = self.books();
         let books = &mut *books;
         let block = *books
             .blocks
             .entry(number)
-            .or_insert_with(|| place(&mut books.free, asked, self.bytes, self.regions.len()));
+            .or_insert_with(|| place(&mut books.free, asked, self.bytes, holders));
         match block {
             Ok(block) if block.asked != asked => {
                 Err(HeapError::Mismatched { first: block.asked, other: asked })
@@ -145,7 +154,7 @@ impl Heap {
     }
 
     /// One PE is done with the block of allocation `number`.
-    pub(crate) fn release(&self, number: u64) {
+    pub(crate) fn release(&self, number: Number) {
         let mut books = self.books();
         let Some(Ok(block)) = books.blocks.get_mut(&number) else { return };
         block.holders -= 1;
@@ -175,7 +184,7 @@ fn place(
     free: &mut BTreeMap<usize, usize>,
     asked: usize,
     heap: usize,
-    pes: usize,
+    holders: usize,
 ) -> Result<Block, HeapError> {
     let fits = asked.checked_next_multiple_of(BLOCK_ALIGN).and_then(|bytes| {
         let fitting = free.iter().find(|&(_, &length)| length >= bytes);
@@ -199,7 +208,7 @@ fn place(
             free.insert(at + bytes, length - bytes);
         }
     }
-    Ok(Block { at, asked, bytes, holders: pes })
+    Ok(Block { at, asked, bytes, holders })
 }
 
 /// One page more than asked, since regions begin on a page: the allocator gives large pieces of
@@ -225,28 +234,31 @@ mod tests {
     #[test]
     fn memory_is_reused_only_when_all_have_dropped_it() {
         let heap = Heap::new(2, 1024).expect("1 kB");
-        assert_eq!(heap.allocate(0, 512), Ok(0));
-        assert_eq!(heap.allocate(0, 512), Ok(0));
-        assert_eq!(heap.allocate(1, 500), Ok(512));
-        assert!(matches!(heap.allocate(2, 1), Err(HeapError::Exhausted { free: 0, .. })));
-        heap.release(0);
-        assert!(heap.allocate(3, 1).is_err(), "the other PE still holds it");
-        heap.release(0);
-        assert_eq!(heap.allocate(4, 128), Ok(0));
-        heap.release(1);
-        heap.release(1);
-        heap.release(4);
-        heap.release(4);
-        assert_eq!(heap.allocate(5, 1024), Ok(0), "pieces are joined again");
+        assert_eq!(heap.allocate((0, 0), 2, 512), Ok(0));
+        assert_eq!(heap.allocate((0, 0), 2, 512), Ok(0));
+        assert_eq!(heap.allocate((0, 1), 2, 500), Ok(512));
+        assert!(matches!(heap.allocate((0, 2), 2, 1), Err(HeapError::Exhausted { free: 0, .. })));
+        heap.release((0, 0));
+        assert!(heap.allocate((0, 3), 2, 1).is_err(), "the other PE still holds it");
+        heap.release((0, 0));
+        assert_eq!(heap.allocate((0, 4), 2, 128), Ok(0));
+        heap.release((0, 1));
+        heap.release((0, 1));
+        heap.release((0, 4));
+        heap.release((0, 4));
+        assert_eq!(heap.allocate((0, 5), 2, 1024), Ok(0), "pieces are joined again");
     }
 
     #[test]
     fn sizes_must_match_and_absurd_ones_are_errors() {
         let heap = Heap::new(2, 1024).expect("1 kB");
-        assert_eq!(heap.allocate(0, 8), Ok(0));
-        assert_eq!(heap.allocate(0, 16), Err(HeapError::Mismatched { first: 8, other: 16 }));
-        assert!(heap.allocate(1, usize::MAX).is_err());
-        assert_eq!(heap.allocate(2, 0), Ok(128));
+        assert_eq!(heap.allocate((0, 0), 2, 8), Ok(0));
+        assert_eq!(
+            heap.allocate((0, 0), 2, 16),
+            Err(HeapError::Mismatched { first: 8, other: 16 })
+        );
+        assert!(heap.allocate((0, 1), 2, usize::MAX).is_err());
+        assert_eq!(heap.allocate((0, 2), 2, 0), Ok(128));
         assert!(Heap::new(2, usize::MAX - 4).is_err());
         assert!(Heap::new(1, 0).is_ok());
     }

@@ -1,14 +1,17 @@
 //! The threads fabric: cache lines, waiting, topology and affinity of this machine.
 //!
-//! A [`Job`] is what the PEs of a launch share, an [`Endpoint`] is one PE's end of it, and a
-//! [`Call`] is one collective's view: the shared-memory implementation of
-//! [`consort_fabric::Fabric`]. A [`NoticeBoard`] is a PE's part in broadcasts that only their
+//! A [`Job`] is what the PEs of a launch share, a [`Group`] what those of a team do, an
+//! [`Endpoint`] is one PE's end of a team, and a [`Call`] is one collective's view: the
+//! shared-memory implementation of [`consort_fabric::Fabric`]. A [`NoticeBoard`] is a PE's part in broadcasts that only their
 //! source calls.
 
 pub mod affinity;
 pub mod bell;
 mod call;
+mod deadlock;
 mod endpoint;
+mod forming;
+mod group;
 mod heap;
 mod job;
 mod lending;
@@ -25,6 +28,8 @@ mod waiting;
 
 pub use call::{Call, Lease};
 pub use endpoint::Endpoint;
+pub use forming::Choice;
+pub use group::Group;
 pub use heap::{BLOCK_ALIGN, HeapError};
 pub use job::{Config, Failure, Job, SEQUENCE_BITS};
 pub use lending::{Access, Accessing};

@@ -27,8 +27,9 @@ use consort_fabric::{Heard, Interrupts, Notice, Op, Poisoned, Rank, Then};
 use crate::{
     bell::Bell,
     endpoint::Endpoint,
+    group::{Group, LINE_WORDS},
     heap::{BLOCK_ALIGN, HeapError},
-    job::{Job, LINE_WORDS},
+    job::Job,
     line::Line,
     memory::Memory,
     symmetric::Block,
@@ -40,6 +41,7 @@ const LINE_BYTES: usize = 8 * LINE_WORDS;
 /// One PE's part in broadcasts that only their source calls. Stays on its thread.
 pub struct NoticeBoard {
     job: Arc<Job>,
+    group: Arc<Group>,
     rank: Rank,
     block: Block,
     buffer_bytes: usize,
@@ -55,10 +57,11 @@ impl NoticeBoard {
     /// When the heap has no room, or a peer asked for another size.
     pub fn allocate(endpoint: &Endpoint, buffer_bytes: usize) -> Result<Self, HeapError> {
         let job = Arc::clone(endpoint.job());
-        let pes = job.config().pes as usize;
+        let pes = endpoint.size() as usize;
         let bytes = buffer_bytes.saturating_add(Self::buffer_at(pes));
         Ok(Self {
             block: Block::allocate(endpoint, bytes)?,
+            group: Arc::clone(endpoint.group()),
             rank: endpoint.rank(),
             buffer_bytes,
             heard: Bell::new(pes),
@@ -71,12 +74,17 @@ impl NoticeBoard {
         (1 + 2 * pes) * LINE_BYTES
     }
 
+    /// Something at an offset of the heap of `pe`.
+    fn heap(&self, pe: Rank, at: usize) -> *mut u8 {
+        self.job.heap.base(self.group.in_world(pe).index()).wrapping_add(at)
+    }
+
     /// A line of `pe`.
     fn line(&self, pe: Rank, index: usize) -> &Line {
         const { assert!(align_of::<Line>() <= BLOCK_ALIGN) };
         assert!(index < 1 + 2 * self.heard.lines(), "a line before the buffer");
         let at = self.block.offset() + index * LINE_BYTES;
-        let address = self.job.heap.base(pe.index()).wrapping_add(at).cast::<Line>();
+        let address = self.heap(pe, at).cast::<Line>();
         // SAFETY: aligned, as blocks are, and inside the block by the line above; the heap lives as
         // long as the job, which `self` holds; shared memory is only accessed atomically, and any
         // words are a line.
@@ -101,12 +109,12 @@ impl NoticeBoard {
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
         let at = self.block.offset() + Self::buffer_at(self.heard.lines());
-        Memory { at: self.job.heap.base(pe.index()).wrapping_add(at), bytes, shared: true }
+        Memory { at: self.heap(pe, at), bytes, shared: true }
     }
 
     fn wake(&self, pe: Rank) {
         if self.job.parks() {
-            self.job.states[pe.index()].parker.wake();
+            self.job.states[self.group.in_world(pe).index()].parker.wake();
         }
     }
 
@@ -171,8 +179,9 @@ impl Interrupts for NoticeBoard {
         self.rank
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "ranks are 32 bits wide")]
     fn size(&self) -> u32 {
-        self.job.config().pes
+        self.group.ranks().len() as u32
     }
 
     fn buffer_bytes(&self) -> usize {

@@ -38,7 +38,7 @@ impl<'b> Buffer<'b> {
         Self { at: data.as_mut_ptr().cast(), bytes, symmetric: false, borrow: PhantomData }
     }
 
-    /// The caller's part of symmetric memory, at `offset` of its heap.
+    /// The part of symmetric memory of a PE, by its rank in the world, at `offset` of its heap.
     ///
     /// # Panics
     /// When it reaches beyond the heap.

@@ -10,13 +10,17 @@ use std::{
     },
 };
 
-use crate::{endpoint::Endpoint, heap::HeapError, job::Job};
+use crate::{
+    endpoint::Endpoint,
+    heap::{HeapError, Number},
+    job::Job,
+};
 
 /// One PE's hold on a block: the same offset in everybody's heap. Dropping it is local; the memory
-/// is used again when all PEs have dropped theirs.
+/// is used again when all PEs of the team have dropped theirs.
 pub struct Block {
     job: Arc<Job>,
-    number: u64,
+    number: Number,
     offset: usize,
     bytes: usize,
 }
@@ -30,9 +34,9 @@ impl Block {
     pub fn allocate(endpoint: &Endpoint, bytes: usize) -> Result<Self, HeapError> {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
-        let offset = job.heap.allocate(number, bytes)?;
+        let offset = job.heap.allocate(number, endpoint.size() as usize, bytes)?;
         let block = Self { job: Arc::clone(job), number, offset, bytes };
-        let base = job.heap.base(endpoint.rank().index()).wrapping_add(offset);
+        let base = job.heap.base(endpoint.rank_in_world().index()).wrapping_add(offset);
         for word in 0..bytes.div_ceil(8) {
             let word = base.wrapping_add(8 * word).cast::<u64>();
             // SAFETY: inside the block, whose size is rounded up to more than words; blocks are

@@ -91,8 +91,9 @@ impl<'p> Team<'p> {
             let call = |k: u32| format!("announcements with k = {k}");
             job.poison(Failure::Mismatched {
                 call: state.endpoint.calls() - 1,
-                one: (Rank(0), call(agreed)),
-                other: (self.rank(), call(k)),
+                one: (self.world_rank(Rank(0))?, call(agreed)),
+                other: (state.endpoint.rank_in_world(), call(k)),
+                team: state.endpoint.group().team(),
             });
             return Err(Error::of_job(job));
         }
@@ -191,7 +192,7 @@ impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
     fn drop(&mut self) {
         // A panic tells its own story.
         if !self.is_closed && !std::thread::panicking() {
-            let rank = self.state.endpoint.rank();
+            let rank = self.state.endpoint.rank_in_world();
             let reason = "it dropped its announcements without closing them".to_owned();
             self.state.endpoint.job().poison(Failure::Pe { rank, reason });
         }

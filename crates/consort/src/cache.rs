@@ -1,7 +1,7 @@
 //! Plans that a team has made, found again by what was called.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, Ref, RefCell},
     rc::Rc,
 };
 
@@ -91,12 +91,14 @@ impl Cache {
         Self { places: RefCell::new(vec![None; PLACES]), latest: RefCell::default() }
     }
 
+    /// The plan that is kept for this. While it is borrowed, none is added.
     #[inline]
-    pub(crate) fn find(&self, key: &Key) -> Found {
-        match &self.places.borrow()[key.place()] {
-            Some((found, ready)) if found == key => Some(Rc::clone(ready)),
+    pub(crate) fn find(&self, key: &Key) -> Option<Ref<'_, dyn Ready>> {
+        let found = Ref::filter_map(self.places.borrow(), |places| match &places[key.place()] {
+            Some((found, ready)) if found == key => Some(&**ready),
             _ => None,
-        }
+        });
+        found.ok()
     }
 
     pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Rc<dyn Ready>) {

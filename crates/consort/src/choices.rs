@@ -1,12 +1,15 @@
 //! Which algorithm serves a call: forced, by wisdom, or by the model.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use consort_collectives::{Setting, serves};
 use consort_fabric::{Candidate, Capabilities, Collective, OperatorClass, Query};
-use consort_tuner::{Catalog, Table};
+use consort_tuner::{Arrival, Catalog, Table};
 
-use crate::Algorithms;
+use crate::{Algorithms, Result, wisdom::Source};
 
 /// Where a choice came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +27,39 @@ pub enum ChosenBy {
 pub(crate) struct Choices {
     forced: HashMap<Collective, Candidate>,
     wisdom: Option<Arc<Table>>,
+    /// By team size, as the first PE to ask found it.
+    source: Arc<Launched>,
+}
+
+/// The wisdom of a launch, for teams of all sizes.
+#[derive(Debug)]
+struct Launched {
+    source: Source,
+    arrival: Arrival,
+    tables: Mutex<HashMap<u32, Option<Arc<Table>>>>,
 }
 
 impl Choices {
-    /// Choices by `wisdom` where it says anything, by the model elsewhere.
-    pub(crate) fn new(wisdom: Option<Arc<Table>>) -> Self {
-        Self { forced: HashMap::new(), wisdom }
+    /// Choices by the wisdom of `source` for teams of `pes` that come to calls like this where it
+    /// says anything, by the model elsewhere.
+    ///
+    /// # Errors
+    /// If the program named a file and it cannot be used.
+    pub(crate) fn new(source: Source, arrival: Arrival, pes: u32) -> Result<Self> {
+        let wisdom = source.table(pes, arrival)?;
+        let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
+        let source = Arc::new(Launched { source, arrival, tables });
+        Ok(Self { forced: HashMap::new(), wisdom, source })
+    }
+
+    /// The same for a team of another size. The wisdom is the same on all PEs, whatever becomes of
+    /// the file meanwhile: without a file the model chooses.
+    pub(crate) fn of_team(&self, pes: u32) -> Self {
+        let Launched { source, arrival, tables } = &*self.source;
+        let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let wisdom =
+            tables.entry(pes).or_insert_with(|| source.table(pes, *arrival).ok().flatten());
+        Self { wisdom: wisdom.clone(), ..self.clone() }
     }
 
     /// The same, but calls of `collective` are served by `candidate`, or fail.

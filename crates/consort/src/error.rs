@@ -4,6 +4,8 @@ use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
 use consort_native::{Failure, HeapError, Job};
 
+use crate::TeamError;
+
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -19,7 +21,8 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
-    /// PEs made different calls where all must make the same. Names two PEs and both calls.
+    /// PEs made different calls where all must make the same, or waited for each other in calls of
+    /// different teams. Names two PEs and both calls.
     #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.
@@ -110,6 +113,12 @@ pub enum Error {
     /// Symmetric memory could not be had.
     #[error(transparent)]
     Memory(#[from] HeapError),
+    /// A team that cannot be made, or freed.
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    /// A call of a team that has been freed, or of its symmetric memory.
+    #[error("the team has been freed: make its calls before, or make another team")]
+    Freed,
     /// An operator called the library.
     #[error("an operator may not call the library: it runs inside a call")]
     Reentrant,

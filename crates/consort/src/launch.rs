@@ -5,6 +5,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
+    rc::Rc,
     sync::Arc,
     thread,
 };
@@ -15,7 +16,11 @@ use consort_native::{
     affinity::{self, CpuId},
 };
 
-use crate::{Algorithms, Error, Result, Team, choices::Choices, team::State, wisdom::Source};
+use consort_tuner::Arrival;
+
+use crate::{
+    Algorithms, Error, Result, Team, choices::Choices, team::State, teams::Teams, wisdom::Source,
+};
 
 /// The most PEs that a process may have.
 pub const MOST_PES: u32 = 1024;
@@ -43,6 +48,7 @@ pub struct Pes {
     pinned: bool,
     forced: Vec<(Collective, Candidate)>,
     wisdom: Source,
+    arrival: Arrival,
 }
 
 impl Pes {
@@ -56,6 +62,7 @@ impl Pes {
             pinned: true,
             forced: Vec::new(),
             wisdom: Source::default(),
+            arrival: Arrival::Together,
         }
     }
 
@@ -92,6 +99,14 @@ impl Pes {
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());
+        self
+    }
+
+    /// Says how PEs come to calls, together unless said otherwise: choices then go by the wisdom of
+    /// `consort tune --arrival skewed`, where it is [`Arrival::Skewed`].
+    #[must_use]
+    pub fn arrival(mut self, arrival: Arrival) -> Self {
+        self.arrival = arrival;
         self
     }
 
@@ -133,7 +148,7 @@ impl Pes {
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
-        let mut choices = Choices::new(self.wisdom.table(self.pes)?);
+        let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }
@@ -199,10 +214,13 @@ fn run_pe<R>(
     {
         tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
     }
-    let pe = Pe { state: State::new(Endpoint::new(Arc::clone(job), rank), choices) };
+    let endpoint = Endpoint::new(Arc::clone(job), rank);
+    let pe = Pe { state: State::new(endpoint, choices, Rc::default()), teams: Teams::default() };
     match catch_unwind(AssertUnwindSafe(|| program(&pe))) {
         Ok(Ok(result)) => {
-            let matched = pe.state.endpoint.finish();
+            let alive = pe.teams.iter().filter(|team| team.ensure_alive().is_ok());
+            let mut all = std::iter::once(&pe.state).chain(alive);
+            let matched = all.try_for_each(|team| team.endpoint.finish());
             matched.map_err(|_| Error::of_job(job)).map(|()| result)
         }
         Ok(Err(error)) => {
@@ -225,13 +243,14 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 /// A processing element: one thread of a job. Stays on its thread.
 pub struct Pe {
     state: State,
+    teams: Teams,
 }
 
 impl Pe {
     /// The team of all PEs, with the default modes.
     #[must_use]
     pub fn world(&self) -> Team<'_> {
-        Team::new(&self.state)
+        Team::new(&self.state, &self.teams)
     }
 
     /// How the PEs of this job wait.

@@ -37,6 +37,7 @@ mod error;
 mod launch;
 mod symmetric;
 mod team;
+mod teams;
 mod wisdom;
 
 pub use algorithms::Algorithms;
@@ -48,8 +49,10 @@ pub use consort_fabric::{
     Query, Rank, Signal, Sum, Sync, Until,
 };
 pub use consort_native::{Failure, HeapError, Waiting};
+pub use consort_tuner::Arrival;
 pub use counter::Counter;
 pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};
 pub use symmetric::{Symmetric, Word};
 pub use team::Team;
+pub use teams::{Grid, TeamError};

@@ -45,6 +45,9 @@ impl Word for i64 {
 
 /// The same number of elements on every PE of a team, from [`Team::symmetric`]. All are 0 at first.
 ///
+/// Ranks are those in that team. Collectives of other teams of the same PEs, or of some of them, may
+/// use it too. Once its team is freed, its own operations return [`Error::Freed`].
+///
 /// Everyone may read and write everyone's part at any time, so there are no references into it:
 /// elements are copied in and out, each byte atomically, and a copy that races with another yields
 /// some mixture of old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to
@@ -90,8 +93,8 @@ impl<'p, T: Element> Symmetric<'p, T> {
     /// This PE's part, for a collective of the job that it was allocated in.
     #[inline]
     pub(crate) fn buffer<'b>(&'b self, state: &'b State) -> Buffer<'b> {
-        assert!(std::ptr::eq(self.state, state), "symmetric memory of another job");
-        let rank = state.endpoint.rank();
+        self.ensure_job(state.endpoint.job());
+        let rank = state.endpoint.rank_in_world();
         Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), self.block.bytes())
     }
 
@@ -111,7 +114,12 @@ impl<'p, T: Element> Symmetric<'p, T> {
 
     /// Panics when `other` is memory of another job.
     pub(crate) fn ensure_same_job<U: Element>(&self, other: &Symmetric<'_, U>) {
-        assert!(std::ptr::eq(self.state, other.state), "symmetric memory of another job");
+        self.ensure_job(other.job());
+    }
+
+    #[inline]
+    fn ensure_job(&self, job: &Job) {
+        assert!(std::ptr::eq(self.job(), job), "symmetric memory of another job");
     }
 
     /// The job that it was allocated in.
@@ -120,7 +128,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     fn check(&self, rank: Rank) -> Result<()> {
-        let pes = self.state.endpoint.job().config().pes;
+        let pes = self.state.endpoint.size();
         if rank.0 < pes { Ok(()) } else { Err(Error::RankOutOfRange { rank, pes }) }
     }
 
@@ -147,7 +155,8 @@ impl<'p, T: Element> Symmetric<'p, T> {
         // within a call.
         #[expect(unsafe_code, reason = "makes a view for one operation")]
         let call = unsafe { endpoint.one_sided(&operands) };
-        endpoint.block_on(&call, operation(&call)).map_err(|_| Error::of_job(endpoint.job()))
+        let done = endpoint.block_on_view(&call, None, operation(&call));
+        done.map_err(|_| Error::of_job(endpoint.job()))
     }
 
     /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`

@@ -18,22 +18,30 @@ use crate::{
     cache::{Cache, Key, Prepared, Ready},
     choices::Choices,
     symmetric::Element,
+    teams::Teams,
 };
 
 /// What a team's PE keeps between calls.
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
-    choices: RefCell<Choices>,
+    pub(crate) choices: RefCell<Choices>,
     cache: Cache,
     pub(crate) barrier: RefCell<Option<Rc<dyn Ready>>>,
     flow: RefCell<Flow>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: u64,
     synchronized: Cell<bool>,
-    inside: Cell<bool>,
+    /// Whether the PE is in a call, of whatever team.
+    inside: Rc<Cell<bool>>,
+    is_freed: Cell<bool>,
 }
 
-/// All PEs of a job, as one of them sees them, with the synchronization modes of its calls.
+/// Some of the PEs of a job, as one of them sees them, with the synchronization modes of its calls.
+/// [`Pe::world`](crate::Pe::world) is all of them; [`Team::split`] and others make smaller ones.
+///
+/// Ranks are those in the team, from 0 on. Calls of different teams have nothing to do with each
+/// other, but a PE makes them one after the other: PEs that are in several teams call them in an
+/// order that all can follow. If they wait for each other in turn, all get [`Error::Mismatched`].
 ///
 /// Every method is collective unless it says otherwise: all PEs of the team call it, in the same
 /// order, with the same root, length, type, operator and modes.
@@ -44,6 +52,7 @@ pub(crate) struct State {
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
     pub(crate) state: &'p State,
+    pub(crate) teams: &'p Teams,
     sync: Sync,
 }
 
@@ -59,8 +68,8 @@ pub(crate) struct Shape<'k> {
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, choices: Choices) -> Self {
-        let flow = Flow::new(endpoint.job().window());
+    pub(crate) fn new(endpoint: Endpoint, choices: Choices, inside: Rc<Cell<bool>>) -> Self {
+        let flow = Flow::new(endpoint.group().window());
         Self {
             quarter_mask: flow.quarter_mask(),
             endpoint,
@@ -70,18 +79,21 @@ impl State {
             flow: RefCell::new(flow),
             // Nothing is under way before the first call.
             synchronized: Cell::new(true),
-            inside: Cell::new(false),
+            inside,
+            is_freed: Cell::new(false),
         }
     }
 
-    fn pes(&self) -> u32 {
-        self.endpoint.job().config().pes
+    /// The state of a team made of this one.
+    pub(crate) fn of_part(&self, endpoint: Endpoint) -> Self {
+        let choices = self.choices.borrow().of_team(endpoint.size());
+        Self::new(endpoint, choices, Rc::clone(&self.inside))
     }
 
     /// Makes the call, inside the team's window of calls.
     #[inline]
     pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        let _inside = self.enter()?;
+        let _inside = self.go_inside()?;
         if self.endpoint.job().is_poisoned() {
             return Err(Error::of_job(self.endpoint.job()));
         }
@@ -94,9 +106,36 @@ impl State {
         }
     }
 
-    /// Refuses calls from within a call.
+    /// Refuses calls from within a call, and of a team that is freed.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Inside<'_>> {
+        self.ensure_alive()?;
+        self.go_inside()
+    }
+
+    /// Fails once the team is freed.
+    pub(crate) fn ensure_alive(&self) -> Result<()> {
+        if self.is_freed.get() { Err(Error::Freed) } else { Ok(()) }
+    }
+
+    /// Lets go of all that is large, once all PEs of the team have agreed to.
+    pub(crate) fn free(&self) -> Result<()> {
+        let _inside = self.enter()?;
+        self.is_freed.set(true);
+        // Without plans, calls come to `prepare`, which refuses them.
+        self.cache.clear();
+        self.barrier.take();
+        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
+        // borrows the group, which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
+        unsafe {
+            self.endpoint.leave();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn go_inside(&self) -> Result<Inside<'_>> {
         if self.inside.replace(true) {
             return Err(Error::Reentrant);
         }
@@ -110,33 +149,41 @@ impl State {
         // call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
+        // The last call of the quarter before the last two, which all have begun who give credit.
+        let until = self.endpoint.calls().checked_sub(2 * (self.quarter_mask + 1) + 1);
         self.endpoint
-            .block_on(&view, turn.run(&view))
+            .block_on_view(&view, until, turn.run(&view))
             .map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
     /// Which candidate serves a call of this shape, and the barrier that brackets it.
     fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy, Candidate) {
         let class = shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class());
-        let capabilities = self.endpoint.job().capabilities();
+        let capabilities = self.endpoint.group().capabilities();
         let query = Query {
             collective: shape.collective,
             sync,
-            pes: self.pes(),
+            pes: self.endpoint.size(),
             bytes: shape.bytes as u64,
             operator: class,
             symmetric: shape.symmetric,
         };
         let choices = self.choices.borrow();
         let (candidate, by) = choices.choose(&query, shape.element_bytes, capabilities);
-        let (barrier, _) = choices.choose(&barrier_query(self.pes()), 1, capabilities);
+        let (barrier, _) = choices.choose(&barrier_query(self.endpoint.size()), 1, capabilities);
         (candidate, by, barrier)
+    }
+
+    /// Meets all other PEs of the team, who do `what` as well.
+    #[cold]
+    pub(crate) fn agree(&self, what: &str) -> Result<()> {
+        let ready = self.prepare_as(&Shape::barrier(), Sync::STRICT, what)?;
+        self.run(&*ready, &Operands::NONE)
     }
 
     /// Plans a call of this shape.
     #[cold]
     pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Rc<dyn Ready>> {
-        let (candidate, _, barrier) = self.choose(shape, sync);
         let signature = Signature {
             collective: shape.collective,
             sync,
@@ -145,27 +192,32 @@ impl State {
             datatype: shape.datatype,
             operator: shape.kernel.map(|(_, name)| name),
         };
+        let memory = if shape.symmetric { " in symmetric memory" } else { "" };
+        self.prepare_as(shape, sync, &format!("{signature}{memory}"))
+    }
+
+    /// Plans a call of this shape that goes by this name.
+    fn prepare_as(&self, shape: &Shape<'_>, sync: Sync, name: &str) -> Result<Rc<dyn Ready>> {
+        self.ensure_alive()?;
+        let (candidate, _, barrier) = self.choose(shape, sync);
         let synchronizes = shape.collective == Collective::Barrier
             || sync.entry == Mode::All
             || sync.exit == Mode::All;
-        let memory = if shape.symmetric { " in symmetric memory" } else { "" };
         let bracket = if synchronizes { format!(" within {barrier}") } else { String::new() };
-        let fingerprint = self
-            .endpoint
-            .job()
-            .fingerprint(&format!("{signature}{memory} by {candidate}{bracket}"));
+        let fingerprint =
+            self.endpoint.job().fingerprint(&format!("{name} by {candidate}{bracket}"));
         let setting = Setting {
             collective: shape.collective,
             rank: self.endpoint.rank(),
-            pes: self.pes(),
+            pes: self.endpoint.size(),
             root: shape.root.unwrap_or(Rank(0)),
             bytes: shape.bytes,
             element_bytes: shape.element_bytes,
             operator: shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
             sync,
             symmetric: shape.symmetric,
-            capabilities: self.endpoint.job().capabilities(),
-            first_slot: Setting::first_slot(shape.collective, self.pes()),
+            capabilities: self.endpoint.group().capabilities(),
+            first_slot: Setting::first_slot(shape.collective, self.endpoint.size()),
             beside: false,
             counter: 1,
         };
@@ -227,8 +279,8 @@ impl Visitor for Maker<'_> {
 }
 
 impl<'p> Team<'p> {
-    pub(crate) fn new(state: &'p State) -> Self {
-        Self { state, sync: Sync::default() }
+    pub(crate) fn new(state: &'p State, teams: &'p Teams) -> Self {
+        Self { state, teams, sync: Sync::default() }
     }
 
     /// The caller's rank. Local.
@@ -240,7 +292,7 @@ impl<'p> Team<'p> {
     /// The number of PEs. Local.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.state.pes()
+        self.state.endpoint.size()
     }
 
     /// The PE before this one, the last before the first. Local.
@@ -339,16 +391,13 @@ impl<'p> Team<'p> {
             datatype: datatype.as_ptr().addr(),
             kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
         };
-        let ready = match self.state.cache.find(&key) {
-            Some(ready) => ready,
-            None => {
-                let kernel = operands.kernel.map(|kernel| (kernel, operator));
-                let element_bytes = size_of::<T>();
-                let shape =
-                    Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
-                self.plan(key, &shape)?
-            }
-        };
+        if let Some(ready) = self.state.cache.find(&key) {
+            return self.state.run(&*ready, operands);
+        }
+        let kernel = operands.kernel.map(|kernel| (kernel, operator));
+        let element_bytes = size_of::<T>();
+        let shape = Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
+        let ready = self.plan(key, &shape)?;
         self.state.run(&*ready, operands)
     }
 

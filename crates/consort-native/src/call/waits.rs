@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::Op;
 
 use super::{Call, NO_WORD};
-use crate::{job::LINE_WORDS, line::PAYLOAD_WORDS, memory::Memory, waiting::Watch};
+use crate::{group::LINE_WORDS, line::PAYLOAD_WORDS, memory::Memory, waiting::Watch};
 
 /// A wait on a step is over when the word is ahead of it by less than this.
 const STEPS_AHEAD: u64 = 1 << 32;

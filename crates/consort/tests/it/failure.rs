@@ -415,7 +415,7 @@ fn a_pe_that_finishes_early_is_named() {
                         }
                         call_on(|| call(world, collective, words, Sync::MINE))
                     });
-                    let Err(Error::Mismatched(Failure::Finished { rank, waiting, call })) =
+                    let Err(Error::Mismatched(Failure::Finished { rank, waiting, call, .. })) =
                         &outcome
                     else {
                         panic!("{outcome:?}");

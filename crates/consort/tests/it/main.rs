@@ -16,5 +16,6 @@ mod oracle;
 mod registry;
 mod runs;
 mod send;
+mod teams;
 mod turns;
 mod typed;

@@ -1,0 +1,252 @@
+//! Teams of some of a team's PEs: the ways to make them, and where a PE keeps them.
+//!
+//! All PEs of the parent make a call that says what is made; then each knows who its fellows are,
+//! by computing it from arguments that match, or, in a split, from what all have brought.
+
+use std::cell::{Cell, OnceCell};
+
+use consort_fabric::Rank;
+
+use crate::{Error, Result, Team, team::State};
+
+/// Why a team cannot be made, or freed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// A member is not in the parent.
+    #[error("PE {rank} cannot be in the team: the {pes} PEs of its parent have ranks 0 to {}", pes - 1)]
+    Outside {
+        /// The rank that was given, or worked out.
+        rank: i64,
+        /// The parent's size.
+        pes: u32,
+    },
+    /// A member is listed twice.
+    #[error("PE {rank} is in the list twice: list each member once")]
+    Twice {
+        /// Which.
+        rank: Rank,
+    },
+    /// PEs that are no full rows.
+    #[error("{pes} PEs are not {rows} rows of equal length: give a divisor of {pes}")]
+    Rows {
+        /// The rows that were asked for.
+        rows: u32,
+        /// The parent's size.
+        pes: u32,
+    },
+    /// The world was to be freed.
+    #[error("the team of all PEs cannot be freed: it lasts as long as the job")]
+    World,
+}
+
+/// A PE's two teams in a grid; from [`Team::cartesian`].
+#[derive(Clone, Copy, Debug)]
+pub struct Grid<'p> {
+    /// The PEs of its row, by column.
+    pub row: Team<'p>,
+    /// The PEs of its column, by row.
+    pub column: Team<'p>,
+}
+
+/// The states of the teams that a PE has made, which stay where they are: a binary tree, in which
+/// the number of a team leads to it, bit by bit from the lowest.
+#[derive(Default)]
+pub(crate) struct Teams {
+    root: Node,
+    count: Cell<usize>,
+}
+
+#[derive(Default)]
+struct Node {
+    state: OnceCell<State>,
+    next: [OnceCell<Box<Self>>; 2],
+}
+
+impl Teams {
+    /// Keeps a state for as long as the PE lives.
+    fn keep(&self, state: State) -> &State {
+        // From 1 on: the highest bit says where a number ends.
+        let mut number = self.count.replace(self.count.get() + 1) + 1;
+        let mut node = &self.root;
+        while number > 1 {
+            node = node.next[number & 1].get_or_init(Box::default);
+            number >>= 1;
+        }
+        node.state.get_or_init(|| state)
+    }
+
+    /// All states.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
+        let mut nodes = vec![&self.root];
+        std::iter::from_fn(move || {
+            let node = nodes.pop()?;
+            nodes.extend(node.next.iter().filter_map(OnceCell::get).map(|next| &**next));
+            Some(node.state.get())
+        })
+        .flatten()
+    }
+}
+
+impl<'p> Team<'p> {
+    /// Makes teams of the PEs that give the same `color`, ordered by `key` and then by rank. `None`
+    /// for a PE that gives no colour.
+    ///
+    /// A team takes memory until it is freed; see [`Team::free`]. What its parent forces it forces
+    /// too, and its modes are the parent's.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let sums = Pes::threads(5).run(|pe| {
+    ///     let me = pe.world().rank().0;
+    ///     let parity = pe.world().split(Some(me % 2), 0)?;
+    ///     parity.map(|team| team.all_reduce(me, Sum)).transpose()
+    /// })?;
+    /// assert_eq!(sums[0].1, Some(0 + 2 + 4));
+    /// assert_eq!(sums[3].1, Some(1 + 3));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>> {
+        let state = self.state;
+        drop(state.enter()?); // an operator must not even number a team
+        let agree = || state.agree("split()");
+        let choices = state.endpoint.gather_choices((color, key), agree)?;
+        let mut members: Vec<(i64, Rank)> = (0..)
+            .map(Rank)
+            .zip(choices)
+            .filter(|(_, (its_color, _))| color.is_some() && *its_color == color)
+            .map(|(rank, (_, key))| (key, rank))
+            .collect();
+        members.sort_unstable();
+        let members: Vec<Rank> = members.into_iter().map(|(_, rank)| rank).collect();
+        Ok(self.join(color.unwrap_or(0), &members))
+    }
+
+    /// Makes a team of `size` PEs: `start`, `start + stride` and so on, in this order. `None` for
+    /// the others. A stride may be negative; a size of 0 makes no team.
+    ///
+    /// # Errors
+    /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
+    pub fn strided(&self, start: Rank, stride: i32, size: u32) -> Result<Option<Self>> {
+        let pes = self.size();
+        let mut members = Vec::new();
+        for index in 0..i64::from(size) {
+            let rank = i64::from(start.0) + index * i64::from(stride);
+            let inside = u32::try_from(rank).ok().filter(|&rank| rank < pes);
+            let outside = || TeamError::Outside { rank, pes };
+            members.push(Rank(inside.ok_or_else(outside)?));
+        }
+        self.made_of(&members, &format!("strided({start}, {stride}, {size})"))
+    }
+
+    /// Makes a team of the PEs in a list, in its order, which is the same on all PEs. `None` for
+    /// the others.
+    ///
+    /// # Errors
+    /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// let ranks = Pes::threads(4).run(|pe| {
+    ///     let team = pe.world().of(&[Rank(3), Rank(0)])?;
+    ///     Ok(team.map(|team| team.rank()))
+    /// })?;
+    /// assert_eq!(ranks[3].1, Some(Rank(0)));
+    /// assert_eq!(ranks[1].1, None);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn of(&self, members: &[Rank]) -> Result<Option<Self>> {
+        let list: Vec<String> = members.iter().map(Rank::to_string).collect();
+        self.made_of(members, &format!("of({})", list.join(", ")))
+    }
+
+    fn made_of(&self, members: &[Rank], what: &str) -> Result<Option<Self>> {
+        let pes = self.size();
+        let mut listed = vec![false; pes as usize];
+        for &rank in members {
+            let outside = || TeamError::Outside { rank: rank.0.into(), pes };
+            let seen = listed.get_mut(rank.index()).ok_or_else(outside)?;
+            if std::mem::replace(seen, true) {
+                return Err(TeamError::Twice { rank }.into());
+            }
+        }
+        self.state.agree(what)?;
+        Ok(self.join(0, members))
+    }
+
+    /// Makes two teams of each PE's: in a grid of so many rows, filled row by row, those of its row
+    /// and those of its column.
+    ///
+    /// # Errors
+    /// [`TeamError::Rows`] when `rows` does not divide the team's size, and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let sums = Pes::threads(6).run(|pe| {
+    ///     let grid = pe.world().cartesian(2)?;
+    ///     let me = pe.world().rank().0;
+    ///     Ok((grid.row.all_reduce(me, Sum)?, grid.column.all_reduce(me, Sum)?))
+    /// })?;
+    /// assert_eq!(sums[1].1, (0 + 1 + 2, 1 + 4));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn cartesian(&self, rows: u32) -> Result<Grid<'p>> {
+        let pes = self.size();
+        if rows == 0 || !pes.is_multiple_of(rows) {
+            return Err(TeamError::Rows { rows, pes }.into());
+        }
+        self.state.agree(&format!("cartesian({rows})"))?;
+        let columns = pes / rows;
+        let (row, column) = (self.rank().0 / columns, self.rank().0 % columns);
+        let row_members: Vec<Rank> = (0..columns).map(|at| Rank(row * columns + at)).collect();
+        let column_members: Vec<Rank> = (0..rows).map(|at| Rank(at * columns + column)).collect();
+        let row = self.join(row, &row_members);
+        let column = self.join(column, &column_members);
+        let (Some(row), Some(column)) = (row, column) else {
+            unreachable!("a PE is in its own row and column")
+        };
+        Ok(Grid { row, column })
+    }
+
+    /// The new team of these PEs, if this one is among them.
+    fn join(&self, color: u32, members: &[Rank]) -> Option<Self> {
+        let endpoint = self.state.endpoint.join(color, members)?;
+        let state = self.teams.keep(self.state.of_part(endpoint));
+        Some(Team::new(state, self.teams).with(self.sync()))
+    }
+
+    /// Frees a team once all its PEs have come here: its calls, by any copy, then return
+    /// [`Error::Freed`], and so do the operations of its symmetric memory. Teams that were made of
+    /// it go on.
+    ///
+    /// # Errors
+    /// [`TeamError::World`] for the team of all PEs, and see [`Team`].
+    pub fn free(self) -> Result<()> {
+        if self.state.endpoint.group().is_world() {
+            return Err(TeamError::World.into());
+        }
+        self.state.agree("free()")?;
+        self.state.free()
+    }
+
+    /// The rank in the team of all PEs of one of this team's. Local.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::Freed`].
+    pub fn world_rank(&self, rank: Rank) -> Result<Rank> {
+        self.state.ensure_alive()?;
+        let (pes, ranks) = (self.size(), self.state.endpoint.group().ranks());
+        ranks.get(rank.index()).copied().ok_or(Error::RankOutOfRange { rank, pes })
+    }
+
+    /// The rank in this team of a PE of the team of all; `None` if it is not in this one, or this
+    /// one is freed. Local.
+    #[must_use]
+    pub fn rank_of_world(&self, rank: Rank) -> Option<Rank> {
+        let ranks = self.state.endpoint.group().ranks();
+        let at = ranks.iter().position(|&member| member == rank)?;
+        u32::try_from(at).ok().map(Rank)
+    }
+}
