@@ -203,10 +203,11 @@ impl Race<'_> {
         self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores))
     }
 
-    /// Measures: the times of each size in the classes that occurred.
+    /// Measures: the times of each size in the classes that occurred; none where the machine
+    /// changed in every block.
     ///
     /// # Errors
-    /// When a job fails, or nothing could be measured.
+    /// When a job fails.
     pub(crate) fn run(&self) -> Result<Vec<Times>> {
         let Self { workload, pes, sizes_bytes, .. } = *self;
         let most_bytes = sizes_bytes.iter().copied().max().unwrap_or(0);
@@ -237,9 +238,7 @@ impl Race<'_> {
             });
             samples.extend(launched?.swap_remove(0).1);
         }
-        let times = times(&samples, sizes_bytes);
-        ensure!(!times.is_empty(), "the machine changed in every block; try again when it is idle");
-        Ok(times)
+        Ok(times(&samples, sizes_bytes))
     }
 
     /// One launch: PE 0 has the samples.
@@ -381,6 +380,7 @@ pub(super) fn run(bench: &Bench, workload: Workload) -> Result<()> {
     let waiting = bench.waiting;
     let race = Race { workload, pes, waiting, sizes_bytes, budget: bench.budget };
     let mut times = race.run()?;
+    ensure!(!times.is_empty(), "the machine changed in every block; try again when it is idle");
     times.retain(|times| bench.class.shows(times.class));
     ensure!(!times.is_empty(), "the cores were in another class throughout: try --class both");
     match &bench.json {

@@ -1,6 +1,6 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Collective};
+use consort::{Arrival, Collective, Sync};
 use consort_native::limits::TransferClass;
 
 use super::{
