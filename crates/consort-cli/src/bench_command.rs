@@ -20,16 +20,11 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use consort::{Candidate, Collective, Sync, Waiting};
+use consort::{Arrival, Candidate, Collective, Sync, Waiting};
 use consort_native::limits::TransferClass;
 
 use crate::{
-    bench::{
-        limits::Limit,
-        progress::Progress,
-        rounds::Rounds,
-        session::{Arrival, Mode},
-    },
+    bench::{limits::Limit, progress::Progress, rounds::Rounds, session::Mode},
     output,
 };
 use figure::Setting;
@@ -38,11 +33,11 @@ use options::Options;
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bench {
-    /// What to time: barrier, broadcast, reduce or all_reduce (a sum of doubles); or counted-put, a
-    /// ping-pong
+    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or counted-put,
+    /// a ping-pong
     #[arg(value_name = "WHAT")]
     what: What,
-    /// Sizes that a PE contributes or receives, such as 8,8k,1M [default: 8,8k,1M]
+    /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = options::size)]
     bytes: Vec<usize>,
     /// Number of PEs [default: one for each usable core, two at least]
@@ -69,8 +64,8 @@ pub(crate) struct Bench {
     /// Rewrite the root's buffer, or in a reduce everyone's, before each call; latency only
     #[arg(long)]
     rewrite: bool,
-    /// PEs come to each call together, or each after random work of up to 2 us
-    #[arg(long, value_enum, default_value_t = Arrival::Together)]
+    /// PEs come to each call `together`, or `skewed`: each after random work of up to 2 us
+    #[arg(long, value_name = "ARRIVAL", default_value_t = Arrival::Together)]
     arrival: Arrival,
     /// How PEs wait: spin, spin-yield or spin-yield-park [default: as suits the usable cores]
     #[arg(long, value_name = "POLICY")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Candidate, Collective, Mode, Query, Sync};
+use consort::{Algorithms, Arrival, Candidate, Collective, Mode, Query, Sync};
 use consort_fabric::OperatorClass;
 use consort_sim::machines::Machine;
 use consort_tuner::{Catalog, Choice, Origin, Wisdom, WisdomError, choose_or_estimate};
@@ -30,10 +30,10 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The operation: barrier, broadcast, reduce or all_reduce
+    /// The operation: barrier, broadcast, all_reduce and so on
     #[arg(value_name = "COLLECTIVE")]
     collective: Collective,
-    /// Bytes that a PE contributes or receives, such as 8192, 8k or 1M
+    /// Bytes of a block, such as 8192, 8k or 1M
     #[arg(long, value_name = "SIZE", default_value = "8", value_parser = bytes::parse)]
     bytes: usize,
     /// The size of the team [default: one PE for each usable core, two at least]
@@ -55,6 +55,9 @@ pub(crate) struct Explain {
     /// the path of a description that ends in .toml
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
     machine: Option<String>,
+    /// How PEs come to calls: together or skewed
+    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    arrival: Arrival,
     /// The wisdom to ask [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
@@ -100,8 +103,9 @@ impl Explain {
             return self.described(&machines::find(name)?);
         }
         let algorithms = Algorithms::here();
-        let path = wisdom_path(self.wisdom.as_ref())?;
-        let wisdom = match Wisdom::load(&path, algorithms.identity()) {
+        let path = wisdom_path(self.wisdom.as_ref(), self.arrival)?;
+        let identity = algorithms.identity().clone().with(self.arrival);
+        let wisdom = match Wisdom::load(&path, &identity) {
             Ok(wisdom) => Some(wisdom),
             Err(error) if self.wisdom.is_some() => return Err(advised(error)),
             Err(WisdomError::NotFound { .. }) => None,

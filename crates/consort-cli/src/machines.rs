@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use consort_sim::machines::Machine;
-use consort_tuner::default_path;
+use consort_tuner::{Arrival, default_path};
 use serde::Serialize;
 
 use crate::output::{self, finish, table};
@@ -112,7 +112,7 @@ pub(crate) fn find(name: &str) -> Result<Machine> {
 /// # Errors
 /// When there is no place for it.
 pub(crate) fn host_path() -> Result<PathBuf> {
-    Ok(default_path()?.with_file_name("host.toml"))
+    Ok(default_path(Arrival::Together)?.with_file_name("host.toml"))
 }
 
 /// The path of the description of the machine at hand, if it is asked for; any

@@ -8,7 +8,9 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::value_parser;
-use consort::{Algorithms, Candidate, Collective, Mode as SyncMode, Pes, Query, Rank, Sync};
+use consort::{
+    Algorithms, Arrival, Candidate, Collective, Mode as SyncMode, Pes, Query, Rank, Sync,
+};
 use consort_fabric::{OperatorClass, statistics::median};
 use consort_native::limits::TransferClass;
 use consort_sim::{
@@ -183,7 +185,8 @@ impl Predict {
     /// The calls, each with the algorithm that serves it here.
     fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
         let algorithms = Algorithms::here();
-        let wisdom = Wisdom::load(&wisdom_path(None)?, algorithms.identity()).ok();
+        let wisdom =
+            Wisdom::load(&wisdom_path(None, Arrival::Together)?, algorithms.identity()).ok();
         let call = |collective, sync: Sync, bytes| Query {
             collective,
             sync,

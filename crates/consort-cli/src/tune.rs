@@ -21,9 +21,10 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Algorithms, Collective, MOST_PES, Sync};
+use consort::{Algorithms, Arrival, Collective, MOST_PES, Sync};
 use consort_tuner::{
-    Ending, Grid, Misfit, Rigour, Search, Wisdom, WisdomError, default_path, inconsistencies,
+    Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, default_path,
+    inconsistencies,
 };
 
 use crate::{
@@ -64,7 +65,7 @@ pub(crate) struct Tune {
     /// times as many]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = pes)]
     pes: Vec<u32>,
-    /// Only these: barrier, broadcast, reduce, all_reduce
+    /// Only these collectives, such as barrier,all_reduce [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     collective: Vec<Collective>,
     /// Message sizes, such as 8,4k,1M [default: 8 B to 4 MiB; refined where the winner changes]
@@ -74,6 +75,10 @@ pub(crate) struct Tune {
     /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose]
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     sync: Vec<Sync>,
+    /// How PEs are to come to calls: together, or skewed, each after random work of up to 2 us; a
+    /// program says so by `Pes::arrival`
+    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    arrival: Arrival,
     /// The wisdom to improve [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
@@ -105,8 +110,8 @@ pub(crate) fn pes(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 /// When there is no place for it.
-pub(crate) fn wisdom_path(named: Option<&PathBuf>) -> Result<PathBuf> {
-    named.cloned().map_or_else(|| Ok(default_path()?), Ok)
+pub(crate) fn wisdom_path(named: Option<&PathBuf>, arrival: Arrival) -> Result<PathBuf> {
+    named.cloned().map_or_else(|| Ok(default_path(arrival)?), Ok)
 }
 
 impl Tune {
@@ -115,7 +120,7 @@ impl Tune {
     /// # Errors
     /// When wisdom cannot be read or written, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let path = wisdom_path(self.wisdom.as_ref())?;
+        let path = wisdom_path(self.wisdom.as_ref(), self.arrival)?;
         let grid = self.grid();
         let stop = watch::stop_flag()?;
         let mut meter = Meter::new(self.budget);
@@ -126,6 +131,11 @@ impl Tune {
         };
         meter.finish();
         result
+    }
+
+    /// Whose wisdom it is to be.
+    fn identity(&self) -> Identity {
+        Algorithms::here().identity().clone().with(self.arrival)
     }
 
     fn grid(&self) -> Grid {
@@ -150,7 +160,7 @@ impl Tune {
     }
 
     fn tune(&self, grid: &Grid, path: &Path, stop: &AtomicBool, meter: &mut Meter) -> Result<()> {
-        let mut wisdom = taken_up(path)?;
+        let mut wisdom = taken_up(path, &self.identity())?;
         wisdom.save(path)?;
         let compares = self.rigour > Rigour::Estimate;
         let comparison = (self.budget / COMPARISON_SHARE).min(COMPARISON_MOST);
@@ -195,7 +205,7 @@ impl Tune {
         stop: &AtomicBool,
         meter: &mut Meter,
     ) -> Result<ExitCode> {
-        let wisdom = Wisdom::load(path, Algorithms::here().identity()).map_err(advised)?;
+        let wisdom = Wisdom::load(path, &self.identity()).map_err(advised)?;
         let Self { sample, budget, .. } = *self;
         let request = Request { grid, sample_count: sample, budget, stop };
         let checked = check::run(&request, &wisdom, meter)?;
@@ -210,8 +220,7 @@ impl Tune {
 
 /// The wisdom to go on from: what is in the file, if it fits. What another version has left is put
 /// aside, and what is no wisdom of this machine is not touched.
-fn taken_up(path: &Path) -> Result<Wisdom> {
-    let identity = Algorithms::here().identity();
+fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     let error = match Wisdom::load(path, identity) {
         Ok(wisdom) => return Ok(wisdom),
         Err(WisdomError::NotFound { .. }) => return Ok(Wisdom::new(identity.clone())),

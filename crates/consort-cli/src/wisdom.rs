@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use consort::{Algorithms, Collective};
+use consort::{Algorithms, Arrival, Collective};
 use consort_fabric::OperatorClass;
 use consort_tuner::{Wisdom as Content, WisdomError};
 use serde::Serialize;
@@ -88,7 +88,7 @@ impl Wisdom {
     /// # Errors
     /// When a file cannot be read or written, is no wisdom, or does not fit.
     pub(crate) fn run(&self) -> Result<()> {
-        let path = wisdom_path(self.wisdom.as_ref())?;
+        let path = wisdom_path(self.wisdom.as_ref(), Arrival::Together)?;
         match &self.action {
             Action::Path => output::print(&format!("{}\n", path.display())),
             Action::Show { collective, json } => show(&path, collective, json.as_deref()),

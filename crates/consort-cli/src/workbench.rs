@@ -13,7 +13,9 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use consort::{Algorithms, Candidate, Collective, Error, Mode as SyncMode, Pes, Query, Sync};
+use consort::{
+    Algorithms, Arrival, Candidate, Collective, Error, Mode as SyncMode, Pes, Query, Sync,
+};
 use consort_fabric::statistics::Summary;
 use consort_native::limits::TransferClass as Distance;
 use consort_tuner::{Catalog, Sample, TransferClass, Wisdom, Workbench, choose_or_estimate};
@@ -32,18 +34,21 @@ const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// Measures on this machine.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
+    conditions: Conditions,
     /// The best barrier known for a team size.
     barriers: HashMap<u32, Candidate>,
 }
 
 impl Threads {
-    /// A workbench that knows the barriers of `wisdom`.
+    /// A workbench that knows the barriers of `wisdom`, whose PEs come to calls as it says.
     pub(crate) fn new(wisdom: Option<&Wisdom>) -> Self {
         let entries = wisdom.into_iter().flat_map(Wisdom::entries);
         let barriers = entries
             .filter(|entry| entry.query.collective == Collective::Barrier && entry.is_measured())
             .map(|entry| (entry.query.pes, entry.choice.clone()));
-        Self { barriers: barriers.collect() }
+        let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
+        let conditions = Conditions { arrival, ..Conditions::default() };
+        Self { conditions, barriers: barriers.collect() }
     }
 
     /// Times kinds of work in turn, within about `budget`: for each what its blocks say, `None`
@@ -66,7 +71,7 @@ impl Threads {
         if let Some(barrier) = self.barriers.get(&pes) {
             job = job.force(Collective::Barrier, barrier.clone());
         }
-        let measured = session.run_in(job, &Conditions::default())?;
+        let measured = session.run_in(job, &self.conditions)?;
         let class = class(&measured.timings);
         Ok(measured.timings.iter().map(|timing| sample(timing, class)).collect())
     }

@@ -86,6 +86,19 @@ impl Setting {
         }
     }
 
+    /// The question to the tuner that it answers.
+    #[must_use]
+    pub const fn query(&self) -> Query {
+        Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes: self.pes,
+            bytes: self.bytes as u64,
+            operator: self.operator,
+            symmetric: self.symmetric,
+        }
+    }
+
     /// The first slot for an operation's own messages. Slot 0 is for counting, and as many as there
     /// are PEs are for barriers alone.
     #[must_use]

@@ -1,15 +1,20 @@
 //! Composition: two algorithms, one after the other, are an algorithm for something larger.
 //!
-//! All-reduce is a reduction and a broadcast of its result (Bala et al. 1995, section 4.2). Nothing
-//! is written again: the parts run as they are, the second on what the first has left in the
-//! target. They share the call: the first uses the lower half of the inbox and the second the upper
-//! one, and counters of their own. What a part lends to a PE, the other must not lend to the same.
+//! All-reduce is a reduction and a broadcast of its result, and all-gather a gather and a broadcast
+//! (Bala et al. 1995, section 4.2); or all-reduce is a reduce-scatter and an all-gather of the
+//! blocks (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). Nothing is written again: the
+//! parts run as they are, the second on what the first has left in the target, which is all of it
+//! at PE 0, or each PE's own block of it where the second is to gather these.
+//!
+//! They share the call: the first uses the lower half of the inbox and the second the upper one,
+//! and counters of their own. The first keeps the caller's mode at entry and the second that at
+//! exit; between them a PE's buffers are its own. What the first lends is back when it ends.
 
 use std::marker::PhantomData;
 
 use consort_fabric::{
-    Atomic, Candidate, Capabilities, Fabric, MachineModel, Op, Place, Query, Rank, Signal, Slot,
-    Span, Step, Sync, Until,
+    Atomic, Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, Place, Query,
+    Rank, Signal, Slot, Span, Step, Sync, Until,
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
@@ -20,14 +25,15 @@ pub trait Composition: 'static {
     const NAME: &'static str;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
-    /// What runs first, to PE 0.
+    /// What runs first, to PE 0 if it has a root.
     type First: Algorithm;
-    /// What runs then, on the result of the first, from PE 0.
+    /// What runs then, on the result of the first, from PE 0 if it has a root.
     type Second: Algorithm;
 
     /// The parameters of the parts.
     fn parts(candidate: &Candidate) -> (Candidate, Candidate);
-    /// What the parts are asked for, by a query about the whole.
+    /// What the parts are asked for, by a query about the whole. The blocks of both must be whole
+    /// elements, and what the first leaves the second must find.
     fn queries(query: &Query) -> (Query, Query);
 }
 
@@ -40,6 +46,18 @@ pub struct Composed<C>(PhantomData<C>);
 pub struct Schedule<A, B> {
     first: A,
     second: B,
+    /// Where PE `r` has what goes from one to the other: `r` times so far into the target.
+    apart: usize,
+}
+
+/// What the parts are asked for, with their modes: between the two a PE's buffers are its own.
+fn parts<C: Composition>(query: &Query) -> (Query, Query) {
+    let (first, second) = C::queries(query);
+    let Sync { entry, exit } = query.sync;
+    (
+        Query { sync: Sync { entry, exit: Mode::Mine }, ..first },
+        Query { sync: Sync { entry: Mode::Mine, exit }, ..second },
+    )
 }
 
 impl<C: Composition> Algorithm for Composed<C> {
@@ -53,18 +71,36 @@ impl<C: Composition> Algorithm for Composed<C> {
             Self::parameter(candidate, index)?;
         }
         let (first, second) = C::parts(candidate);
+        let (of_first, of_second) = parts::<C>(&setting.query());
+        let bytes = |query: &Query| usize::try_from(query.bytes).unwrap_or(usize::MAX);
+        let result = |Query { collective, bytes, .. }: Query| {
+            u64::from(collective.target_blocks(setting.pes, false)) * bytes
+        };
+        let is_whole = bytes(&of_first).is_multiple_of(setting.element_bytes.max(1));
+        if !is_whole || result(of_second) != result(setting.query()) {
+            return Err(Self::incapable("the data is not divided into equal blocks of elements"));
+        }
         let middle = setting.first_slot + setting.lines() / 2;
-        let part = Setting { root: Rank(0), sync: Sync::MINE, ..*setting };
+        let part = |query: &Query| Setting {
+            collective: query.collective,
+            root: Rank(0),
+            bytes: bytes(query),
+            sync: query.sync,
+            ..*setting
+        };
         let capabilities = Capabilities { inbox_lines: middle, ..setting.capabilities };
-        let lower = Setting { capabilities, ..part };
-        let upper = Setting { first_slot: middle, counter: setting.counter + 2, ..part };
+        let lower = Setting { capabilities, ..part(&of_first) };
+        let upper =
+            Setting { first_slot: middle, counter: setting.counter + 2, ..part(&of_second) };
         let of_part = |error| match error {
             PlanError::Incapable { why, .. } => Self::incapable(why),
             other => other,
         };
+        let gathers = of_second.collective == Collective::AllGather;
         Ok(Schedule {
             first: C::First::schedule(&lower, &first).map_err(of_part)?,
             second: C::Second::schedule(&upper, &second).map_err(of_part)?,
+            apart: if gathers { upper.bytes } else { 0 },
         })
     }
 
@@ -74,52 +110,74 @@ impl<C: Composition> Algorithm for Composed<C> {
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (first, second) = C::parts(candidate);
-        let (of_first, of_second) = C::queries(&Query { sync: Sync::MINE, ..*query });
+        let (of_first, of_second) = parts::<C>(query);
         C::First::cost_ns(&of_first, &first, model) + C::Second::cost_ns(&of_second, &second, model)
     }
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> Op {
-        C::First::run(f, &schedule.first).await?;
-        C::Second::run(&OnTarget(f), &schedule.second).await
+        let Schedule { first, second, apart } = schedule;
+        C::First::run(&Part::<_, false>::new(f, *apart), first).await?;
+        C::Second::run(&Part::<_, true>::new(f, *apart), second).await
     }
 }
 
-/// A call whose source is its target: what a first part has left there.
-struct OnTarget<'f, F>(&'f F);
+/// One part's view of the call: the first's target and the second's source are what goes from one
+/// to the other, a place in the caller's target.
+struct Part<'f, F, const IS_SECOND: bool> {
+    f: &'f F,
+    /// Where the place is on this PE, and how far apart those of successive PEs are.
+    own: usize,
+    apart: usize,
+}
 
-fn on_target(span: Span) -> Span {
-    match span.place {
-        Place::Source => Span { place: Place::Target, ..span },
-        _ => span,
+impl<'f, F: Fabric, const IS_SECOND: bool> Part<'f, F, IS_SECOND> {
+    #[inline(always)]
+    fn new(f: &'f F, apart: usize) -> Self {
+        Self { f, own: f.rank().index() * apart, apart }
+    }
+
+    /// A span of the part, where the place begins at `place`.
+    #[inline(always)]
+    fn at(&self, place: usize, span: Span) -> Span {
+        match span.place {
+            Place::Source if IS_SECOND => Span::target(place + span.at, span.bytes),
+            Place::Target if !IS_SECOND => Span::target(place + span.at, span.bytes),
+            _ => span,
+        }
+    }
+
+    #[inline(always)]
+    fn own(&self, span: Span) -> Span {
+        self.at(self.own, span)
     }
 }
 
-impl<F: Fabric> Fabric for OnTarget<'_, F> {
+impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
     type Lease = F::Lease;
 
     fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.f.capabilities()
     }
 
     #[inline(always)]
     fn rank(&self) -> Rank {
-        self.0.rank()
+        self.f.rank()
     }
 
     #[inline(always)]
     fn size(&self) -> u32 {
-        self.0.size()
+        self.f.size()
     }
 
     #[inline(always)]
     fn send(&self, to: Rank, slot: Slot, step: Step, source: Span) -> impl Future<Output = Op> {
-        self.0.send(to, slot, step, on_target(source))
+        self.f.send(to, slot, step, self.own(source))
     }
 
     #[inline(always)]
     fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
-        self.0.receive(slot, step, target)
+        self.f.receive(slot, step, self.own(target))
     }
 
     #[inline(always)]
@@ -130,60 +188,62 @@ impl<F: Fabric> Fabric for OnTarget<'_, F> {
         left: Span,
         target: Span,
     ) -> impl Future<Output = Op> {
-        self.0.receive_combine(slot, step, on_target(left), target)
+        self.f.receive_combine(slot, step, self.own(left), self.own(target))
     }
 
     #[inline(always)]
     fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.0.signal(to, slot, step)
+        self.f.signal(to, slot, step)
     }
 
     #[inline(always)]
     fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.0.wait(slot, step)
+        self.f.wait(slot, step)
     }
 
     #[inline(always)]
     fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.0.meet(peer, slot, step)
+        self.f.meet(peer, slot, step)
     }
 
     #[inline(always)]
-    fn copy(&self, target: Span, source: Span) -> impl Future<Output = Op> {
-        self.0.copy(target, on_target(source))
+    async fn copy(&self, target: Span, source: Span) -> Op {
+        let (target, source) = (self.own(target), self.own(source));
+        // What is to be gathered lies in its place.
+        if target == source { Ok(()) } else { self.f.copy(target, source).await }
     }
 
     #[inline(always)]
     fn combine(&self, target: Span, left: Span, right: Span) -> impl Future<Output = Op> {
-        self.0.combine(target, on_target(left), on_target(right))
+        self.f.combine(self.own(target), self.own(left), self.own(right))
     }
 
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
-        self.0.count(at, counter, by)
+        self.f.count(at, counter, by)
     }
 
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
-        self.0.lend(to, loan, on_target(span))
+        self.f.lend(to, loan, self.own(span))
     }
 
     fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<F::Lease>> {
-        self.0.borrow(from, loan)
+        self.f.borrow(from, loan)
     }
 
     fn give_back(&self, lease: F::Lease) -> impl Future<Output = Op> {
-        self.0.give_back(lease)
+        self.f.give_back(lease)
     }
 
     fn reclaim(&self) -> impl Future<Output = Op> {
-        self.0.reclaim()
+        self.f.reclaim()
     }
 
     fn reach(&self, peer: Rank, span: Span) -> Option<F::Lease> {
-        self.0.reach(peer, on_target(span))
+        self.f.reach(peer, self.at(peer.index() * self.apart, span))
     }
 
     fn get(&self, lease: &F::Lease, at: usize, target: Span) -> impl Future<Output = Op> {
-        self.0.get(lease, at, target)
+        self.f.get(lease, at, self.own(target))
     }
 
     fn get_combine(
@@ -193,11 +253,11 @@ impl<F: Fabric> Fabric for OnTarget<'_, F> {
         left: Span,
         target: Span,
     ) -> impl Future<Output = Op> {
-        self.0.get_combine(lease, at, on_target(left), target)
+        self.f.get_combine(lease, at, self.own(left), self.own(target))
     }
 
     fn put(&self, lease: &F::Lease, at: usize, source: Span) -> impl Future<Output = Op> {
-        self.0.put(lease, at, on_target(source))
+        self.f.put(lease, at, self.own(source))
     }
 
     fn put_signal(
@@ -208,30 +268,30 @@ impl<F: Fabric> Fabric for OnTarget<'_, F> {
         word: usize,
         how: Signal,
     ) -> impl Future<Output = Op> {
-        self.0.put_signal(lease, at, on_target(source), word, how)
+        self.f.put_signal(lease, at, self.own(source), word, how)
     }
 
     fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> impl Future<Output = Op<u64>> {
-        self.0.atomic(at, word, operation)
+        self.f.atomic(at, word, operation)
     }
 
     fn wait_until(&self, word: usize, until: Until) -> impl Future<Output = Op<u64>> {
-        self.0.wait_until(word, until)
+        self.f.wait_until(word, until)
     }
 
     fn fence(&self) -> impl Future<Output = Op> {
-        self.0.fence()
+        self.f.fence()
     }
 
     fn quiet(&self) -> impl Future<Output = Op> {
-        self.0.quiet()
+        self.f.quiet()
     }
 
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
-        self.0.credit(to, quarter)
+        self.f.credit(to, quarter)
     }
 
     fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
-        self.0.await_credits(quarter)
+        self.f.await_credits(quarter)
     }
 }

@@ -1,39 +1,42 @@
 //! Whether measured entries contradict each other: who is asked for less is not slower.
 //!
 //! Among entries that are alike but for one thing, less is asked by a smaller message, by modes
-//! that wait for no more at either end, by an operator that commutes, and by buffers in symmetric
-//! memory; and a barrier is part of every strict operation. A contradiction means noise, or a
-//! candidate that is missing: one that does more would have served.
+//! that wait for no more at either end, by an operator that commutes, by buffers in symmetric
+//! memory, and by a result on the root alone; and a barrier is part of every strict operation. Two
+//! operations one after the other that come to a third do more than it (Träff, Gropp and Thakur
+//! 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise, or a candidate
+//! that is missing: one that does more would have served.
 
 use std::fmt;
 
-use consort_fabric::{Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Collective, Mode, OperatorClass, Query, Sync};
 
 use crate::{
     Entry, Wisdom,
-    query::{describe, row_of},
+    query::{canonical, describe, row_of},
 };
 
 /// Entries may contradict each other by so much, and it is noise.
 const TOLERANCE: f64 = 1.1;
 
-/// Two entries of which the one that is asked for less is slower, by more than noise.
+/// An entry that is slower, by more than noise, than what is asked for more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inconsistency {
     /// The query that asks for less.
     pub less: Query,
     /// Its time in nanoseconds a call.
     pub less_ns: f64,
-    /// The query that asks for more.
-    pub more: Query,
-    /// Its time in nanoseconds a call.
+    /// The queries that ask for more, one or two one after the other.
+    pub more: Vec<Query>,
+    /// Their time in nanoseconds a call.
     pub more_ns: f64,
 }
 
 impl fmt::Display for Inconsistency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { less, less_ns, more, more_ns } = self;
-        let (less, more) = (describe(less), describe(more));
+        let less = describe(less);
+        let more = more.iter().map(describe).collect::<Vec<_>>().join(" and then ");
         write!(f, "{less} takes {less_ns} ns, yet {more}, which is asked for more, {more_ns} ns")
     }
 }
@@ -46,21 +49,60 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
     let neighbours = entries
         .windows(2)
         .filter(|pair| row_of(&pair[0].query) == row_of(&pair[1].query))
-        .map(|pair| (pair[0], pair[1]));
+        .map(|pair| (pair[0], vec![pair[1]]));
     let relaxed = entries.iter().flat_map(|less| {
         let asked_more = |more: &&&Entry| asks_less(&less.query, &more.query);
-        entries.iter().filter(asked_more).map(|more| (*less, *more))
+        entries.iter().filter(asked_more).map(|more| (*less, vec![*more]))
+    });
+    let find =
+        |query: Query| entries.iter().copied().find(|entry| entry.query == canonical(&query));
+    let composed = entries.iter().flat_map(|whole| {
+        let found = |parts: [Query; 2]| parts.into_iter().map(find).collect::<Option<Vec<_>>>();
+        compositions(&whole.query).into_iter().filter_map(found).map(|parts| (*whole, parts))
     });
     neighbours
         .chain(relaxed)
+        .chain(composed)
         .filter(|(less, more)| contradict(less, more))
         .map(|(less, more)| Inconsistency {
             less: less.query,
             less_ns: less.median_ns,
-            more: more.query,
-            more_ns: more.median_ns,
+            more: more.iter().map(|entry| entry.query).collect(),
+            more_ns: more.iter().map(|entry| entry.median_ns).sum(),
         })
         .collect()
+}
+
+/// Two operations one after the other that come to `query`, each way there is. In between a PE must
+/// have what it passes on, whatever mode the whole has.
+fn compositions(query: &Query) -> Vec<[Query; 2]> {
+    use Collective::{
+        AllGather, AllReduce, Broadcast, Exchange, ExclusiveScan, Gather, Reduce, ReduceScatter,
+        Scan, Scatter,
+    };
+    let Query { collective, sync: Sync { entry, exit }, bytes, .. } = *query;
+    let sync = Sync { entry: entry.max(Mode::Mine), exit: exit.max(Mode::Mine) };
+    let pes = u64::from(query.pes);
+    let all = bytes.saturating_mul(pes);
+    let part = |collective, bytes| Query { collective, sync, bytes, ..*query };
+    let block = bytes.checked_div(pes).filter(|block| block * pes == bytes && bytes > 0);
+    let of_blocks = |first, second| block.map(|block| [part(first, block), part(second, block)]);
+    match collective {
+        AllGather => vec![[part(Gather, bytes), part(Broadcast, all)]],
+        AllReduce => [
+            Some([part(Reduce, bytes), part(Broadcast, bytes)]),
+            of_blocks(ReduceScatter, AllGather),
+            Some([part(Scan, bytes), part(Broadcast, bytes)]),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        Broadcast => of_blocks(Scatter, AllGather).into_iter().collect(),
+        // A PE gives the next one what it has come to.
+        ExclusiveScan => vec![[part(Scan, bytes), part(Exchange, bytes)]],
+        ReduceScatter => vec![[part(Reduce, all), part(Scatter, bytes)]],
+        _ => Vec::new(),
+    }
 }
 
 /// Whether `less` asks for less than `more`, at the same size.
@@ -71,8 +113,14 @@ fn asks_less(less: &Query, more: &Query) -> bool {
     if less.collective == Collective::Barrier {
         return more.collective != Collective::Barrier && more.sync == Sync::STRICT;
     }
-    let Query { sync, operator, symmetric, .. } = *less;
+    let Query { collective, sync, operator, symmetric, .. } = *less;
+    let to_all = match collective {
+        Collective::Gather => Collective::AllGather,
+        Collective::Reduce => Collective::AllReduce,
+        other => other,
+    };
     let apart_from_one_thing = [
+        Query { collective: to_all, ..*less },
         Query { sync: more.sync, ..*less },
         Query { operator: more.operator, ..*less },
         Query { symmetric: more.symmetric, ..*less },
@@ -85,17 +133,15 @@ fn asks_less(less: &Query, more: &Query) -> bool {
         && (symmetric || !more.symmetric)
 }
 
-/// Whether `less` is slower than `more` by more than noise, the cores being as far apart.
-fn contradict(less: &Entry, more: &Entry) -> bool {
-    let comparable = match (less.class, more.class) {
-        (Some(a), Some(b)) => a == b,
-        _ => true,
-    };
-    let intervals_apart = match (less.ci95_ns, more.ci95_ns) {
-        (Some((low, _)), Some((_, high))) => low > high,
-        _ => false,
-    };
-    comparable && intervals_apart && less.median_ns > more.median_ns * TOLERANCE
+/// Whether `less` is slower than `more` together by more than noise, the cores being as far apart.
+fn contradict(less: &Entry, more: &[&Entry]) -> bool {
+    let classes = || more.iter().chain([&less]).filter_map(|entry| entry.class);
+    let comparable = classes().zip(classes().skip(1)).all(|(one, next)| one == next);
+    let low = less.ci95_ns.map(|(low, _)| low);
+    let high: Option<f64> = more.iter().map(|entry| entry.ci95_ns.map(|(_, high)| high)).sum();
+    let intervals_apart = low.zip(high).is_some_and(|(low, high)| low > high);
+    let more_ns: f64 = more.iter().map(|entry| entry.median_ns).sum();
+    comparable && intervals_apart && less.median_ns > more_ns * TOLERANCE
 }
 
 #[cfg(test)]
@@ -122,6 +168,36 @@ mod tests {
         let reachable = Query { symmetric: true, ..REDUCE };
         assert!(asks_less(&reachable, &REDUCE) && !asks_less(&REDUCE, &reachable));
         assert!(!asks_less(&Query { pes: 2, ..reachable }, &REDUCE), "another team");
+        let on_all = Query { collective: Collective::AllReduce, ..REDUCE };
+        assert!(asks_less(&REDUCE, &on_all) && !asks_less(&on_all, &REDUCE));
+    }
+
+    #[test]
+    fn what_is_composed_has_the_parts_sizes_and_modes() {
+        let parts = |collective, sync, bytes| {
+            let parts = compositions(&Query { collective, sync, bytes, ..REDUCE });
+            let described =
+                |part: Query| format!("{} {} {}", part.sync, part.collective, part.bytes);
+            parts.into_iter().map(|parts| parts.map(described)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            parts(Collective::AllReduce, Sync::STRICT, 64),
+            [
+                ["strict reduce 64", "strict broadcast 64"],
+                ["strict reduce_scatter 16", "strict all_gather 16"],
+                ["strict scan 64", "strict broadcast 64"],
+            ]
+        );
+        assert_eq!(parts(Collective::AllReduce, Sync::MINE, 6).len(), 2, "6 B are not 4 blocks");
+        assert_eq!(
+            parts(Collective::AllGather, Sync::LOOSE, 8),
+            [["mine gather 8", "mine broadcast 32"]]
+        );
+        assert_eq!(
+            parts(Collective::ReduceScatter, Sync::MINE, 8),
+            [["mine reduce 32", "mine scatter 8"]]
+        );
+        assert_eq!(parts(Collective::Barrier, Sync::STRICT, 0), [[""; 2]; 0]);
     }
 
     #[test]

@@ -13,6 +13,8 @@
 //! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what
 //!    the choices lose against the best.
 //!
+//! 5. [`online`] refines a choice while a program runs.
+//!
 //! Everything asked is brought to one form first: a barrier is strict and has no bytes, no
 //! operator and no buffers out of reach; only an operation that combines has an operator class.
 
@@ -21,6 +23,7 @@ mod choice;
 mod consistency;
 mod estimate;
 mod grid;
+pub mod online;
 mod query;
 mod row;
 mod search;
@@ -38,5 +41,5 @@ pub use table::Table;
 pub use wisdom::{
     Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path, replace_file,
 };
-pub use words::{Confidence, Rigour, TransferClass, UnknownWord};
+pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Catalog, Sample, Workbench};

@@ -57,6 +57,15 @@ macro_rules! words {
 }
 
 words! {
+    /// How the PEs of a program come to its calls. Wisdom is won in one of both and serves there.
+    Arrival is a "kind of arrival":
+    /// At once: each call begins where the last one ended.
+    Together = "together",
+    /// Each after random work of its own.
+    Skewed = "skewed",
+}
+
+words! {
     /// How hard the tuner tries, after FFTW's planner. A higher rigour is greater.
     Rigour is a "rigour":
     /// The model alone: nothing is measured.

@@ -7,7 +7,7 @@ use std::{
 
 use consort_collectives::{Setting, serves};
 use consort_fabric::{Candidate, Capabilities, Collective, OperatorClass, Query};
-use consort_tuner::{Catalog, Table};
+use consort_tuner::{Arrival, Catalog, Table};
 
 use crate::{Algorithms, Result, wisdom::Source};
 
@@ -35,28 +35,30 @@ pub(crate) struct Choices {
 #[derive(Debug)]
 struct Launched {
     source: Source,
+    arrival: Arrival,
     tables: Mutex<HashMap<u32, Option<Arc<Table>>>>,
 }
 
 impl Choices {
-    /// Choices by the wisdom of `source` for teams of `pes` where it says anything, by the model
-    /// elsewhere.
+    /// Choices by the wisdom of `source` for teams of `pes` that come to calls like this, where it
+    /// says anything, and by the model elsewhere.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
-    pub(crate) fn new(source: Source, pes: u32) -> Result<Self> {
-        let wisdom = source.table(pes)?;
+    pub(crate) fn new(source: Source, arrival: Arrival, pes: u32) -> Result<Self> {
+        let wisdom = source.table(pes, arrival)?;
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
-        let source = Arc::new(Launched { source, tables });
+        let source = Arc::new(Launched { source, arrival, tables });
         Ok(Self { forced: HashMap::new(), wisdom, source })
     }
 
     /// The same for a team of another size. The wisdom is the same on all PEs, whatever becomes of
     /// the file meanwhile: without a file the model chooses.
     pub(crate) fn of_team(&self, pes: u32) -> Self {
-        let Launched { source, tables } = &*self.source;
+        let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let wisdom = tables.entry(pes).or_insert_with(|| source.table(pes).ok().flatten());
+        let table = || source.table(pes, *arrival).ok().flatten();
+        let wisdom = tables.entry(pes).or_insert_with(table);
         Self { wisdom: wisdom.clone(), ..self.clone() }
     }
 

@@ -16,6 +16,8 @@ use consort_native::{
     affinity::{self, CpuId},
 };
 
+use consort_tuner::Arrival;
+
 use crate::{
     Algorithms, Error, Result, Team, choices::Choices, team::State, teams::Teams, wisdom::Source,
 };
@@ -46,6 +48,7 @@ pub struct Pes {
     pinned: bool,
     forced: Vec<(Collective, Candidate)>,
     wisdom: Source,
+    arrival: Arrival,
 }
 
 impl Pes {
@@ -59,6 +62,7 @@ impl Pes {
             pinned: true,
             forced: Vec::new(),
             wisdom: Source::default(),
+            arrival: Arrival::Together,
         }
     }
 
@@ -95,6 +99,14 @@ impl Pes {
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());
+        self
+    }
+
+    /// Says how PEs come to calls, together unless said otherwise: choices then go by the wisdom of
+    /// `consort tune --arrival skewed`, where it is [`Arrival::Skewed`].
+    #[must_use]
+    pub fn arrival(mut self, arrival: Arrival) -> Self {
+        self.arrival = arrival;
         self
     }
 
@@ -136,7 +148,7 @@ impl Pes {
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
-        let mut choices = Choices::new(self.wisdom, self.pes)?;
+        let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

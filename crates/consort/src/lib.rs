@@ -49,6 +49,7 @@ pub use consort_fabric::{
     Query, Rank, Signal, Sum, Sync, Until,
 };
 pub use consort_native::{Failure, HeapError, Waiting};
+pub use consort_tuner::Arrival;
 pub use counter::Counter;
 pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};

@@ -17,7 +17,7 @@ use std::{
     time::SystemTime,
 };
 
-use consort_tuner::{Table, Wisdom, WisdomError, default_path};
+use consort_tuner::{Arrival, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Algorithms, Error, Result};
 
@@ -44,19 +44,19 @@ struct Read {
     tables: HashMap<u32, Arc<Table>>,
 }
 
-static FILES: LazyLock<Mutex<HashMap<PathBuf, Read>>> = LazyLock::new(Mutex::default);
+static FILES: LazyLock<Mutex<HashMap<(PathBuf, Arrival), Read>>> = LazyLock::new(Mutex::default);
 
 impl Source {
-    /// What wisdom says of teams of `pes` PEs; `None` if there is none.
+    /// What wisdom says of teams of `pes` PEs that come to calls like this; `None` if there is none.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
-    pub(crate) fn table(&self, pes: u32) -> Result<Option<Arc<Table>>> {
+    pub(crate) fn table(&self, pes: u32, arrival: Arrival) -> Result<Option<Arc<Table>>> {
         let (path, is_named) = match self {
             Self::Nothing => return Ok(None),
             Self::Named(path) => (path.clone(), true),
             // Without a home directory there is no wisdom in it.
-            Self::Default => match default_path() {
+            Self::Default => match default_path(arrival) {
                 Ok(path) => (path, false),
                 Err(_) => return Ok(None),
             },
@@ -67,10 +67,11 @@ impl Source {
             Err(_) => (None, 0),
         };
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-        if files.get(&path).is_none_or(|read| read.stamp != stamp) {
-            files.insert(path.clone(), read(&path, stamp));
+        let file = (path.clone(), arrival);
+        if files.get(&file).is_none_or(|read| read.stamp != stamp) {
+            files.insert(file.clone(), read(&path, stamp, arrival));
         }
-        let Some(read) = files.get_mut(&path) else { return Ok(None) };
+        let Some(read) = files.get_mut(&file) else { return Ok(None) };
         match &read.content {
             Ok(wisdom) => {
                 let algorithms = Algorithms::here();
@@ -90,8 +91,9 @@ impl Source {
     }
 }
 
-fn read(path: &Path, stamp: (Option<SystemTime>, u64)) -> Read {
-    let content = Wisdom::load(path, Algorithms::here().identity()).map_err(|error| reason(&error));
+fn read(path: &Path, stamp: (Option<SystemTime>, u64), arrival: Arrival) -> Read {
+    let identity = Algorithms::here().identity().clone().with(arrival);
+    let content = Wisdom::load(path, &identity).map_err(|error| reason(&error));
     Read { stamp, content, is_reported: false, tables: HashMap::new() }
 }
 

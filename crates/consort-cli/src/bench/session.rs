@@ -16,7 +16,7 @@ mod arrival;
 mod clock;
 mod member;
 
-pub(crate) use arrival::{Arrival, SKEW_NS};
+pub(crate) use arrival::SKEW_NS;
 
 use std::{
     sync::{
@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Error, Pes, Result, Waiting};
+use consort::{Arrival, Candidate, Error, Pes, Result, Waiting};
 use consort_native::{
     limits::{PingPong, TransferClass},
     topology::Topology,

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use consort::{Collective, Waiting};
+use consort::{Arrival, Collective, Waiting};
 use consort_fabric::statistics::Summary;
 use consort_native::{limits::TransferClass, topology::Topology};
 use serde::{Serialize, Serializer};
@@ -12,7 +12,7 @@ use crate::{
     bench::{
         limits::{Limit, Limits},
         rounds::{Collected, of_class},
-        session::{Arrival, Conditions, Mode, Timing},
+        session::{Conditions, Mode, Timing},
         work::Work,
     },
     peers,

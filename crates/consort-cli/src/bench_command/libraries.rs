@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use consort::Collective;
+use consort::{Arrival, Collective};
 use consort_fabric::statistics::Summary;
 use consort_native::{
     limits::{TransferClass, transfer_ns},
@@ -21,7 +21,7 @@ use super::{
     options::Options,
 };
 use crate::{
-    bench::session::{Arrival, Mode, readings_agree},
+    bench::session::{Mode, readings_agree},
     mpi,
 };
 

@@ -1,6 +1,6 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::Collective;
+use consort::{Arrival, Collective};
 use consort_native::limits::TransferClass;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 use crate::{
     bench::{
         limits::Limit,
-        session::{Arrival, Mode, SKEW_NS},
+        session::{Mode, SKEW_NS},
     },
     bytes, output,
 };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, Sync};
+use consort::{Arrival, Candidate, Collective, Rank, Sync};
 use consort_fabric::statistics::Summary;
 use consort_sim::{
     Cause, Simulation, Total, Trace,
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::program::Program;
 use crate::{
-    bench::session::{Arrival, Mode},
+    bench::session::Mode,
     bench_command::figure::{Figure, hundredths},
 };
 

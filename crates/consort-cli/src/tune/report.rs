@@ -101,7 +101,7 @@ impl Story<'_> {
             Ending::OutOfBudget => "The time was over: run it again to go on.\n",
             Ending::Stopped => "It was stopped: run it again to go on.\n",
         };
-        if default_path().is_ok_and(|path| path == self.path) {
+        if default_path(self.wisdom.identity().arrival).is_ok_and(|path| path == self.path) {
             text += "Every program of yours on this machine uses it from now on.\n";
         } else {
             let path = self.path.display();
@@ -246,7 +246,7 @@ fn contradictions(contradictions: &[Inconsistency]) -> String {
         table.add_row([
             describe(&one.less),
             time(one.less_ns),
-            describe(&one.more),
+            describe_all(&one.more),
             time(one.more_ns),
             ratio(ratio_of(one)),
         ]);
@@ -258,8 +258,12 @@ fn contradictions(contradictions: &[Inconsistency]) -> String {
     )
 }
 
+fn describe_all(queries: &[Query]) -> String {
+    queries.iter().map(describe).collect::<Vec<_>>().join(" and then ")
+}
+
 fn contradiction(one: &Inconsistency) -> String {
     let Inconsistency { less, less_ns, more, more_ns } = one;
-    let (less, more) = (describe(less), describe(more));
+    let (less, more) = (describe(less), describe_all(more));
     format!("{less} takes {less_ns} ns, {more} only {more_ns} ns")
 }

@@ -149,7 +149,7 @@ fn a_check_passes_or_has_a_status_of_its_own() {
 #[test]
 fn broken_wisdom_is_warned_of_and_survives() {
     let place = Place::tuned();
-    for broken in ["", "not wisdom at all", "[wisdom]\nformat = 1\n"] {
+    for broken in ["", "not wisdom at all", "[wisdom]\nformat = 2\n"] {
         fs::write(place.wisdom(), broken).unwrap();
         let explained = place.run("explain barrier").succeeds();
         assert!(explained.err.starts_with("warning: wisdom is not used: "), "{}", explained.err);

@@ -3,28 +3,32 @@
 //! Idea: as in the reduction `direct` a contribution needs no copy. What one PE would combine for
 //! all, all can combine at once, each for itself, and nothing has to be sent back.
 //!
-//! Protocol:
-//! 1. everyone lends its source to everyone (loan 0);
+//! Protocol (`patterns/shown`):
+//! 1. everyone shows its source to everyone;
 //! 2. each, a block at a time, combines all contributions in the order of the ranks;
-//! 3. each gives back, and waits until its own is back.
+//! 3. each leaves when nobody reads its source any more.
 //!
-//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` loans. Of two PEs none can do
-//! with less; of more, `shared` divides the work.
+//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` loans, or in symmetric memory with
+//! no mode Mine the passes alone. Of two PEs none can do with less; of more, `shared` divides the
+//! work.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Span};
 
-use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
+use crate::{
+    Algorithm, Parameter, PlanError, Setting, patterns::shown::Shown, reduce::combine_in_order,
+};
 
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Direct;
 
 /// What a PE does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
     block: usize,
     class: OperatorClass,
+    shown: Shown,
 }
 
 impl Algorithm for Direct {
@@ -36,12 +40,12 @@ impl Algorithm for Direct {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        if !setting.capabilities.lending {
-            return Err(Self::incapable("the fabric cannot lend buffers"));
-        }
-        let element = setting.element_bytes.max(1);
+        let Setting { bytes, element_bytes, operator, .. } = *setting;
+        let element = element_bytes.max(1);
         let block = (wanted / element).max(1) * element;
-        Ok(Schedule { bytes: setting.bytes, block, class: setting.operator })
+        let shown = Shown::to_all(setting, Span::source(0, bytes))
+            .ok_or(Self::incapable("the fabric cannot lend buffers"))?;
+        Ok(Schedule { bytes, block, class: operator, shown })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -52,28 +56,19 @@ impl Algorithm for Direct {
         let blocks = (bytes / block).ceil() * model.overhead_ns * others;
         let work = others * model.pulled_ns(bytes, others) + again + blocks;
         let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
-        let loans = 2.0 * (others - 1.0).max(0.0) * model.next_line_ns;
-        model.hops_ns(3.0, query.pes) + loans + work * turns
+        Shown::cost_ns(query, model) + work * turns
     }
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, block, class } = *schedule;
-        let (me, pes) = (f.rank(), f.size());
-        for peer in (0..pes).map(Rank).filter(|&peer| peer != me) {
-            f.lend(peer, 0, Span::source(0, bytes)).await?;
-        }
-        let mut leases = Vec::with_capacity(pes as usize);
-        for peer in (0..pes).map(Rank) {
-            leases.push(if peer == me { None } else { Some(f.borrow(peer, 0).await?) });
-        }
+        let Schedule { bytes, block, class, ref shown } = *schedule;
+        shown.show(f).await?;
+        let leases = shown.open_all(f, f.size()).await?;
         for at in (0..bytes).step_by(block) {
             let sum = Span::target(at, block.min(bytes - at));
             combine_in_order(f, &leases, at, sum, class).await?;
         }
-        for lease in leases.into_iter().flatten() {
-            f.give_back(lease).await?;
-        }
-        f.reclaim().await
+        shown.close_all(f, leases).await?;
+        shown.end(f).await
     }
 }

@@ -3,16 +3,16 @@
 //! Idea: the mirror image of the scatter `direct`, a put where that is a get: the copies go on side
 //! by side (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
 //!
-//! Protocol:
-//! 1. the root lends its target to each PE (loan 0), and copies its own block meanwhile;
-//! 2. each puts its block, and, after a fence, gives the loan back;
-//! 3. the root leaves when all is given back.
+//! Protocol (`patterns/access`):
+//! 1. the root shows its target to everyone, and copies its own block;
+//! 2. each puts its block, and makes a fence;
+//! 3. the root waits until all are done.
 //!
 //! Cost: `P - 1` copies of a block side by side, two transfers on the critical path.
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
 
-use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::access::Access};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub struct Direct;
 /// What a PE does.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
+    access: Access,
     root: Rank,
     /// Of a block.
     bytes: usize,
@@ -34,36 +35,37 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.capabilities.lending {
-            return Err(Self::incapable("the fabric cannot lend buffers"));
-        }
-        Ok(Schedule { root: setting.root, bytes: setting.bytes })
+        let access = Access::new(setting, Self::DIRECTION);
+        let access = access.ok_or(Self::incapable("the fabric cannot lend buffers"))?;
+        Ok(Schedule { access, root: setting.root, bytes: setting.bytes })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let copies = (f64::from(query.pes) - 1.0) / f64::from(model.cores.min(query.pes).max(1));
         let writers = f64::from(model.cores.min(query.pes)) - 1.0;
         let copy = model.pulled_ns(query.bytes as f64, writers) * copies.max(1.0);
-        let loans = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
-        model.hops_ns(3.0, query.pes) + loans + copy
+        Access::cost_ns(query, Self::DIRECTION, model) + copy
     }
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { root, bytes } = *schedule;
+        let Schedule { access, root, bytes } = *schedule;
         let me = f.rank();
-        let (mine, own) = (me.index() * bytes, Span::source(0, bytes));
+        let (all, own) = (Span::target(0, f.size() as usize * bytes), Span::source(0, bytes));
+        let mine = me.index() * bytes;
         if me != root {
-            let all = f.borrow(root, 0).await?;
-            f.put(&all, mine, own).await?;
-            f.fence().await?;
-            return f.give_back(all).await;
+            if let Some(result) = access.take(f, root, all).await? {
+                f.put(&result, mine, own).await?;
+                f.fence().await?;
+                access.end(f, root, result).await?;
+            }
+            return Ok(());
         }
-        let all = Span::target(0, f.size() as usize * bytes);
-        for peer in (0..f.size()).map(Rank).filter(|&peer| peer != me) {
-            f.lend(peer, 0, all).await?;
+        let others = (0..f.size()).map(Rank).filter(|&peer| peer != me);
+        for peer in others.clone() {
+            access.show(f, peer, all).await?;
         }
         f.copy(Span::target(mine, bytes), own).await?;
-        f.reclaim().await
+        access.settle(f, others).await
     }
 }

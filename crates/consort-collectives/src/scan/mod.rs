@@ -6,5 +6,7 @@
 use crate::algorithm::registry;
 
 registry! {
+    direct: Direct,
     linear: Linear,
+    recursive_doubling: RecursiveDoubling,
 }

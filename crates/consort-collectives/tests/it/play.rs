@@ -150,25 +150,23 @@ impl Player<'_> {
     /// The buffers for a call.
     fn operands(&self, call: usize, me: Rank, Place { source, target }: Place) -> Operands<'_> {
         let Case { ref kind, bytes, root, symmetric, .. } = self.cases[call];
+        let kernel = kind.collective.combines().then(|| kernel(bytes, kind.class()));
+        if symmetric {
+            // Everyone has both, and says where a peer's lie that it has no use for itself.
+            let (of_source, of_target) = blocks(&self.cases[call], self.pes);
+            let source = Buffer::Symmetric { at: source, bytes: of_source * bytes };
+            let target = Buffer::Symmetric { at: target, bytes: of_target * bytes };
+            return Operands { kernel, source, target };
+        }
         let absent = || Buffer::Owned(Vec::new());
         let is_root = me == root;
+        let (source, target) = self.before(call, me);
         let has_source = kind.collective.source_blocks(self.pes, is_root) > 0;
         let has_target = kind.collective.target_blocks(self.pes, is_root) > 0;
-        let (source, target) = if symmetric {
-            let blocks = blocks(&self.cases[call], self.pes);
-            let (of_source, of_target) = (blocks.0 * bytes, blocks.1 * bytes);
-            (
-                Buffer::Symmetric { at: source, bytes: of_source },
-                Buffer::Symmetric { at: target, bytes: of_target },
-            )
-        } else {
-            let (source, target) = self.before(call, me);
-            (Buffer::Owned(source), Buffer::Owned(target))
-        };
         Operands {
-            kernel: kind.collective.combines().then(|| kernel(bytes, kind.class())),
-            source: if has_source { source } else { absent() },
-            target: if has_target { target } else { absent() },
+            kernel,
+            source: if has_source { Buffer::Owned(source) } else { absent() },
+            target: if has_target { Buffer::Owned(target) } else { absent() },
         }
     }
 

@@ -17,6 +17,7 @@ use std::{
 use etcetera::BaseStrategy;
 
 use super::{Identity, Misfit, Wisdom, format::Flaw};
+use crate::Arrival;
 
 /// How many names are tried for a new file before giving up.
 const NAME_TRIES: usize = 64;
@@ -133,17 +134,21 @@ impl Wisdom {
 ///
 /// # Errors
 /// [`WisdomError::NoHome`] if there is neither.
-pub fn default_path() -> Result<PathBuf, WisdomError> {
-    path_named(env::var_os("CONSORT_WISDOM"))
+pub fn default_path(arrival: Arrival) -> Result<PathBuf, WisdomError> {
+    path_named(env::var_os("CONSORT_WISDOM"), arrival)
 }
 
 /// The path that the variable's value names, or the default.
-fn path_named(variable: Option<OsString>) -> Result<PathBuf, WisdomError> {
+fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, WisdomError> {
     if let Some(path) = variable.filter(|value| !value.is_empty()) {
         return Ok(path.into());
     }
     let strategy = etcetera::choose_base_strategy().map_err(|_| WisdomError::NoHome)?;
-    Ok(strategy.config_dir().join("consort").join("wisdom.toml"))
+    let name = match arrival {
+        Arrival::Together => "wisdom.toml",
+        Arrival::Skewed => "wisdom-skewed.toml",
+    };
+    Ok(strategy.config_dir().join("consort").join(name))
 }
 
 /// Replaces `path` by a file with `text`, all or nothing, making its directory if need be.
@@ -197,10 +202,10 @@ mod tests {
 
     #[test]
     fn a_variable_names_the_file_and_an_empty_one_does_not() {
-        let named = path_named(Some("here/mine.toml".into()));
+        let named = path_named(Some("here/mine.toml".into()), Arrival::Skewed);
         assert_eq!(named.ok(), Some(PathBuf::from("here/mine.toml")));
         for unset in [None, Some(OsString::new())] {
-            if let Ok(path) = path_named(unset) {
+            if let Ok(path) = path_named(unset, Arrival::Together) {
                 assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
             }
         }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::Spanned;
 
 use super::{Entry, Identity, RunnerUp, Wisdom};
-use crate::{Confidence, Rigour, TransferClass};
+use crate::{Arrival, Confidence, Rigour, TransferClass};
 
 /// The version of the file format that this library reads and writes.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 /// How far a margin in the text may be from the one that its times give.
 const MARGIN_TOLERANCE: f64 = 1e-3;
 
@@ -85,6 +85,7 @@ struct Head {
     library: String,
     machine: String,
     candidates: Text<Hash>,
+    arrival: Text<Arrival>,
     entries: usize,
 }
 
@@ -202,6 +203,7 @@ impl fmt::Display for Wisdom {
                 library: identity.library.clone(),
                 machine: identity.machine.clone(),
                 candidates: Text(Hash(identity.candidates)),
+                arrival: Text(identity.arrival),
                 entries: self.entries().len(),
             },
             entry: self.entries().map(Row::from).collect(),
@@ -236,8 +238,9 @@ impl Wisdom {
             let message = format!("truncated? {stated} entries are announced, {found} found");
             return Err(at(head_offset, message));
         }
-        let Text(Hash(candidates)) = head.candidates;
-        let identity = Identity { machine: head.machine, library: head.library, candidates };
+        let (Text(Hash(candidates)), Text(arrival)) = (head.candidates, head.arrival);
+        let Head { machine, library, .. } = head;
+        let identity = Identity { machine, library, candidates, arrival };
         let mut wisdom = Self::new(identity);
         for row in file.entry {
             let offset = row.span().start;

@@ -2,9 +2,9 @@
 
 use consort_fabric::{Collective, OperatorClass, Query, Sync};
 
-use crate::{Catalog, query::canonical};
+use crate::{Arrival, Catalog, query::canonical};
 
-/// Whose wisdom it is: it is used only where all three are the same.
+/// Whose wisdom it is: it is used only where all is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The machine, as the fabric names it: processor, topology, placement.
@@ -13,6 +13,8 @@ pub struct Identity {
     pub library: String,
     /// A hash of the candidates that there were to choose from.
     pub candidates: u64,
+    /// How the PEs came to the calls that were measured.
+    pub arrival: Arrival,
 }
 
 impl Identity {
@@ -23,7 +25,14 @@ impl Identity {
             machine: machine.to_owned(),
             library: env!("CARGO_PKG_VERSION").to_owned(),
             candidates: candidate_set_hash(catalog),
+            arrival: Arrival::Together,
         }
+    }
+
+    /// The same for PEs that come to calls like this.
+    #[must_use]
+    pub fn with(self, arrival: Arrival) -> Self {
+        Self { arrival, ..self }
     }
 
     /// Whether wisdom of `other` may be used here.
@@ -40,6 +49,9 @@ impl Identity {
         }
         if theirs.candidates != ours.candidates {
             return Err(Misfit::OtherCandidates);
+        }
+        if theirs.arrival != ours.arrival {
+            return Err(Misfit::OtherArrival { theirs: theirs.arrival, ours: ours.arrival });
         }
         Ok(())
     }
@@ -70,6 +82,14 @@ pub enum Misfit {
     /// It was made when there were other algorithms or parameters to choose from.
     #[error("stale, made from other algorithms: run `consort tune` again")]
     OtherCandidates,
+    /// It was made of calls that PEs came to otherwise.
+    #[error("made for PEs that come {theirs}, and these come {ours}: name another file")]
+    OtherArrival {
+        /// How they came.
+        theirs: Arrival,
+        /// How they come here.
+        ours: Arrival,
+    },
 }
 
 /// A hash of what `catalog` offers to a fixed set of queries: it changes when algorithms or

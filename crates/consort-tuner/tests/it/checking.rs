@@ -2,6 +2,7 @@
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
+use consort_fabric::Collective;
 use consort_tuner::{
     Catalog, Check, Confidence, Entry, Grid, Identity, Rigour, Search, Wisdom, inconsistencies,
 };
@@ -96,7 +97,7 @@ fn contradictions_are_found_and_noise_is_not() {
     }
     let found = inconsistencies(&wisdom);
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].less.bytes, found[0].more.bytes), (512, 4096));
+    assert_eq!((found[0].less.bytes, found[0].more[0].bytes), (512, 4096));
     let text = found[0].to_string();
     assert!(text.contains("512 bytes") && text.contains("60 ns"), "{text}");
 
@@ -104,4 +105,19 @@ fn contradictions_are_found_and_noise_is_not() {
     strict.query.sync = consort_fabric::Sync::STRICT;
     wisdom.insert(strict);
     assert_eq!(inconsistencies(&wisdom).len(), 2, "mine is slower than strict");
+
+    for (collective, bytes, median_ns) in [
+        (Collective::AllReduce, 64, 300.0),
+        (Collective::ReduceScatter, 64 / u64::from(REDUCE.pes), 110.0),
+        (Collective::AllGather, 64 / u64::from(REDUCE.pes), 120.0),
+    ] {
+        let mut entry = timed(bytes, median_ns);
+        entry.query.collective = collective;
+        wisdom.insert(entry);
+    }
+    let found = inconsistencies(&wisdom);
+    let composed = found.iter().find(|one| one.more.len() == 2).expect("300 ns for 230 ns");
+    let text = composed.to_string();
+    assert!(text.contains("reduce_scatter of 8 bytes") && text.contains("and then"), "{text}");
+    assert!(text.ends_with("230 ns"), "{text}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
 use consort_tuner::{
-    Catalog, Confidence, Entry, Identity, Misfit, Rigour, RunnerUp, TransferClass, Wisdom,
+    Arrival, Catalog, Confidence, Entry, Identity, Misfit, Rigour, RunnerUp, TransferClass, Wisdom,
     WisdomError,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -233,11 +233,13 @@ fn wisdom_that_does_not_fit_is_refused() {
     assert!(refusal(&other).contains("99.0.0"));
     let other = Identity { candidates: here.candidates ^ 1, ..here.clone() };
     assert!(refusal(&other).contains("stale"));
+    let text = refusal(&here.clone().with(Arrival::Skewed));
+    assert!(text.contains("come together, and these come skewed"), "{text}");
     assert_eq!(Wisdom::load_unfitted(&path).unwrap(), sample());
 
-    let text = sample().to_string().replacen("format = 1", "format = 2\nnew = true", 1);
+    let text = sample().to_string().replacen("format = 2", "format = 3\nnew = true", 1);
     let error = loaded(text.as_bytes()).unwrap_err();
-    assert!(matches!(error, WisdomError::OtherFormat { theirs: 2, ours: 1, .. }), "{error}");
+    assert!(matches!(error, WisdomError::OtherFormat { theirs: 3, ours: 2, .. }), "{error}");
 
     let missing = Wisdom::load(&directory.path().join("none.toml"), &here).unwrap_err();
     assert!(matches!(missing, WisdomError::NotFound { .. }));

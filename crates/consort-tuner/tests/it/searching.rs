@@ -59,7 +59,10 @@ fn the_choices_are_near_the_best() {
             let share = share_of_good(&bench, Some(&wisdom), &queries);
             assert!(share >= 0.9, "{rigour}, seed {seed}: {share}, {outcome:?}");
             println!("{rigour}, seed {seed}: {share:.3}, {outcome:?}");
-            let contradictions = inconsistencies(&wisdom);
+            // On the imagined machine all operations with a number of bytes cost the same, whether
+            // those are of a block or of all.
+            let mut contradictions = inconsistencies(&wisdom);
+            contradictions.retain(|one| one.more.len() == 1);
             assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
         }
     }

@@ -109,11 +109,11 @@ impl Team<'_> {
         // Lengths are the same on all PEs, so they are those of the root.
         let blocks = self.blocks(collective, true);
         let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
-        let (contributed, received) = self.blocks(collective, root == Some(self.rank()));
+        // What a PE has no use for says where the root's lies.
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
-            source: if contributed > 0 { source.buffer(self.state) } else { Buffer::ABSENT },
-            target: if received > 0 { target.buffer(self.state) } else { Buffer::ABSENT },
+            source: source.buffer(self.state),
+            target: target.buffer(self.state),
         };
         let operator = combination.map_or("", |(_, name)| name);
         self.call::<T>(collective, root, len, true, &operands, operator)

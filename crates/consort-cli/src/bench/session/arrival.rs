@@ -5,29 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::Rank;
+use consort::{Arrival, Rank};
 
 /// A skewed PE works for a random time below so many nanoseconds before each call.
 pub(crate) const SKEW_NS: u64 = 2000;
-
-/// When the PEs come to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Arrival {
-    /// At once.
-    Together,
-    /// Each after random work of its own, up to 2 us.
-    Skewed,
-}
-
-impl Arrival {
-    /// What it is called on the command line and in JSON.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Together => "together",
-            Self::Skewed => "skewed",
-        }
-    }
-}
 
 /// One PE's work between calls: the same lengths in every session.
 pub(super) struct Delays {

@@ -12,7 +12,9 @@ use std::{
 
 use consort::{Error, Rank, Result};
 
-use super::{Arrival, Mode, Shared, Span, member::Member};
+use consort::Arrival;
+
+use super::{Mode, Shared, Span, member::Member};
 use crate::bench::work::{Bench, Work};
 
 /// Round trips of a reading of the transfer, and before it: the two must find each other first.

@@ -1,0 +1,39 @@
+//! Gather and broadcast: up a k-nomial tree to PE 0, and everything down the same tree.
+//!
+//! A composition of the gather `knomial` and the broadcast `knomial` (Bala et al. 1995, section
+//! 4.2, for radix 2). Twice the transfers of the others, but only `2 (P - 1)` messages.
+
+use consort_fabric::{Candidate, Collective, Query};
+
+use crate::{
+    Parameter, broadcast,
+    compose::{Composed, Composition},
+    gather,
+};
+
+/// See the head of this file.
+pub type GatherBroadcast = Composed<Parts>;
+
+/// What it is composed of.
+#[derive(Debug)]
+pub struct Parts;
+
+impl Composition for Parts {
+    const NAME: &'static str = "gather_broadcast";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
+    type First = gather::Knomial;
+    type Second = broadcast::Knomial;
+
+    fn parts(candidate: &Candidate) -> (Candidate, Candidate) {
+        let tree =
+            Candidate::new("knomial").with("radix", candidate.parameter("radix").unwrap_or(0));
+        (tree.clone(), tree)
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        let bytes = query.bytes.saturating_mul(query.pes.into());
+        let gathered = Query { collective: Collective::Gather, ..*query };
+        (gathered, Query { collective: Collective::Broadcast, bytes, ..*query })
+    }
+}

@@ -1,0 +1,115 @@
+//! Gather by OC-BCAST's scheme: blocks go from message buffer to message buffer, up a k-ary tree,
+//! chunk by chunk.
+//!
+//! Idea: a PE puts chunks of its block into its own buffer, and then gets there those of the PEs
+//! below it, from the buffers of its children. Two chunks fit, so that one is filled while the
+//! other is taken. Source: Petrović 2015, section 3.1, there for the broadcast, the other way
+//! round. What comes from the PEs furthest from the root comes last.
+//!
+//! Protocol, for each chunk of each block of the own subtree (`patterns/relay`):
+//! 1. wait until the chunk before the last is taken, whose place this one takes;
+//! 2. copy it, if it is one's own, into the buffer; else wait until the child on its way has it,
+//!    get it from there, and tell the child; the root's go to the target at once;
+//! 3. notify the parent.
+//!
+//! At the end, wait until the last chunk is taken.
+//!
+//! Cost: `P - 1` blocks got by the root, and one less for each level further down.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span, Step};
+
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    patterns::relay::{self, Relay},
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct OcBcast;
+
+/// A block that a PE has or that passes by.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    /// Whose it is.
+    rank: Rank,
+    /// Whose buffer it is got from, where this PE hears that a chunk is there, and the number of
+    /// its first chunk of those that go there; none if it is the own block.
+    child: Option<(Rank, Slot, Step)>,
+}
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    relay: Relay,
+    hops: Box<[Hop]>,
+    /// Where a PE hears that its parent has a chunk.
+    taken: Slot,
+    /// The parent, and where it hears that this PE has a chunk.
+    parent: Option<(Rank, Slot)>,
+}
+
+impl Algorithm for OcBcast {
+    const NAME: &'static str = "oc_bcast";
+    const DIRECTION: Direction = Direction::Up;
+    const PARAMETERS: &'static [Parameter] = relay::PARAMETERS;
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let [chunk_bytes, k] = [Self::parameter(candidate, 0)?, Self::parameter(candidate, 1)?];
+        let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
+        let ready = |index: u32| setting.slot(1 + index);
+        let parent = relay.parent.map(|(parent, me)| (parent, ready(me)));
+        let mut firsts = vec![0; setting.pes as usize];
+        let passing = relay.below.iter().map(|&(rank, child)| {
+            let next = &mut firsts[child.index as usize];
+            let first = std::mem::replace(next, *next + relay.chunks);
+            Hop { rank, child: Some((child.rank, ready(child.index), first)) }
+        });
+        let own = Hop { rank: setting.rank, child: None };
+        let hops = [own].into_iter().chain(passing).collect();
+        Ok(Schedule { hops, taken: setting.slot(0), parent, relay })
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        schedule.relay.steps()
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        relay::cost_ns(query, candidate, model)
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { ref relay, ref hops, taken, parent } = *schedule;
+        let mut sent: Step = 0;
+        for &Hop { rank, child } in hops {
+            for (index, at, bytes) in relay.pieces() {
+                let mut to = Span::target(rank.index() * relay.bytes + at, bytes);
+                if parent.is_some() {
+                    if let Some(earlier) = sent.checked_sub(2) {
+                        f.wait(taken, earlier).await?;
+                    }
+                    to = relay.buffer(sent, bytes);
+                }
+                if let Some((child, ready, first)) = child {
+                    f.wait(ready, first + index).await?;
+                    if let Some(data) = f.reach(child, relay.buffer(first + index, bytes)) {
+                        f.get(&data, 0, to).await?;
+                    }
+                    f.signal(child, taken, first + index).await?;
+                } else {
+                    f.copy(to, Span::source(at, bytes)).await?;
+                }
+                if let Some((parent, ready)) = parent {
+                    f.signal(parent, ready, sent).await?;
+                    sent += 1;
+                }
+            }
+        }
+        match sent.checked_sub(1) {
+            Some(last) => f.wait(taken, last).await,
+            None => Ok(()),
+        }
+    }
+}

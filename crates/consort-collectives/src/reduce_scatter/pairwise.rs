@@ -1,0 +1,92 @@
+//! Pairwise reduce-scatter: in each round a PE receives what another contributes to its block.
+//!
+//! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
+//! operations in MPICH", section 4.4, for long messages and operators that commute; for others
+//! here what the PEs before and those after this one contribute are combined apart.
+//!
+//! Protocol, in rounds 1 to `P - 1` (`patterns/rounds`): send PE `r - i` its block, receive that of
+//! PE `r + i`, and combine: of PEs after this one with the own block, of those before in the
+//! memory for partial results, both in the order of the ranks; at last one with the other.
+//!
+//! Cost: `P - 1` transfers one after the other, `P - 1` blocks, each combined once.
+
+use std::future::Future;
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+
+use super::pieces;
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    patterns::rounds::{self, Buffers, Keep, Program, Round},
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Pairwise;
+
+fn program(setting: &Setting) -> Option<Program> {
+    let Setting { rank, pes, bytes, .. } = *setting;
+    let commutes = setting.operator == OperatorClass::Commutative;
+    // What comes of the PEs before this one fits the memory.
+    let pieces = pieces(setting, if commutes { 0 } else { 1 })?;
+    let count = u32::try_from(pieces.len()).ok()?.checked_mul(pes - 1)?;
+    let longest = pieces.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
+    let buffers = Buffers::new(setting, count, longest, 1, pes - 1)?;
+    let (mut all, mut first) = (Vec::new(), 0);
+    for (at, length) in pieces {
+        let block_of = |to: u32| Span::source(to as usize * bytes + at, length);
+        let (own, result) = (block_of(rank.0), Span::target(at, length));
+        let before = Span::accumulator(length);
+        let mut so_far = own;
+        for index in 1..pes {
+            let (to, from) = (rank.plus((pes - index).into(), pes), rank.plus(index.into(), pes));
+            let (target, keep) = if from > rank || commutes {
+                (result, Keep::After(vec![std::mem::replace(&mut so_far, result)]))
+            } else if rank == Rank(1) {
+                (result, Keep::Before(vec![so_far]))
+            } else if from == Rank(0) {
+                (before, Keep::Stores)
+            } else {
+                (before, Keep::After(vec![before]))
+            };
+            let (sent, received) = ((to, vec![block_of(to.0)]), (from, vec![target], keep));
+            let mut round = Round::alike(first, index - 1, Some(sent), Some(received));
+            if target == before && index + 1 == pes {
+                round.combined.push([result, before, so_far]);
+            }
+            all.push(round);
+            first += buffers.chunks(longest);
+        }
+        if pes == 1 {
+            Round::copy_first(&mut all, result, own);
+        }
+    }
+    Some(Program::new(setting, &buffers, &all))
+}
+
+impl Algorithm for Pairwise {
+    const NAME: &'static str = "pairwise";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Program;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+        Self::check_names(candidate)?;
+        program(setting).ok_or(Self::incapable("the inbox is too small"))
+    }
+
+    fn steps(program: &Program) -> u64 {
+        program.steps()
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
+        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let combined = others * bytes / model.copy_gbps * turns;
+        combined + rounds::cost_ns(query, model, [(others, bytes)])
+    }
+
+    #[inline(always)]
+    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
+        rounds::run(f, program)
+    }
+}

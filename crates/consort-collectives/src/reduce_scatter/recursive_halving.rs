@@ -1,0 +1,118 @@
+//! Recursive halving: in each round PEs exchange halves of what they have, and combine the rest.
+//!
+//! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
+//! operations in MPICH", section 4.4. There the furthest partners come first, which is for
+//! operators that commute; for others here neighbours do, and then PEs twice as far away: what is
+//! combined is a row of ranks, and the blocks that a PE keeps are strewn.
+//!
+//! Protocol, for `P` a power of two (`patterns/rounds`), for each bit of the ranks, the highest
+//! first, or for operators that do not commute the lowest first: send the PE that differs in this
+//! bit the blocks, of those still kept, that differ in it; combine what comes with the others.
+//!
+//! Partial results of half of the blocks fit the memory for them, if need be a piece of each at a
+//! time.
+//!
+//! Cost: `log2 P` transfers, `P - 1` blocks, each combined once.
+
+use std::future::Future;
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+
+use super::pieces;
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    patterns::rounds::{self, Buffers, Keep, Program, Round},
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct RecursiveHalving;
+
+/// Spans of blocks, or the one that they are where they lie side by side on both PEs.
+fn joined(spans: impl Iterator<Item = Span>, is_row: bool) -> Vec<Span> {
+    let spans: Vec<Span> = spans.collect();
+    match spans.first() {
+        Some(first) if is_row => {
+            vec![Span { bytes: spans.iter().map(|span| span.bytes).sum(), ..*first }]
+        }
+        _ => spans,
+    }
+}
+
+fn program(setting: &Setting) -> Option<Program> {
+    let Setting { rank: Rank(me), pes, bytes, .. } = *setting;
+    let commutes = setting.operator == OperatorClass::Commutative;
+    let (count, half) = (pes.ilog2(), pes / 2);
+    // Of two PEs each combines in its target.
+    let pieces = pieces(setting, if count < 2 { 0 } else { half })?;
+    let messages = u32::try_from(pieces.len()).ok()?.checked_mul(count)?;
+    let longest = pieces.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
+    let is_row = longest == bytes && commutes;
+    let spans = if is_row { 1 } else { half.max(1) };
+    let buffers = Buffers::new(setting, messages, half as usize * longest, spans, count)?;
+    let (mut all, mut first) = (Vec::new(), 0);
+    for (at, length) in pieces {
+        let result = Span::target(at, length);
+        // A block's partial result has its place among those that are kept after the first round.
+        let place = |block: u32| {
+            let index = if commutes { block % half } else { block / 2 };
+            Span { at: index as usize * length, ..Span::accumulator(length) }
+        };
+        let mut kept: Vec<u32> = (0..pes).collect();
+        for round in 0..count {
+            let bit = if commutes { half >> round } else { 1 << round };
+            let partner = me ^ bit;
+            let (mine, theirs): (Vec<_>, Vec<_>) =
+                kept.iter().partition(|&block| block & bit == me & bit);
+            let have = |&block: &u32| {
+                let source = Span::source(block as usize * bytes + at, length);
+                if round == 0 { source } else { place(block) }
+            };
+            let operands = joined(mine.iter().map(have), is_row);
+            let is_before = partner < me && !commutes;
+            let keep = if is_before { Keep::Before(operands) } else { Keep::After(operands) };
+            let target = |&block: &u32| if round + 1 == count { result } else { place(block) };
+            let sent = (Rank(partner), joined(theirs.iter().map(have), is_row));
+            let received = (Rank(partner), joined(mine.iter().map(target), is_row), keep);
+            all.push(Round::alike(first, round, Some(sent), Some(received)));
+            first += buffers.chunks(mine.len() * longest);
+            kept = mine;
+        }
+        if pes == 1 {
+            Round::copy_first(&mut all, result, Span::source(at, length));
+        }
+    }
+    Some(Program::new(setting, &buffers, &all))
+}
+
+impl Algorithm for RecursiveHalving {
+    const NAME: &'static str = "recursive_halving";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Program;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+        Self::check_names(candidate)?;
+        if !setting.pes.is_power_of_two() {
+            return Err(Self::incapable(format!("{} PEs are no power of two", setting.pes)));
+        }
+        program(setting).ok_or(Self::incapable("the inbox is too small"))
+    }
+
+    fn steps(program: &Program) -> u64 {
+        program.steps()
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let bytes = query.bytes as f64;
+        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let combined = (f64::from(query.pes) - 1.0) * bytes / model.copy_gbps * turns;
+        let rounds =
+            (0..query.pes.max(1).ilog2()).map(|index| (1.0, bytes * f64::from(1 << index)));
+        combined + rounds::cost_ns(query, model, rounds)
+    }
+
+    #[inline(always)]
+    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
+        rounds::run(f, program)
+    }
+}

@@ -1,0 +1,125 @@
+//! Scatter by OC-BCAST's scheme: blocks go from message buffer to message buffer, down a k-ary
+//! tree, chunk by chunk.
+//!
+//! Idea: a PE puts a chunk into its own buffer, and the child on the way to the PE whose chunk it
+//! is gets it from there. Two chunks fit, so that one is filled while the other is taken. Source:
+//! Petrović 2015, section 3.1, there for the broadcast. What is for the PEs furthest from the root
+//! goes first.
+//!
+//! Protocol, for each chunk of each block of the own subtree (`patterns/relay`):
+//! 1. unless it is one's own, wait until the chunk before the last is taken, whose place this one
+//!    takes;
+//! 2. the root copies the chunk into its buffer; others wait until the parent has it, get it into
+//!    their buffer, or into the target if it is their own, and tell the parent;
+//! 3. notify the child on its way.
+//!
+//! At the end, wait until the last two chunks are taken.
+//!
+//! Cost: `P - 1` blocks through the root's buffer, and one less for each level further down.
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span, Step};
+
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    patterns::relay::{self, Relay},
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct OcBcast;
+
+/// A block that comes to a PE or passes by.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    /// Whose it is.
+    rank: Rank,
+    /// The number of its first chunk of those that go to the parent's buffer.
+    first: Step,
+    /// Who gets it from here, and where this PE hears that it has a chunk; none if it is its own.
+    child: Option<(Rank, Slot)>,
+}
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    relay: Relay,
+    hops: Box<[Hop]>,
+    /// Where a PE hears that its parent has a chunk.
+    notify: Slot,
+    /// The parent, and where it hears that this PE has a chunk.
+    parent: Option<(Rank, Slot)>,
+}
+
+impl Algorithm for OcBcast {
+    const NAME: &'static str = "oc_bcast";
+    const DIRECTION: Direction = Direction::Down;
+    const PARAMETERS: &'static [Parameter] = relay::PARAMETERS;
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let [chunk_bytes, k] = [Self::parameter(candidate, 0)?, Self::parameter(candidate, 1)?];
+        let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
+        let taken = |index: u32| setting.slot(1 + index);
+        let parent = relay.parent.map(|(parent, me)| (parent, taken(me)));
+        // From the level furthest down on, at each PE and so at its parent.
+        let below = relay.below.iter().rev();
+        let passing = below.map(|&(rank, child)| (rank, Some((child.rank, taken(child.index)))));
+        let all = passing.chain([(setting.rank, None)]);
+        let of_parent = (0..).zip(relay.below_parent.iter().rev());
+        let me = relay.parent.map(|(_, me)| me);
+        let mut mine = of_parent.filter(|(_, (_, child))| Some(child.index) == me);
+        let mut hop = |(rank, child)| {
+            let first = mine.next().map_or(0, |(blocks, _): (Step, _)| blocks * relay.chunks);
+            Hop { rank, first, child }
+        };
+        let hops = all.map(&mut hop).collect();
+        Ok(Schedule { hops, notify: setting.slot(0), parent, relay })
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        schedule.relay.steps()
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        relay::cost_ns(query, candidate, model)
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { ref relay, ref hops, notify, parent } = *schedule;
+        // Where this PE hears that the last two chunks in its buffer are taken.
+        let (mut sent, mut takers) = (0, [None; 2]);
+        for &Hop { rank, first, child } in hops {
+            for (index, at, bytes) in relay.pieces() {
+                let mut to = Span::target(at, bytes);
+                if child.is_some() {
+                    if let Some(taken) = takers[sent as usize % 2] {
+                        f.wait(taken, sent - 2).await?;
+                    }
+                    to = relay.buffer(sent, bytes);
+                }
+                if let Some((parent, taken)) = parent {
+                    f.wait(notify, first + index).await?;
+                    if let Some(data) = f.reach(parent, relay.buffer(first + index, bytes)) {
+                        f.get(&data, 0, to).await?;
+                    }
+                    f.signal(parent, taken, first + index).await?;
+                } else {
+                    f.copy(to, Span::source(rank.index() * relay.bytes + at, bytes)).await?;
+                }
+                if let Some((child, taken)) = child {
+                    f.signal(child, notify, sent).await?;
+                    takers[sent as usize % 2] = Some(taken);
+                    sent += 1;
+                }
+            }
+        }
+        for number in sent.saturating_sub(2)..sent {
+            if let Some(taken) = takers[number as usize % 2] {
+                f.wait(taken, number).await?;
+            }
+        }
+        Ok(())
+    }
+}

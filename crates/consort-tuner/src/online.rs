@@ -1,0 +1,352 @@
+//! Refining a choice while a program runs: now and then another candidate serves a few calls.
+//!
+//! | phase | calls | then |
+//! | --- | --- | --- |
+//! | probe | a few by the incumbent, as many by a challenger | one far slower is dropped |
+//! | duel | several rounds of both, in turn | the challenger takes over if it is clearly faster |
+//! | rest | as many as it takes to pay for the last two | the next challenger |
+//!
+//! All PEs count alike, since they make the same calls; what their clocks say is added up by the
+//! caller before it decides ([`Refinement::decide`]), so all decide alike. A challenger has to be
+//! faster in most rounds and by a margin, or two that are as good would take turns for ever. Once
+//! all have been tried, those that came near are tried again after ever longer rests: machines
+//! change.
+
+use consort_fabric::Candidate;
+
+/// Rounds of a duel.
+const ROUNDS: usize = 5;
+/// Times that the PEs add up: of each round the incumbent's and the challenger's.
+pub const TIMES: usize = 2 * ROUNDS;
+/// Rounds that a challenger must win.
+const WON: usize = 4;
+/// A challenger takes over if its median is below so much of the incumbent's.
+const CLEARLY: f64 = 0.95;
+/// A challenger that takes so many times as long in the probe is dropped.
+const HOPELESS: f64 = 2.0;
+/// A challenger that took at most so many times as long is tried again.
+const NEAR: f64 = 1.3;
+/// Calls of a probe's block.
+const PROBE_CALLS: u32 = 4;
+/// How long a duel's block is to take, in nanoseconds: much longer than reading a clock.
+const BLOCK_NS: f64 = 20_000.0;
+/// The most calls of a duel's block.
+const MOST_CALLS: f64 = 256.0;
+/// How much longer each rest is, once all have been tried.
+const LONGER: f64 = 4.0;
+/// The most calls of a rest.
+const MOST_REST: f64 = 1e9;
+
+/// What serves the next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The incumbent, untimed, for so many calls from now on.
+    Rest(u64),
+    /// This candidate, by its index; its time is to be told.
+    Try(usize),
+    /// Nothing yet: the times are to be added up and decided on first.
+    Decide,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Probe,
+    Duel,
+}
+
+/// How far a challenger got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Standing {
+    Untried,
+    /// It took so many times as long as the incumbent of the time.
+    Took(f64),
+}
+
+/// One kind of call.
+#[derive(Clone, Debug)]
+pub struct Refinement {
+    candidates: Vec<Candidate>,
+    standings: Vec<Standing>,
+    incumbent: usize,
+    challenger: Option<usize>,
+    phase: Phase,
+    /// Calls of the block that is under way, and of a block.
+    done: u32,
+    calls: u32,
+    /// Blocks that are complete, and the times of all in nanoseconds.
+    blocks: usize,
+    times_ns: [u64; TIMES],
+    /// The share of the time in calls that may be lost.
+    share: f64,
+    /// The time of a call by the incumbent, and what was lost that no rest has paid for, in
+    /// nanoseconds.
+    call_ns: f64,
+    owed_ns: f64,
+    rest: Option<u64>,
+    passes: i32,
+}
+
+impl Refinement {
+    /// `candidates`, of which the first serves and the others are tried in their order, at the cost
+    /// of at most `share` of the time in calls of this kind, and of one try that is paid for later.
+    #[must_use]
+    pub fn new(candidates: Vec<Candidate>, share: f64) -> Self {
+        let standings = vec![Standing::Untried; candidates.len()];
+        let mut new = Self {
+            candidates,
+            standings,
+            incumbent: 0,
+            challenger: None,
+            phase: Phase::Probe,
+            done: 0,
+            calls: PROBE_CALLS,
+            blocks: 0,
+            times_ns: [0; TIMES],
+            share: share.clamp(1e-6, 1.0),
+            call_ns: 0.0,
+            owed_ns: 0.0,
+            rest: None,
+            passes: 0,
+        };
+        new.challenge();
+        new
+    }
+
+    /// The candidates, by their indices.
+    #[must_use]
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// The index of the candidate that serves now.
+    #[must_use]
+    pub fn incumbent(&self) -> usize {
+        self.incumbent
+    }
+
+    /// Whether every candidate has been tried.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.passes > 0
+    }
+
+    /// A candidate that cannot serve after all is never tried again.
+    pub fn drop_candidate(&mut self, index: usize) {
+        self.standings[index] = Standing::Took(f64::INFINITY);
+        self.begin(Phase::Probe);
+        self.challenge();
+    }
+
+    /// What serves the next call.
+    pub fn advance(&mut self) -> Next {
+        if let Some(rest) = self.rest.take() {
+            return Next::Rest(rest);
+        }
+        let Some(challenger) = self.challenger else { return Next::Rest(u64::MAX) };
+        if self.blocks == self.phase.blocks() {
+            return Next::Decide;
+        }
+        Next::Try(if self.blocks.is_multiple_of(2) { self.incumbent } else { challenger })
+    }
+
+    /// A call that was a try took so long on this PE, in nanoseconds.
+    pub fn took(&mut self, call_ns: u64) {
+        self.times_ns[self.blocks] += call_ns;
+        self.done += 1;
+        if self.done == self.calls {
+            self.done = 0;
+            self.blocks += 1;
+        }
+    }
+
+    /// The times of this PE, for [`Next::Decide`].
+    #[must_use]
+    pub fn times_ns(&self) -> [u64; TIMES] {
+        self.times_ns
+    }
+
+    /// Decides by the sums of all PEs' times, of which there are `pes`.
+    pub fn decide(&mut self, sums_ns: &[u64; TIMES], pes: u32) {
+        let Some(challenger) = self.challenger else { return };
+        let calls = f64::from(self.calls) * f64::from(pes.max(1));
+        let of = |block: usize| (sums_ns[block] as f64 / calls).max(1.0);
+        let rounds = (0..self.phase.blocks() / 2).map(|round| (of(2 * round), of(2 * round + 1)));
+        let rounds: Vec<(f64, f64)> = rounds.collect();
+        let middle = |mut times: Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        };
+        let own_ns = middle(rounds.iter().map(|&(own, _)| own).collect());
+        let ratio = middle(rounds.iter().map(|&(own, other)| other / own).collect());
+        let won = rounds.iter().filter(|&&(own, other)| other < own).count();
+        // What the challenger cost more, and two calls' worth for adding the times up.
+        let lost_ns = rounds.iter().map(|&(own, other)| (other - own).max(0.0)).sum::<f64>();
+        self.owed_ns += lost_ns * f64::from(self.calls) + 2.0 * own_ns;
+        self.call_ns = own_ns;
+        self.standings[challenger] = Standing::Took(ratio);
+        if self.phase == Phase::Probe && ratio < HOPELESS {
+            self.begin(Phase::Duel);
+            return;
+        }
+        if self.phase == Phase::Duel && won >= WON && ratio < CLEARLY {
+            self.standings[self.incumbent] = Standing::Took(1.0 / ratio);
+            self.incumbent = challenger;
+            self.call_ns *= ratio;
+        }
+        self.begin(Phase::Probe);
+        self.challenge();
+        // Calls in which the share makes up for what is owed.
+        let rest = (self.owed_ns / self.share / self.call_ns).ceil();
+        let rest = rest * LONGER.powi((self.passes - 1).clamp(0, 12));
+        self.owed_ns = 0.0;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in the range")]
+        let rest = rest.clamp(1.0, MOST_REST) as u64;
+        self.rest = Some(rest);
+    }
+
+    fn begin(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.times_ns = [0; TIMES];
+        (self.done, self.blocks) = (0, 0);
+        let fitting = (BLOCK_NS / self.call_ns.max(1.0)).clamp(f64::from(PROBE_CALLS), MOST_CALLS);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in the range")]
+        let fitting = fitting as u32;
+        self.calls = if phase == Phase::Duel { fitting } else { PROBE_CALLS };
+    }
+
+    /// Finds the next challenger: one that is untried, or, when there is none, one that came near
+    /// the last time.
+    fn challenge(&mut self) {
+        let others = || (0..self.candidates.len()).filter(|&index| index != self.incumbent);
+        let is_untried = |&index: &usize| self.standings[index] == Standing::Untried;
+        if let Some(untried) = others().find(is_untried) {
+            self.challenger = Some(untried);
+            return;
+        }
+        let came_near =
+            |&index: &usize| matches!(self.standings[index], Standing::Took(ratio) if ratio < NEAR);
+        let again: Vec<usize> = others().filter(came_near).collect();
+        self.passes += 1;
+        for &index in &again {
+            self.standings[index] = Standing::Untried;
+        }
+        self.challenger = again.first().copied();
+    }
+}
+
+impl Phase {
+    /// Blocks of calls.
+    const fn blocks(self) -> usize {
+        match self {
+            Self::Probe => 2,
+            Self::Duel => TIMES,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(count: u64) -> Vec<Candidate> {
+        (0..count).map(|value| Candidate::new("tree").with("radix", value)).collect()
+    }
+
+    /// Plays `calls` calls, whose times `call_ns` tells by candidate and call; the time in all, and
+    /// what it would have been with the best one all along.
+    fn play(
+        refinement: &mut Refinement,
+        calls: u64,
+        mut call_ns: impl FnMut(usize, u64) -> u64,
+    ) -> u64 {
+        let (mut call, mut sum_ns) = (0, 0);
+        while call < calls {
+            match refinement.advance() {
+                Next::Rest(rest) => {
+                    let end = calls.min(call.saturating_add(rest));
+                    sum_ns +=
+                        (call..end).map(|call| call_ns(refinement.incumbent(), call)).sum::<u64>();
+                    call = end;
+                }
+                Next::Try(index) => {
+                    let took = call_ns(index, call);
+                    refinement.took(took);
+                    sum_ns += took;
+                    call += 1;
+                }
+                Next::Decide => {
+                    let times = refinement.times_ns();
+                    refinement.decide(&times, 1);
+                    sum_ns += 2 * call_ns(refinement.incumbent(), call);
+                }
+            }
+        }
+        sum_ns
+    }
+
+    #[test]
+    fn the_best_is_found_from_the_worst() {
+        let times = [5000, 700, 400, 900, 4000];
+        let mut refinement = Refinement::new(candidates(5), 0.05);
+        play(&mut refinement, 20_000, |index, _| times[index]);
+        assert_eq!(refinement.incumbent(), 2);
+        assert!(refinement.is_settled());
+    }
+
+    #[test]
+    fn trying_costs_no_more_than_its_share() {
+        for share in [0.01, 0.05, 0.2] {
+            for worst in [150, 1000, 100_000] {
+                let times = [100, worst, worst, 120, worst];
+                let mut refinement = Refinement::new(candidates(5), share);
+                // The last rest may not have ended: a probe and a duel are not paid for yet.
+                let first = 4 * worst + 5 * 20_000 + 2000;
+                for calls in [1000, 10_000, 100_000, 1_000_000] {
+                    let mut refinement = refinement.clone();
+                    let took = play(&mut refinement, calls, |index, _| times[index]);
+                    let alone = calls * 100;
+                    let most = alone as f64 * (1.0 + share) + first as f64;
+                    assert!(took as f64 <= most, "{share} {worst} {calls}: {took} of {most}");
+                }
+                play(&mut refinement, 1, |index, _| times[index]);
+            }
+        }
+    }
+
+    /// Two that differ by less than the noise do not take turns.
+    #[test]
+    fn equals_do_not_take_turns() {
+        let mut refinement = Refinement::new(candidates(2), 0.5);
+        let (mut changes, mut last, mut noise) = (0, 0, 7_u64);
+        for _ in 0..200 {
+            play(&mut refinement, 500, |index, _| {
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                1000 + 10 * index as u64 + (noise >> 33) % 100
+            });
+            changes += u32::from(refinement.incumbent() != last);
+            last = refinement.incumbent();
+        }
+        assert_eq!(changes, 0);
+    }
+
+    #[test]
+    fn a_machine_that_changes_is_noticed() {
+        let mut refinement = Refinement::new(candidates(2), 0.2);
+        let took =
+            |index: usize, call: u64| if (index == 0) == (call < 50_000) { 100 } else { 125 };
+        play(&mut refinement, 50_000, took);
+        assert_eq!(refinement.incumbent(), 0);
+        play(&mut refinement, 10_000_000, |index, call| took(index, call + 50_000));
+        assert_eq!(refinement.incumbent(), 1);
+    }
+
+    #[test]
+    fn one_candidate_is_left_alone() {
+        let mut refinement = Refinement::new(candidates(1), 0.1);
+        assert_eq!(refinement.advance(), Next::Rest(u64::MAX));
+        let mut refinement = Refinement::new(candidates(2), 0.1);
+        assert_eq!(refinement.advance(), Next::Try(0));
+        refinement.drop_candidate(1);
+        assert_eq!(refinement.advance(), Next::Rest(u64::MAX));
+    }
+}
