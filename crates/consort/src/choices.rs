@@ -64,8 +64,8 @@ impl Choices {
     pub(crate) fn of_team(&self, pes: u32) -> Self {
         let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let wisdom =
-            tables.entry(pes).or_insert_with(|| source.table(pes, *arrival).ok().flatten());
+        let table = || source.table(pes, *arrival).ok().flatten();
+        let wisdom = tables.entry(pes).or_insert_with(table);
         Self { wisdom: wisdom.clone(), ..self.clone() }
     }
 
