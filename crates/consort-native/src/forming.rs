@@ -76,7 +76,8 @@ impl Forming {
         let mut tables = self.tables();
         let key = (making, color);
         let (group, others) = tables.groups.entry(key).or_insert_with(|| {
-            let number = self.made.fetch_add(1, Release) + 1; // pairs with the acquire in `has_made`
+            // Release: pairs with the acquire in `has_made`.
+            let number = self.made.fetch_add(1, Release) + 1;
             (Arc::new(Group::new(number, members.into())), members.len())
         });
         *others -= 1;

@@ -2,8 +2,8 @@
 //!
 //! A [`Job`] is what the PEs of a launch share, a [`Group`] what those of a team do, an
 //! [`Endpoint`] is one PE's end of a team, and a [`Call`] is one collective's view: the
-//! shared-memory implementation of [`consort_fabric::Fabric`]. A [`NoticeBoard`] is a PE's part in broadcasts that only their
-//! source calls.
+//! shared-memory implementation of [`consort_fabric::Fabric`]. A [`NoticeBoard`] is a PE's part in
+//! broadcasts that only their source calls.
 
 pub mod affinity;
 pub mod bell;

@@ -13,7 +13,7 @@ use consort_native::{Endpoint, Operands};
 const PLACES: usize = 256;
 
 /// What a plan is found by, packed: it is compared in every call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// Root, collective, modes, and whether the buffers are symmetric.
     pub(crate) call: u64,

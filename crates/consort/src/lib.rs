@@ -35,6 +35,7 @@ mod collectives;
 mod counter;
 mod error;
 mod launch;
+mod online;
 mod symmetric;
 mod team;
 mod teams;

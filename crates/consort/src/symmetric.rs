@@ -45,8 +45,8 @@ impl Word for i64 {
 
 /// The same number of elements on every PE of a team, from [`Team::symmetric`]. All are 0 at first.
 ///
-/// Ranks are those in that team. Collectives of other teams of the same PEs, or of some of them, may
-/// use it too. Once its team is freed, its own operations return [`Error::Freed`].
+/// Ranks are those in that team. Collectives of other teams of the same PEs, or of some of them,
+/// may use it too. Once its team is freed, its own operations return [`Error::Freed`].
 ///
 /// Everyone may read and write everyone's part at any time, so there are no references into it:
 /// elements are copied in and out, each byte atomically, and a copy that races with another yields

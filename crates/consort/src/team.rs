@@ -17,6 +17,7 @@ use crate::{
     ChosenBy, Error, Result, Symmetric,
     cache::{Cache, Key, Prepared, Ready},
     choices::Choices,
+    online::Online,
     symmetric::Element,
     teams::Teams,
 };
@@ -28,6 +29,10 @@ pub(crate) struct State {
     cache: Cache,
     pub(crate) barrier: RefCell<Option<Rc<dyn Ready>>>,
     flow: RefCell<Flow>,
+    /// Refines choices, if the launch asked for it.
+    online: Option<Online>,
+    /// Whether plans are to be dropped, so that their choice may be refined.
+    is_stale: Cell<bool>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: u64,
     synchronized: Cell<bool>,
@@ -72,6 +77,8 @@ impl State {
         let flow = Flow::new(endpoint.group().window());
         Self {
             quarter_mask: flow.quarter_mask(),
+            online: choices.online().map(Online::new),
+            is_stale: Cell::new(false),
             endpoint,
             choices: RefCell::new(choices),
             cache: Cache::new(),
@@ -144,6 +151,9 @@ impl State {
 
     #[cold]
     fn turn(&self) -> Result<()> {
+        if self.online.as_ref().is_some_and(|online| online.is_due(self.endpoint.calls())) {
+            self.is_stale.set(true);
+        }
         let turn = self.flow.borrow_mut().turn(self.synchronized.take());
         // SAFETY: `turn` alone drives the view, to its end, and `run` refuses calls from within a
         // call.
@@ -156,34 +166,65 @@ impl State {
             .map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
-    /// Which candidate serves a call of this shape, and the barrier that brackets it.
-    fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy, Candidate) {
-        let class = shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class());
-        let capabilities = self.endpoint.group().capabilities();
-        let query = Query {
+    /// What the tuner is asked about a call of this shape.
+    fn query(&self, shape: &Shape<'_>, sync: Sync) -> Query {
+        Query {
             collective: shape.collective,
             sync,
             pes: self.endpoint.size(),
             bytes: shape.bytes as u64,
-            operator: class,
+            operator: shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
             symmetric: shape.symmetric,
-        };
-        let choices = self.choices.borrow();
-        let (candidate, by) = choices.choose(&query, shape.element_bytes, capabilities);
-        let (barrier, _) = choices.choose(&barrier_query(self.endpoint.size()), 1, capabilities);
-        (candidate, by, barrier)
+        }
+    }
+
+    /// Which candidate serves a call of this shape.
+    fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy) {
+        let capabilities = self.endpoint.group().capabilities();
+        let query = self.query(shape, sync);
+        self.choices.borrow().choose(&query, shape.element_bytes, capabilities)
+    }
+
+    /// Which candidates may serve calls of this shape, the one that does first.
+    pub(crate) fn contestants(&self, shape: &Shape<'_>, sync: Sync) -> Vec<Candidate> {
+        let capabilities = self.endpoint.group().capabilities();
+        let query = self.query(shape, sync);
+        self.choices.borrow().contestants(&query, shape.element_bytes, capabilities)
     }
 
     /// Meets all other PEs of the team, who do `what` as well.
     #[cold]
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
-        let ready = self.prepare_as(&Shape::barrier(), Sync::STRICT, what)?;
+        let (shape, sync) = (Shape::barrier(), Sync::STRICT);
+        let ready = self.prepare_as(&shape, sync, &self.choose(&shape, sync).0, what)?;
         self.run(&*ready, &Operands::NONE)
+    }
+
+    /// Drops all plans.
+    #[cold]
+    fn renew(&self) {
+        self.is_stale.set(false);
+        self.cache.clear();
+    }
+
+    /// Keeps a plan for calls of this shape.
+    pub(crate) fn keep(&self, shape: &Shape<'_>, key: Key, ready: &Rc<dyn Ready>) {
+        self.cache.keep(shape.collective, key, ready);
     }
 
     /// Plans a call of this shape.
     #[cold]
     pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Rc<dyn Ready>> {
+        self.prepare_by(shape, sync, &self.choose(shape, sync).0)
+    }
+
+    /// Plans a call of this shape that `candidate` is to serve.
+    pub(crate) fn prepare_by(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        candidate: &Candidate,
+    ) -> Result<Rc<dyn Ready>> {
         let signature = Signature {
             collective: shape.collective,
             sync,
@@ -193,13 +234,19 @@ impl State {
             operator: shape.kernel.map(|(_, name)| name),
         };
         let memory = if shape.symmetric { " in symmetric memory" } else { "" };
-        self.prepare_as(shape, sync, &format!("{signature}{memory}"))
+        self.prepare_as(shape, sync, candidate, &format!("{signature}{memory}"))
     }
 
     /// Plans a call of this shape that goes by this name.
-    fn prepare_as(&self, shape: &Shape<'_>, sync: Sync, name: &str) -> Result<Rc<dyn Ready>> {
+    fn prepare_as(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        candidate: &Candidate,
+        name: &str,
+    ) -> Result<Rc<dyn Ready>> {
         self.ensure_alive()?;
-        let (candidate, _, barrier) = self.choose(shape, sync);
+        let (barrier, _) = self.choose(&Shape::barrier(), Sync::STRICT);
         let synchronizes = shape.collective == Collective::Barrier
             || sync.entry == Mode::All
             || sync.exit == Mode::All;
@@ -224,7 +271,7 @@ impl State {
         let maker = Maker {
             collective: shape.collective,
             setting: &setting,
-            candidate: &candidate,
+            candidate,
             barrier: &barrier,
             fingerprint,
             synchronizes,
@@ -240,18 +287,6 @@ impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.set(false);
-    }
-}
-
-/// What a barrier is asked as.
-pub(crate) fn barrier_query(pes: u32) -> Query {
-    Query {
-        collective: Collective::Barrier,
-        sync: Sync::STRICT,
-        pes,
-        bytes: 0,
-        operator: OperatorClass::Commutative,
-        symmetric: false,
     }
 }
 
@@ -342,8 +377,7 @@ impl<'p> Team<'p> {
     pub fn choice(&self, collective: Collective, bytes: usize) -> (Candidate, ChosenBy) {
         let shape = Shape { bytes, collective, ..Shape::barrier() };
         let sync = if collective == Collective::Barrier { Sync::STRICT } else { self.sync };
-        let (candidate, by, _) = self.state.choose(&shape, sync);
-        (candidate, by)
+        self.state.choose(&shape, sync)
     }
 
     /// Has all later calls of `collective` served by `candidate`, or chosen again with `None`. All
@@ -352,6 +386,9 @@ impl<'p> Team<'p> {
         self.state.choices.borrow_mut().force(collective, candidate);
         self.state.cache.clear();
         self.state.barrier.borrow_mut().take();
+        if let Some(online) = &self.state.online {
+            online.clear();
+        }
     }
 
     /// The algorithm of the plan that was made last for `collective`. Local.
@@ -392,25 +429,32 @@ impl<'p> Team<'p> {
             kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
         };
         if let Some(ready) = self.state.cache.find(&key) {
-            return self.state.run(&*ready, operands);
+            let done = self.state.run(&*ready, operands);
+            if self.state.is_stale.get() {
+                drop(ready);
+                self.state.renew();
+            }
+            return done;
         }
         let kernel = operands.kernel.map(|kernel| (kernel, operator));
         let element_bytes = size_of::<T>();
         let shape = Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
-        let ready = self.plan(key, &shape)?;
-        self.state.run(&*ready, operands)
+        self.call_by_new_plan(key, &shape, operands)
     }
 
-    /// Makes and keeps a plan.
+    /// Makes a plan, and a call by it.
     #[cold]
-    fn plan(&self, key: Key, shape: &Shape<'_>) -> Result<Rc<dyn Ready>> {
+    fn call_by_new_plan(&self, key: Key, shape: &Shape<'_>, operands: &Operands<'_>) -> Result<()> {
         let (state, pes) = (self.state, self.size());
         if let Some(root) = shape.root.filter(|root| root.0 >= pes) {
             return Err(Error::RootOutOfRange { root, pes });
         }
+        if let Some(online) = state.online.as_ref().filter(|online| online.refines()) {
+            return self.refine(online, key, shape, operands);
+        }
         let ready = state.prepare(shape, self.sync)?;
-        state.cache.keep(shape.collective, key, &ready);
-        Ok(ready)
+        state.keep(shape, key, &ready);
+        state.run(&*ready, operands)
     }
 }
 

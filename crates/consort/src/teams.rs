@@ -13,7 +13,7 @@ use crate::{Error, Result, Team, team::State};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// A member is not in the parent.
-    #[error("PE {rank} cannot be in the team: the {pes} PEs of its parent have ranks 0 to {}", pes - 1)]
+    #[error("PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 to {}", pes - 1)]
     Outside {
         /// The rank that was given, or worked out.
         rank: i64,

@@ -11,6 +11,7 @@ mod counters;
 mod data;
 mod failure;
 mod one_sided;
+mod online;
 mod operators;
 mod oracle;
 mod registry;
