@@ -33,18 +33,18 @@ use options::Options;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort bench broadcast --bytes 8,8k,1M          times, beside the machine's limits
-  consort bench scan --sync loose,strict           what the strictest mode costs over the loosest
-  consort bench exchange --all-algorithms          every algorithm that can serve
-  consort bench counted-all-to-all --bytes 8,4k    by counting puts, by flags and by a barrier
-  consort bench stencil                            a pipeline of PEs, by counting puts and by flags";
+  consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
+  consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
+  consort bench exchange --all-algorithms         every algorithm that can serve
+  consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
+  consort bench stencil                           a pipeline, by counting puts and by flags";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or counted-put (a
-    /// ping-pong), counted-all-to-all or stencil (Synch_p2p), by counting puts and otherwise
+    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or, by counting
+    /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p)
     #[arg(value_name = "WHAT")]
     what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]

@@ -14,7 +14,7 @@
 //! 5. `simulated`: the experiments on the paper's machines;
 //! 6. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
 //! 7. `scc`: T2 to T5 and T7, the claims of Petrović's thesis (2015) on the Intel SCC, simulated;
-//! 8. `gasnet`, `dissemination`: G1, G4, G5 and G6, of Nishtala et al. on GASNet's collectives (2011);
+//! 8. `gasnet`, `dissemination`: G1, G4, G5, G6, of Nishtala et al. on GASNet's collectives (2011);
 //! 9. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014).
 
 mod barrier;
