@@ -208,6 +208,15 @@ impl Group {
         self.members.len() > 1 && self.others(rank).all(|(peer, _)| self.has_finished(peer))
     }
 
+    /// Tells all peers of `rank` that it has left another quarter of the window of calls.
+    pub(crate) fn give_credit(&self, job: &Job, rank: Rank, quarter: u64) {
+        for (peer, member) in self.others(rank) {
+            // Release: pairs with the acquire in `await_credits`.
+            member.credits[rank.index()].publish_at(0, quarter + 1);
+            job.wake(self.in_world(peer));
+        }
+    }
+
     /// Whether a member makes no more calls.
     pub(crate) fn has_finished(&self, rank: Rank) -> bool {
         self.members[rank.index()].finished.load(Acquire) != u64::MAX

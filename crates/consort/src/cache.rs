@@ -2,12 +2,14 @@
 
 use std::{
     cell::{Cell, Ref, RefCell},
-    rc::Rc,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
 };
 
 use consort_collectives::{Algorithm, Plan};
 use consort_fabric::{Candidate, Collective, Op, Rank, Sync};
-use consort_native::{Endpoint, Operands};
+use consort_native::{Begun, Call, Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
 const PLACES: usize = 256;
@@ -15,7 +17,7 @@ const PLACES: usize = 256;
 /// What a plan is found by, packed: it is compared in every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// Root, collective, modes, and whether the buffers are symmetric.
+    /// Root, collective, modes, whether the buffers are symmetric, and whether it blocks.
     pub(crate) call: u64,
     pub(crate) bytes: usize,
     /// Of the element's type, by the address of its name.
@@ -27,12 +29,19 @@ pub(crate) struct Key {
 impl Key {
     /// All that is not a size or a type.
     #[inline]
-    pub(crate) fn pack(collective: Collective, sync: Sync, root: Rank, symmetric: bool) -> u64 {
+    pub(crate) fn pack(
+        collective: Collective,
+        sync: Sync,
+        root: Rank,
+        symmetric: bool,
+        nonblocking: bool,
+    ) -> u64 {
         u64::from(root.0)
             | (collective as u64) << 32
             | (sync.entry as u64) << 40
             | (sync.exit as u64) << 42
             | u64::from(symmetric) << 44
+            | u64::from(nonblocking) << 45
     }
 
     #[inline]
@@ -43,9 +52,13 @@ impl Key {
 }
 
 /// A plan behind one indirect call, ready for the threads fabric.
-pub(crate) trait Ready {
+pub(crate) trait Ready: Send + std::marker::Sync {
     /// One call. Notes in `synchronized` if all PEs enter, or leave, together.
     fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op;
+    /// Begins a call for a flight.
+    fn begin(&self, endpoint: &Endpoint) -> Begun;
+    /// What a flight does with it.
+    fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// The algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
 }
@@ -72,13 +85,21 @@ impl<A: Algorithm> Ready for Prepared<A> {
         }
     }
 
+    fn begin(&self, endpoint: &Endpoint) -> Begun {
+        endpoint.start(self.fingerprint, self.plan.steps())
+    }
+
+    fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        Box::pin(self.plan.run(call))
+    }
+
     fn candidate(&self) -> &Candidate {
         &self.candidate
     }
 }
 
-type Found = Option<Rc<dyn Ready>>;
-type Place = Option<(Key, Rc<dyn Ready>)>;
+type Found = Option<Arc<dyn Ready>>;
+type Place = Option<(Key, Arc<dyn Ready>)>;
 
 /// A team's plans, one a place; a new one drives out the old.
 pub(crate) struct Cache {
@@ -91,6 +112,13 @@ impl Cache {
         Self { places: RefCell::new(vec![None; PLACES]), latest: RefCell::default() }
     }
 
+    /// The plan that is kept for this, to be kept by a flight.
+    pub(crate) fn share(&self, key: &Key) -> Found {
+        let places = self.places.borrow();
+        let found = places[key.place()].as_ref().filter(|(found, _)| found == key);
+        found.map(|(_, ready)| Arc::clone(ready))
+    }
+
     /// The plan that is kept for this. While it is borrowed, none is added.
     #[inline]
     pub(crate) fn find(&self, key: &Key) -> Option<Ref<'_, dyn Ready>> {
@@ -101,9 +129,9 @@ impl Cache {
         found.ok()
     }
 
-    pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Rc<dyn Ready>) {
-        self.latest.borrow_mut()[collective as usize] = Some(Rc::clone(ready));
-        self.places.borrow_mut()[key.place()] = Some((key, Rc::clone(ready)));
+    pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Arc<dyn Ready>) {
+        self.latest.borrow_mut()[collective as usize] = Some(Arc::clone(ready));
+        self.places.borrow_mut()[key.place()] = Some((key, Arc::clone(ready)));
     }
 
     /// The algorithm of the plan that was made last for `collective`.

@@ -5,13 +5,19 @@ use std::{
     cell::{Cell, RefCell},
     fmt,
     rc::Rc,
+    sync::Arc,
 };
 
-use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
-use consort_fabric::{
-    Candidate, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature, Sync,
+use consort_collectives::{
+    Algorithm, Plan, PlanError, Setting, Visitor,
+    flow::{Flow, Quarter},
+    visit,
 };
-use consort_native::{Endpoint, Operands};
+use consort_fabric::{
+    Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
+    Sync,
+};
+use consort_native::{Begun, Endpoint, Operands};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
@@ -21,18 +27,25 @@ use crate::{
     teams::Teams,
 };
 
+/// The PE is in a call, of whatever team.
+const INSIDE: u8 = 1;
+/// There may be flights to move on.
+const FLIGHTS: u8 = 2;
+
 /// What a team's PE keeps between calls.
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     pub(crate) choices: RefCell<Choices>,
     cache: Cache,
-    pub(crate) barrier: RefCell<Option<Rc<dyn Ready>>>,
+    pub(crate) barrier: RefCell<Option<Arc<dyn Ready>>>,
     flow: RefCell<Flow>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: u64,
     synchronized: Cell<bool>,
-    /// Whether the PE is in a call, of whatever team.
-    inside: Rc<Cell<bool>>,
+    /// Whether a nonblocking call was begun in this quarter.
+    started: Cell<bool>,
+    /// [`INSIDE`] and [`FLIGHTS`], of the PE and so of all its teams.
+    presence: Rc<Cell<u8>>,
     is_freed: Cell<bool>,
 }
 
@@ -65,10 +78,12 @@ pub(crate) struct Shape<'k> {
     datatype: &'static str,
     element_bytes: usize,
     kernel: Option<(Kernel<'k>, &'static str)>,
+    /// Whether other calls are made while it is under way.
+    nonblocking: bool,
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, choices: Choices, inside: Rc<Cell<bool>>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
         let flow = Flow::new(endpoint.group().window());
         Self {
             quarter_mask: flow.quarter_mask(),
@@ -79,7 +94,8 @@ impl State {
             flow: RefCell::new(flow),
             // Nothing is under way before the first call.
             synchronized: Cell::new(true),
-            inside,
+            started: Cell::new(false),
+            presence,
             is_freed: Cell::new(false),
         }
     }
@@ -87,7 +103,7 @@ impl State {
     /// The state of a team made of this one.
     pub(crate) fn of_part(&self, endpoint: Endpoint) -> Self {
         let choices = self.choices.borrow().of_team(endpoint.size());
-        Self::new(endpoint, choices, Rc::clone(&self.inside))
+        Self::new(endpoint, choices, Rc::clone(&self.presence))
     }
 
     /// Makes the call, inside the team's window of calls.
@@ -97,9 +113,7 @@ impl State {
         if self.endpoint.job().is_poisoned() {
             return Err(Error::of_job(self.endpoint.job()));
         }
-        if self.endpoint.calls() & self.quarter_mask == 0 {
-            self.turn()?;
-        }
+        self.turn_if_due()?;
         match ready.call(&self.endpoint, &self.synchronized, operands) {
             Ok(()) => Ok(()),
             Err(_) => Err(Error::of_job(self.endpoint.job())),
@@ -118,6 +132,19 @@ impl State {
         if self.is_freed.get() { Err(Error::Freed) } else { Ok(()) }
     }
 
+    /// Fails once the job has failed.
+    pub(crate) fn ensure_sound(&self) -> Result<()> {
+        let job = self.endpoint.job();
+        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+    }
+
+    /// Waits until all nonblocking calls of this PE in this team are complete.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let _inside = self.go_inside()?;
+        let drained = self.endpoint.await_own(u64::MAX);
+        drained.map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
     /// Lets go of all that is large, once all PEs of the team have agreed to.
     pub(crate) fn free(&self) -> Result<()> {
         let _inside = self.enter()?;
@@ -134,32 +161,81 @@ impl State {
         Ok(())
     }
 
+    /// Refuses calls from within a call, and moves flights on if there are any.
     #[inline]
-    fn go_inside(&self) -> Result<Inside<'_>> {
-        if self.inside.replace(true) {
-            return Err(Error::Reentrant);
+    pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
+        match self.presence.replace(INSIDE) {
+            0 => Ok(Inside(&self.presence)),
+            before => self.go_inside_from(before),
         }
-        Ok(Inside(&self.inside))
     }
 
+    /// There is something to look at first: a call that this comes from, or flights.
+    #[cold]
+    fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
+        self.presence.set(before | INSIDE);
+        if before & INSIDE != 0 {
+            return Err(Error::Reentrant);
+        }
+        let inside = Inside(&self.presence);
+        self.endpoint.progress();
+        if self.endpoint.engine().is_idle() {
+            self.presence.set(INSIDE);
+        }
+        Ok(inside)
+    }
+
+    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
+    /// own, and what it launches is polled for the first time.
+    pub(crate) fn start<R>(&self, ready: &dyn Ready, begin: impl FnOnce(Begun) -> R) -> Result<R> {
+        let _inside = self.enter()?;
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        self.started.set(true);
+        let begun = begin(ready.begin(&self.endpoint));
+        self.presence.set(INSIDE | FLIGHTS);
+        self.endpoint.progress();
+        Ok(begun)
+    }
+
+    #[inline]
+    fn turn_if_due(&self) -> Result<()> {
+        if self.endpoint.calls() & self.quarter_mask == 0 { self.turn() } else { Ok(()) }
+    }
+
+    /// What is due before the next call, if it begins a quarter of the window.
     #[cold]
     fn turn(&self) -> Result<()> {
-        let turn = self.flow.borrow_mut().turn(self.synchronized.take());
+        let quarter =
+            Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
+        let mut turn = self.flow.borrow_mut().turn_after(quarter);
+        if let Some(credit) = turn.take_credit() {
+            self.endpoint.owe(credit);
+        }
         // SAFETY: `turn` alone drives the view, to its end, and `run` refuses calls from within a
         // call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
+        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask + 1);
         // The last call of the quarter before the last two, which all have begun who give credit.
-        let until = self.endpoint.calls().checked_sub(2 * (self.quarter_mask + 1) + 1);
+        let until = calls.checked_sub(2 * quarter_calls + 1);
         self.endpoint
             .block_on_view(&view, until, turn.run(&view))
+            .and_then(|()| self.endpoint.await_own(calls.saturating_sub(3 * quarter_calls)))
             .map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
+    /// What the fabric can do for a call. The message buffer is one for all blocking calls.
+    fn capabilities(&self, nonblocking: bool) -> Capabilities {
+        let capabilities = self.endpoint.group().capabilities();
+        let buffer_bytes = if nonblocking { 0 } else { capabilities.buffer_bytes };
+        Capabilities { buffer_bytes, ..capabilities }
     }
 
     /// Which candidate serves a call of this shape, and the barrier that brackets it.
     fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy, Candidate) {
+        let capabilities = self.capabilities(shape.nonblocking);
         let class = shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class());
-        let capabilities = self.endpoint.group().capabilities();
         let query = Query {
             collective: shape.collective,
             sync,
@@ -183,7 +259,7 @@ impl State {
 
     /// Plans a call of this shape.
     #[cold]
-    pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Rc<dyn Ready>> {
+    pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Arc<dyn Ready>> {
         let signature = Signature {
             collective: shape.collective,
             sync,
@@ -193,11 +269,12 @@ impl State {
             operator: shape.kernel.map(|(_, name)| name),
         };
         let memory = if shape.symmetric { " in symmetric memory" } else { "" };
-        self.prepare_as(shape, sync, &format!("{signature}{memory}"))
+        let way = if shape.nonblocking { "start " } else { "" };
+        self.prepare_as(shape, sync, &format!("{way}{signature}{memory}"))
     }
 
     /// Plans a call of this shape that goes by this name.
-    fn prepare_as(&self, shape: &Shape<'_>, sync: Sync, name: &str) -> Result<Rc<dyn Ready>> {
+    fn prepare_as(&self, shape: &Shape<'_>, sync: Sync, name: &str) -> Result<Arc<dyn Ready>> {
         self.ensure_alive()?;
         let (candidate, _, barrier) = self.choose(shape, sync);
         let synchronizes = shape.collective == Collective::Barrier
@@ -216,7 +293,7 @@ impl State {
             operator: shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
             sync,
             symmetric: shape.symmetric,
-            capabilities: self.endpoint.group().capabilities(),
+            capabilities: self.capabilities(shape.nonblocking),
             first_slot: Setting::first_slot(shape.collective, self.endpoint.size()),
             beside: false,
             counter: 1,
@@ -234,12 +311,12 @@ impl State {
 }
 
 /// Clears the mark that a call is under way.
-pub(crate) struct Inside<'s>(&'s Cell<bool>);
+pub(crate) struct Inside<'s>(&'s Cell<u8>);
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.set(false);
+        self.0.set(self.0.get() & !INSIDE);
     }
 }
 
@@ -266,10 +343,10 @@ struct Maker<'m> {
 }
 
 impl Visitor for Maker<'_> {
-    type Output = Result<Rc<dyn Ready>, PlanError>;
+    type Output = Result<Arc<dyn Ready>, PlanError>;
 
     fn visit<A: Algorithm>(self) -> Self::Output {
-        Ok(Rc::new(Prepared::<A> {
+        Ok(Arc::new(Prepared::<A> {
             plan: Plan::new(self.collective, self.setting, self.candidate, self.barrier)?,
             fingerprint: self.fingerprint,
             synchronizes: self.synchronizes,
@@ -383,27 +460,37 @@ impl<'p> Team<'p> {
         operands: &Operands<'_>,
         operator: &'static str,
     ) -> Result<()> {
-        let bytes = len * size_of::<T>();
-        let datatype = type_name::<T>();
-        let key = Key {
-            call: Key::pack(collective, self.sync, root.unwrap_or(Rank(0)), symmetric),
-            bytes,
-            datatype: datatype.as_ptr().addr(),
-            kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
+        let shape = Shape {
+            collective,
+            root,
+            bytes: len * size_of::<T>(),
+            symmetric,
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            kernel: operands.kernel.map(|kernel| (kernel, operator)),
+            nonblocking: false,
         };
+        let key = shape.key(self.sync);
         if let Some(ready) = self.state.cache.find(&key) {
             return self.state.run(&*ready, operands);
         }
-        let kernel = operands.kernel.map(|kernel| (kernel, operator));
-        let element_bytes = size_of::<T>();
-        let shape = Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
         let ready = self.plan(key, &shape)?;
         self.state.run(&*ready, operands)
     }
 
+    /// The plan of a nonblocking call, as it is kept or a new one.
+    pub(crate) fn plan_to_start(&self, shape: &Shape<'_>) -> Result<Arc<dyn Ready>> {
+        drop(self.state.enter()?); // an operator must not plan either
+        let key = shape.key(self.sync);
+        match self.state.cache.share(&key) {
+            Some(ready) => Ok(ready),
+            None => self.plan(key, shape),
+        }
+    }
+
     /// Makes and keeps a plan.
     #[cold]
-    fn plan(&self, key: Key, shape: &Shape<'_>) -> Result<Rc<dyn Ready>> {
+    fn plan(&self, key: Key, shape: &Shape<'_>) -> Result<Arc<dyn Ready>> {
         let (state, pes) = (self.state, self.size());
         if let Some(root) = shape.root.filter(|root| root.0 >= pes) {
             return Err(Error::RootOutOfRange { root, pes });
@@ -414,7 +501,36 @@ impl<'p> Team<'p> {
     }
 }
 
-impl Shape<'_> {
+impl<'k> Shape<'k> {
+    /// A nonblocking call on blocks of `len` elements of `T`.
+    pub(crate) fn nonblocking<T: Pod>(
+        collective: Collective,
+        root: Option<Rank>,
+        len: usize,
+        symmetric: bool,
+        kernel: Option<(Kernel<'k>, &'static str)>,
+    ) -> Self {
+        Self {
+            collective,
+            root,
+            bytes: len * size_of::<T>(),
+            symmetric,
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            kernel,
+            nonblocking: true,
+        }
+    }
+
+    #[inline]
+    fn key(&self, sync: Sync) -> Key {
+        let root = self.root.unwrap_or(Rank(0));
+        let call = Key::pack(self.collective, sync, root, self.symmetric, self.nonblocking);
+        let datatype = self.datatype.as_ptr().addr();
+        let kernel = self.kernel.as_ref().map_or(0, |(kernel, _)| kernel.identity());
+        Key { call, bytes: self.bytes, datatype, kernel }
+    }
+
     pub(crate) fn barrier() -> Self {
         Self {
             collective: Collective::Barrier,
@@ -424,6 +540,7 @@ impl Shape<'_> {
             datatype: "",
             element_bytes: 1,
             kernel: None,
+            nonblocking: false,
         }
     }
 }
