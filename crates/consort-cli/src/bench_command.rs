@@ -8,9 +8,9 @@
 //! 2. `figure`: one line of JSON, or of a table, for each work and class of the transfer;
 //! 3. `libraries`: figures of MPI libraries, or why there are none;
 //! 4. `text`: the tables for people;
-//! 5. `counted_put`: what is no collective, timed and printed on its own.
+//! 5. `counting`: what is no collective but done by counting puts, timed and printed on its own.
 
-mod counted_put;
+pub(crate) mod counting;
 pub(crate) mod figure;
 mod libraries;
 mod options;
@@ -27,14 +27,24 @@ use crate::{
     bench::{limits::Limit, progress::Progress, rounds::Rounds, session::Mode},
     output,
 };
+use counting::Workload;
 use figure::Setting;
 use options::Options;
 
+const EXAMPLES: &str = "\
+Examples:
+  consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
+  consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
+  consort bench exchange --all-algorithms         every algorithm that can serve
+  consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
+  consort bench stencil                           a pipeline, by counting puts and by flags";
+
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or counted-put,
-    /// a ping-pong
+    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or, by counting
+    /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p)
     #[arg(value_name = "WHAT")]
     what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -89,18 +99,18 @@ pub(crate) struct Bench {
 pub(crate) enum What {
     /// A collective.
     Collective(Collective),
-    /// A ping-pong by counting puts and by flags. Heeds sizes, waiting, budget and class alone.
-    CountedPut,
+    /// Something else, by counting puts and by what they replace.
+    Counting(Workload),
 }
 
 impl FromStr for What {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "counted-put" {
-            return Ok(Self::CountedPut);
-        }
-        text.parse().map(Self::Collective).map_err(|error| format!("{error}, or counted-put"))
+        text.parse().map(Self::Counting).or_else(|others| {
+            let collective = text.parse().map(Self::Collective);
+            collective.map_err(|error| format!("{error}, or {others}"))
+        })
     }
 }
 
@@ -141,8 +151,9 @@ impl Bench {
     /// When options contradict each other, nothing could be measured, or the file to write cannot
     /// be written.
     pub(crate) fn run(&self) -> Result<()> {
-        let What::Collective(what) = self.what else {
-            return counted_put::run(self);
+        let what = match self.what {
+            What::Collective(what) => what,
+            What::Counting(workload) => return counting::run(self, workload),
         };
         let options = Options::of(self, what)?;
         let rounds = Rounds {

@@ -105,12 +105,6 @@ impl Turn {
         self.give.take()
     }
 
-    /// The credit to be given.
-    #[must_use]
-    pub const fn credit(&self) -> Option<u64> {
-        self.give
-    }
-
     /// Gives and awaits credits.
     ///
     /// # Errors

@@ -40,7 +40,8 @@ impl Begun {
     pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
         let Self { job, group, rank, number, word, scratch, .. } = self;
         let turn = group.geometry.turn(*number);
-        let mut call = Call::new(job, group, *rank, turn, *word, scratch, operands);
+        let me = &group.members[rank.index()];
+        let mut call = Call::new(job, group, (*rank, me), turn, *word, scratch, operands);
         call.set_flying();
         call
     }

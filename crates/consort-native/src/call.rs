@@ -108,7 +108,7 @@ impl<'c> Call<'c> {
     pub(crate) fn new(
         job: &'c Job,
         group: &'c Group,
-        rank: Rank,
+        (rank, me): (Rank, &'c Member),
         turn: usize,
         word: u64,
         scratch: &'c Scratch,
@@ -117,7 +117,7 @@ impl<'c> Call<'c> {
         Self {
             job,
             group,
-            me: &group.members[rank.index()],
+            me,
             rank,
             turn,
             words: group.words(),

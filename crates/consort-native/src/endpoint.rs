@@ -27,7 +27,7 @@ use crate::{
     call::Call,
     engine::{Engine, Flights},
     forming::Choice,
-    group::Group,
+    group::{Group, Member},
     job::{Job, SEQUENCE_BITS},
     ledger::Ledger,
     machine::NativeMachine,
@@ -241,16 +241,15 @@ impl Endpoint {
         steps: u64,
         operands: &'c Operands<'c>,
     ) -> Call<'c> {
-        let (number, word) = self.number(fingerprint, steps);
-        let group = self.group();
-        let turn = group.geometry.turn(number);
-        Call::new(&self.job, group, self.rank, turn, word, &self.pe.scratch, operands)
+        let (_, turn, word, me) = self.number(fingerprint, steps);
+        let (job, group, scratch) = (&self.job, self.group(), &self.pe.scratch);
+        Call::new(job, group, (self.rank, me), turn, word, scratch, operands)
     }
 
     /// Begins the next collective call of the team, to be driven by a flight while other calls are
     /// made. It must end before the PE is a window ahead.
     pub fn start(&self, fingerprint: u64, steps: u64) -> Begun {
-        let (number, word) = self.number(fingerprint, steps);
+        let (number, _, word, _) = self.number(fingerprint, steps);
         self.ledger.start(number);
         Begun {
             job: Arc::clone(&self.job),
@@ -264,9 +263,10 @@ impl Endpoint {
         }
     }
 
-    /// The number of the next call, and the word of its messages; peers can see it from now on.
+    /// The number of the next call, its place in the window, the word of its messages, and who makes
+    /// it. Peers can see it from now on.
     #[inline(always)]
-    fn number(&self, fingerprint: u64, steps: u64) -> (u64, u64) {
+    fn number(&self, fingerprint: u64, steps: u64) -> (u64, usize, u64, &Member) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
         // Messages carry the whole history: after calls that did not match, none does.
@@ -275,10 +275,12 @@ impl Endpoint {
         self.sequence.set(sequence + steps);
         self.rolled.set(rolled);
         let group = self.group();
+        let turn = group.geometry.turn(call);
         let own = (fingerprint << SEQUENCE_BITS).wrapping_add(sequence);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        group.members[self.rank.index()].history(group.geometry.turn(call)).store(own, Release);
-        (call, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
+        let me = &group.members[self.rank.index()];
+        me.history(turn).store(own, Release);
+        (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence), me)
     }
 
     /// What drives this PE's flights.
@@ -286,8 +288,8 @@ impl Endpoint {
         &self.pe.engine
     }
 
-    /// Has a future driven whenever this PE waits or asks for progress, or by its helper, and counts
-    /// it among `also` until it is gone.
+    /// Has a future driven whenever this PE waits or asks for progress, or by its helper; it counts
+    /// among `also` until it is gone.
     ///
     /// # Safety
     /// It may be polled and dropped on any thread, and what it borrows lives until it is gone: when
@@ -301,8 +303,8 @@ impl Endpoint {
         unsafe { self.pe.engine.launch(flight, also) };
     }
 
-    /// Moves flights on, and compares calls with the peers' every few milliseconds. For a PE that is
-    /// in no call.
+    /// Moves flights on, and compares calls with the peers' every few milliseconds. For a PE that
+    /// is in no call.
     pub fn progress(&self) {
         self.pe.engine.poll();
         let now = Instant::now();
@@ -363,7 +365,9 @@ impl Endpoint {
     /// # Safety
     /// As [`Endpoint::begin`].
     pub unsafe fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
-        Call::new(&self.job, self.group(), self.rank, 0, 0, &self.pe.scratch, operands)
+        let (group, rank) = (self.group(), self.rank);
+        let me = &group.members[rank.index()];
+        Call::new(&self.job, group, (rank, me), 0, 0, &self.pe.scratch, operands)
     }
 
     fn state(&self) -> &crate::job::PeState {

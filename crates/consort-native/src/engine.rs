@@ -1,9 +1,9 @@
 //! What moves a PE's nonblocking calls on: the flights, and who polls them.
 //!
-//! A flight is a future that owns, or borrows from what outlives it, all that its call needs. The PE
-//! polls all flights whenever it waits in any call, and now and then in others; a helper thread,
-//! where there is one, polls them all the time that there are any. Both go through one lock, so one at
-//! a time drives a flight.
+//! A flight is a future that owns, or borrows from what outlives it, all that its call needs. The
+//! PE polls all flights whenever it waits in any call, and now and then in others; a helper thread,
+//! where there is one, polls them all the time that there are any. Both go through one lock, so one
+//! at a time drives a flight.
 //!
 //! | who | when | if the other polls |
 //! | --- | --- | --- |
@@ -103,7 +103,7 @@ impl Engine {
         self.under_way.are_over()
     }
 
-    /// Has a future driven to its end by whoever polls, and counts it among `also` until it is gone.
+    /// Has a future driven to its end by whoever polls; it counts among `also` until it is gone.
     ///
     /// # Safety
     /// It may be polled and dropped on any thread, and what it borrows lives until it is gone: when

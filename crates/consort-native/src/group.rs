@@ -123,7 +123,7 @@ impl Member {
     /// alone: it is written in every call.
     #[inline(always)]
     pub(crate) fn history(&self, turn: usize) -> &AtomicU64 {
-        self.history[turn / 8].counter(turn % 8)
+        &Line::words(&self.history)[turn]
     }
 }
 

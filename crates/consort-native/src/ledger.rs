@@ -1,4 +1,4 @@
-//! Which nonblocking calls of a PE are under way in a team, and the credits that wait for their end.
+//! Which nonblocking calls of a PE are under way in a team, and the credits that wait for them.
 //!
 //! A credit says that all calls up to some are complete on this PE. So it is given by whoever ends
 //! the last of them: the PE, inside some other wait, or its helper thread. Credits are given under

@@ -15,7 +15,7 @@ use consort_native::{Begun, Call, Endpoint, Operands};
 const PLACES: usize = 256;
 
 /// What a plan is found by, packed: it is compared in every call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// Root, collective, modes, whether the buffers are symmetric, and whether it blocks.
     pub(crate) call: u64,
@@ -27,21 +27,19 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// In [`Key::call`], of nonblocking calls.
+    pub(crate) const NONBLOCKING: u64 = 1 << 45;
+    /// In [`Key::call`], from here on, the plan's age.
+    const EPOCH: u64 = 1 << 46;
+
     /// All that is not a size or a type.
     #[inline]
-    pub(crate) fn pack(
-        collective: Collective,
-        sync: Sync,
-        root: Rank,
-        symmetric: bool,
-        nonblocking: bool,
-    ) -> u64 {
+    pub(crate) fn pack(collective: Collective, sync: Sync, root: Rank, symmetric: bool) -> u64 {
         u64::from(root.0)
             | (collective as u64) << 32
             | (sync.entry as u64) << 40
             | (sync.exit as u64) << 42
             | u64::from(symmetric) << 44
-            | u64::from(nonblocking) << 45
     }
 
     #[inline]
@@ -104,34 +102,45 @@ type Place = Option<(Key, Arc<dyn Ready>)>;
 /// A team's plans, one a place; a new one drives out the old.
 pub(crate) struct Cache {
     places: RefCell<Vec<Place>>,
+    /// In the upper bits of [`Key::call`] of all plans that are found.
+    epoch: Cell<u64>,
     latest: RefCell<[Found; Collective::EVERY.len()]>,
 }
 
 impl Cache {
     pub(crate) fn new() -> Self {
-        Self { places: RefCell::new(vec![None; PLACES]), latest: RefCell::default() }
+        let places = RefCell::new(vec![None; PLACES]);
+        Self { places, epoch: Cell::new(0), latest: RefCell::default() }
     }
 
     /// The plan that is kept for this, to be kept by a flight.
     pub(crate) fn share(&self, key: &Key) -> Found {
         let places = self.places.borrow();
-        let found = places[key.place()].as_ref().filter(|(found, _)| found == key);
-        found.map(|(_, ready)| Arc::clone(ready))
+        self.found(&places, key).map(Arc::clone)
     }
 
     /// The plan that is kept for this. While it is borrowed, none is added.
     #[inline]
     pub(crate) fn find(&self, key: &Key) -> Option<Ref<'_, dyn Ready>> {
-        let found = Ref::filter_map(self.places.borrow(), |places| match &places[key.place()] {
-            Some((found, ready)) if found == key => Some(&**ready),
-            _ => None,
+        let found = Ref::filter_map(self.places.borrow(), |places| {
+            self.found(places, key).map(|ready| &**ready)
         });
         found.ok()
     }
 
+    #[inline]
+    fn found<'k>(&self, places: &'k [Place], key: &Key) -> Option<&'k Arc<dyn Ready>> {
+        let now = Key { call: key.call ^ self.epoch.get(), ..*key };
+        match &places[key.place()] {
+            Some((found, ready)) if *found == now => Some(ready),
+            _ => None,
+        }
+    }
+
     pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Arc<dyn Ready>) {
         self.latest.borrow_mut()[collective as usize] = Some(Arc::clone(ready));
-        self.places.borrow_mut()[key.place()] = Some((key, Arc::clone(ready)));
+        let now = Key { call: key.call ^ self.epoch.get(), ..key };
+        self.places.borrow_mut()[key.place()] = Some((now, Arc::clone(ready)));
     }
 
     /// The algorithm of the plan that was made last for `collective`.
@@ -142,5 +151,10 @@ impl Cache {
 
     pub(crate) fn clear(&self) {
         self.places.borrow_mut().fill(None);
+    }
+
+    /// Has no plan found that is kept now, and perhaps in use.
+    pub(crate) fn expire(&self) {
+        self.epoch.set(self.epoch.get().wrapping_add(Key::EPOCH));
     }
 }

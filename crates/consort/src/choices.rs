@@ -11,6 +11,11 @@ use consort_tuner::{Arrival, Catalog, Table};
 
 use crate::{Algorithms, Result, wisdom::Source};
 
+/// The model is never so wrong that a candidate is the best which it thinks so many times slower.
+const HOPELESS: f64 = 8.0;
+/// The most candidates besides the first that are tried while a program runs.
+const MOST_CONTESTANTS: usize = 24;
+
 /// Where a choice came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
@@ -27,6 +32,8 @@ pub enum ChosenBy {
 pub(crate) struct Choices {
     forced: HashMap<Collective, Candidate>,
     wisdom: Option<Arc<Table>>,
+    /// The share of the time in calls that refining them may cost, if they are refined.
+    online: Option<f64>,
     /// By team size, as the first PE to ask found it.
     source: Arc<Launched>,
 }
@@ -40,8 +47,8 @@ struct Launched {
 }
 
 impl Choices {
-    /// Choices by the wisdom of `source` for teams of `pes` that come to calls like this, where it
-    /// says anything, and by the model elsewhere.
+    /// Choices by the wisdom of `source` for teams of `pes` that come to calls like this where it
+    /// says anything, by the model elsewhere.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
@@ -49,7 +56,7 @@ impl Choices {
         let wisdom = source.table(pes, arrival)?;
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
         let source = Arc::new(Launched { source, arrival, tables });
-        Ok(Self { forced: HashMap::new(), wisdom, source })
+        Ok(Self { forced: HashMap::new(), wisdom, online: None, source })
     }
 
     /// The same for a team of another size. The wisdom is the same on all PEs, whatever becomes of
@@ -60,6 +67,16 @@ impl Choices {
         let table = || source.table(pes, *arrival).ok().flatten();
         let wisdom = tables.entry(pes).or_insert_with(table);
         Self { wisdom: wisdom.clone(), ..self.clone() }
+    }
+
+    /// The same, refined while the program runs, at the cost of at most this share of the time.
+    pub(crate) fn refine(&mut self, share: f64) {
+        self.online = Some(share);
+    }
+
+    /// What refining may cost, if it is done.
+    pub(crate) fn online(&self) -> Option<f64> {
+        self.online
     }
 
     /// The same, but calls of `collective` are served by `candidate`, or fail.
@@ -90,17 +107,47 @@ impl Choices {
         if let Some(candidate) = wise.filter(|candidate| able(candidate)) {
             return (candidate.clone(), ChosenBy::Wisdom);
         }
-        let algorithms = Algorithms::here();
-        let mut ranked: Vec<(f64, Candidate)> = algorithms
-            .candidates(query)
-            .into_iter()
-            .filter(able)
-            .map(|candidate| (algorithms.estimate_ns(query, &candidate), candidate))
-            .collect();
-        ranked.sort_by(|(one_ns, one), (other_ns, other)| {
-            one_ns.total_cmp(other_ns).then_with(|| one.cmp(other))
-        });
-        let cheapest = ranked.into_iter().next().map(|(_, candidate)| candidate);
+        let cheapest = ranked(query, able).into_iter().next().map(|(_, candidate)| candidate);
         (cheapest.unwrap_or_else(|| Candidate::new("direct")), ChosenBy::Model)
     }
+
+    /// The candidate for a query, and then those that the model does not think far slower than the
+    /// best, the most promising first. None of these if the caller has named the algorithm.
+    pub(crate) fn contestants(
+        &self,
+        query: &Query,
+        element_bytes: usize,
+        capabilities: Capabilities,
+    ) -> Vec<Candidate> {
+        let (first, by) = self.choose(query, element_bytes, capabilities);
+        let mut contestants = vec![first];
+        if by != ChosenBy::Force {
+            let setting = Setting { element_bytes, ..Setting::of(query, capabilities) };
+            let ranked = ranked(query, |one| serves(query.collective, &setting, one));
+            let best_ns = ranked.first().map_or(0.0, |(ns, _)| *ns);
+            let others = ranked
+                .into_iter()
+                .take_while(|(ns, _)| *ns <= HOPELESS * best_ns)
+                .map(|(_, candidate)| candidate)
+                .filter(|candidate| *candidate != contestants[0]);
+            let others: Vec<Candidate> = others.take(MOST_CONTESTANTS).collect();
+            contestants.extend(others);
+        }
+        contestants
+    }
+}
+
+/// What can serve a query, with the model's estimates, the most promising first.
+fn ranked(query: &Query, able: impl Fn(&Candidate) -> bool) -> Vec<(f64, Candidate)> {
+    let algorithms = Algorithms::here();
+    let mut ranked: Vec<(f64, Candidate)> = algorithms
+        .candidates(query)
+        .into_iter()
+        .filter(able)
+        .map(|candidate| (algorithms.estimate_ns(query, &candidate), candidate))
+        .collect();
+    ranked.sort_by(|(one_ns, one), (other_ns, other)| {
+        one_ns.total_cmp(other_ns).then_with(|| one.cmp(other))
+    });
+    ranked
 }

@@ -50,6 +50,7 @@ pub struct Pes {
     forced: Vec<(Collective, Candidate)>,
     wisdom: Source,
     arrival: Arrival,
+    online: Option<f64>,
 }
 
 impl Pes {
@@ -65,6 +66,7 @@ impl Pes {
             forced: Vec::new(),
             wisdom: Source::default(),
             arrival: Arrival::Together,
+            online: None,
         }
     }
 
@@ -120,6 +122,17 @@ impl Pes {
         self
     }
 
+    /// Refines the choice of algorithms while the program runs: now and then another one serves a
+    /// few calls of a kind, and takes over if it is clearly faster on all PEs together. That costs
+    /// at most `share` of the time in calls, such as 0.05, besides one try in advance of about 0.1
+    /// ms. The PEs agree on it in a call of their own, which also Loose calls then wait for.
+    /// Barriers are left as they are.
+    #[must_use]
+    pub fn online(mut self, share: f64) -> Self {
+        self.online = Some(share);
+        self
+    }
+
     /// Goes by the model alone, whatever has been measured.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
@@ -159,6 +172,9 @@ impl Pes {
         let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
+        if let Some(share) = self.online {
+            choices.refine(share);
+        }
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

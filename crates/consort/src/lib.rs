@@ -36,6 +36,7 @@ mod counter;
 mod error;
 mod launch;
 mod nonblocking;
+mod online;
 mod symmetric;
 mod team;
 mod teams;

@@ -23,6 +23,7 @@ use crate::{
     ChosenBy, Error, Result, Symmetric,
     cache::{Cache, Key, Prepared, Ready},
     choices::Choices,
+    online::Online,
     symmetric::Element,
     teams::Teams,
 };
@@ -39,6 +40,8 @@ pub(crate) struct State {
     cache: Cache,
     pub(crate) barrier: RefCell<Option<Arc<dyn Ready>>>,
     flow: RefCell<Flow>,
+    /// Refines choices, if the launch asked for it.
+    online: Option<Online>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: u64,
     synchronized: Cell<bool>,
@@ -87,6 +90,7 @@ impl State {
         let flow = Flow::new(endpoint.group().window());
         Self {
             quarter_mask: flow.quarter_mask(),
+            online: choices.online().map(Online::new),
             endpoint,
             choices: RefCell::new(choices),
             cache: Cache::new(),
@@ -106,8 +110,15 @@ impl State {
         Self::new(endpoint, choices, Rc::clone(&self.presence))
     }
 
+    /// Makes the call by a plan that is new.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.run(ready, operands)
+    }
+
     /// Makes the call, inside the team's window of calls.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
         let _inside = self.go_inside()?;
         if self.endpoint.job().is_poisoned() {
@@ -152,6 +163,9 @@ impl State {
         // Without plans, calls come to `prepare`, which refuses them.
         self.cache.clear();
         self.barrier.take();
+        if let Some(online) = &self.online {
+            online.clear();
+        }
         // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
         // borrows the group, which this crate never keeps a borrow of.
         #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
@@ -162,7 +176,7 @@ impl State {
     }
 
     /// Refuses calls from within a call, and moves flights on if there are any.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
             0 => Ok(Inside(&self.presence)),
@@ -198,7 +212,7 @@ impl State {
         Ok(begun)
     }
 
-    #[inline]
+    #[inline(always)]
     fn turn_if_due(&self) -> Result<()> {
         if self.endpoint.calls() & self.quarter_mask == 0 { self.turn() } else { Ok(()) }
     }
@@ -206,10 +220,15 @@ impl State {
     /// What is due before the next call, if it begins a quarter of the window.
     #[cold]
     fn turn(&self) -> Result<()> {
+        if self.online.as_ref().is_some_and(|online| online.is_due(self.endpoint.calls())) {
+            self.cache.expire(); // so that choices may be refined
+        }
         let quarter =
             Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
         let mut turn = self.flow.borrow_mut().turn_after(quarter);
-        if let Some(credit) = turn.take_credit() {
+        let is_idle = self.endpoint.engine().is_idle();
+        // Without flights all calls so far are complete: the credit can be given at once.
+        if !is_idle && let Some(credit) = turn.take_credit() {
             self.endpoint.owe(credit);
         }
         // SAFETY: `turn` alone drives the view, to its end, and `run` refuses calls from within a
@@ -219,10 +238,12 @@ impl State {
         let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask + 1);
         // The last call of the quarter before the last two, which all have begun who give credit.
         let until = calls.checked_sub(2 * quarter_calls + 1);
-        self.endpoint
-            .block_on_view(&view, until, turn.run(&view))
-            .and_then(|()| self.endpoint.await_own(calls.saturating_sub(3 * quarter_calls)))
-            .map_err(|_| Error::of_job(self.endpoint.job()))
+        let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
+        if !is_idle {
+            done = done
+                .and_then(|()| self.endpoint.await_own(calls.saturating_sub(3 * quarter_calls)));
+        }
+        done.map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
     /// What the fabric can do for a call. The message buffer is one for all blocking calls.
@@ -232,34 +253,58 @@ impl State {
         Capabilities { buffer_bytes, ..capabilities }
     }
 
-    /// Which candidate serves a call of this shape, and the barrier that brackets it.
-    fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy, Candidate) {
-        let capabilities = self.capabilities(shape.nonblocking);
-        let class = shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class());
-        let query = Query {
+    /// What the tuner is asked about a call of this shape.
+    fn query(&self, shape: &Shape<'_>, sync: Sync) -> Query {
+        Query {
             collective: shape.collective,
             sync,
             pes: self.endpoint.size(),
             bytes: shape.bytes as u64,
-            operator: class,
+            operator: shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
             symmetric: shape.symmetric,
-        };
-        let choices = self.choices.borrow();
-        let (candidate, by) = choices.choose(&query, shape.element_bytes, capabilities);
-        let (barrier, _) = choices.choose(&barrier_query(self.endpoint.size()), 1, capabilities);
-        (candidate, by, barrier)
+        }
+    }
+
+    /// Which candidate serves a call of this shape.
+    fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy) {
+        let capabilities = self.capabilities(shape.nonblocking);
+        let query = self.query(shape, sync);
+        self.choices.borrow().choose(&query, shape.element_bytes, capabilities)
+    }
+
+    /// Which candidates may serve calls of this shape, the one that does first.
+    pub(crate) fn contestants(&self, shape: &Shape<'_>, sync: Sync) -> Vec<Candidate> {
+        let capabilities = self.capabilities(shape.nonblocking);
+        let query = self.query(shape, sync);
+        self.choices.borrow().contestants(&query, shape.element_bytes, capabilities)
     }
 
     /// Meets all other PEs of the team, who do `what` as well.
     #[cold]
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
-        let ready = self.prepare_as(&Shape::barrier(), Sync::STRICT, what)?;
-        self.run(&*ready, &Operands::NONE)
+        let (shape, sync) = (Shape::barrier(), Sync::STRICT);
+        let ready = self.prepare_as(&shape, sync, &self.choose(&shape, sync).0, what)?;
+        self.run_new(&*ready, &Operands::NONE)
+    }
+
+    /// Keeps a plan for calls of this shape.
+    pub(crate) fn keep(&self, shape: &Shape<'_>, key: Key, ready: &Arc<dyn Ready>) {
+        self.cache.keep(shape.collective, key, ready);
     }
 
     /// Plans a call of this shape.
     #[cold]
     pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Arc<dyn Ready>> {
+        self.prepare_by(shape, sync, &self.choose(shape, sync).0)
+    }
+
+    /// Plans a call of this shape that `candidate` is to serve.
+    pub(crate) fn prepare_by(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        candidate: &Candidate,
+    ) -> Result<Arc<dyn Ready>> {
         let signature = Signature {
             collective: shape.collective,
             sync,
@@ -270,13 +315,19 @@ impl State {
         };
         let memory = if shape.symmetric { " in symmetric memory" } else { "" };
         let way = if shape.nonblocking { "start " } else { "" };
-        self.prepare_as(shape, sync, &format!("{way}{signature}{memory}"))
+        self.prepare_as(shape, sync, candidate, &format!("{way}{signature}{memory}"))
     }
 
     /// Plans a call of this shape that goes by this name.
-    fn prepare_as(&self, shape: &Shape<'_>, sync: Sync, name: &str) -> Result<Arc<dyn Ready>> {
+    fn prepare_as(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        candidate: &Candidate,
+        name: &str,
+    ) -> Result<Arc<dyn Ready>> {
         self.ensure_alive()?;
-        let (candidate, _, barrier) = self.choose(shape, sync);
+        let (barrier, _) = self.choose(&Shape::barrier(), Sync::STRICT);
         let synchronizes = shape.collective == Collective::Barrier
             || sync.entry == Mode::All
             || sync.exit == Mode::All;
@@ -301,7 +352,7 @@ impl State {
         let maker = Maker {
             collective: shape.collective,
             setting: &setting,
-            candidate: &candidate,
+            candidate,
             barrier: &barrier,
             fingerprint,
             synchronizes,
@@ -317,18 +368,6 @@ impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.set(self.0.get() & !INSIDE);
-    }
-}
-
-/// What a barrier is asked as.
-pub(crate) fn barrier_query(pes: u32) -> Query {
-    Query {
-        collective: Collective::Barrier,
-        sync: Sync::STRICT,
-        pes,
-        bytes: 0,
-        operator: OperatorClass::Commutative,
-        symmetric: false,
     }
 }
 
@@ -419,8 +458,7 @@ impl<'p> Team<'p> {
     pub fn choice(&self, collective: Collective, bytes: usize) -> (Candidate, ChosenBy) {
         let shape = Shape { bytes, collective, ..Shape::barrier() };
         let sync = if collective == Collective::Barrier { Sync::STRICT } else { self.sync };
-        let (candidate, by, _) = self.state.choose(&shape, sync);
-        (candidate, by)
+        self.state.choose(&shape, sync)
     }
 
     /// Has all later calls of `collective` served by `candidate`, or chosen again with `None`. All
@@ -429,6 +467,9 @@ impl<'p> Team<'p> {
         self.state.choices.borrow_mut().force(collective, candidate);
         self.state.cache.clear();
         self.state.barrier.borrow_mut().take();
+        if let Some(online) = &self.state.online {
+            online.clear();
+        }
     }
 
     /// The algorithm of the plan that was made last for `collective`. Local.
@@ -460,44 +501,65 @@ impl<'p> Team<'p> {
         operands: &Operands<'_>,
         operator: &'static str,
     ) -> Result<()> {
-        let shape = Shape {
-            collective,
-            root,
-            bytes: len * size_of::<T>(),
-            symmetric,
-            datatype: type_name::<T>(),
-            element_bytes: size_of::<T>(),
-            kernel: operands.kernel.map(|kernel| (kernel, operator)),
-            nonblocking: false,
+        let bytes = len * size_of::<T>();
+        let datatype = type_name::<T>();
+        let key = Key {
+            call: Key::pack(collective, self.sync, root.unwrap_or(Rank(0)), symmetric),
+            bytes,
+            datatype: datatype.as_ptr().addr(),
+            kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
         };
-        let key = shape.key(self.sync);
         if let Some(ready) = self.state.cache.find(&key) {
             return self.state.run(&*ready, operands);
         }
-        let ready = self.plan(key, &shape)?;
-        self.state.run(&*ready, operands)
+        let kernel = operands.kernel.map(|kernel| (kernel, operator));
+        let element_bytes = size_of::<T>();
+        let nonblocking = false;
+        let shape = Shape {
+            collective,
+            root,
+            bytes,
+            symmetric,
+            datatype,
+            element_bytes,
+            kernel,
+            nonblocking,
+        };
+        self.call_by_new_plan(key, &shape, operands)
     }
 
     /// The plan of a nonblocking call, as it is kept or a new one.
     pub(crate) fn plan_to_start(&self, shape: &Shape<'_>) -> Result<Arc<dyn Ready>> {
         drop(self.state.enter()?); // an operator must not plan either
         let key = shape.key(self.sync);
-        match self.state.cache.share(&key) {
-            Some(ready) => Ok(ready),
-            None => self.plan(key, shape),
+        if let Some(ready) = self.state.cache.share(&key) {
+            return Ok(ready);
+        }
+        self.check_root(shape)?;
+        let ready = self.state.prepare(shape, self.sync)?;
+        self.state.keep(shape, key, &ready);
+        Ok(ready)
+    }
+
+    fn check_root(&self, shape: &Shape<'_>) -> Result<()> {
+        let pes = self.size();
+        match shape.root.filter(|root| root.0 >= pes) {
+            Some(root) => Err(Error::RootOutOfRange { root, pes }),
+            None => Ok(()),
         }
     }
 
-    /// Makes and keeps a plan.
+    /// Makes a plan, and a call by it.
     #[cold]
-    fn plan(&self, key: Key, shape: &Shape<'_>) -> Result<Arc<dyn Ready>> {
-        let (state, pes) = (self.state, self.size());
-        if let Some(root) = shape.root.filter(|root| root.0 >= pes) {
-            return Err(Error::RootOutOfRange { root, pes });
+    fn call_by_new_plan(&self, key: Key, shape: &Shape<'_>, operands: &Operands<'_>) -> Result<()> {
+        self.check_root(shape)?;
+        let state = self.state;
+        if let Some(online) = state.online.as_ref().filter(|online| online.refines()) {
+            return self.refine(online, key, shape, operands);
         }
         let ready = state.prepare(shape, self.sync)?;
-        state.cache.keep(shape.collective, key, &ready);
-        Ok(ready)
+        state.keep(shape, key, &ready);
+        state.run_new(&*ready, operands)
     }
 }
 
@@ -522,10 +584,10 @@ impl<'k> Shape<'k> {
         }
     }
 
-    #[inline]
     fn key(&self, sync: Sync) -> Key {
         let root = self.root.unwrap_or(Rank(0));
-        let call = Key::pack(self.collective, sync, root, self.symmetric, self.nonblocking);
+        let call = Key::pack(self.collective, sync, root, self.symmetric)
+            | if self.nonblocking { Key::NONBLOCKING } else { 0 };
         let datatype = self.datatype.as_ptr().addr();
         let kernel = self.kernel.as_ref().map_or(0, |(kernel, _)| kernel.identity());
         Key { call, bytes: self.bytes, datatype, kernel }

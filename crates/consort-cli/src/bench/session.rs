@@ -202,7 +202,12 @@ impl Session {
 
     /// Enough symmetric memory for the buffers of all works.
     fn heap_bytes(&self, conditions: &Conditions) -> usize {
-        let buffer = |work: &Work| 2 * conditions.buffers * (work.bytes() + 4096);
-        self.work.iter().map(buffer).sum::<usize>() + (1 << 20)
+        let buffers = |work: &Work| {
+            let collective = work.collective();
+            let blocks =
+                collective.source_blocks(self.pes, true) + collective.target_blocks(self.pes, true);
+            conditions.buffers * (blocks as usize * work.bytes() + 8192)
+        };
+        self.work.iter().map(buffers).sum::<usize>() + (1 << 20)
     }
 }

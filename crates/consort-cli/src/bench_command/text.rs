@@ -1,6 +1,6 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Collective};
+use consort::{Arrival, Collective, Sync};
 use consort_native::limits::TransferClass;
 
 use super::{
@@ -39,6 +39,7 @@ pub(super) fn page(setting: &Setting, figures: &[Figure]) -> String {
                 text += "\n";
                 text += &title(setting, *size, class, &timed, &limits);
                 text += &table(setting, &timed);
+                text += &strictest_over_loosest(&timed);
             }
         }
     }
@@ -172,6 +173,20 @@ fn table(setting: &Setting, figures: &[&Figure]) -> String {
     output::finish(table, &numbers)
 }
 
+/// What the strictest modes cost, where they and the loosest are measured; the fastest of each.
+fn strictest_over_loosest(figures: &[&Figure]) -> String {
+    let fastest = |sync: Sync| {
+        let wanted = sync.to_string();
+        let in_mode = |figure: &&&Figure| figure.is_ours() && figure.sync.as_ref() == Some(&wanted);
+        figures.iter().filter(in_mode).filter_map(|figure| figure.median_ns).min_by(f64::total_cmp)
+    };
+    let both = fastest(Sync::STRICT).zip(fastest(Sync::LOOSE));
+    let ratio = both.map(|(strict_ns, loose_ns)| output::ratio(strict_ns / loose_ns));
+    ratio.map_or(String::new(), |ratio| {
+        format!("The strictest modes take {ratio} of the loosest.\n")
+    })
+}
+
 /// A short name for a column.
 fn column(limit: Limit) -> &'static str {
     match limit {
@@ -303,6 +318,20 @@ mod tests {
         assert!(page.contains("123 us") && page.contains("0.87"), "{page}");
         assert!(page.contains("7 blocks were discarded"), "each work counts once: {page}");
         assert!(page.contains("not measured: mpirun: no mpirun here"), "{page}");
+    }
+
+    #[test]
+    fn the_strictest_modes_are_compared_with_the_loosest() {
+        let in_mode = |sync: &str, ns| Figure {
+            sync: Some(sync.to_owned()),
+            median_ns: Some(ns),
+            ..figure(TransferClass::Far)
+        };
+        let [loose, strict] = [in_mode("loose", 100.0), in_mode("strict", 420.0)];
+        let [slower, mine] = [in_mode("loose", 150.0), in_mode("mine", 50.0)];
+        let line = strictest_over_loosest(&[&slower, &loose, &strict, &mine]);
+        assert_eq!(line, "The strictest modes take 4.20x of the loosest.\n");
+        assert_eq!(strictest_over_loosest(&[&loose, &mine]), "");
     }
 
     #[test]

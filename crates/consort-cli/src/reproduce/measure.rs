@@ -9,10 +9,13 @@ use consort_native::limits::TransferClass;
 use consort_tuner::Catalog;
 
 use super::Experiment;
-use crate::bench::{
-    rounds::{Rounds, of_class},
-    session::{Conditions, Mode, Session, Timing},
-    work::Work,
+use crate::{
+    bench::{
+        rounds::{Rounds, of_class},
+        session::{Conditions, Mode, Session, Timing},
+        work::Work,
+    },
+    workbench,
 };
 
 /// How long a block of calls takes.
@@ -21,6 +24,8 @@ const BLOCK: Duration = Duration::from_micros(400);
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// Of each group so many are measured again.
 const FINALISTS: usize = 3;
+/// Of a call's algorithms so many are measured, where there are many calls.
+const LIKELY: usize = 4;
 /// A choice within so much of the best is as good as it: medians of shared machines differ more.
 pub(super) const AS_GOOD: f64 = 1.02;
 
@@ -59,18 +64,33 @@ pub(super) fn barrier(candidate: Candidate) -> Work {
     Work::Consort { collective, sync, bytes: 0, symmetric: false, candidate: Some(candidate) }
 }
 
+/// A question about a call, with sums where it combines.
+pub(super) fn query(collective: Collective, sync: Sync, pes: u32, bytes: usize) -> Query {
+    let operator = OperatorClass::Commutative;
+    Query { collective, sync, pes, bytes: bytes as u64, operator, symmetric: true }
+}
+
 /// Everything that can serve such a reduction.
 pub(super) fn all_reductions(sync: Sync, pes: u32, bytes: usize) -> Vec<Work> {
-    let query = Query {
-        collective: Collective::Reduce,
-        sync,
-        pes,
-        bytes: bytes as u64,
-        operator: OperatorClass::Commutative,
-        symmetric: true,
-    };
-    let candidates = Algorithms::here().candidates(&query);
+    let candidates = Algorithms::here().candidates(&query(Collective::Reduce, sync, pes, bytes));
     candidates.into_iter().map(|candidate| reduce(sync, bytes, candidate)).collect()
+}
+
+/// Of the algorithms that `fit`, by name, those that serve a call best by the model, each with its
+/// best parameters: among few PEs many values of a radix are the same tree.
+pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
+    let here = Algorithms::here();
+    let cost = |candidate: &Candidate| here.estimate_ns(query, candidate);
+    let mut candidates = here.candidates(query);
+    candidates.retain(|candidate| fit(&candidate.algorithm));
+    candidates.sort_by(|one, other| cost(one).total_cmp(&cost(other)));
+    let mut likely: Vec<Candidate> = Vec::new();
+    for candidate in candidates {
+        if likely.iter().all(|other| other.algorithm != candidate.algorithm) {
+            likely.push(candidate);
+        }
+    }
+    likely.iter().take(LIKELY).map(|candidate| workbench::work(query, candidate)).collect()
 }
 
 /// The k-nomial trees that differ from each other, and from the flat tree, on so many PEs.

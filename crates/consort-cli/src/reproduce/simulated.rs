@@ -208,8 +208,10 @@ pub(super) fn quantities(claim: Claim) -> Result<Vec<Quantity>> {
                 }
             }
         }
-        // They bring their own.
+        // They bring their own, or have none.
         Claim::T2 | Claim::T3 | Claim::T4 | Claim::T5 | Claim::T7 => {}
+        Claim::G1 | Claim::G4 | Claim::G5 | Claim::G6 => {}
+        Claim::P3 | Claim::P4 | Claim::P5 => {}
     }
     Ok(all)
 }

@@ -7,7 +7,9 @@
 //! 1. send the own data to every other PE, into the slot of the sender's rank;
 //! 2. combine the own and the others' in the order of the ranks.
 //!
-//! Cost: one transfer, `P - 1` messages a PE.
+//! Cost: one transfer, `P - 1` messages a PE. It is also what each PE's writing to a line of its
+//! own, and reading those of all others, comes to: a PE waits for words in its own memory alone, so
+//! each has a copy of the line in everybody's, a cell for 8 bytes.
 //!
 //! Source: everyone's data on everyone's flags, as for the barriers of Nishtala and Yelick 2009,
 //! section 3; all-to-all is a dissemination of radix `P`.

@@ -1,7 +1,8 @@
 //! OC-BCAST's way to all-reduce: up a tree by gets from message buffers, and down one likewise.
 //!
-//! A composition of the reduction `knomial_get` and the broadcast `oc_bcast` (Petrović 2015,
-//! section 3.3, whose pipelined one-sided scheme is the latter).
+//! A composition of the reduction `knomial_get` and the broadcast `oc_bcast`, whose pipelined
+//! one-sided scheme Petrović 2015 (section 3.1) has for the broadcast and leaves to others for the
+//! rest. Both go in chunks, of which a message buffer holds two.
 
 use consort_fabric::{Candidate, Query};
 

@@ -33,7 +33,7 @@ fn program(setting: &Setting) -> Option<Program> {
     let count = pes.ilog2();
     let folded = pes - (1 << count);
     // The longest message: of all data where some wait, else of half of them, one element more.
-    let half = (bytes / element).div_ceil(2) * element;
+    let half = bytes.div_ceil(element).div_ceil(2) * element;
     let (folds, longest) = if folded > 0 { (2, bytes) } else { (0, half) };
     let buffers = Buffers::new(setting, 2 * count + folds, longest, 1, count + 1)?;
     let chunks = buffers.chunks(longest);
@@ -69,7 +69,8 @@ fn program(setting: &Setting) -> Option<Program> {
     let (mut kept, mut given) = (0..bytes, Vec::new());
     for index in 0..count {
         let other = node ^ (1 << index);
-        let middle = kept.start + (kept.len() / element).div_ceil(2) * element;
+        let first_bytes = kept.len().div_ceil(element).div_ceil(2) * element;
+        let middle = kept.end.min(kept.start + first_bytes);
         let (first, second) = (kept.start..middle, middle..kept.end);
         let (mine, theirs, keep): (_, _, fn(_) -> _) =
             if node < other { (first, second, Keep::After) } else { (second, first, Keep::Before) };

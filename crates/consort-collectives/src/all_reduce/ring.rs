@@ -28,7 +28,7 @@ pub struct Ring;
 fn program(setting: &Setting) -> Option<Program> {
     let Setting { rank, pes, bytes, element_bytes, .. } = *setting;
     let element = element_bytes.max(1);
-    let each = (bytes / element).div_ceil(pes as usize) * element;
+    let each = bytes.div_ceil(element).div_ceil(pes as usize) * element;
     let buffers = Buffers::new(setting, 2 * (pes - 1), each, 1, 1)?;
     // The block `before` before this PE's own one, in the source; it is as long on every PE.
     let block = |before: u32| {

@@ -4,24 +4,27 @@
 //! combines: no message is copied in between. Radix 1 is the chain, where a PE combines its own
 //! contribution with what its child has come to in one pass; in other trees it copies its
 //! contribution first, while it would wait for its children. Source: Nishtala and Yelick 2009,
-//! sections 2.2 and 4.1.
+//! sections 2.2 and 4.1; and OC-BCAST turned round (Petrović 2015, whose conclusion leaves this to
+//! others): a message longer than the buffer goes up in chunks, of which the buffer holds two.
 //!
-//! Protocol:
-//! 1. copy the contribution into the own buffer, or at the root into the target;
-//! 2. for each child, when it says that it is ready: combine with its buffer, in one pass, and say
+//! Protocol, for each chunk:
+//! 1. wait until the parent has taken the chunk before the last, whose place this one takes;
+//! 2. copy the contribution into the own buffer, or at the root into the target;
+//! 3. for each child, when it says that it is ready: combine with its buffer, in one pass, and say
 //!    that its buffer is taken;
-//! 3. tell the parent, and wait until it says that the buffer is taken.
+//! 4. tell the parent. At the end, wait until it says that the last chunk is taken.
 //!
 //! The largest subtree may come first: its pass then does not wait for those of the smaller ones,
 //! but they for it; which is faster depends on the machine and the modes. If the operator is not
 //! commutative the smallest comes first, and the tree is rooted at PE 0, from whose buffer the root
 //! gets the result (as in `lines`).
 //!
-//! Cost: a copy, and the passes on the longest path through the tree. A PE's call lasts until its
-//! parent has taken its buffer, also in a row of Loose calls.
+//! Cost: a copy, and the passes on the longest path through the tree, of a chunk; then a copy and
+//! the passes of a PE for each further one. A PE's call lasts until its parent has taken its buffer,
+//! also in a row of Loose calls.
 
 use consort_fabric::{
-    Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Slot, Span, Sync,
+    Candidate, Fabric, MachineModel, Op, OperatorClass, Place, Query, Rank, Slot, Span, Step, Sync,
 };
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
@@ -29,6 +32,9 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree:
 /// See the head of this file.
 #[derive(Debug)]
 pub struct KnomialGet;
+
+/// Bytes of a message buffer for the model, which knows no fabric.
+const BUFFER_BYTES: f64 = 65536.0;
 
 /// A PE whose buffer is read, and where it says that it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +47,11 @@ struct Read {
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
-    /// Where the contributions are combined.
-    sum: Span,
+    /// Of a chunk, in bytes.
+    chunk: usize,
+    chunks: Step,
+    /// Whether the contributions are combined in the target, and else in the message buffer.
+    keeps: bool,
     /// Whether the own contribution is copied there before.
     copies: bool,
     /// In the order in which they are combined.
@@ -53,6 +62,17 @@ pub struct Schedule {
     result: Option<Read>,
     /// Where a PE hears that its buffer is taken.
     taken: Slot,
+}
+
+impl Schedule {
+    /// Where a chunk lies in the target, and in the message buffers.
+    #[inline(always)]
+    fn chunk(&self, step: Step) -> (Span, Span) {
+        let at = step as usize * self.chunk;
+        let bytes = self.chunk.min(self.bytes - at);
+        let half = (step % 2) as usize * self.chunk;
+        (Span::target(at, bytes), Span::buffer(half, bytes))
+    }
 }
 
 impl Algorithm for KnomialGet {
@@ -69,11 +89,14 @@ impl Algorithm for KnomialGet {
         let largest_first = Self::parameter(candidate, 0)? == 1;
         let radix = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
         let Setting { rank, root, pes, bytes, .. } = *setting;
-        let buffer = setting.capabilities.buffer_bytes;
-        if bytes > buffer {
-            let why = format!("{bytes} B do not fit the message buffer, {buffer} B");
+        let (buffer, element) = (setting.capabilities.buffer_bytes, setting.element_bytes.max(1));
+        let chunk = if bytes <= buffer { bytes } else { buffer / 2 / element * element };
+        if chunk < bytes.min(element) {
+            let why = format!("elements of {element} B do not fit a message buffer of {buffer} B");
             return Err(Self::incapable(why));
         }
+        let chunks = Step::try_from(bytes.div_ceil(chunk.max(1)).max(1));
+        let chunks = chunks.map_err(|_| Self::incapable("there are too many chunks"))?;
         let shape = Shape::Knomial(radix);
         let fan = shape.fan(pes);
         let ordered = setting.operator == OperatorClass::Ordered;
@@ -101,10 +124,11 @@ impl Algorithm for KnomialGet {
         } else if top != root && rank == root {
             result = Some(Read { peer: top, ready: ready(fan) });
         }
-        let keeps = rank == root && result.is_none();
         Ok(Schedule {
             bytes,
-            sum: if keeps { Span::target(0, bytes) } else { Span::buffer(0, bytes) },
+            chunk,
+            chunks,
+            keeps: rank == root && result.is_none(),
             copies: radix > 1 || children.is_empty(),
             children,
             reader,
@@ -113,10 +137,16 @@ impl Algorithm for KnomialGet {
         })
     }
 
+    fn steps(schedule: &Schedule) -> u64 {
+        u64::from(schedule.chunks)
+    }
+
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
         let largest_first = candidate.parameter("largest_first") == Some(1);
-        let (shape, bytes) = (Shape::Knomial(radix.unwrap_or(2)), query.bytes as f64);
+        let (shape, all) = (Shape::Knomial(radix.unwrap_or(2)), query.bytes as f64);
+        let bytes = if all > BUFFER_BYTES { BUFFER_BYTES / 2.0 } else { all };
+        let further = (all / bytes.max(1.0)).ceil().max(1.0) - 1.0;
         let hop = model.hops_ns(1.0, query.pes);
         // However few bytes there are, they have to come.
         let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0) + model.overhead_ns;
@@ -126,13 +156,15 @@ impl Algorithm for KnomialGet {
         if query.pes > model.cores {
             // Every PE's work is done one after the other.
             let turns = f64::from(query.pes) / f64::from(model.cores.max(1));
-            return (copy + pass) * turns + f64::from(shape.depth(query.pes)) * hop + hops;
+            let work = (copy + pass) * turns;
+            return work + f64::from(shape.depth(query.pes)) * hop + hops + further * (work + hop);
         }
         let chain = radix == Some(1);
+        let passes = f64::from(shape.fan(query.pes)) * pass;
+        // A PE works for its children, then waits until its parent has worked for it.
+        let stage = if chain { copy.max(passes) } else { copy + passes } + hops;
         if query.sync == Sync::LOOSE {
-            // A PE works for its children, then waits until its parent has worked for it.
-            let passes = f64::from(shape.fan(query.pes)) * pass;
-            return if chain { copy.max(passes) } else { copy + passes } + hops;
+            return stage * (1.0 + further);
         }
         // When each PE is ready; children have larger ranks than their parents.
         let mut ready = vec![0.0; query.pes as usize];
@@ -146,35 +178,44 @@ impl Algorithm for KnomialGet {
                 .iter()
                 .fold(own, |time, child| f64::max(time, ready[child.index()] + hop) + pass);
         }
-        ready[0] + hops
+        ready[0] + hops + further * stage
     }
 
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, sum, copies, ref children, reader, result, taken } = *schedule;
-        let mut left = Span::source(0, bytes);
-        if copies {
-            f.copy(sum, left).await?;
-            left = sum;
-        }
-        for &Read { peer, ready } in children {
-            f.wait(ready, 0).await?;
-            if let Some(data) = f.reach(peer, Span::buffer(0, bytes)) {
-                f.get_combine(&data, 0, left, sum).await?;
+        let Schedule { chunks, copies, ref children, reader, result, taken, .. } = *schedule;
+        for step in 0..chunks {
+            let (at, buffer) = schedule.chunk(step);
+            let mut left = Span { place: Place::Source, ..at };
+            let sum = if schedule.keeps { at } else { buffer };
+            if let (Some(_), Some(before)) = (reader, step.checked_sub(2)) {
+                f.wait(taken, before).await?;
             }
-            f.signal(peer, taken, 0).await?;
-            left = sum;
-        }
-        if let Some((reader, ready)) = reader {
-            f.signal(reader, ready, 0).await?;
-            f.wait(taken, 0).await?;
-        }
-        if let Some(Read { peer, ready }) = result {
-            f.wait(ready, 0).await?;
-            if let Some(data) = f.reach(peer, Span::buffer(0, bytes)) {
-                f.get(&data, 0, Span::target(0, bytes)).await?;
+            if copies {
+                f.copy(sum, left).await?;
+                left = sum;
             }
-            f.signal(peer, taken, 0).await?;
+            for &Read { peer, ready } in children {
+                f.wait(ready, step).await?;
+                if let Some(data) = f.reach(peer, buffer) {
+                    f.get_combine(&data, 0, left, sum).await?;
+                }
+                f.signal(peer, taken, step).await?;
+                left = sum;
+            }
+            if let Some((reader, ready)) = reader {
+                f.signal(reader, ready, step).await?;
+            }
+            if let Some(Read { peer, ready }) = result {
+                f.wait(ready, step).await?;
+                if let Some(data) = f.reach(peer, buffer) {
+                    f.get(&data, 0, at).await?;
+                }
+                f.signal(peer, taken, step).await?;
+            }
+        }
+        if reader.is_some() {
+            f.wait(taken, chunks - 1).await?;
         }
         Ok(())
     }
@@ -229,9 +270,20 @@ mod tests {
     }
 
     #[test]
-    fn a_message_fits_the_buffer_or_is_refused_in_numbers() {
-        assert!(schedule(8192, OperatorClass::Commutative, 2, 0).is_ok());
-        let refused = schedule(8200, OperatorClass::Commutative, 2, 0).expect_err("too large");
-        assert!(refused.to_string().ends_with("8200 B do not fit the message buffer, 8192 B"));
+    fn what_fits_the_buffer_goes_at_once_and_else_two_chunks_fit() {
+        let chunks = |bytes| {
+            let schedule = schedule(bytes, OperatorClass::Commutative, 2, 0).expect("it can serve");
+            (0..schedule.chunks).map(|step| schedule.chunk(step)).collect::<Vec<_>>()
+        };
+        assert_eq!(chunks(0), [(Span::target(0, 0), Span::buffer(0, 0))]);
+        assert_eq!(chunks(8192), [(Span::target(0, 8192), Span::buffer(0, 8192))]);
+        assert_eq!(
+            chunks(8200),
+            [
+                (Span::target(0, 4096), Span::buffer(0, 4096)),
+                (Span::target(4096, 4096), Span::buffer(4096, 4096)),
+                (Span::target(8192, 8), Span::buffer(0, 8)),
+            ]
+        );
     }
 }

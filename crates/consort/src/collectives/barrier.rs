@@ -26,6 +26,6 @@ impl Team<'_> {
     fn first_barrier(&self) -> Result<()> {
         let ready = self.state.prepare(&Shape::barrier(), Sync::STRICT)?;
         *self.state.barrier.borrow_mut() = Some(Arc::clone(&ready));
-        self.state.run(&*ready, &Operands::NONE)
+        self.state.run_new(&*ready, &Operands::NONE)
     }
 }

@@ -8,11 +8,11 @@
 //! | `overlap` | calls that borrow it, within a scope |
 //! | `planned` | calls that are planned once and started many times |
 //!
-//! A call has its number from the start, so all PEs of a team start and make its calls in one order;
-//! what happens then depends on nobody's order. It is driven by a *flight*, an `async` block that
+//! A call has its number from the start, so all PEs of a team start and make its calls in one
+//! order; what happens then depends on nobody's order. It is driven by a *flight*, an `async` block that
 //! owns the plan, the PE's part of the call and the data, and leaves what came of it in a slot that
-//! the ticket shares. So a ticket that is dropped or forgotten leaves nothing in the air: the flight
-//! ends by itself, at the latest when the PE does.
+//! the ticket shares. So a ticket that is dropped or forgotten leaves nothing in the air: the
+//! flight ends by itself, at the latest when the PE does.
 
 mod overlap;
 mod pending;
@@ -109,7 +109,8 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan. Its flight keeps `cargo`, and gives it to `finish` at its end. It is counted among `also` until it is gone.
+    /// Starts a call by this plan. Its flight keeps `cargo`, and gives it to `finish` at its end. It
+    /// counts among `also` until it is gone.
     ///
     /// # Safety
     /// What `cargo` and `finish` borrow lives until the flight is gone.

@@ -59,12 +59,12 @@ impl<B> Slot<B> {
 /// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
 ///
 /// It goes on whenever its PE is in any call of the library, most of all while it waits there, and
-/// all the time where there is a helper thread ([`Pes::helper_threads`](crate::Pes::helper_threads)).
-/// A PE that computes for long without one calls [`Team::progress`](crate::Team::progress) now and
-/// then; others may wait for it meanwhile.
+/// all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). A PE that computes for
+/// long without them calls [`Team::progress`](crate::Team::progress) now and then; others may wait
+/// for it meanwhile.
 ///
-/// It is also a future, for any executor: a poll that finds the call under way moves it on and wakes
-/// its task at once. Dropped or forgotten, it goes on to its end all the same, which is due before
+/// It is also a future, for any executor: a poll that finds the call under way moves it on and
+/// wakes its task at once. Dropped or forgotten, it goes on to its end all the same, which is due before
 /// its PE ends.
 pub struct Pending<'p, B> {
     state: &'p State,

@@ -12,6 +12,7 @@ mod data;
 mod failure;
 mod nonblocking;
 mod one_sided;
+mod online;
 mod operators;
 mod oracle;
 mod registry;

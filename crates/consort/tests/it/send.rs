@@ -30,16 +30,17 @@ macro_rules! futures_are_send {
 }
 
 futures_are_send! {
-    all_gather: Direct;
-    all_reduce: Chain Direct Flat Knomial OcBcast RecursiveDoubling Shared;
+    all_gather: Bruck Direct Flat GatherBroadcast NeighbourExchange RecursiveDoubling Ring;
+    all_reduce: Chain Direct Flat Knomial OcBcast Rabenseifner RecursiveDoubling
+        ReduceScatterAllGather Ring Shared;
     barrier: Central Dissemination Flat Knomial;
     broadcast: Direct Flat Knomial OcBcast Pipelined ScatterAllgather Shared;
-    exchange: Direct;
-    gather: Direct;
+    exchange: Bruck Direct Flat Pairwise;
+    gather: Direct Flat Knomial OcBcast;
     reduce: Chain Direct Flat Knomial KnomialGet Shared;
-    reduce_scatter: Direct;
-    scan: Linear;
-    scatter: Direct;
+    reduce_scatter: Direct Flat Pairwise RecursiveHalving;
+    scan: Direct Linear RecursiveDoubling;
+    scatter: Direct Flat Knomial OcBcast;
 }
 
 #[test]

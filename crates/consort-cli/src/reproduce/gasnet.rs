@@ -1,0 +1,277 @@
+//! G1, G4, G5 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
+//! Partitioned Global Address Space programming models", 2011): what modes, addresses and transfers
+//! make of each collective.
+//!
+//! Each compares two ways of making the same call, at several sizes, one PE a core, the best of a
+//! few candidates of each way:
+//!
+//! - G1 (sections 2.1 and 7): the loosest modes against the strictest;
+//! - G4 (sections 2.4 and 5.1): symmetric memory, where all addresses are known (Single), against
+//!   slices of each PE's own, whose addresses are told or whose data are copied (Local);
+//! - G5 (sections 3.3 and 5.2): data sent with its notification (signalling put), against a buffer
+//!   that is shown, read by the receivers and given back (rendezvous). As in the paper, a barrier
+//!   separates the calls.
+
+use anyhow::Result;
+use consort::{Collective, Mode, Query, Sync};
+use consort_fabric::statistics::median;
+
+use super::{
+    Experiment, Outcome, Quantity,
+    measure::{self, AS_GOOD},
+};
+use crate::{bench::work::Work, bytes, output};
+
+/// The paper's machines, and how it calls them.
+pub(super) const MACHINE: &str = "cray-xt4";
+
+/// Section 7: "sometimes nearly an order of magnitude".
+const LOOSE_GAIN: f64 = 10.0;
+
+const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
+const ADDRESS_BYTES: [usize; 3] = [8, 8 << 10, 128 << 10];
+const TRANSFER_BYTES: [usize; 6] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10];
+
+/// What is read where it lies and then given back.
+const RENDEZVOUS: &str = "direct";
+/// What is got and not put, from lent buffers or from message buffers.
+const BY_GET: [&str; 5] = [RENDEZVOUS, "shared", "oc_bcast", "knomial_get", "all_read"];
+
+/// Two ways of the same call, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    collective: Collective,
+    bytes: usize,
+    one_ns: f64,
+    other_ns: f64,
+}
+
+impl Pair {
+    /// What the other way takes as a multiple of the first.
+    fn ratio(&self) -> f64 {
+        self.other_ns / self.one_ns
+    }
+}
+
+/// A comparison of two ways over all collectives.
+struct Comparison<'c> {
+    claim: &'static str,
+    /// What the ratio is of.
+    what: &'c str,
+    sizes_bytes: &'c [usize],
+    pes: u32,
+    pairs: Vec<Pair>,
+}
+
+impl<'c> Comparison<'c> {
+    /// Measures every collective that both `ways` serve.
+    fn of(
+        experiment: &Experiment<'_>,
+        (claim, what): (&'static str, &'c str),
+        sizes_bytes: &'c [usize],
+        ways: impl Fn(Collective, u32, usize) -> [Vec<Work>; 2],
+    ) -> Result<Self> {
+        let pes = experiment.team_sizes(&[experiment.cores.max(2)])[0];
+        let calls =
+            moving().flat_map(|collective| sizes_bytes.iter().map(move |&b| (collective, b)));
+        let mut calls: Vec<(Collective, usize)> = calls.collect();
+        let mut groups: Vec<[Vec<Work>; 2]> =
+            calls.iter().map(|&(collective, bytes)| ways(collective, pes, bytes)).collect();
+        let both = |group: &[Vec<Work>; 2]| group.iter().all(|way| !way.is_empty());
+        let mut able = groups.iter().map(both);
+        calls.retain(|_| able.next().unwrap_or(false));
+        groups.retain(both);
+        let best = experiment.best(pes, groups.as_flattened(), experiment.budget)?;
+        let pairs =
+            calls.into_iter().zip(best.chunks(2)).filter_map(|((collective, bytes), best)| {
+                let [one_ns, other_ns] = [best[0].as_ref()?.ns, best[1].as_ref()?.ns];
+                Some(Pair { collective, bytes, one_ns, other_ns })
+            });
+        Ok(Self { claim, what, sizes_bytes, pes, pairs: pairs.collect() })
+    }
+
+    fn quantity(&self, what: &str, unit: &'static str, paper: Option<f64>, value: f64) -> Quantity {
+        let quantity = format!("{what}, {} PEs", self.pes);
+        Quantity::native(self.claim, MACHINE, quantity, unit, paper, Some(value))
+    }
+
+    /// A ratio for each call.
+    fn quantities(&self) -> Vec<Quantity> {
+        let quantity = |pair: &Pair| {
+            let what = format!("{} of {} B, {}", pair.collective, pair.bytes, self.what);
+            self.quantity(&what, "ratio", None, pair.ratio())
+        };
+        self.pairs.iter().map(quantity).collect()
+    }
+
+    /// A line for each collective, a column for each size.
+    fn text(&self, experiment: &Experiment<'_>) -> String {
+        let mut header = vec![self.what.to_owned()];
+        header.extend(self.sizes_bytes.iter().map(|&bytes| bytes::shown(bytes as u64)));
+        let mut table = output::table(header);
+        for collective in moving() {
+            let at = |bytes| {
+                let same = |pair: &&Pair| (pair.collective, pair.bytes) == (collective, bytes);
+                self.pairs.iter().find(same).map(|pair| output::ratio(pair.ratio()))
+            };
+            let cells: Vec<Option<String>> =
+                self.sizes_bytes.iter().map(|&bytes| at(bytes)).collect();
+            if cells.iter().any(Option::is_some) {
+                let mut row = vec![collective.to_string()];
+                row.extend(cells.into_iter().map(|cell| cell.unwrap_or("-".to_owned())));
+                table.add_row(row);
+            }
+        }
+        let numbers: Vec<usize> = (1..=self.sizes_bytes.len()).collect();
+        output::wrapped(&experiment.placement(self.pes)) + &output::finish(table, &numbers) + "\n"
+    }
+
+    fn outcome(
+        &self,
+        experiment: &Experiment<'_>,
+        verdict: String,
+        paper: &str,
+        more: impl IntoIterator<Item = Quantity>,
+    ) -> Outcome {
+        let verdict = if self.pairs.is_empty() {
+            "nothing could be measured".to_owned()
+        } else {
+            format!("{} PEs: {verdict}", self.pes)
+        };
+        let text = self.text(experiment) + &output::wrapped(&format!("The paper: {paper}"));
+        let quantities = self.quantities().into_iter().chain(more).collect();
+        Outcome { verdict, text, quantities }
+    }
+}
+
+/// All collectives that move data.
+fn moving() -> impl Iterator<Item = Collective> {
+    Collective::EVERY.into_iter().filter(|&collective| collective != Collective::Barrier)
+}
+
+fn any(_: &str) -> bool {
+    true
+}
+
+/// G1.
+pub(super) fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let what = ("G1", "strictest over loosest");
+    let comparison = Comparison::of(experiment, what, &SMALL_BYTES, |collective, pes, bytes| {
+        let query = |sync| measure::query(collective, sync, pes, bytes);
+        [Sync::LOOSE, Sync::STRICT].map(|sync| measure::likely(&query(sync), any))
+    })?;
+    let by = |one: &&Pair, other: &&Pair| one.ratio().total_cmp(&other.ratio());
+    let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
+    let Some(most) = comparison.pairs.iter().max_by(by) else {
+        return Ok(comparison.outcome(experiment, String::new(), "", []));
+    };
+    let middle = median(&mut ratios);
+    let verdict = format!(
+        "the strictest modes take {} of the loosest in the median, and {} at most ({} of {})",
+        output::ratio(middle),
+        output::ratio(most.ratio()),
+        most.collective,
+        bytes::shown(most.bytes as u64)
+    );
+    let says = "sometimes nearly an order of magnitude between the loosest and the strictest.";
+    let more = [("median", None, middle), ("most", Some(LOOSE_GAIN), most.ratio())];
+    let more = more.map(|(which, paper, value)| {
+        comparison.quantity(&format!("{}, {which}", comparison.what), "ratio", paper, value)
+    });
+    Ok(comparison.outcome(experiment, verdict, says, more))
+}
+
+/// G4.
+pub(super) fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let what = ("G4", "Local over Single");
+    let comparison = Comparison::of(experiment, what, &ADDRESS_BYTES, |collective, pes, bytes| {
+        let query = measure::query(collective, Sync::MINE, pes, bytes);
+        let in_memory = |symmetric| measure::likely(&Query { symmetric, ..query }, any);
+        [true, false].map(in_memory)
+    })?;
+    let ahead = |bytes| {
+        let of_size = || comparison.pairs.iter().filter(move |pair| pair.bytes == bytes);
+        let ahead = of_size().filter(|pair| pair.ratio() * AS_GOOD >= 1.0).count();
+        format!("{ahead} of {} at {}", of_size().count(), bytes::shown(bytes as u64))
+    };
+    let verdict = format!(
+        "Single is ahead, or within 2 %, in so many collectives: {}",
+        ADDRESS_BYTES.map(ahead).join(", ")
+    );
+    let says = "Single is consistently ahead, at small sizes and at large ones.";
+    Ok(comparison.outcome(experiment, verdict, says, []))
+}
+
+/// G5.
+pub(super) fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let what = ("G5", "rendezvous over put");
+    let comparison =
+        Comparison::of(experiment, what, &TRANSFER_BYTES, |collective, pes, bytes| {
+            let sync = Sync { entry: Mode::Mine, exit: Mode::All };
+            let query = Query { symmetric: false, ..measure::query(collective, sync, pes, bytes) };
+            let put = measure::likely(&query, |name| !BY_GET.contains(&name));
+            [put, measure::likely(&query, |name| name == RENDEZVOUS)]
+        })?;
+    let mut crossovers = Vec::new();
+    let mut more = Vec::new();
+    for collective in moving() {
+        let of = |pair: &&Pair| pair.collective == collective;
+        let pairs: Vec<Pair> = comparison.pairs.iter().filter(of).copied().collect();
+        if pairs.is_empty() {
+            continue;
+        }
+        let from = crossover(&pairs);
+        let place = from.map_or("nowhere".to_owned(), |bytes| bytes::shown(bytes as u64));
+        crossovers.push(format!("{collective} {place}"));
+        let what = format!("{collective}, rendezvous is ahead from");
+        more.extend(from.map(|bytes| comparison.quantity(&what, "bytes", None, bytes as f64)));
+    }
+    let verdict = format!("rendezvous is ahead from these sizes on: {}", crossovers.join(", "));
+    let says = "put is consistently ahead in broadcasts. Among threads a rendezvous saves a copy, \
+                and costs two transfers of a line more.";
+    Ok(comparison.outcome(experiment, verdict, says, more))
+}
+
+/// The first size from which on the second way is never slower than the first.
+fn crossover(pairs: &[Pair]) -> Option<usize> {
+    let won = pairs.iter().rev().take_while(|pair| pair.ratio() < 1.0);
+    won.last().map(|pair| pair.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(bytes: usize, one_ns: f64, other_ns: f64) -> Pair {
+        Pair { collective: Collective::Gather, bytes, one_ns, other_ns }
+    }
+
+    #[test]
+    fn the_crossover_is_where_the_second_begins_to_win_for_good() {
+        let mut pairs = [pair(8, 1.0, 2.0), pair(64, 3.0, 2.0), pair(512, 4.0, 2.0)];
+        assert_eq!(crossover(&pairs), Some(64));
+        pairs[2].other_ns = 9.0;
+        assert_eq!(crossover(&pairs), None);
+        pairs[0].other_ns = 0.5;
+        assert_eq!(crossover(&pairs), None, "a single win below does not count");
+    }
+
+    #[test]
+    fn puts_and_rendezvous_are_told_apart() {
+        let sync = Sync { entry: Mode::Mine, exit: Mode::All };
+        let query = measure::query(Collective::Broadcast, sync, 4, 64);
+        let query = Query { symmetric: false, ..query };
+        let names = |fit: &dyn Fn(&str) -> bool| {
+            let work = measure::likely(&query, fit).into_iter();
+            let name = |work| match work {
+                Work::Consort { candidate: Some(candidate), .. } => candidate.algorithm,
+                other => panic!("{other:?}"),
+            };
+            work.map(name).collect::<Vec<String>>()
+        };
+        let put = names(&|name| !BY_GET.contains(&name));
+        assert!(!put.is_empty() && put.iter().all(|name| name != RENDEZVOUS), "{put:?}");
+        assert!(names(&|name| name == RENDEZVOUS).iter().all(|name| name == RENDEZVOUS));
+        assert!(names(&any).len() >= put.len());
+    }
+}

@@ -1,0 +1,78 @@
+//! A message from everyone to everyone, three ways: with a barrier, with fence and flags, and by
+//! counting puts.
+//!
+//! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
+//! sections 1.2, 2 and 3.2, Listings 1.1 to 1.5. `consort bench counted-all-to-all` times it.
+//!
+//! ```sh
+//! cargo run --release -p consort --example all_to_all             # four PEs
+//! ```
+
+use std::env;
+
+use consort::{Pe, Pes, Rank, Result, Signal, Until};
+
+const ROUNDS: u32 = 100;
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Barrier,
+    Flags,
+    CountingPuts,
+}
+
+/// All rounds by one way; in each, everyone's number comes to everyone.
+fn run(pe: &Pe, way: Way) -> Result<()> {
+    let world = pe.world();
+    let (me, pes) = (world.rank(), world.size());
+    // Each PE begins with itself, so that they do not all put to one.
+    let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));
+    // Two of each in turn: who gets a message of the next round knows that its sender has looked at
+    // this one's, and set its flag or counter back.
+    let inboxes = [world.symmetric(pes as usize)?, world.symmetric(pes as usize)?];
+    let flags = [world.symmetric::<u64>(1)?, world.symmetric(1)?];
+    let counters = [world.counter()?, world.counter()?];
+    for round in 0..ROUNDS {
+        let turn = round as usize % 2;
+        let (inbox, flag, counter) = (&inboxes[turn], &flags[turn], &counters[turn]);
+        let message = [round * pes + me.0];
+        for to in everyone() {
+            match way {
+                Way::CountingPuts => inbox.put_counted(to, me.index(), &message, counter)?,
+                Way::Barrier | Way::Flags => inbox.put(to, me.index(), &message)?,
+            }
+        }
+        match way {
+            Way::Barrier => {
+                inbox.quiet()?;
+                world.barrier()?;
+            }
+            Way::Flags => {
+                inbox.fence()?;
+                for to in everyone() {
+                    flag.signal(to, 0, Signal::Add(1))?;
+                }
+                flag.wait_until(0, Until::AtLeast(pes.into()))?;
+                flag.store(0, 0)?;
+            }
+            Way::CountingPuts => {
+                counter.wait(pes.into())?;
+                counter.set(0)?;
+            }
+        }
+        let mut received = vec![0; pes as usize];
+        inbox.get(me, 0, &mut received)?;
+        assert!(received.into_iter().eq(round * pes..(round + 1) * pes), "{way:?}, round {round}");
+    }
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let pes = env::args().nth(1).map_or(Ok(4), |text| text.parse());
+    let pes = pes.expect("usage: all_to_all [PES]");
+    for way in [Way::Barrier, Way::Flags, Way::CountingPuts] {
+        Pes::threads(pes).run(|pe| run(pe, way))?;
+        println!("{way:?}: {ROUNDS} rounds, everyone had everyone's number in each");
+    }
+    Ok(())
+}
