@@ -33,6 +33,7 @@ use crate::{
     endpoint::Scratch,
     group::{CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
     job::{Failure, Job, LOANS, PeState},
+    lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
     operands::Operands,
@@ -84,6 +85,8 @@ pub struct Call<'c> {
     operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
+    /// Whether a flight drives it.
+    flies: bool,
     /// The word of the inboxes that the pending wait waits for; `NO_WORD` if it waits for something
     /// else.
     watched: AtomicUsize,
@@ -105,7 +108,7 @@ impl<'c> Call<'c> {
     pub(crate) fn new(
         job: &'c Job,
         group: &'c Group,
-        rank: Rank,
+        (rank, me): (Rank, &'c Member),
         turn: usize,
         word: u64,
         scratch: &'c Scratch,
@@ -114,7 +117,7 @@ impl<'c> Call<'c> {
         Self {
             job,
             group,
-            me: &group.members[rank.index()],
+            me,
             rank,
             turn,
             words: group.words(),
@@ -123,9 +126,15 @@ impl<'c> Call<'c> {
             operands,
             target_lent: AtomicBool::new(false),
             lent: AtomicBool::new(false),
+            flies: false,
             watched: AtomicUsize::new(NO_WORD),
             seen: AtomicU64::new(0),
         }
+    }
+
+    /// Says that a flight drives it.
+    pub(crate) fn set_flying(&mut self) {
+        self.flies = true;
     }
 
     /// The first word of a slot's line for this call, in the inbox of a PE.
@@ -178,7 +187,8 @@ impl<'c> Call<'c> {
         if (watched, seen) != (self.watched.load(Relaxed), self.seen.load(Relaxed)) {
             self.watched.store(watched, Relaxed);
             self.seen.store(seen, Relaxed);
-            self.me.moves.store(self.me.moves.load(Relaxed) + 1, Relaxed); // nobody else does
+            // Of two threads that count at once one may be lost, and the count is another still.
+            self.me.moves.store(self.me.moves.load(Relaxed) + 1, Relaxed);
         }
         Poll::Pending
     }
@@ -198,7 +208,7 @@ impl<'c> Call<'c> {
     #[inline(always)]
     fn wake(&self, pe: Rank) {
         if self.job.parks() {
-            self.state(pe).parker.wake();
+            self.job.wake(self.group.in_world(pe));
         }
     }
 
@@ -258,7 +268,8 @@ impl<'c> Call<'c> {
             copy();
             return Ok(());
         }
-        let access = self.state(self.rank).accessing.enter(self.job.poison_flag())?;
+        let access = self.state(self.rank).accessing[usize::from(self.flies)]
+            .enter(self.job.poison_flag())?;
         copy();
         drop(access);
         Ok(())
@@ -268,7 +279,7 @@ impl<'c> Call<'c> {
     #[cold]
     fn drain(&self) {
         let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
-        peers.for_each(|peer| self.state(peer).accessing.drain());
+        peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
     }
 
     #[inline(always)]

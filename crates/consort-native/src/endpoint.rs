@@ -5,8 +5,9 @@
 use std::{
     cell::{Cell, RefCell, UnsafeCell},
     fmt,
-    future::Future,
+    future::{Future, poll_fn},
     marker::PhantomData,
+    pin::Pin,
     rc::{Rc, Weak},
     sync::{
         Arc,
@@ -15,16 +16,20 @@ use std::{
             fence,
         },
     },
+    task::Poll,
     time::{Duration, Instant},
 };
 
 use consort_fabric::{Op, Poisoned, Rank};
 
 use crate::{
+    begun::Begun,
     call::Call,
+    engine::{Engine, Flights},
     forming::Choice,
-    group::Group,
+    group::{Group, Member},
     job::{Job, SEQUENCE_BITS},
+    ledger::Ledger,
     machine::NativeMachine,
     operands::Operands,
     waiting::{Idle, Waiting, Watch, block_on},
@@ -32,6 +37,8 @@ use crate::{
 
 /// Polls before the first pause: some tens of microseconds, longer than any hot wait.
 const SPINS: u32 = 20_000;
+/// Polls between those of the flights, where there are any.
+const POLLS_PER_PROGRESS: u32 = 32;
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
 /// Yields before a PE sleeps, where it may.
@@ -43,9 +50,22 @@ const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How often a waiting PE looks whether its peers make the same call.
 const LOOK_AROUND: Duration = Duration::from_millis(5);
 
-/// Memory for partial results and incoming messages, of one PE.
+/// Memory for partial results and incoming messages, of a PE's blocking calls or of one flight.
+#[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) bytes: Box<[UnsafeCell<u8>]>,
+}
+
+impl Scratch {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { bytes: (0..bytes).map(|_| UnsafeCell::new(0)).collect() }
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch").field("bytes", &self.bytes.len()).finish()
+    }
 }
 
 /// What a PE has once, whatever teams it is in.
@@ -53,6 +73,7 @@ struct Pe {
     /// Its rank in the world.
     rank: Rank,
     scratch: Scratch,
+    engine: Arc<Engine>,
     /// What is done while a call waits.
     errands: RefCell<Vec<Weak<dyn Fn()>>>,
     /// Polls before the first pause.
@@ -75,6 +96,9 @@ pub struct Endpoint {
     allocations: Cell<u64>,
     /// Teams made of this one.
     teams: Cell<u64>,
+    ledger: Arc<Ledger>,
+    /// When calls were last compared with the peers' outside of a wait.
+    glanced: Cell<Option<Instant>>,
     stays_here: PhantomData<*const ()>,
 }
 
@@ -88,7 +112,8 @@ impl Endpoint {
         let fits = job.config().pes <= job.config().cores;
         let pe = Pe {
             rank,
-            scratch: Scratch { bytes: (0..2 * bytes).map(|_| UnsafeCell::new(0)).collect() },
+            scratch: Scratch::new(2 * bytes),
+            engine: Arc::default(),
             errands: RefCell::default(),
             spins: if fits { SPINS } else { 1 },
         };
@@ -107,6 +132,8 @@ impl Endpoint {
             rolled: Cell::new(0),
             allocations: Cell::new(0),
             teams: Cell::new(0),
+            ledger: Arc::default(),
+            glanced: Cell::new(None),
             stays_here: PhantomData,
         }
     }
@@ -214,11 +241,36 @@ impl Endpoint {
         steps: u64,
         operands: &'c Operands<'c>,
     ) -> Call<'c> {
+        let (_, turn, word, me) = self.number(fingerprint, steps);
+        let (job, group, scratch) = (&self.job, self.group(), &self.pe.scratch);
+        Call::new(job, group, (self.rank, me), turn, word, scratch, operands)
+    }
+
+    /// Begins the next collective call of the team, to be driven by a flight while other calls are
+    /// made. It must end before the PE is a window ahead.
+    pub fn start(&self, fingerprint: u64, steps: u64) -> Begun {
+        let (number, _, word, _) = self.number(fingerprint, steps);
+        self.ledger.start(number);
+        Begun {
+            job: Arc::clone(&self.job),
+            group: Arc::clone(self.group()),
+            engine: Arc::clone(&self.pe.engine),
+            ledger: Arc::clone(&self.ledger),
+            rank: self.rank,
+            number,
+            word,
+            scratch: self.pe.engine.scratch(self.pe.scratch.bytes.len()),
+        }
+    }
+
+    /// The number of the next call, its place in the window, the word of its messages, and who makes
+    /// it. Peers can see it from now on.
+    #[inline(always)]
+    fn number(&self, fingerprint: u64, steps: u64) -> (u64, usize, u64, &Member) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
         // Messages carry the whole history: after calls that did not match, none does.
         let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(fingerprint);
-        let word = (rolled << SEQUENCE_BITS).wrapping_add(sequence);
         self.calls.set(call + 1);
         self.sequence.set(sequence + steps);
         self.rolled.set(rolled);
@@ -226,8 +278,86 @@ impl Endpoint {
         let turn = group.geometry.turn(call);
         let own = (fingerprint << SEQUENCE_BITS).wrapping_add(sequence);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        group.members[self.rank.index()].history(turn).store(own, Release);
-        Call::new(&self.job, group, self.rank, turn, word, &self.pe.scratch, operands)
+        let me = &group.members[self.rank.index()];
+        me.history(turn).store(own, Release);
+        (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence), me)
+    }
+
+    /// What drives this PE's flights.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.pe.engine
+    }
+
+    /// Has a future driven whenever this PE waits or asks for progress, or by its helper; it counts
+    /// among `also` until it is gone.
+    ///
+    /// # Safety
+    /// It may be polled and dropped on any thread, and what it borrows lives until it is gone: when
+    /// it was found ready, and at the latest after [`Engine::clear`].
+    pub unsafe fn launch<'f>(
+        &self,
+        flight: Pin<Box<dyn Future<Output = ()> + 'f>>,
+        also: Option<&Flights>,
+    ) {
+        // SAFETY: the caller's promise is the engine's condition.
+        unsafe { self.pe.engine.launch(flight, also) };
+    }
+
+    /// Moves flights on, and compares calls with the peers' every few milliseconds. For a PE that
+    /// is in no call.
+    pub fn progress(&self) {
+        self.pe.engine.poll();
+        let now = Instant::now();
+        let since = self.glanced.get().unwrap_or(now);
+        let is_due = now - since >= LOOK_AROUND;
+        self.glanced.set(Some(if is_due { now } else { since }));
+        if is_due && self.ledger.first().is_some() && !self.job.is_poisoned() {
+            self.group().check_peers(&self.job, self.rank, self.calls.get());
+        }
+    }
+
+    /// Gives a credit once all calls so far are complete.
+    pub fn owe(&self, credit: u64) {
+        let give = |credit| self.group().give_credit(&self.job, self.rank, credit);
+        self.ledger.owe(self.calls.get(), credit, give);
+    }
+
+    /// Waits until this PE's calls before number `end` are complete.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn await_own(&self, end: u64) -> Op {
+        while let Some(first) = self.ledger.first().filter(|&first| first < end) {
+            self.block_until(first, || {
+                self.ledger.first().is_none_or(|now| now > first).then_some(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The first of this PE's nonblocking calls that is under way.
+    pub fn first_under_way(&self) -> Option<u64> {
+        self.ledger.first()
+    }
+
+    /// Waits until `test` gives something, which flights bring about, at last call `number`.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn block_until<T>(&self, number: u64, test: impl Fn() -> Option<T>) -> Op<T> {
+        let future = poll_fn(|_| match test() {
+            Some(value) => Poll::Ready(Ok(value)),
+            None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
+            None => Poll::Pending,
+        });
+        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, true, Some(number)))
+    }
+
+    /// Polls before the first pause of a wait: few if there are flights, which each pause polls.
+    #[inline(always)]
+    fn polls(&self) -> u32 {
+        let Pe { engine, spins, .. } = &*self.pe;
+        if engine.is_idle() { *spins } else { POLLS_PER_PROGRESS.min(*spins) }
     }
 
     /// A view for one-sided operations outside of any collective.
@@ -235,7 +365,9 @@ impl Endpoint {
     /// # Safety
     /// As [`Endpoint::begin`].
     pub unsafe fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
-        Call::new(&self.job, self.group(), self.rank, 0, 0, &self.pe.scratch, operands)
+        let (group, rank) = (self.group(), self.rank);
+        let me = &group.members[rank.index()];
+        Call::new(&self.job, group, (rank, me), 0, 0, &self.pe.scratch, operands)
     }
 
     fn state(&self) -> &crate::job::PeState {
@@ -250,7 +382,7 @@ impl Endpoint {
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
         let pauses = || Pauses::new(self, true, self.calls.get().checked_sub(1));
-        block_on(future, call, self.pe.spins, pauses)
+        block_on(future, call, || self.polls(), pauses)
     }
 
     /// As [`Endpoint::block_on`], for a view outside of any collective. It waits for all to have
@@ -265,7 +397,7 @@ impl Endpoint {
         until: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {
-        block_on(future, view, self.pe.spins, || Pauses::new(self, true, until))
+        block_on(future, view, || self.polls(), || Pauses::new(self, true, until))
     }
 
     /// This PE's view of the machine, for locks and delegation among all PEs of the job.
@@ -277,7 +409,7 @@ impl Endpoint {
     /// the launch said but never sleeps, since whoever writes a word does not know who waits for
     /// it.
     pub fn block_on_machine<T>(&self, future: impl Future<Output = T>) -> T {
-        block_on(future, &Unwatched, self.pe.spins, || Pauses::new(self, false, None))
+        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, false, None))
     }
 
     /// As [`Endpoint::block_on`], for a future on a [`NoticeBoard`](crate::NoticeBoard).
@@ -285,7 +417,7 @@ impl Endpoint {
     /// # Errors
     /// When the job has failed.
     pub fn block_on_notices<T>(&self, future: impl Future<Output = Op<T>>) -> Op<T> {
-        block_on(future, &Unwatched, self.pe.spins, || Pauses::new(self, true, None))
+        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, true, None))
     }
 
     /// Has `errand` run now and then while this PE waits in a call, whatever it waits for, until it
@@ -335,6 +467,8 @@ struct Pauses<'e> {
     call: Option<u64>,
     /// Whether the others know.
     told: bool,
+    /// Polls so far, in pauses that were for flights alone.
+    spun: u32,
 }
 
 /// Nothing that the executor could watch.
@@ -356,6 +490,7 @@ impl<'e> Pauses<'e> {
             alone: false,
             call,
             told: false,
+            spun: 0,
         }
     }
 }
@@ -393,6 +528,22 @@ impl Idle for Pauses<'_> {
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
+        let Pe { engine, spins, .. } = &*self.endpoint.pe;
+        if engine.is_idle() {
+            return self.pause_alone();
+        }
+        engine.poll();
+        self.spun = self.spun.saturating_add(POLLS_PER_PROGRESS);
+        if self.spun < *spins {
+            return POLLS_PER_PROGRESS;
+        }
+        self.pause_alone().min(POLLS_PER_PROGRESS)
+    }
+}
+
+impl Pauses<'_> {
+    /// Pauses, there being no flights to poll.
+    fn pause_alone(&mut self) -> u32 {
         for errand in self.endpoint.pe.errands.borrow().iter().filter_map(Weak::upgrade) {
             errand();
         }

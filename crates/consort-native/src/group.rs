@@ -123,7 +123,7 @@ impl Member {
     /// alone: it is written in every call.
     #[inline(always)]
     pub(crate) fn history(&self, turn: usize) -> &AtomicU64 {
-        self.history[turn / 8].counter(turn % 8)
+        &Line::words(&self.history)[turn]
     }
 }
 
@@ -206,6 +206,15 @@ impl Group {
     /// Whether every member but `rank` has finished: nobody is left to send it anything.
     pub(crate) fn is_alone(&self, rank: Rank) -> bool {
         self.members.len() > 1 && self.others(rank).all(|(peer, _)| self.has_finished(peer))
+    }
+
+    /// Tells all peers of `rank` that it has left another quarter of the window of calls.
+    pub(crate) fn give_credit(&self, job: &Job, rank: Rank, quarter: u64) {
+        for (peer, member) in self.others(rank) {
+            // Release: pairs with the acquire in `await_credits`.
+            member.credits[rank.index()].publish_at(0, quarter + 1);
+            job.wake(self.in_world(peer));
+        }
     }
 
     /// Whether a member makes no more calls.

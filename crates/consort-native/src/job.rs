@@ -144,8 +144,9 @@ impl fmt::Display for Failure {
 /// What one PE shows to the others, on lines of its own, whatever team they meet in.
 #[repr(align(128))]
 pub(crate) struct PeState {
-    /// Raised while the PE copies memory that a peer has lent.
-    pub(crate) accessing: Accessing,
+    /// Raised while the PE copies memory that a peer has lent: in its blocking call, and in its
+    /// flights, which another thread may drive meanwhile.
+    pub(crate) accessing: [Accessing; 2],
     pub(crate) parker: Parker,
     pub(crate) queue: Queue,
     /// The message buffer. Read and written by whole copies of shared memory only.
@@ -188,7 +189,7 @@ impl Job {
         let pes = config.pes as usize;
         let states = (0..pes)
             .map(|_| PeState {
-                accessing: Accessing::default(),
+                accessing: Default::default(),
                 parker: Parker::default(),
                 queue: Queue::default(),
                 buffer: Line::array(BUFFER_BYTES / size_of::<Line>()),
@@ -228,6 +229,14 @@ impl Job {
     #[inline(always)]
     pub(crate) fn parks(&self) -> bool {
         matches!(self.config.waiting, Waiting::SpinYieldPark)
+    }
+
+    /// Wakes a PE, by its rank in the world, after the store that it may wait for.
+    #[inline(always)]
+    pub(crate) fn wake(&self, pe: Rank) {
+        if self.parks() {
+            self.states[pe.index()].parker.wake();
+        }
     }
 
     /// Whether the job has failed.

@@ -2,18 +2,22 @@
 //!
 //! A [`Job`] is what the PEs of a launch share, a [`Group`] what those of a team do, an
 //! [`Endpoint`] is one PE's end of a team, and a [`Call`] is one collective's view: the
-//! shared-memory implementation of [`consort_fabric::Fabric`]. A [`NoticeBoard`] is a PE's part in
+//! shared-memory implementation of [`consort_fabric::Fabric`]. [`Begun`] is a call that
+//! an [`Engine`] drives while its PE does something else. A [`NoticeBoard`] is a PE's part in
 //! broadcasts that only their source calls.
 
 pub mod affinity;
+mod begun;
 pub mod bell;
 mod call;
 mod deadlock;
 mod endpoint;
+mod engine;
 mod forming;
 mod group;
 mod heap;
 mod job;
+mod ledger;
 mod lending;
 pub mod limits;
 pub mod line;
@@ -26,8 +30,10 @@ mod sync;
 pub mod topology;
 mod waiting;
 
+pub use begun::Begun;
 pub use call::{Call, Lease};
 pub use endpoint::Endpoint;
+pub use engine::{Engine, Flights};
 pub use forming::Choice;
 pub use group::Group;
 pub use heap::{BLOCK_ALIGN, HeapError};

@@ -113,9 +113,7 @@ impl NoticeBoard {
     }
 
     fn wake(&self, pe: Rank) {
-        if self.job.parks() {
-            self.job.states[self.group.in_world(pe).index()].parker.wake();
-        }
+        self.job.wake(self.group.in_world(pe));
     }
 
     fn give(&self, to: Rank, notice: &Notice) {

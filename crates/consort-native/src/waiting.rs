@@ -145,27 +145,28 @@ pub(crate) trait Watch {
 
 /// Polls `future` in place until it is ready. The executor alone spins and pauses: the future's
 /// waits are pending at once, and `watch` says what to look at until it is worth polling again.
-/// Polls and looks `spins` times before the first pause of `idle`.
+/// Polls and looks `polls()` times before the first pause of `idle`.
 #[inline(always)]
 pub(crate) fn block_on<F: Future, I: Idle>(
     future: F,
     watch: &impl Watch,
-    spins: u32,
+    polls: impl Fn() -> u32,
     idle: impl Fn() -> I,
 ) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
-    let mut left = spins;
+    let mut left = None;
     let mut pauses = None;
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        if left == 0 {
-            left = pauses.get_or_insert_with(&idle).pause();
+        let left = left.get_or_insert_with(&polls);
+        if *left == 0 {
+            *left = pauses.get_or_insert_with(&idle).pause();
         } else {
-            left -= 1;
-            watch.spin(&mut left);
+            *left -= 1;
+            watch.spin(left);
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::{
     cell::{Cell, Ref, RefCell},
-    rc::Rc,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
 };
 
 use consort_collectives::{Algorithm, Plan};
 use consort_fabric::{Candidate, Collective, Op, Rank, Sync};
-use consort_native::{Endpoint, Operands};
+use consort_native::{Begun, Call, Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
 const PLACES: usize = 256;
@@ -15,7 +17,7 @@ const PLACES: usize = 256;
 /// What a plan is found by, packed: it is compared in every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Root, collective, modes, and whether the buffers are symmetric.
+    /// Root, collective, modes, whether the buffers are symmetric, and whether it blocks.
     pub(crate) call: u64,
     pub(crate) bytes: usize,
     /// Of the element's type, by the address of its name.
@@ -25,6 +27,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// In [`Key::call`], of nonblocking calls.
+    pub(crate) const NONBLOCKING: u64 = 1 << 45;
+    /// In [`Key::call`], from here on, the plan's age.
+    const EPOCH: u64 = 1 << 46;
+
     /// All that is not a size or a type.
     #[inline]
     pub(crate) fn pack(collective: Collective, sync: Sync, root: Rank, symmetric: bool) -> u64 {
@@ -43,9 +50,13 @@ impl Key {
 }
 
 /// A plan behind one indirect call, ready for the threads fabric.
-pub(crate) trait Ready {
+pub(crate) trait Ready: Send + std::marker::Sync {
     /// One call. Notes in `synchronized` if all PEs enter, or leave, together.
     fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op;
+    /// Begins a call for a flight.
+    fn begin(&self, endpoint: &Endpoint) -> Begun;
+    /// What a flight does with it.
+    fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// The algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
 }
@@ -72,38 +83,64 @@ impl<A: Algorithm> Ready for Prepared<A> {
         }
     }
 
+    fn begin(&self, endpoint: &Endpoint) -> Begun {
+        endpoint.start(self.fingerprint, self.plan.steps())
+    }
+
+    fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        Box::pin(self.plan.run(call))
+    }
+
     fn candidate(&self) -> &Candidate {
         &self.candidate
     }
 }
 
-type Found = Option<Rc<dyn Ready>>;
-type Place = Option<(Key, Rc<dyn Ready>)>;
+type Found = Option<Arc<dyn Ready>>;
+type Place = Option<(Key, Arc<dyn Ready>)>;
 
 /// A team's plans, one a place; a new one drives out the old.
 pub(crate) struct Cache {
     places: RefCell<Vec<Place>>,
+    /// In the upper bits of [`Key::call`] of all plans that are found.
+    epoch: Cell<u64>,
     latest: RefCell<[Found; Collective::EVERY.len()]>,
 }
 
 impl Cache {
     pub(crate) fn new() -> Self {
-        Self { places: RefCell::new(vec![None; PLACES]), latest: RefCell::default() }
+        let places = RefCell::new(vec![None; PLACES]);
+        Self { places, epoch: Cell::new(0), latest: RefCell::default() }
+    }
+
+    /// The plan that is kept for this, to be kept by a flight.
+    pub(crate) fn share(&self, key: &Key) -> Found {
+        let places = self.places.borrow();
+        self.found(&places, key).map(Arc::clone)
     }
 
     /// The plan that is kept for this. While it is borrowed, none is added.
     #[inline]
     pub(crate) fn find(&self, key: &Key) -> Option<Ref<'_, dyn Ready>> {
-        let found = Ref::filter_map(self.places.borrow(), |places| match &places[key.place()] {
-            Some((found, ready)) if found == key => Some(&**ready),
-            _ => None,
+        let found = Ref::filter_map(self.places.borrow(), |places| {
+            self.found(places, key).map(|ready| &**ready)
         });
         found.ok()
     }
 
-    pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Rc<dyn Ready>) {
-        self.latest.borrow_mut()[collective as usize] = Some(Rc::clone(ready));
-        self.places.borrow_mut()[key.place()] = Some((key, Rc::clone(ready)));
+    #[inline]
+    fn found<'k>(&self, places: &'k [Place], key: &Key) -> Option<&'k Arc<dyn Ready>> {
+        let now = Key { call: key.call ^ self.epoch.get(), ..*key };
+        match &places[key.place()] {
+            Some((found, ready)) if *found == now => Some(ready),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Arc<dyn Ready>) {
+        self.latest.borrow_mut()[collective as usize] = Some(Arc::clone(ready));
+        let now = Key { call: key.call ^ self.epoch.get(), ..key };
+        self.places.borrow_mut()[key.place()] = Some((now, Arc::clone(ready)));
     }
 
     /// The algorithm of the plan that was made last for `collective`.
@@ -114,5 +151,10 @@ impl Cache {
 
     pub(crate) fn clear(&self) {
         self.places.borrow_mut().fill(None);
+    }
+
+    /// Has no plan found that is kept now, and perhaps in use.
+    pub(crate) fn expire(&self) {
+        self.epoch.set(self.epoch.get().wrapping_add(Key::EPOCH));
     }
 }

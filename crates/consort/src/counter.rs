@@ -23,7 +23,9 @@ use std::fmt;
 
 use consort_fabric::{Atomic, Rank, Signal, Until};
 
-use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, symmetric::Element};
 
 /// Counts the operations on each PE's symmetric memory that name it; from [`Team::counter`].
 ///
@@ -83,8 +85,7 @@ impl<'p> Counter<'p> {
 
     /// Fails once the job has failed, where nothing would be waited for that fails.
     fn ensure_sound(&self) -> Result<()> {
-        let job = self.word.job();
-        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+        self.word.ensure_sound()
     }
 
     /// The value of this PE's own counter, in operations. Local. What they put is there.

@@ -119,6 +119,9 @@ pub enum Error {
     /// A call of a team that has been freed, or of its symmetric memory.
     #[error("the team has been freed: make its calls before, or make another team")]
     Freed,
+    /// The result of a nonblocking call was taken before.
+    #[error("the result of this nonblocking call has been taken: poll it until it is ready, once")]
+    Taken,
     /// An operator called the library.
     #[error("an operator may not call the library: it runs inside a call")]
     Reentrant,

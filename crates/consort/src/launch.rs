@@ -46,6 +46,7 @@ pub struct Pes {
     waiting: Option<Waiting>,
     heap_bytes: usize,
     pinned: bool,
+    helpers: bool,
     forced: Vec<(Collective, Candidate)>,
     wisdom: Source,
     arrival: Arrival,
@@ -61,6 +62,7 @@ impl Pes {
             waiting: None,
             heap_bytes: HEAP_BYTES,
             pinned: true,
+            helpers: false,
             forced: Vec::new(),
             wisdom: Source::default(),
             arrival: Arrival::Together,
@@ -86,6 +88,14 @@ impl Pes {
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         self.pinned = false;
+        self
+    }
+
+    /// Gives each PE a second thread that moves its nonblocking calls on while it computes, and
+    /// sleeps while there are none. It takes a core, or time from the PEs.
+    #[must_use]
+    pub fn helper_threads(mut self) -> Self {
+        self.helpers = true;
         self
     }
 
@@ -168,7 +178,7 @@ impl Pes {
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }
-        launch(&job, placement.as_deref(), &choices, &program)
+        launch(&job, placement.as_deref(), &choices, self.helpers, &program)
     }
 }
 
@@ -177,13 +187,17 @@ fn launch<R: Send>(
     job: &Arc<Job>,
     placement: Option<&[CpuId]>,
     choices: &Choices,
+    helpers: bool,
     program: &(impl Fn(&Pe) -> Result<R> + Sync),
 ) -> Result<Vec<(Rank, R)>> {
     thread::scope(|scope| {
         let mut handles = Vec::new();
         for rank in (0..job.config().pes).map(Rank) {
             let cpu = placement.map(|cpus| cpus[rank.index()]);
-            let body = move || run_pe(job, rank, cpu, choices.clone(), program);
+            let body = move || {
+                let pe = Pe::new(job, rank, cpu, choices.clone());
+                if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+            };
             let name = format!("PE {rank}");
             match thread::Builder::new().name(name).spawn_scoped(scope, body) {
                 Ok(handle) => handles.push((rank, handle)),
@@ -218,25 +232,37 @@ fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
     errors.into_iter().find(|(rank, _)| Some(*rank) == culprit).map_or(of_job, |(_, error)| error)
 }
 
-fn run_pe<R>(
-    job: &Arc<Job>,
-    rank: Rank,
-    cpu: Option<CpuId>,
-    choices: Choices,
-    program: &impl Fn(&Pe) -> Result<R>,
-) -> Result<R> {
-    if let Some(cpu) = cpu
-        && let Err(error) = affinity::pin(cpu)
-    {
-        tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
-    }
-    let endpoint = Endpoint::new(Arc::clone(job), rank);
-    let pe = Pe { state: State::new(endpoint, choices, Rc::default()), teams: Teams::default() };
-    match catch_unwind(AssertUnwindSafe(|| program(&pe))) {
+/// Runs a PE beside a thread that moves its nonblocking calls on.
+fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
+    let rank = pe.world().rank();
+    let engine = &**pe.state.endpoint.engine();
+    let failed = move |panic: Box<dyn Any + Send>| {
+        job.poison(Failure::Pe { rank, reason: panic_reason(&*panic) });
+    };
+    thread::scope(|scope| {
+        let name = format!("helper of PE {rank}");
+        let helper = thread::Builder::new().name(name);
+        if let Err(error) = helper.spawn_scoped(scope, move || engine.help(failed)) {
+            let reason = error.to_string();
+            job.poison(Failure::Pe { rank, reason: format!("has no helper: {reason}") });
+            return Err(Error::Thread { rank, reason });
+        }
+        let result = run_pe(pe, job, program);
+        engine.stop_helping();
+        result
+    })
+}
+
+fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
+    let rank = pe.world().rank();
+    let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
+        let result = program(pe)?;
+        pe.alive().try_for_each(State::drain)?;
+        Ok(result)
+    }));
+    let ended = match ended {
         Ok(Ok(result)) => {
-            let alive = pe.teams.iter().filter(|team| team.ensure_alive().is_ok());
-            let mut all = std::iter::once(&pe.state).chain(alive);
-            let matched = all.try_for_each(|team| team.endpoint.finish());
+            let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
             matched.map_err(|_| Error::of_job(job)).map(|()| result)
         }
         Ok(Err(error)) => {
@@ -244,11 +270,19 @@ fn run_pe<R>(
             Err(error)
         }
         Err(panic) => {
-            let reason = format!("it panicked: {}", message(&*panic));
+            let reason = panic_reason(&*panic);
             job.poison(Failure::Pe { rank, reason: reason.clone() });
             Err(Error::PeFailed { rank, reason })
         }
-    }
+    };
+    // What is left is of a job that has failed; it revokes what it has lent.
+    pe.state.endpoint.engine().clear();
+    ended
+}
+
+/// Why a PE that panicked has failed.
+pub(crate) fn panic_reason(panic: &(dyn Any + Send)) -> String {
+    format!("it panicked: {}", message(panic))
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
@@ -263,6 +297,23 @@ pub struct Pe {
 }
 
 impl Pe {
+    /// A PE, on its own thread.
+    fn new(job: &Arc<Job>, rank: Rank, cpu: Option<CpuId>, choices: Choices) -> Self {
+        if let Some(cpu) = cpu
+            && let Err(error) = affinity::pin(cpu)
+        {
+            tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
+        }
+        let endpoint = Endpoint::new(Arc::clone(job), rank);
+        Self { state: State::new(endpoint, choices, Rc::default()), teams: Teams::default() }
+    }
+
+    /// The world and all teams that are not freed.
+    fn alive(&self) -> impl Iterator<Item = &State> {
+        let teams = self.teams.iter().filter(|team| team.ensure_alive().is_ok());
+        std::iter::once(&self.state).chain(teams)
+    }
+
     /// The team of all PEs, with the default modes.
     #[must_use]
     pub fn world(&self) -> Team<'_> {

@@ -9,7 +9,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
-    rc::Rc,
+    sync::Arc,
     time::Instant,
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Online {
 
 struct Kind {
     refinement: Refinement,
-    plans: Vec<Option<Rc<dyn Ready>>>,
+    plans: Vec<Option<Arc<dyn Ready>>>,
     rests_until: u64,
 }
 
@@ -116,12 +116,12 @@ impl Team<'_> {
                     online.wakes.set(online.wakes.get().min(kind.rests_until));
                     let ready = self.plan_of(kind, kind.refinement.incumbent(), shape)?;
                     state.keep(shape, key, &ready);
-                    return state.run(&*ready, operands);
+                    return state.run_new(&*ready, operands);
                 }
                 Next::Try(index) => match self.plan_of(kind, index, shape) {
                     Ok(ready) => {
                         let begun = Instant::now();
-                        state.run(&*ready, operands)?;
+                        state.run_new(&*ready, operands)?;
                         let took_ns = begun.elapsed().as_nanos();
                         kind.refinement.took(u64::try_from(took_ns).unwrap_or(u64::MAX));
                         return Ok(());
@@ -147,13 +147,13 @@ impl Team<'_> {
     }
 
     /// The plan of a candidate, made when it is first tried.
-    fn plan_of(&self, kind: &mut Kind, index: usize, shape: &Shape<'_>) -> Result<Rc<dyn Ready>> {
+    fn plan_of(&self, kind: &mut Kind, index: usize, shape: &Shape<'_>) -> Result<Arc<dyn Ready>> {
         if let Some(ready) = &kind.plans[index] {
-            return Ok(Rc::clone(ready));
+            return Ok(Arc::clone(ready));
         }
         let candidate = &kind.refinement.candidates()[index];
         let ready = self.state.prepare_by(shape, self.sync(), candidate)?;
-        kind.plans[index] = Some(Rc::clone(&ready));
+        kind.plans[index] = Some(Arc::clone(&ready));
         Ok(ready)
     }
 }

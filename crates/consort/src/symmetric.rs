@@ -1,6 +1,6 @@
 //! Symmetric memory: the same allocation on every PE, which all can put to and get from.
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use consort_fabric::{Atomic, Fabric, Kernel, Op, Operator, Pod, Rank, Signal, Span, Until};
 use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Job, Operands};
@@ -55,7 +55,7 @@ impl Word for i64 {
 /// theirs.
 pub struct Symmetric<'p, T: Element> {
     state: &'p State,
-    block: Block,
+    block: Arc<Block>,
     len: usize,
     elements: PhantomData<T>,
 }
@@ -69,7 +69,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         let block = Block::allocate(&state.endpoint, bytes);
         // Nobody puts before all have cleared their part; and all come here, allocated or not.
         team.barrier()?;
-        Ok(Self { state, block: block?, len, elements: PhantomData })
+        Ok(Self { state, block: Arc::new(block?), len, elements: PhantomData })
     }
 
     /// Elements on each PE. Local.
@@ -117,9 +117,19 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.ensure_job(other.job());
     }
 
+    /// The memory.
+    pub(crate) fn block(&self) -> &Arc<Block> {
+        &self.block
+    }
+
     #[inline]
-    fn ensure_job(&self, job: &Job) {
+    pub(crate) fn ensure_job(&self, job: &Job) {
         assert!(std::ptr::eq(self.job(), job), "symmetric memory of another job");
+    }
+
+    /// Fails once the job has failed.
+    pub(crate) fn ensure_sound(&self) -> Result<()> {
+        self.state.ensure_sound()
     }
 
     /// The job that it was allocated in.

@@ -5,13 +5,19 @@ use std::{
     cell::{Cell, RefCell},
     fmt,
     rc::Rc,
+    sync::Arc,
 };
 
-use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
-use consort_fabric::{
-    Candidate, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature, Sync,
+use consort_collectives::{
+    Algorithm, Plan, PlanError, Setting, Visitor,
+    flow::{Flow, Quarter},
+    visit,
 };
-use consort_native::{Endpoint, Operands};
+use consort_fabric::{
+    Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
+    Sync,
+};
+use consort_native::{Begun, Endpoint, Operands};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
@@ -22,22 +28,27 @@ use crate::{
     teams::Teams,
 };
 
+/// The PE is in a call, of whatever team.
+const INSIDE: u8 = 1;
+/// There may be flights to move on.
+const FLIGHTS: u8 = 2;
+
 /// What a team's PE keeps between calls.
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     pub(crate) choices: RefCell<Choices>,
     cache: Cache,
-    pub(crate) barrier: RefCell<Option<Rc<dyn Ready>>>,
+    pub(crate) barrier: RefCell<Option<Arc<dyn Ready>>>,
     flow: RefCell<Flow>,
     /// Refines choices, if the launch asked for it.
     online: Option<Online>,
-    /// Whether plans are to be dropped, so that their choice may be refined.
-    is_stale: Cell<bool>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: u64,
     synchronized: Cell<bool>,
-    /// Whether the PE is in a call, of whatever team.
-    inside: Rc<Cell<bool>>,
+    /// Whether a nonblocking call was begun in this quarter.
+    started: Cell<bool>,
+    /// [`INSIDE`] and [`FLIGHTS`], of the PE and so of all its teams.
+    presence: Rc<Cell<u8>>,
     is_freed: Cell<bool>,
 }
 
@@ -70,15 +81,16 @@ pub(crate) struct Shape<'k> {
     datatype: &'static str,
     element_bytes: usize,
     kernel: Option<(Kernel<'k>, &'static str)>,
+    /// Whether other calls are made while it is under way.
+    nonblocking: bool,
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, choices: Choices, inside: Rc<Cell<bool>>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
         let flow = Flow::new(endpoint.group().window());
         Self {
             quarter_mask: flow.quarter_mask(),
             online: choices.online().map(Online::new),
-            is_stale: Cell::new(false),
             endpoint,
             choices: RefCell::new(choices),
             cache: Cache::new(),
@@ -86,7 +98,8 @@ impl State {
             flow: RefCell::new(flow),
             // Nothing is under way before the first call.
             synchronized: Cell::new(true),
-            inside,
+            started: Cell::new(false),
+            presence,
             is_freed: Cell::new(false),
         }
     }
@@ -94,19 +107,24 @@ impl State {
     /// The state of a team made of this one.
     pub(crate) fn of_part(&self, endpoint: Endpoint) -> Self {
         let choices = self.choices.borrow().of_team(endpoint.size());
-        Self::new(endpoint, choices, Rc::clone(&self.inside))
+        Self::new(endpoint, choices, Rc::clone(&self.presence))
+    }
+
+    /// Makes the call by a plan that is new.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.run(ready, operands)
     }
 
     /// Makes the call, inside the team's window of calls.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
         let _inside = self.go_inside()?;
         if self.endpoint.job().is_poisoned() {
             return Err(Error::of_job(self.endpoint.job()));
         }
-        if self.endpoint.calls() & self.quarter_mask == 0 {
-            self.turn()?;
-        }
+        self.turn_if_due()?;
         match ready.call(&self.endpoint, &self.synchronized, operands) {
             Ok(()) => Ok(()),
             Err(_) => Err(Error::of_job(self.endpoint.job())),
@@ -125,6 +143,19 @@ impl State {
         if self.is_freed.get() { Err(Error::Freed) } else { Ok(()) }
     }
 
+    /// Fails once the job has failed.
+    pub(crate) fn ensure_sound(&self) -> Result<()> {
+        let job = self.endpoint.job();
+        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+    }
+
+    /// Waits until all nonblocking calls of this PE in this team are complete.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let _inside = self.go_inside()?;
+        let drained = self.endpoint.await_own(u64::MAX);
+        drained.map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
     /// Lets go of all that is large, once all PEs of the team have agreed to.
     pub(crate) fn free(&self) -> Result<()> {
         let _inside = self.enter()?;
@@ -132,6 +163,9 @@ impl State {
         // Without plans, calls come to `prepare`, which refuses them.
         self.cache.clear();
         self.barrier.take();
+        if let Some(online) = &self.online {
+            online.clear();
+        }
         // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
         // borrows the group, which this crate never keeps a borrow of.
         #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
@@ -141,29 +175,82 @@ impl State {
         Ok(())
     }
 
-    #[inline]
-    fn go_inside(&self) -> Result<Inside<'_>> {
-        if self.inside.replace(true) {
-            return Err(Error::Reentrant);
+    /// Refuses calls from within a call, and moves flights on if there are any.
+    #[inline(always)]
+    pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
+        match self.presence.replace(INSIDE) {
+            0 => Ok(Inside(&self.presence)),
+            before => self.go_inside_from(before),
         }
-        Ok(Inside(&self.inside))
     }
 
+    /// There is something to look at first: a call that this comes from, or flights.
+    #[cold]
+    fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
+        self.presence.set(before | INSIDE);
+        if before & INSIDE != 0 {
+            return Err(Error::Reentrant);
+        }
+        let inside = Inside(&self.presence);
+        self.endpoint.progress();
+        if self.endpoint.engine().is_idle() {
+            self.presence.set(INSIDE);
+        }
+        Ok(inside)
+    }
+
+    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
+    /// own, and what it launches is polled for the first time.
+    pub(crate) fn start<R>(&self, ready: &dyn Ready, begin: impl FnOnce(Begun) -> R) -> Result<R> {
+        let _inside = self.enter()?;
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        self.started.set(true);
+        let begun = begin(ready.begin(&self.endpoint));
+        self.presence.set(INSIDE | FLIGHTS);
+        self.endpoint.progress();
+        Ok(begun)
+    }
+
+    #[inline(always)]
+    fn turn_if_due(&self) -> Result<()> {
+        if self.endpoint.calls() & self.quarter_mask == 0 { self.turn() } else { Ok(()) }
+    }
+
+    /// What is due before the next call, if it begins a quarter of the window.
     #[cold]
     fn turn(&self) -> Result<()> {
         if self.online.as_ref().is_some_and(|online| online.is_due(self.endpoint.calls())) {
-            self.is_stale.set(true);
+            self.cache.expire(); // so that choices may be refined
         }
-        let turn = self.flow.borrow_mut().turn(self.synchronized.take());
+        let quarter =
+            Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
+        let mut turn = self.flow.borrow_mut().turn_after(quarter);
+        let is_idle = self.endpoint.engine().is_idle();
+        // Without flights all calls so far are complete: the credit can be given at once.
+        if !is_idle && let Some(credit) = turn.take_credit() {
+            self.endpoint.owe(credit);
+        }
         // SAFETY: `turn` alone drives the view, to its end, and `run` refuses calls from within a
         // call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
+        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask + 1);
         // The last call of the quarter before the last two, which all have begun who give credit.
-        let until = self.endpoint.calls().checked_sub(2 * (self.quarter_mask + 1) + 1);
-        self.endpoint
-            .block_on_view(&view, until, turn.run(&view))
-            .map_err(|_| Error::of_job(self.endpoint.job()))
+        let until = calls.checked_sub(2 * quarter_calls + 1);
+        let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
+        if !is_idle {
+            done = done
+                .and_then(|()| self.endpoint.await_own(calls.saturating_sub(3 * quarter_calls)));
+        }
+        done.map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
+    /// What the fabric can do for a call. The message buffer is one for all blocking calls.
+    fn capabilities(&self, nonblocking: bool) -> Capabilities {
+        let capabilities = self.endpoint.group().capabilities();
+        let buffer_bytes = if nonblocking { 0 } else { capabilities.buffer_bytes };
+        Capabilities { buffer_bytes, ..capabilities }
     }
 
     /// What the tuner is asked about a call of this shape.
@@ -180,14 +267,14 @@ impl State {
 
     /// Which candidate serves a call of this shape.
     fn choose(&self, shape: &Shape<'_>, sync: Sync) -> (Candidate, ChosenBy) {
-        let capabilities = self.endpoint.group().capabilities();
+        let capabilities = self.capabilities(shape.nonblocking);
         let query = self.query(shape, sync);
         self.choices.borrow().choose(&query, shape.element_bytes, capabilities)
     }
 
     /// Which candidates may serve calls of this shape, the one that does first.
     pub(crate) fn contestants(&self, shape: &Shape<'_>, sync: Sync) -> Vec<Candidate> {
-        let capabilities = self.endpoint.group().capabilities();
+        let capabilities = self.capabilities(shape.nonblocking);
         let query = self.query(shape, sync);
         self.choices.borrow().contestants(&query, shape.element_bytes, capabilities)
     }
@@ -197,24 +284,17 @@ impl State {
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
         let (shape, sync) = (Shape::barrier(), Sync::STRICT);
         let ready = self.prepare_as(&shape, sync, &self.choose(&shape, sync).0, what)?;
-        self.run(&*ready, &Operands::NONE)
-    }
-
-    /// Drops all plans.
-    #[cold]
-    fn renew(&self) {
-        self.is_stale.set(false);
-        self.cache.clear();
+        self.run_new(&*ready, &Operands::NONE)
     }
 
     /// Keeps a plan for calls of this shape.
-    pub(crate) fn keep(&self, shape: &Shape<'_>, key: Key, ready: &Rc<dyn Ready>) {
+    pub(crate) fn keep(&self, shape: &Shape<'_>, key: Key, ready: &Arc<dyn Ready>) {
         self.cache.keep(shape.collective, key, ready);
     }
 
     /// Plans a call of this shape.
     #[cold]
-    pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Rc<dyn Ready>> {
+    pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Arc<dyn Ready>> {
         self.prepare_by(shape, sync, &self.choose(shape, sync).0)
     }
 
@@ -224,7 +304,7 @@ impl State {
         shape: &Shape<'_>,
         sync: Sync,
         candidate: &Candidate,
-    ) -> Result<Rc<dyn Ready>> {
+    ) -> Result<Arc<dyn Ready>> {
         let signature = Signature {
             collective: shape.collective,
             sync,
@@ -234,7 +314,8 @@ impl State {
             operator: shape.kernel.map(|(_, name)| name),
         };
         let memory = if shape.symmetric { " in symmetric memory" } else { "" };
-        self.prepare_as(shape, sync, candidate, &format!("{signature}{memory}"))
+        let way = if shape.nonblocking { "start " } else { "" };
+        self.prepare_as(shape, sync, candidate, &format!("{way}{signature}{memory}"))
     }
 
     /// Plans a call of this shape that goes by this name.
@@ -244,7 +325,7 @@ impl State {
         sync: Sync,
         candidate: &Candidate,
         name: &str,
-    ) -> Result<Rc<dyn Ready>> {
+    ) -> Result<Arc<dyn Ready>> {
         self.ensure_alive()?;
         let (barrier, _) = self.choose(&Shape::barrier(), Sync::STRICT);
         let synchronizes = shape.collective == Collective::Barrier
@@ -263,7 +344,7 @@ impl State {
             operator: shape.kernel.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
             sync,
             symmetric: shape.symmetric,
-            capabilities: self.endpoint.group().capabilities(),
+            capabilities: self.capabilities(shape.nonblocking),
             first_slot: Setting::first_slot(shape.collective, self.endpoint.size()),
             beside: false,
             counter: 1,
@@ -281,12 +362,12 @@ impl State {
 }
 
 /// Clears the mark that a call is under way.
-pub(crate) struct Inside<'s>(&'s Cell<bool>);
+pub(crate) struct Inside<'s>(&'s Cell<u8>);
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.set(false);
+        self.0.set(self.0.get() & !INSIDE);
     }
 }
 
@@ -301,10 +382,10 @@ struct Maker<'m> {
 }
 
 impl Visitor for Maker<'_> {
-    type Output = Result<Rc<dyn Ready>, PlanError>;
+    type Output = Result<Arc<dyn Ready>, PlanError>;
 
     fn visit<A: Algorithm>(self) -> Self::Output {
-        Ok(Rc::new(Prepared::<A> {
+        Ok(Arc::new(Prepared::<A> {
             plan: Plan::new(self.collective, self.setting, self.candidate, self.barrier)?,
             fingerprint: self.fingerprint,
             synchronizes: self.synchronizes,
@@ -429,36 +510,89 @@ impl<'p> Team<'p> {
             kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
         };
         if let Some(ready) = self.state.cache.find(&key) {
-            let done = self.state.run(&*ready, operands);
-            if self.state.is_stale.get() {
-                drop(ready);
-                self.state.renew();
-            }
-            return done;
+            return self.state.run(&*ready, operands);
         }
         let kernel = operands.kernel.map(|kernel| (kernel, operator));
         let element_bytes = size_of::<T>();
-        let shape = Shape { collective, root, bytes, symmetric, datatype, element_bytes, kernel };
+        let nonblocking = false;
+        let shape = Shape {
+            collective,
+            root,
+            bytes,
+            symmetric,
+            datatype,
+            element_bytes,
+            kernel,
+            nonblocking,
+        };
         self.call_by_new_plan(key, &shape, operands)
+    }
+
+    /// The plan of a nonblocking call, as it is kept or a new one.
+    pub(crate) fn plan_to_start(&self, shape: &Shape<'_>) -> Result<Arc<dyn Ready>> {
+        drop(self.state.enter()?); // an operator must not plan either
+        let key = shape.key(self.sync);
+        if let Some(ready) = self.state.cache.share(&key) {
+            return Ok(ready);
+        }
+        self.check_root(shape)?;
+        let ready = self.state.prepare(shape, self.sync)?;
+        self.state.keep(shape, key, &ready);
+        Ok(ready)
+    }
+
+    fn check_root(&self, shape: &Shape<'_>) -> Result<()> {
+        let pes = self.size();
+        match shape.root.filter(|root| root.0 >= pes) {
+            Some(root) => Err(Error::RootOutOfRange { root, pes }),
+            None => Ok(()),
+        }
     }
 
     /// Makes a plan, and a call by it.
     #[cold]
     fn call_by_new_plan(&self, key: Key, shape: &Shape<'_>, operands: &Operands<'_>) -> Result<()> {
-        let (state, pes) = (self.state, self.size());
-        if let Some(root) = shape.root.filter(|root| root.0 >= pes) {
-            return Err(Error::RootOutOfRange { root, pes });
-        }
+        self.check_root(shape)?;
+        let state = self.state;
         if let Some(online) = state.online.as_ref().filter(|online| online.refines()) {
             return self.refine(online, key, shape, operands);
         }
         let ready = state.prepare(shape, self.sync)?;
         state.keep(shape, key, &ready);
-        state.run(&*ready, operands)
+        state.run_new(&*ready, operands)
     }
 }
 
-impl Shape<'_> {
+impl<'k> Shape<'k> {
+    /// A nonblocking call on blocks of `len` elements of `T`.
+    pub(crate) fn nonblocking<T: Pod>(
+        collective: Collective,
+        root: Option<Rank>,
+        len: usize,
+        symmetric: bool,
+        kernel: Option<(Kernel<'k>, &'static str)>,
+    ) -> Self {
+        Self {
+            collective,
+            root,
+            bytes: len * size_of::<T>(),
+            symmetric,
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            kernel,
+            nonblocking: true,
+        }
+    }
+
+    fn key(&self, sync: Sync) -> Key {
+        let root = self.root.unwrap_or(Rank(0));
+        let call = Key::pack(self.collective, sync, root, self.symmetric)
+            | if self.nonblocking { Key::NONBLOCKING } else { 0 };
+        let datatype = self.datatype.as_ptr().addr();
+        let kernel = self.kernel.as_ref().map_or(0, |(kernel, _)| kernel.identity());
+        Key { call, bytes: self.bytes, datatype, kernel }
+    }
+
     pub(crate) fn barrier() -> Self {
         Self {
             collective: Collective::Barrier,
@@ -468,6 +602,7 @@ impl Shape<'_> {
             datatype: "",
             element_bytes: 1,
             kernel: None,
+            nonblocking: false,
         }
     }
 }

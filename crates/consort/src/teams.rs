@@ -217,9 +217,9 @@ impl<'p> Team<'p> {
         Some(Team::new(state, self.teams).with(self.sync()))
     }
 
-    /// Frees a team once all its PEs have come here: its calls, by any copy, then return
-    /// [`Error::Freed`], and so do the operations of its symmetric memory. Teams that were made of
-    /// it go on.
+    /// Frees a team once all its PEs have come here and its nonblocking calls are complete: its
+    /// calls, by any copy, then return [`Error::Freed`], and so do the operations of its symmetric
+    /// memory. Teams that were made of it go on.
     ///
     /// # Errors
     /// [`TeamError::World`] for the team of all PEs, and see [`Team`].
@@ -227,6 +227,7 @@ impl<'p> Team<'p> {
         if self.state.endpoint.group().is_world() {
             return Err(TeamError::World.into());
         }
+        self.state.drain()?;
         self.state.agree("free()")?;
         self.state.free()
     }

@@ -1,6 +1,6 @@
 //! The barrier.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use consort_fabric::Sync;
 use consort_native::Operands;
@@ -25,7 +25,7 @@ impl Team<'_> {
     #[cold]
     fn first_barrier(&self) -> Result<()> {
         let ready = self.state.prepare(&Shape::barrier(), Sync::STRICT)?;
-        *self.state.barrier.borrow_mut() = Some(Rc::clone(&ready));
-        self.state.run(&*ready, &Operands::NONE)
+        *self.state.barrier.borrow_mut() = Some(Arc::clone(&ready));
+        self.state.run_new(&*ready, &Operands::NONE)
     }
 }

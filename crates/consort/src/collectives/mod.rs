@@ -24,7 +24,7 @@ fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
 }
 
 /// What a result holds before it comes.
-fn blank<T: Pod>(len: usize) -> Vec<T> {
+pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 

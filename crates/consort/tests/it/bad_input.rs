@@ -352,6 +352,10 @@ impl Smuggled<'_> {
             world.reduce(1, Sum, Rank(0)).err(),
             world.symmetric::<u64>(1).err(),
             world.counter().err(),
+            world.split(Some(1), 0).err(),
+            world.start_barrier().err(),
+            world.start_broadcast(vec![1], Rank(0)).err(),
+            world.progress().err(),
         ]
     }
 }
@@ -369,6 +373,14 @@ fn operators_may_not_call_the_library() {
         };
         let sum = world.reduce(1, add, Rank(0))?;
         assert_eq!(sum, (world.rank() == Rank(0)).then_some(2));
+        // In a flight, too, which is moved on by any call.
+        let mut all = [0];
+        world.overlap(|scope| {
+            let pending = scope.start_all_reduce(&[1], &mut all, &add)?;
+            world.barrier()?;
+            pending.wait()
+        })?;
+        assert_eq!(all, [2]);
         // The number of allocations still agrees.
         let again = world.symmetric::<u64>(1)?;
         again.put(world.right(), 0, &[3])?;

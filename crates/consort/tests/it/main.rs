@@ -10,6 +10,7 @@ mod conformance;
 mod counters;
 mod data;
 mod failure;
+mod nonblocking;
 mod one_sided;
 mod online;
 mod operators;

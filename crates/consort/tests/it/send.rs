@@ -70,4 +70,12 @@ fn a_call_and_a_lease_may_move() {
     fn check<T: Send + Sync>() {}
     check::<Call<'_>>();
     check::<consort_native::Lease>();
+    check::<consort_native::Engine>();
+}
+
+/// What a flight owns besides; that its whole future is `Send` its launch asserts by these.
+#[test]
+fn a_begun_call_may_move() {
+    fn check<T: Send>() {}
+    check::<consort_native::Begun>();
 }

@@ -1,0 +1,65 @@
+//! A nonblocking call that has its number: what its flight owns of the PE's end of a team.
+
+#![expect(unsafe_code, reason = "declares what its callers must see to")]
+
+use std::sync::Arc;
+
+use consort_fabric::Rank;
+
+use crate::{
+    call::Call, endpoint::Scratch, engine::Engine, group::Group, job::Job, ledger::Ledger,
+    operands::Operands,
+};
+
+/// A call that has begun for its peers, to be driven by a flight.
+#[derive(Debug)]
+pub struct Begun {
+    pub(crate) job: Arc<Job>,
+    pub(crate) group: Arc<Group>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) rank: Rank,
+    pub(crate) number: u64,
+    pub(crate) word: u64,
+    pub(crate) scratch: Scratch,
+}
+
+impl Begun {
+    /// The call's number in the team.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The call, for whoever drives it.
+    ///
+    /// # Safety
+    /// Made once, and one future at a time drives it: [`Call`] is `Sync` only so that such a future
+    /// may move.
+    #[must_use]
+    pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
+        let Self { job, group, rank, number, word, scratch, .. } = self;
+        let turn = group.geometry.turn(*number);
+        let me = &group.members[rank.index()];
+        let mut call = Call::new(job, group, (*rank, me), turn, *word, scratch, operands);
+        call.set_flying();
+        call
+    }
+
+    /// The call is complete: gives the credits that have waited for it.
+    pub fn complete(&self) {
+        let Self { job, group, ledger, rank, number, .. } = self;
+        ledger.complete(*number, |credit| group.give_credit(job, *rank, credit));
+    }
+
+    /// Wakes the PE, which may wait for what came of it.
+    pub fn wake(&self) {
+        self.job.wake(self.group.in_world(self.rank));
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.engine.keep(std::mem::take(&mut self.scratch));
+    }
+}

@@ -1,0 +1,58 @@
+//! Nonblocking collectives under an executor: a PE computes in one task while another waits.
+//!
+//! ```sh
+//! cargo run --release -p consort --example tokio
+//! ```
+//!
+//! A ticket stays on its PE's thread, so it is awaited in a `LocalSet`, or as here beside other
+//! futures of one task. A task that computes yields now and then, as always: that is when the calls
+//! of its PE move on.
+
+use consort::{Pe, Pes, Rank, Result, Sum};
+use tokio::{
+    runtime,
+    task::{LocalSet, yield_now},
+};
+
+/// Parts of what each PE computes.
+const PARTS: u64 = 1000;
+
+/// Sums what others need not know of.
+async fn compute(seed: u64) -> u64 {
+    let mut sum = seed;
+    for part in 0..PARTS {
+        sum = sum.rotate_left(5) ^ part;
+        if part % 100 == 0 {
+            yield_now().await;
+        }
+    }
+    sum
+}
+
+async fn program(pe: &Pe) -> Result<(u64, u64)> {
+    let world = pe.world();
+    let me = u64::from(world.rank().0);
+    let table = world.start_broadcast(vec![me; 10_000], Rank(3))?;
+    let ranks = world.start_all_reduce(vec![me], Sum)?;
+    let computed = tokio::task::spawn_local(compute(me));
+    let (table, ranks) = tokio::join!(table, ranks);
+    let (table, ranks) = (table?, ranks?);
+    // Only now what this PE has computed: it went on while the calls did.
+    let computed = computed.await.expect("a task that does not panic");
+    let all = world.start_all_reduce(vec![computed ^ table[0]], Sum)?.await?;
+    Ok((ranks[0], all[0]))
+}
+
+fn main() -> Result<()> {
+    let results = Pes::threads(4).run(|pe| {
+        let executor = runtime::Builder::new_current_thread().build();
+        let executor = executor.expect("an executor without I/O");
+        LocalSet::new().block_on(&executor, program(pe))
+    })?;
+    for (rank, (ranks, all)) in &results {
+        println!("PE {rank}: the ranks' sum {ranks}, all that was computed {all:x}");
+    }
+    assert!(results.iter().all(|(_, result)| *result == results[0].1), "all have the same");
+    assert_eq!(results[0].1.0, 6, "0 + 1 + 2 + 3");
+    Ok(())
+}

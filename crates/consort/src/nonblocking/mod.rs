@@ -1,0 +1,156 @@
+//! Nonblocking collectives: they are started, go on while the PE does something else, and are
+//! waited for later, in any order.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `pending` | the ticket for one call |
+//! | `starts` | a team's calls, which own their data |
+//! | `overlap` | calls that borrow it, within a scope |
+//! | `planned` | calls that are planned once and started many times |
+//!
+//! A call has its number from the start, so all PEs of a team start and make its calls in one
+//! order; what happens then depends on nobody's order. It is driven by a *flight*, an `async` block that
+//! owns the plan, the PE's part of the call and the data, and leaves what came of it in a slot that
+//! the ticket shares. So a ticket that is dropped or forgotten leaves nothing in the air: the
+//! flight ends by itself, at the latest when the PE does.
+
+mod overlap;
+mod pending;
+mod planned;
+mod starts;
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_native::{Flights, Operands};
+
+pub use overlap::Overlap;
+pub use pending::Pending;
+pub use planned::Planned;
+
+use crate::{Error, Result, Team, cache::Ready, team::Shape};
+use pending::Slot;
+
+/// What contributions are combined with, if they are.
+trait Combine<T>: Send {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)>;
+}
+
+/// With an operator.
+#[derive(Clone, Copy, Debug)]
+struct With<O>(O);
+
+/// Not at all.
+#[derive(Clone, Copy, Debug)]
+struct Nothing;
+
+impl<T: Pod, O: Operator<T> + Send> Combine<T> for With<O> {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
+        Some((Kernel::new::<T, O>(&self.0), O::NAME))
+    }
+}
+
+impl<T> Combine<T> for Nothing {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
+        None
+    }
+}
+
+/// What a flight keeps for its call.
+trait Cargo: Send {
+    fn operands(&mut self) -> Operands<'_>;
+}
+
+/// Which collective, besides what it combines with.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    collective: Collective,
+    root: Option<Rank>,
+    /// Elements of a block.
+    len: usize,
+    symmetric: bool,
+}
+
+impl Kind {
+    fn of(collective: Collective, root: Option<Rank>, len: usize) -> Self {
+        Self { collective, root, len, symmetric: false }
+    }
+}
+
+impl<'p> Team<'p> {
+    /// The plan of a nonblocking call.
+    fn nonblocking_plan<T: Pod>(
+        &self,
+        kind: Kind,
+        combine: &impl Combine<T>,
+    ) -> Result<Arc<dyn Ready>> {
+        let Kind { collective, root, len, symmetric } = kind;
+        let combination = combine.combination();
+        self.plan_to_start(&Shape::nonblocking::<T>(collective, root, len, symmetric, combination))
+    }
+
+    /// Fails unless a PE's source and target are as many blocks as it contributes and receives.
+    /// Returns how many those are.
+    fn check_blocks(
+        &self,
+        kind: Kind,
+        source_len: usize,
+        target_len: usize,
+    ) -> Result<(usize, usize)> {
+        let (pes, collective) = (self.size(), kind.collective);
+        // Symmetric memory is of the same length on all PEs, so it is the root's.
+        let is_root = kind.symmetric || kind.root == Some(self.rank());
+        let contributed = collective.source_blocks(pes, is_root) as usize;
+        let received = collective.target_blocks(pes, is_root) as usize;
+        let fits = |blocks: usize, given: usize| blocks == 0 || blocks * kind.len == given;
+        if fits(contributed, source_len) && fits(received, target_len) {
+            return Ok((contributed, received));
+        }
+        Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
+    }
+
+    /// Starts a call by this plan. Its flight keeps `cargo`, and gives it to `finish` at its end. It
+    /// counts among `also` until it is gone.
+    ///
+    /// # Safety
+    /// What `cargo` and `finish` borrow lives until the flight is gone.
+    #[expect(unsafe_code, reason = "declares what borrowed data must see to")]
+    unsafe fn launch<'f, C, B>(
+        &self,
+        ready: Arc<dyn Ready>,
+        cargo: C,
+        finish: impl FnOnce(C) -> B + Send + 'f,
+        also: Option<&Flights>,
+    ) -> Result<Pending<'p, B>>
+    where
+        C: Cargo + 'f,
+        B: Send + 'f,
+    {
+        let slot = Arc::new(Slot::default());
+        let plan = Arc::clone(&ready);
+        let number = self.state.start(&*plan, |begun| {
+            let (number, result) = (begun.number(), Arc::clone(&slot));
+            let flight = async move {
+                let mut cargo = cargo;
+                let done = {
+                    let operands = cargo.operands();
+                    // SAFETY: made once, and this flight alone drives it.
+                    let call = unsafe { begun.call(&operands) };
+                    ready.fly(&call).await
+                };
+                if done.is_ok() {
+                    begun.complete();
+                }
+                result.fill(done.map(|()| finish(cargo)));
+                begun.wake();
+            };
+            let flight: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(flight);
+            // SAFETY: all that the flight owns may move: its parts are `Send` by the bounds above,
+            // plans and begun calls are, and the futures of all algorithms are, as a test asserts
+            // one by one (`tests/it/send.rs`). What it borrows lives, by the caller's promise.
+            unsafe { self.state.endpoint.launch(flight, also) };
+            number
+        })?;
+        Ok(Pending::new(self.state, number, slot))
+    }
+}

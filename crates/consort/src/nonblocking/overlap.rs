@@ -1,0 +1,218 @@
+//! Nonblocking collectives on borrowed data, within a scope that ends when all of them have.
+//!
+//! The flights touch data that the caller has lent for the scope. So the scope is not left, whether
+//! by returning, by an error or by a panic, before the last of its flights is gone; and since it
+//! only ever exists as a borrow that its closure gets, nobody can forget it. As in
+//! [`std::thread::scope`].
+//!
+//! | the closure | the scope |
+//! | --- | --- |
+//! | returns | waits for its calls as a blocking call does |
+//! | panics | fails the job, so that its calls end at once; then waits for them |
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    thread,
+};
+
+use consort_fabric::{Collective, Operator, Pod, Rank};
+use consort_native::{Buffer, Failure, Flights, Operands};
+
+use super::{Cargo, Combine, Kind, Nothing, Pending, With};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Team, launch::panic_reason};
+
+/// What a call moves, and how it is combined.
+struct Borrowed<'s, T, C> {
+    source: &'s [T],
+    target: &'s mut [T],
+    combine: C,
+}
+
+impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Cargo for Borrowed<'_, T, C> {
+    fn operands(&mut self) -> Operands<'_> {
+        Operands {
+            kernel: self.combine.combination().map(|(kernel, _)| kernel),
+            source: Buffer::source(self.source),
+            target: Buffer::target(self.target),
+        }
+    }
+}
+
+/// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
+pub struct Overlap<'scope, 'env: 'scope> {
+    team: Team<'env>,
+    flights: Flights,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'p> Team<'p> {
+    /// Runs `body`, which may start calls on slices that it borrows until the end of the scope, and
+    /// waits until all of them are complete.
+    ///
+    /// It blocks, so it is not for `async` code: calls that own their data are.
+    ///
+    /// # Errors
+    /// That of `body`, else that of a call that did not succeed; see [`Team`].
+    ///
+    /// # Panics
+    /// When `body` does, once no peer can touch what it has lent.
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     let (mut one, mut other) = ([world.rank().0; 100], [world.rank().0; 100]);
+    ///     world.overlap(|scope| {
+    ///         scope.start_broadcast(&mut one, Rank(1))?;
+    ///         scope.start_broadcast(&mut other, Rank(2))?.wait()
+    ///     })?;
+    ///     assert_eq!((one[0], other[0]), (1, 2));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn overlap<'env, R>(
+        &self,
+        body: impl for<'s> FnOnce(&'s Overlap<'s, 'env>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'p: 'env,
+    {
+        let (scope, env) = (PhantomData, PhantomData);
+        let overlap = Overlap { team: *self, flights: Flights::default(), scope, env };
+        let mut result = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
+        // Nothing leaves this loop, not even the panic of an operator, before all flights are gone.
+        while !overlap.flights.are_over() {
+            if let Err(panic) = &result {
+                let rank = self.state.endpoint.rank_in_world();
+                let reason = panic_reason(&**panic);
+                self.state.endpoint.job().poison(Failure::Pe { rank, reason });
+            }
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| overlap.drain()))
+                && result.is_ok()
+            {
+                result = Err(panic);
+            }
+        }
+        let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+        let sound = self.state.ensure_sound();
+        result.and_then(|result| sound.map(|()| result))
+    }
+}
+
+impl<'scope, 'env> Overlap<'scope, 'env> {
+    /// Moves flights on until all are gone, or the job has failed.
+    fn drain(&self) {
+        let endpoint = &self.team.state.endpoint;
+        let _inside = self.team.state.go_inside();
+        let number = endpoint.first_under_way().unwrap_or(0);
+        if endpoint.block_until(number, || self.flights.are_over().then_some(())).is_err() {
+            // They end at the next poll, whoever polls.
+            endpoint.progress();
+            thread::yield_now();
+        }
+    }
+
+    /// Starts a broadcast of the root's `data` into everyone's. See [`Team::start_broadcast`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn start_broadcast<T: Pod + Send + std::marker::Sync>(
+        &'scope self,
+        data: &'scope mut [T],
+        root: Rank,
+    ) -> Result<Pending<'scope, ()>> {
+        let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
+        let (source, target): (&[T], &mut [T]) =
+            if self.team.rank() == root { (data, &mut []) } else { (&[], data) };
+        self.start(kind, Borrowed { source, target, combine: Nothing })
+    }
+
+    /// Starts a reduction to the root's `target`; elsewhere it is not touched. See
+    /// [`Team::start_reduce`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
+    /// mode None, and see [`Team`].
+    pub fn start_reduce<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
+        &'scope self,
+        source: &'scope [T],
+        target: &'scope mut [T],
+        operator: O,
+        root: Rank,
+    ) -> Result<Pending<'scope, ()>> {
+        let kind = Kind::of(Collective::Reduce, Some(root), source.len());
+        self.start(kind, Borrowed { source, target, combine: With(operator) })
+    }
+
+    /// Starts a reduction to everyone's `target`. See [`Team::start_all_reduce`].
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    pub fn start_all_reduce<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
+        &'scope self,
+        source: &'scope [T],
+        target: &'scope mut [T],
+        operator: O,
+    ) -> Result<Pending<'scope, ()>> {
+        let kind = Kind::of(Collective::AllReduce, None, source.len());
+        self.start(kind, Borrowed { source, target, combine: With(operator) })
+    }
+
+    /// Starts any collective but a barrier; as [`Team::collective_slice`]. Blocks are of `len`
+    /// elements.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
+    /// and see [`Team`].
+    pub fn start_collective<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
+        &'scope self,
+        collective: Collective,
+        len: usize,
+        (source, target): (&'scope [T], &'scope mut [T]),
+        operator: O,
+        root: Rank,
+    ) -> Result<Pending<'scope, ()>> {
+        let kind = Kind::of(collective, collective.is_rooted().then_some(root), len);
+        if collective.combines() {
+            self.start(kind, Borrowed { source, target, combine: With(operator) })
+        } else {
+            self.start(kind, Borrowed { source, target, combine: Nothing })
+        }
+    }
+
+    fn start<T: Pod + Send + std::marker::Sync, C: Combine<T> + 'scope>(
+        &'scope self,
+        kind: Kind,
+        cargo: Borrowed<'scope, T, C>,
+    ) -> Result<Pending<'scope, ()>> {
+        let team: Team<'scope> = self.team;
+        team.refuse_loans()?;
+        let (contributed, received) =
+            team.check_blocks(kind, cargo.source.len(), cargo.target.len())?;
+        let Borrowed { source, target, combine } = cargo;
+        let ready = team.nonblocking_plan::<T>(kind, &combine)?;
+        let cargo = Borrowed {
+            source: if contributed > 0 { source } else { &[] },
+            target: if received > 0 { target } else { &mut [] },
+            combine,
+        };
+        // SAFETY: what the cargo borrows lives for all of the scope, which ends when its flights
+        // are gone; see `Team::overlap`.
+        #[expect(unsafe_code, reason = "launches a flight")]
+        unsafe {
+            team.launch(ready, cargo, |_| (), Some(&self.flights))
+        }
+    }
+}
+
+impl fmt::Debug for Overlap<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overlap").field("flights", &self.flights).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+//! The ticket for a nonblocking call.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use consort_fabric::{Op, Poisoned};
+
+use crate::{Error, Result, team::State};
+
+/// What came of a call, once it is over.
+#[derive(Debug)]
+enum Outcome<B> {
+    UnderWay,
+    Is(Op<B>),
+    Taken,
+}
+
+/// Where a flight leaves what came of it.
+#[derive(Debug)]
+pub(super) struct Slot<B>(Mutex<Outcome<B>>);
+
+impl<B> Default for Slot<B> {
+    fn default() -> Self {
+        Self(Mutex::new(Outcome::UnderWay))
+    }
+}
+
+impl<B> Slot<B> {
+    fn outcome(&self) -> MutexGuard<'_, Outcome<B>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn fill(&self, outcome: Op<B>) {
+        *self.outcome() = Outcome::Is(outcome);
+    }
+
+    fn is_over(&self) -> bool {
+        !matches!(*self.outcome(), Outcome::UnderWay)
+    }
+
+    /// What came of it, once; `None` while it is under way.
+    fn take(&self) -> Option<Result<Op<B>>> {
+        let mut outcome = self.outcome();
+        if let Outcome::UnderWay = *outcome {
+            return None;
+        }
+        Some(match std::mem::replace(&mut *outcome, Outcome::Taken) {
+            Outcome::Is(done) => Ok(done),
+            Outcome::UnderWay | Outcome::Taken => Err(Error::Taken),
+        })
+    }
+}
+
+/// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
+///
+/// It goes on whenever its PE is in any call of the library, most of all while it waits there, and
+/// all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). A PE that computes for
+/// long without them calls [`Team::progress`](crate::Team::progress) now and then; others may wait
+/// for it meanwhile.
+///
+/// It is also a future, for any executor: a poll that finds the call under way moves it on and
+/// wakes its task at once. Dropped or forgotten, it goes on to its end all the same, which is due before
+/// its PE ends.
+pub struct Pending<'p, B> {
+    state: &'p State,
+    number: u64,
+    slot: Arc<Slot<B>>,
+}
+
+impl<'p, B> Pending<'p, B> {
+    pub(super) fn new(state: &'p State, number: u64, slot: Arc<Slot<B>>) -> Self {
+        Self { state, number, slot }
+    }
+
+    /// Whether the call is complete; moves it on. Waits for nothing.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`].
+    pub fn test(&mut self) -> Result<bool> {
+        if self.slot.is_over() {
+            return Ok(true);
+        }
+        let _inside = self.state.go_inside()?; // moves it on
+        if self.slot.is_over() {
+            return Ok(true);
+        }
+        self.state.ensure_sound().map(|()| false)
+    }
+
+    /// Waits until the call is complete, and returns what came of it.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`];
+    /// [`Error::Taken`] after it was polled as a future until it was ready.
+    pub fn wait(self) -> Result<B> {
+        let _inside = self.state.go_inside()?;
+        let endpoint = &self.state.endpoint;
+        let done = endpoint.block_until(self.number, || self.slot.take());
+        self.result(done.unwrap_or(Ok(Err(Poisoned))))
+    }
+
+    fn result(&self, taken: Result<Op<B>>) -> Result<B> {
+        taken?.map_err(|_| Error::of_job(self.state.endpoint.job()))
+    }
+}
+
+impl<B> Future for Pending<'_, B> {
+    type Output = Result<B>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
+        let this = self.get_mut();
+        match this.test() {
+            Ok(true) => match this.slot.take() {
+                Some(taken) => Poll::Ready(this.result(taken)),
+                None => Poll::Pending,
+            },
+            Ok(false) => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl<B> fmt::Debug for Pending<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("is_over", &self.slot.is_over()).finish_non_exhaustive()
+    }
+}

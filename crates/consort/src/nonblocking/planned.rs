@@ -1,0 +1,81 @@
+//! Nonblocking calls that are planned once and started many times: MPI's persistent collectives.
+
+use std::{fmt, sync::Arc};
+
+use consort_fabric::{Collective, Operator, Pod, Rank};
+
+use super::{Kind, Nothing, Pending, With};
+use crate::{Error, Result, Team};
+
+/// Starts a call on its data.
+type Start<'p, T> = Box<dyn Fn(Vec<T>) -> Result<Pending<'p, Vec<T>>> + 'p>;
+
+/// A nonblocking call that is planned already, from [`Team::plan_broadcast`] or
+/// [`Team::plan_all_reduce`]. Which algorithm serves it was decided then.
+pub struct Planned<'p, T> {
+    len: usize,
+    start: Start<'p, T>,
+}
+
+impl<'p> Team<'p> {
+    /// Plans broadcasts of `len` elements from the root. Local, but all PEs of the team start the
+    /// same.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Plan`], [`Error::Freed`].
+    pub fn plan_broadcast<T: Pod + Send>(&self, len: usize, root: Rank) -> Result<Planned<'p, T>> {
+        let kind = Kind::of(Collective::Broadcast, Some(root), len);
+        let (team, ready) = (*self, self.nonblocking_plan::<T>(kind, &Nothing)?);
+        let start = move |data| team.start_broadcast_by(Arc::clone(&ready), root, data);
+        Ok(Planned { len, start: Box::new(start) })
+    }
+
+    /// Plans all-reduces of `len` elements. Local, but all PEs of the team start the same.
+    ///
+    /// # Errors
+    /// [`Error::Plan`], [`Error::Freed`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// Pes::threads(2).run(|pe| {
+    ///     let sums = pe.world().plan_all_reduce::<f64, _>(3, Sum)?;
+    ///     for step in 0..10 {
+    ///         let sum = sums.start(vec![f64::from(step); 3])?;
+    ///         assert_eq!(sum.wait()?[0], f64::from(2 * step));
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn plan_all_reduce<T, O>(&self, len: usize, operator: O) -> Result<Planned<'p, T>>
+    where
+        T: Pod + Send,
+        O: Operator<T> + Clone + Send + 'static,
+    {
+        let kind = Kind::of(Collective::AllReduce, None, len);
+        let combine = With(operator);
+        let (team, ready) = (*self, self.nonblocking_plan::<T>(kind, &combine)?);
+        let start =
+            move |source| team.start_all_reduce_by(Arc::clone(&ready), source, combine.clone());
+        Ok(Planned { len, start: Box::new(start) })
+    }
+}
+
+impl<'p, T: Pod> Planned<'p, T> {
+    /// Starts the call on `data`, of the length that was planned. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`], and see [`Team`].
+    pub fn start(&self, data: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+        if data.len() != self.len {
+            return Err(Error::Lengths { source_len: data.len(), target_len: self.len });
+        }
+        (self.start)(data)
+    }
+}
+
+impl<T> fmt::Debug for Planned<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Planned").field("len", &self.len).finish_non_exhaustive()
+    }
+}

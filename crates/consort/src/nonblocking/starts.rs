@@ -1,0 +1,358 @@
+//! A team's nonblocking collectives on data that they own, and on symmetric memory.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use consort_fabric::{Collective, Operator, Pod, Rank, Sync};
+use consort_native::{Block, Buffer, Job, Operands};
+
+use super::{Cargo, Combine, Kind, Nothing, Pending, With};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Symmetric, Team, cache::Ready, collectives::blank, symmetric::Element};
+
+/// What a call moves, and how it is combined.
+struct Owned<T, C> {
+    source: Vec<T>,
+    target: Vec<T>,
+    combine: C,
+}
+
+impl<T: Pod + Send, C: Combine<T>> Cargo for Owned<T, C> {
+    fn operands(&mut self) -> Operands<'_> {
+        let Self { source, target, combine } = self;
+        Operands {
+            kernel: combine.combination().map(|(kernel, _)| kernel),
+            source: Buffer::source(source),
+            target: Buffer::target(target),
+        }
+    }
+}
+
+/// The symmetric memory of a call, which is not used again while it is under way.
+struct Blocks<T, C> {
+    job: Arc<Job>,
+    rank: Rank,
+    source: Option<Arc<Block>>,
+    target: Option<Arc<Block>>,
+    combine: C,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T, C> Blocks<T, C> {
+    fn buffer(&self, block: Option<&Arc<Block>>) -> Buffer<'_> {
+        block.map_or(Buffer::ABSENT, |block| {
+            Buffer::symmetric(&self.job, self.rank, block.offset(), block.bytes())
+        })
+    }
+}
+
+impl<T: Element, C: Combine<T>> Cargo for Blocks<T, C> {
+    fn operands(&mut self) -> Operands<'_> {
+        Operands {
+            kernel: self.combine.combination().map(|(kernel, _)| kernel),
+            source: self.buffer(self.source.as_ref()),
+            target: self.buffer(self.target.as_ref()),
+        }
+    }
+}
+
+impl<'p> Team<'p> {
+    /// Moves the nonblocking calls of this PE on, of all its teams. Local.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`], [`Error::Mismatched`], [`Error::Reentrant`], [`Error::Freed`].
+    pub fn progress(&self) -> Result<()> {
+        drop(self.state.enter()?); // moves them on
+        self.state.ensure_sound()
+    }
+
+    /// Starts a barrier: it is complete when all PEs of the team have started it. Modes do not
+    /// matter.
+    ///
+    /// As all nonblocking calls, it is one of the team's calls, in their order; but other calls may
+    /// be made and started while it is under way, and waited for in any order. Starting a call
+    /// waits for nothing, unless a window of calls (64, or 16 in teams of more than 64 PEs) is under
+    /// way: then for the oldest, on all PEs. Algorithms that use the PEs' message buffers, of which
+    /// there is one a PE, do not serve nonblocking calls.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::Pes;
+    /// Pes::threads(3).run(|pe| {
+    ///     let all_here = pe.world().start_barrier()?;
+    ///     // ... what does not need the others ...
+    ///     all_here.wait()
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn start_barrier(&self) -> Result<Pending<'p, ()>> {
+        let kind = Kind::of(Collective::Barrier, None, 0);
+        self.with(Sync::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
+    }
+
+    /// Starts a broadcast of the root's `data`; elsewhere `data` is of the same length, and its
+    /// content does not matter. See [`Team::broadcast_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     let table = world.start_broadcast(vec![world.rank().0; 1000], Rank(2))?;
+    ///     let others = world.all_reduce(1, consort::Sum)?; // while the table comes
+    ///     assert_eq!((others, table.wait()?[999]), (3, 2));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn start_broadcast<T: Pod + Send>(
+        &self,
+        data: Vec<T>,
+        root: Rank,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
+        let ready = self.nonblocking_plan::<T>(kind, &Nothing)?;
+        self.start_broadcast_by(ready, root, data)
+    }
+
+    pub(super) fn start_broadcast_by<T: Pod + Send>(
+        &self,
+        ready: Arc<dyn Ready>,
+        root: Rank,
+        data: Vec<T>,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let is_root = self.rank() == root;
+        let (source, target) = if is_root { (data, Vec::new()) } else { (Vec::new(), data) };
+        let finish = move |source, target| if is_root { source } else { target };
+        self.start_by(ready, Owned { source, target, combine: Nothing }, finish)
+    }
+
+    /// Starts a reduction to the root, which gets the result, and the others `None`. See
+    /// [`Team::reduce_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    pub fn start_reduce<T: Pod + Send, O: Operator<T> + Send + 'static>(
+        &self,
+        source: Vec<T>,
+        operator: O,
+        root: Rank,
+    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+        let is_root = self.rank() == root;
+        let kind = Kind::of(Collective::Reduce, Some(root), source.len());
+        let finish = move |_, target| is_root.then_some(target);
+        self.start_on(kind, source, With(operator), finish)
+    }
+
+    /// Starts a reduction of which everyone gets the result. See [`Team::all_reduce_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    pub fn start_all_reduce<T: Pod + Send, O: Operator<T> + Send + 'static>(
+        &self,
+        source: Vec<T>,
+        operator: O,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::AllReduce, None, source.len());
+        self.start_on(kind, source, With(operator), |_, target| target)
+    }
+
+    /// Starts a scatter: PE `i` gets block `i` of the root's `source`, `len` elements. Elsewhere
+    /// the source does not matter. See [`Team::scatter_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    pub fn start_scatter<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        len: usize,
+        root: Rank,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::Scatter, Some(root), len);
+        self.start_on(kind, source, Nothing, |_, target| target)
+    }
+
+    /// Starts a gather: the root gets everyone's `source`, and the others `None`. See
+    /// [`Team::gather_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    pub fn start_gather<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        root: Rank,
+    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+        let is_root = self.rank() == root;
+        let kind = Kind::of(Collective::Gather, Some(root), source.len());
+        self.start_on(kind, source, Nothing, move |_, target| is_root.then_some(target))
+    }
+
+    /// Starts a gather of which everyone gets the result. See [`Team::all_gather_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    pub fn start_all_gather<T: Pod + Send>(&self, source: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::AllGather, None, source.len());
+        self.start_on(kind, source, Nothing, |_, target| target)
+    }
+
+    /// Starts an exchange of `source`, a block for each PE. See [`Team::exchange_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], and see [`Team`].
+    pub fn start_exchange<T: Pod + Send>(&self, source: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::Exchange, None, source.len() / self.size() as usize);
+        self.start_on(kind, source, Nothing, |_, target| target)
+    }
+
+    /// Starts a reduction of `source`, a block for each PE, which gets its block of the result. See
+    /// [`Team::reduce_scatter_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], and see [`Team`].
+    pub fn start_reduce_scatter<T: Pod + Send, O: Operator<T> + Send + 'static>(
+        &self,
+        source: Vec<T>,
+        operator: O,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::ReduceScatter, None, source.len() / self.size() as usize);
+        self.start_on(kind, source, With(operator), |_, target| target)
+    }
+
+    /// Starts a scan. See [`Team::scan_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    pub fn start_scan<T: Pod + Send, O: Operator<T> + Send + 'static>(
+        &self,
+        source: Vec<T>,
+        operator: O,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::Scan, None, source.len());
+        self.start_on(kind, source, With(operator), |_, target| target)
+    }
+
+    /// Starts an exclusive scan, of which PE 0 gets `None`. See [`Team::exclusive_scan_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    pub fn start_exclusive_scan<T: Pod + Send, O: Operator<T> + Send + 'static>(
+        &self,
+        source: Vec<T>,
+        operator: O,
+    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+        let is_first = self.rank() == Rank(0);
+        let kind = Kind::of(Collective::ExclusiveScan, None, source.len());
+        self.start_on(kind, source, With(operator), move |_, target| (!is_first).then_some(target))
+    }
+
+    /// Starts any collective but a barrier in symmetric memory, which stays as it is until the call
+    /// is complete. The operator and the root do not matter where there are none; a broadcast uses
+    /// `source` alone. See [`Team::collective_symmetric`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// Those of the blocking method that is named after the collective.
+    pub fn start_symmetric<T: Element, O: Operator<T> + Send + 'static>(
+        &self,
+        collective: Collective,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
+        operator: O,
+        root: Rank,
+    ) -> Result<Pending<'p, ()>> {
+        let is_broadcast = collective == Collective::Broadcast;
+        if source.is(target) && !is_broadcast {
+            return Err(crate::Error::InPlace);
+        }
+        let (pes, root) = (self.size(), collective.is_rooted().then_some(root));
+        let is_root = root == Some(self.rank());
+        let blocks = collective.source_blocks(pes, true) as usize;
+        let len = source.len() / blocks.max(1);
+        let kind = Kind { collective, root, len, symmetric: true };
+        self.check_blocks(kind, source.len(), target.len())?;
+        let target = if is_broadcast { source } else { target };
+        let source = (collective.source_blocks(pes, is_root) > 0).then_some(source);
+        let target = (collective.target_blocks(pes, is_root) > 0).then_some(target);
+        if collective.combines() {
+            self.start_in(kind, source, target, With(operator))
+        } else {
+            self.start_in(kind, source, target, Nothing)
+        }
+    }
+
+    fn start_in<T: Element, C: Combine<T> + 'static>(
+        &self,
+        kind: Kind,
+        source: Option<&Symmetric<T>>,
+        target: Option<&Symmetric<T>>,
+        combine: C,
+    ) -> Result<Pending<'p, ()>> {
+        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
+        let endpoint = &self.state.endpoint;
+        let of = |memory: &Symmetric<T>| {
+            memory.ensure_job(endpoint.job());
+            Arc::clone(memory.block())
+        };
+        let blocks = Blocks {
+            job: Arc::clone(endpoint.job()),
+            rank: endpoint.rank_in_world(),
+            source: source.map(of),
+            target: target.map(of),
+            combine,
+            elements: PhantomData,
+        };
+        // SAFETY: the flight owns all that it uses.
+        #[expect(unsafe_code, reason = "launches a flight")]
+        unsafe {
+            self.launch(ready, blocks, |_| (), None)
+        }
+    }
+
+    /// Starts a call on data of its own; the target is made here.
+    fn start_on<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
+        &self,
+        kind: Kind,
+        source: Vec<T>,
+        combine: C,
+        finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
+    ) -> Result<Pending<'p, B>> {
+        let received = kind.collective.target_blocks(self.size(), kind.root == Some(self.rank()));
+        let target_len = received as usize * kind.len;
+        let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;
+        let source = if contributed > 0 { source } else { Vec::new() };
+        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
+        self.start_by(ready, Owned { source, target: blank(target_len), combine }, finish)
+    }
+
+    pub(super) fn start_all_reduce_by<T: Pod + Send, C: Combine<T> + 'static>(
+        &self,
+        ready: Arc<dyn Ready>,
+        source: Vec<T>,
+        combine: C,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let target = blank(source.len());
+        self.start_by(ready, Owned { source, target, combine }, |_, target| target)
+    }
+
+    fn start_by<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
+        &self,
+        ready: Arc<dyn Ready>,
+        cargo: Owned<T, C>,
+        finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
+    ) -> Result<Pending<'p, B>> {
+        let finish = |cargo: Owned<T, C>| finish(cargo.source, cargo.target);
+        // SAFETY: the flight owns all that it uses.
+        #[expect(unsafe_code, reason = "launches a flight")]
+        unsafe {
+            self.launch(ready, cargo, finish, None)
+        }
+    }
+}
