@@ -14,6 +14,10 @@ use consort::{
 };
 use consort_native::Failure;
 
+use consort_collectives::{Setting, serves};
+use consort_fabric::{OperatorClass, Query};
+use consort_native::Job;
+
 use crate::{
     registry::one_each,
     turns::{LIMIT, alone, note},
@@ -90,10 +94,21 @@ fn call(world: Team<'_>, collective: Collective, words: usize, sync: Sync) -> Re
     typed::slices(team, collective, &source, &mut target, Sum, root)
 }
 
-/// As many words as take the algorithm several steps, or its longest messages.
-fn many_words(collective: Collective, candidate: &Candidate) -> usize {
-    let whole = ["flat", "recursive_doubling"].contains(&candidate.algorithm.as_str());
-    if collective == Collective::AllReduce && whole { 100 } else { 2500 }
+/// The fewest words and the most that an algorithm serves: the longest messages take several steps.
+fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: u32) -> [usize; 2] {
+    let is_served = |words: &usize| {
+        let query = Query {
+            collective,
+            sync: Sync::MINE,
+            pes,
+            bytes: 8 * *words as u64,
+            operator: OperatorClass::Commutative,
+            symmetric: false,
+        };
+        serves(collective, &Setting::of(&query, Job::capabilities_of(pes)), candidate)
+    };
+    let served: Vec<usize> = [1, 12, 100, 2500].into_iter().filter(is_served).collect();
+    [*served.first().expect("one of them"), *served.last().expect("one of them")]
 }
 
 /// The victim panics instead of entering the call; the others are in it, at every place of the
@@ -103,12 +118,10 @@ fn instead_of_entering(collective: Collective, waiting: Waiting) {
     alone(LIMIT, move || {
         for candidate in one_each(collective) {
             for victim in (0..PES).map(Rank) {
-                for words in [1, many_words(collective, &candidate)] {
+                let words = few_and_many_words(collective, &candidate, PES);
+                for words in if collective == Collective::Barrier { &words[..1] } else { &words } {
+                    let words = *words;
                     note(format!("{candidate}, {words} words, PE {victim} panics"));
-                    let small = words == 1 && candidate.algorithm == "shared";
-                    if small || (words > 1 && collective == Collective::Barrier) {
-                        continue;
-                    }
                     let pes = Pes::threads(PES).waiting(waiting).heap_bytes(1 << 16);
                     let pes = pes.force(collective, candidate.clone());
                     let error = fails(pes, PES, victim, |pe, moment| {
@@ -151,6 +164,13 @@ fails_in! {
     all_reductions_that_spin: AllReduce Spin;
     all_reductions_that_yield: AllReduce SpinYield;
     all_reductions_that_park: AllReduce SpinYieldPark;
+    scatters: Scatter SpinYield;
+    gathers: Gather SpinYield;
+    all_gathers: AllGather SpinYield;
+    exchanges: Exchange SpinYield;
+    reduce_scatters: ReduceScatter SpinYield;
+    scans: Scan SpinYield;
+    exclusive_scans: ExclusiveScan SpinYield;
 }
 
 /// Strict calls wait in the barriers that bracket them.
@@ -402,7 +422,7 @@ fn a_pe_that_finishes_early_is_named() {
     alone(LIMIT, || {
         for collective in Collective::EVERY {
             for candidate in one_each(collective) {
-                let words = many_words(collective, &candidate);
+                let [_, words] = few_and_many_words(collective, &candidate, 3);
                 for quitter in (0..3).map(Rank) {
                     note(format!("{collective} by {candidate}, PE {quitter} finishes"));
                     let since = Instant::now();
