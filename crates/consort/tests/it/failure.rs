@@ -422,11 +422,11 @@ fn a_pe_that_finishes_early_is_named() {
     alone(LIMIT, || {
         for collective in Collective::EVERY {
             for candidate in one_each(collective) {
-                let [_, words] = few_and_many_words(collective, &candidate, 3);
-                for quitter in (0..3).map(Rank) {
+                let [_, words] = few_and_many_words(collective, &candidate, 4);
+                for quitter in (0..4).map(Rank) {
                     note(format!("{collective} by {candidate}, PE {quitter} finishes"));
                     let since = Instant::now();
-                    let pes = Pes::threads(3).force(collective, candidate.clone());
+                    let pes = Pes::threads(4).force(collective, candidate.clone());
                     let outcome = pes.run(|pe| {
                         let world = pe.world();
                         call(world, collective, words, Sync::MINE)?;
