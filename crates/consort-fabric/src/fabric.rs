@@ -261,7 +261,8 @@ pub trait Fabric {
 
     /// Tells `peer` that this PE has got as far as `step`, and waits until `peer` has, in the same
     /// slot. What a signal and a wait would do; but the words of both may share a line, which then
-    /// moves once a call from one to the other and back.
+    /// moves once a call from one to the other and back. Not for the place beside in a slot, which
+    /// has no such words of its own.
     fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op>;
 
     /// `target = source`, both on this PE.

@@ -474,6 +474,7 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
+        debug_assert!(!slot.is_beside(), "two meetings in a slot would share their words");
         let (first, word) = (self.meeting_at(peer, slot), self.word_of(step));
         let (mine, theirs) = if self.rank < peer { (0, 1) } else { (1, 0) };
         self.words[first + mine].store(word, Release); // pairs with the acquire in `Wait`

@@ -24,8 +24,6 @@ const BLOCK: Duration = Duration::from_micros(400);
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// Of each group so many are measured again.
 const FINALISTS: usize = 3;
-/// Of a call's algorithms so many are measured, where there are many calls.
-const LIKELY: usize = 4;
 /// A choice within so much of the best is as good as it: medians of shared machines differ more.
 pub(super) const AS_GOOD: f64 = 1.02;
 
@@ -76,8 +74,8 @@ pub(super) fn all_reductions(sync: Sync, pes: u32, bytes: usize) -> Vec<Work> {
     candidates.into_iter().map(|candidate| reduce(sync, bytes, candidate)).collect()
 }
 
-/// Of the algorithms that `fit`, by name, those that serve a call best by the model, each with its
-/// best parameters: among few PEs many values of a radix are the same tree.
+/// Of the algorithms that `fit`, by name, the finalists by the model, each with its best
+/// parameters: among few PEs many values of a radix are the same tree.
 pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
     let here = Algorithms::here();
     let cost = |candidate: &Candidate| here.estimate_ns(query, candidate);
@@ -90,7 +88,7 @@ pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
             likely.push(candidate);
         }
     }
-    likely.iter().take(LIKELY).map(|candidate| workbench::work(query, candidate)).collect()
+    likely.iter().take(FINALISTS).map(|candidate| workbench::work(query, candidate)).collect()
 }
 
 /// The k-nomial trees that differ from each other, and from the flat tree, on so many PEs.
@@ -139,6 +137,9 @@ impl Experiment<'_> {
         groups: &[Vec<Work>],
         budget: Duration,
     ) -> Result<Vec<Option<Best>>> {
+        if groups.iter().all(|group| group.len() <= FINALISTS) {
+            return self.best_finalists(pes, groups, budget);
+        }
         let all: Vec<Work> = groups.iter().flatten().cloned().collect();
         let first = self.medians(pes, &all, budget / 3)?;
         let mut first = first.into_iter();
@@ -151,8 +152,17 @@ impl Experiment<'_> {
                 ranked.iter().take(FINALISTS).map(|&(_, work)| work.clone()).collect()
             })
             .collect();
+        self.best_finalists(pes, &finalists, budget / 3 * 2)
+    }
+
+    fn best_finalists(
+        &self,
+        pes: u32,
+        finalists: &[Vec<Work>],
+        budget: Duration,
+    ) -> Result<Vec<Option<Best>>> {
         let all: Vec<Work> = finalists.iter().flatten().cloned().collect();
-        let mut last = self.medians(pes, &all, budget / 3 * 2)?.into_iter();
+        let mut last = self.medians(pes, &all, budget)?.into_iter();
         let best = |group: &Vec<Work>| {
             let timed = group
                 .iter()

@@ -45,7 +45,8 @@ impl Algorithm for Dissemination {
             .map(|round| round.to.into_iter().map(&mut in_slot).collect())
             .collect();
         let only = match rounds.as_slice() {
-            [round] if round.len() == 1 => Some(round[0]),
+            // A barrier beside another would find its words.
+            [round] if round.len() == 1 && !setting.beside => Some(round[0]),
             _ => None,
         };
         Ok(Schedule { only, rounds })
