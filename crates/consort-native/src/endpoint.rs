@@ -263,8 +263,8 @@ impl Endpoint {
         }
     }
 
-    /// The number of the next call, its place in the window, the word of its messages, and who makes
-    /// it. Peers can see it from now on.
+    /// The number of the next call, its place in the window, the word of its messages, and who
+    /// makes it. Peers can see it from now on.
     #[inline(always)]
     fn number(&self, fingerprint: u64, steps: u64) -> (u64, usize, u64, &Member) {
         let call = self.calls.get();

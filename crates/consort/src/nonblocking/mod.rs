@@ -9,9 +9,9 @@
 //! | `planned` | calls that are planned once and started many times |
 //!
 //! A call has its number from the start, so all PEs of a team start and make its calls in one
-//! order; what happens then depends on nobody's order. It is driven by a *flight*, an `async` block that
-//! owns the plan, the PE's part of the call and the data, and leaves what came of it in a slot that
-//! the ticket shares. So a ticket that is dropped or forgotten leaves nothing in the air: the
+//! order; what happens then depends on nobody's order. It is driven by a *flight*, an `async` block
+//! that owns the plan, the PE's part of the call and the data, and leaves what came of it in a slot
+//! that the ticket shares. So a ticket that is dropped or forgotten leaves nothing in the air: the
 //! flight ends by itself, at the latest when the PE does.
 
 mod overlap;
@@ -109,7 +109,7 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan. Its flight keeps `cargo`, and gives it to `finish` at its end. It
+    /// Starts a call by this plan. Its flight keeps `cargo`, gives it to `finish` at its end, and
     /// counts among `also` until it is gone.
     ///
     /// # Safety

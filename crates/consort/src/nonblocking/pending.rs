@@ -64,8 +64,8 @@ impl<B> Slot<B> {
 /// for it meanwhile.
 ///
 /// It is also a future, for any executor: a poll that finds the call under way moves it on and
-/// wakes its task at once. Dropped or forgotten, it goes on to its end all the same, which is due before
-/// its PE ends.
+/// wakes its task at once. Dropped or forgotten, it goes on to its end all the same, which is due
+/// before its PE ends.
 pub struct Pending<'p, B> {
     state: &'p State,
     number: u64,

@@ -70,10 +70,10 @@ impl<'p> Team<'p> {
     /// matter.
     ///
     /// As all nonblocking calls, it is one of the team's calls, in their order; but other calls may
-    /// be made and started while it is under way, and waited for in any order. Starting a call
-    /// waits for nothing, unless a window of calls (64, or 16 in teams of more than 64 PEs) is under
-    /// way: then for the oldest, on all PEs. Algorithms that use the PEs' message buffers, of which
-    /// there is one a PE, do not serve nonblocking calls.
+    /// be made and started while it is under way, and waited for in any order. Starting one waits
+    /// for nothing, unless a window of calls (64, or 16 in teams of more than 64 PEs) is under way:
+    /// then for the oldest, on all PEs. Algorithms that use message buffers, of which there is one
+    /// a PE, do not serve nonblocking calls.
     ///
     /// # Errors
     /// See [`Team`].

@@ -376,7 +376,7 @@ fn operators_may_not_call_the_library() {
         // In a flight, too, which is moved on by any call.
         let mut all = [0];
         world.overlap(|scope| {
-            let pending = scope.start_all_reduce(&[1], &mut all, &add)?;
+            let pending = scope.start_all_reduce(&[1], &mut all, add)?;
             world.barrier()?;
             pending.wait()
         })?;

@@ -37,19 +37,19 @@ fn pes_of(pes: u32) -> Pes {
     Pes::threads(pes).heap_bytes(1 << 20)
 }
 
-/// A ticket for any collective; what it comes to, if anything.
-struct Ticket<'p>(Pin<Box<dyn Future<Output = Result<Option<Vec<u64>>>> + 'p>>);
+/// What a call comes to, if anything.
+type Data = Option<Vec<u64>>;
+
+/// A ticket for any collective.
+struct Ticket<'p>(Pin<Box<dyn Future<Output = Result<Data>> + 'p>>);
 
 impl<'p> Ticket<'p> {
-    fn of<B: 'p>(
-        pending: Result<Pending<'p, B>>,
-        result: impl Fn(B) -> Option<Vec<u64>> + 'p,
-    ) -> Result<Self> {
+    fn of<B: 'p>(pending: Result<Pending<'p, B>>, result: impl Fn(B) -> Data + 'p) -> Result<Self> {
         let pending = pending?;
         Ok(Self(Box::pin(async move { pending.await.map(result) })))
     }
 
-    fn wait(self) -> Result<Option<Vec<u64>>> {
+    fn wait(self) -> Result<Data> {
         block_on(self.0)
     }
 }
@@ -81,14 +81,14 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<Ticket<'p>> {
 }
 
 /// What a ticket must come to.
-fn expected(call: &Call, me: Rank) -> Option<Vec<u64>> {
+fn expected(call: &Call, me: Rank) -> Data {
     if call.collective == Collective::Broadcast && me == call.root {
         return Some(call.source(me));
     }
     call.result(me, &affine)
 }
 
-fn check(call: &Call, me: Rank, result: Option<Vec<u64>>) {
+fn check(call: &Call, me: Rank, result: Data) {
     let Call { collective, pes, root, len, .. } = *call;
     assert!(
         result == expected(call, me),
