@@ -47,7 +47,7 @@ struct Read {
 static FILES: LazyLock<Mutex<HashMap<(PathBuf, Arrival), Read>>> = LazyLock::new(Mutex::default);
 
 impl Source {
-    /// What wisdom says of teams of `pes` PEs that come to calls like this; `None` if there is none.
+    /// What wisdom says of teams of `pes` PEs that come to calls so; `None` if there is none.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.

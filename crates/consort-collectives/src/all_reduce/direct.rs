@@ -8,9 +8,9 @@
 //! 2. each, a block at a time, combines all contributions in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!
-//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` loans, or in symmetric memory with
-//! no mode Mine the passes alone. Of two PEs none can do with less; of more, `shared` divides the
-//! work.
+//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` loans, or in symmetric memory
+//! with no mode Mine the passes alone. Of two PEs none can do with less; of more, `shared` divides
+//! the work.
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Span};
 

@@ -1,8 +1,9 @@
 //! All-reduce: everyone's data combined, on everyone. The registry of its algorithms.
 //!
-//! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of them;
-//! `direct` and `shared` work in the callers' buffers; the others are compositions. An operator need
-//! only be associative: all but `ring`, which then refuses, combine in the order of the ranks.
+//! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of
+//! them; `direct` and `shared` work in the callers' buffers; the others are compositions. An
+//! operator need only be associative: all but `ring`, which then refuses, combine in the order of
+//! the ranks.
 
 use consort_fabric::{Collective, Query};
 

@@ -20,8 +20,8 @@
 //! gets the result (as in `lines`).
 //!
 //! Cost: a copy, and the passes on the longest path through the tree, of a chunk; then a copy and
-//! the passes of a PE for each further one. A PE's call lasts until its parent has taken its buffer,
-//! also in a row of Loose calls.
+//! the passes of a PE for each further one. A PE's call lasts until its parent has taken its
+//! buffer, also in a row of Loose calls.
 
 use consort_fabric::{
     Candidate, Fabric, MachineModel, Op, OperatorClass, Place, Query, Rank, Slot, Span, Step, Sync,

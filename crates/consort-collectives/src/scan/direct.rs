@@ -10,8 +10,8 @@
 //!    scan is inclusive, in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!
-//! Cost: `P - 1` passes over a block at the last PE, `P (P - 1) / 2` loans. In symmetric memory with
-//! no mode Mine the passes alone.
+//! Cost: `P - 1` passes over a block at the last PE, `P (P - 1) / 2` loans. In symmetric memory
+//! with no mode Mine the passes alone.
 
 use consort_fabric::{
     Candidate, Collective, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span,

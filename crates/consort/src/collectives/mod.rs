@@ -50,7 +50,7 @@ impl Team<'_> {
         self.on_slices(collective, root, combination, source, target)
     }
 
-    /// The same in symmetric memory, as [`Team::collective_slice`]. A broadcast uses `source` alone.
+    /// As [`Team::collective_slice`], in symmetric memory. A broadcast uses `source` alone.
     ///
     /// # Errors
     /// Those of the method that is named after the collective.
