@@ -290,6 +290,34 @@ fn more_than_a_window_under_way() {
     }
 }
 
+/// PE 0 has left a quarter of the window behind, and its calls are under way still, for it does not
+/// look at what has come. PE 2, who sends it, must not come round to their places.
+#[test]
+fn calls_under_way_keep_their_places() {
+    alone(LIMIT / 6, || {
+        pes_of(3).force(Collective::Broadcast, Candidate::new("flat")).run(|pe| {
+            let world = pe.world();
+            let me = world.rank();
+            if me == Rank(2) {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let mut tickets = Vec::new();
+            for index in 0..200_u64 {
+                if me == Rank(0) && index == 17 {
+                    thread::sleep(Duration::from_millis(60));
+                }
+                let data = if me == Rank(2) { index } else { u64::MAX };
+                tickets.push(world.start_broadcast(vec![data], Rank(2))?);
+            }
+            for (index, ticket) in (0..).zip(tickets) {
+                assert_eq!(ticket.wait()?, [index]);
+            }
+            Ok(())
+        })
+    })
+    .unwrap();
+}
+
 /// Tickets that are dropped, forgotten, or left until the end.
 #[test]
 #[expect(clippy::mem_forget, reason = "what happens then is the question")]
