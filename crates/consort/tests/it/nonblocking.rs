@@ -535,6 +535,30 @@ fn an_operator_may_panic() {
     }
 }
 
+/// Whoever catches the panic and goes on has failed the job all the same: its peers wait for what
+/// will never come.
+#[test]
+fn a_panic_that_is_caught_fails_the_job() {
+    let error = fails(2, |world| {
+        let me = world.rank();
+        let add = move |a: u64, b: u64| {
+            assert!(me != Rank(1), "no sums here");
+            a.wrapping_add(b)
+        };
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let pending = world.start_all_reduce(vec![1; 10], add)?;
+            pending.wait().map(drop)
+        }));
+        match caught {
+            Ok(result) => result.and_then(|()| world.barrier()),
+            Err(_) => world.barrier(),
+        }
+    });
+    let named = matches!(&error, Error::PeFailed { rank: Rank(1), reason }
+        if reason.contains("no sums"));
+    assert!(named, "{error}");
+}
+
 /// Runs a program that must fail, and says how; soon.
 fn fails(
     pes: u32,
