@@ -7,6 +7,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     marker::PhantomData,
+    panic::resume_unwind,
     pin::Pin,
     rc::{Rc, Weak},
     sync::{
@@ -25,10 +26,10 @@ use consort_fabric::{Op, Poisoned, Rank};
 use crate::{
     begun::Begun,
     call::Call,
-    engine::{Engine, Flights},
+    engine::{Engine, Flights, panic_reason},
     forming::Choice,
     group::{Group, Member},
-    job::{Job, SEQUENCE_BITS},
+    job::{Failure, Job, SEQUENCE_BITS},
     ledger::Ledger,
     machine::NativeMachine,
     operands::Operands,
@@ -305,8 +306,11 @@ impl Endpoint {
 
     /// Moves flights on, and compares calls with the peers' every few milliseconds. For a PE that
     /// is in no call.
+    ///
+    /// # Panics
+    /// When an operator does; the job has failed then.
     pub fn progress(&self) {
-        self.pe.engine.poll();
+        self.poll_flights();
         let now = Instant::now();
         let since = self.glanced.get().unwrap_or(now);
         let is_due = now - since >= LOOK_AROUND;
@@ -314,6 +318,15 @@ impl Endpoint {
         if is_due && self.ledger.first().is_some() && !self.job.is_poisoned() {
             self.group().check_peers(&self.job, self.rank, self.calls.get());
         }
+    }
+
+    /// Polls all flights once, unless the helper does; says whether it did.
+    fn poll_flights(&self) -> bool {
+        self.pe.engine.poll().unwrap_or_else(|panic| {
+            let (rank, reason) = (self.pe.rank, panic_reason(&*panic));
+            self.job.poison(Failure::Pe { rank, reason });
+            resume_unwind(panic)
+        })
     }
 
     /// Gives a credit once all calls so far are complete.
@@ -532,7 +545,11 @@ impl Idle for Pauses<'_> {
         if engine.is_idle() {
             return self.pause_alone();
         }
-        engine.poll();
+        if !self.endpoint.poll_flights() {
+            // No look around before this PE has looked for what its flights wait for.
+            std::thread::yield_now();
+            return POLLS_PER_PROGRESS;
+        }
         self.spun = self.spun.saturating_add(POLLS_PER_PROGRESS);
         if self.spun < *spins {
             return POLLS_PER_PROGRESS;

@@ -16,6 +16,7 @@
 #![expect(unsafe_code, reason = "declares what flights must see to")]
 
 use std::{
+    any::Any,
     collections::VecDeque,
     fmt,
     future::Future,
@@ -44,6 +45,17 @@ const NAP: Duration = Duration::from_micros(50);
 /// How long it sleeps where there are no flights, unless one is launched, or all is over: it may
 /// miss that while it begins.
 const REST: Duration = Duration::from_millis(20);
+
+/// What a thread panicked with.
+pub type Panic = Box<dyn Any + Send>;
+
+/// Why a PE that panicked with this has failed.
+#[must_use]
+pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it panicked: {}", text.unwrap_or("no message"))
+}
 
 /// A nonblocking call under way. Its fields are dropped in their order.
 struct Flight {
@@ -128,19 +140,21 @@ impl Engine {
         }
     }
 
-    /// Polls each flight once, unless another thread does.
+    /// Polls each flight once, unless another thread does; says whether it did.
+    ///
+    /// # Errors
+    /// The panic of an operator, whose flight is gone: the caller fails the job.
     #[cold]
-    pub(crate) fn poll(&self) {
-        match self.flights.try_lock() {
-            Ok(mut flights) => self.poll_all(&mut flights),
-            Err(TryLockError::Poisoned(flights)) => {
-                self.poll_all(&mut flights.into_inner());
-            }
-            Err(TryLockError::WouldBlock) => {}
-        }
+    pub(crate) fn poll(&self) -> Result<bool, Panic> {
+        let mut flights = match self.flights.try_lock() {
+            Ok(flights) => flights,
+            Err(TryLockError::Poisoned(flights)) => flights.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        catch_unwind(AssertUnwindSafe(|| Self::poll_all(&mut flights))).map(|()| true)
     }
 
-    fn poll_all(&self, flights: &mut VecDeque<Flight>) {
+    fn poll_all(flights: &mut VecDeque<Flight>) {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..flights.len() {
             let Some(mut flight) = flights.pop_front() else { return };
@@ -159,7 +173,7 @@ impl Engine {
     }
 
     /// Helps until [`Engine::stop_helping`]; the panic of an operator is handed to `failed`.
-    pub fn help(&self, failed: impl Fn(Box<dyn std::any::Any + Send>)) {
+    pub fn help(&self, failed: impl Fn(Panic)) {
         // A second helper would not be woken; there is none.
         let _ = self.helper.set(thread::current());
         let mut idle_rounds = 0;
@@ -169,7 +183,7 @@ impl Engine {
                 thread::park_timeout(REST);
                 continue;
             }
-            let polled = catch_unwind(AssertUnwindSafe(|| self.poll_all(&mut self.flights())));
+            let polled = catch_unwind(AssertUnwindSafe(|| Self::poll_all(&mut self.flights())));
             if let Err(panic) = polled {
                 failed(panic);
             }

@@ -1,7 +1,6 @@
 //! Launching PEs and collecting their results.
 
 use std::{
-    any::Any,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
@@ -12,8 +11,9 @@ use std::{
 
 use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
-    Config, Endpoint, Failure, Job, Waiting,
+    Config, Endpoint, Failure, Job, Panic, Waiting,
     affinity::{self, CpuId},
+    panic_reason,
 };
 
 use consort_tuner::Arrival;
@@ -236,7 +236,7 @@ fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
 fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
-    let failed = move |panic: Box<dyn Any + Send>| {
+    let failed = move |panic: Panic| {
         job.poison(Failure::Pe { rank, reason: panic_reason(&*panic) });
     };
     thread::scope(|scope| {
@@ -278,16 +278,6 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
     // What is left is of a job that has failed; it revokes what it has lent.
     pe.state.endpoint.engine().clear();
     ended
-}
-
-/// Why a PE that panicked has failed.
-pub(crate) fn panic_reason(panic: &(dyn Any + Send)) -> String {
-    format!("it panicked: {}", message(panic))
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 /// A processing element: one thread of a job. Stays on its thread.

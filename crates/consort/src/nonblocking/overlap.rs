@@ -18,12 +18,12 @@ use std::{
 };
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
-use consort_native::{Buffer, Failure, Flights, Operands};
+use consort_native::{Buffer, Failure, Flights, Operands, panic_reason};
 
 use super::{Cargo, Combine, Kind, Nothing, Pending, With};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Team, launch::panic_reason};
+use crate::{Result, Team};
 
 /// What a call moves, and how it is combined.
 struct Borrowed<'s, T, C> {

@@ -290,6 +290,34 @@ fn more_than_a_window_under_way() {
     }
 }
 
+/// PE 0 has left a quarter of the window behind, and its calls are under way still, for it does not
+/// look at what has come. PE 2, who sends it, must not come round to their places.
+#[test]
+fn calls_under_way_keep_their_places() {
+    alone(LIMIT / 6, || {
+        pes_of(3).force(Collective::Broadcast, Candidate::new("flat")).run(|pe| {
+            let world = pe.world();
+            let me = world.rank();
+            if me == Rank(2) {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let mut tickets = Vec::new();
+            for index in 0..200_u64 {
+                if me == Rank(0) && index == 17 {
+                    thread::sleep(Duration::from_millis(60));
+                }
+                let data = if me == Rank(2) { index } else { u64::MAX };
+                tickets.push(world.start_broadcast(vec![data], Rank(2))?);
+            }
+            for (index, ticket) in (0..).zip(tickets) {
+                assert_eq!(ticket.wait()?, [index]);
+            }
+            Ok(())
+        })
+    })
+    .unwrap();
+}
+
 /// Tickets that are dropped, forgotten, or left until the end.
 #[test]
 #[expect(clippy::mem_forget, reason = "what happens then is the question")]
@@ -505,6 +533,30 @@ fn an_operator_may_panic() {
         let text = error.to_string();
         assert!(text.contains("PE 1 failed: it panicked: no sums here"), "{text}");
     }
+}
+
+/// Whoever catches the panic and goes on has failed the job all the same: its peers wait for what
+/// will never come.
+#[test]
+fn a_panic_that_is_caught_fails_the_job() {
+    let error = fails(2, |world| {
+        let me = world.rank();
+        let add = move |a: u64, b: u64| {
+            assert!(me != Rank(1), "no sums here");
+            a.wrapping_add(b)
+        };
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let pending = world.start_all_reduce(vec![1; 10], add)?;
+            pending.wait().map(drop)
+        }));
+        match caught {
+            Ok(result) => result.and_then(|()| world.barrier()),
+            Err(_) => world.barrier(),
+        }
+    });
+    let named = matches!(&error, Error::PeFailed { rank: Rank(1), reason }
+        if reason.contains("no sums"));
+    assert!(named, "{error}");
 }
 
 /// Runs a program that must fail, and says how; soon.
