@@ -8,12 +8,15 @@
 //! 2. `figure`: one line of JSON, or of a table, for each work and class of the transfer;
 //! 3. `libraries`: figures of MPI libraries, or why there are none;
 //! 4. `text`: the tables for people;
-//! 5. `counting`: what is no collective but done by counting puts, timed and printed on its own.
+//! 5. `counting`: what is no collective but done by counting puts, timed and printed on its own;
+//! 6. `online`, `overlap`: choices refined while a program runs, and computing beside a broadcast.
 
 pub(crate) mod counting;
 pub(crate) mod figure;
 mod libraries;
+mod online;
 mod options;
+mod overlap;
 mod text;
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
@@ -44,7 +47,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// What to time: a collective such as barrier or all_reduce (sums of doubles); or, by counting
-    /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p)
+    /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
+    /// refining choices while a program runs, online; a nonblocking broadcast, overlap
     #[arg(value_name = "WHAT")]
     what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -101,15 +105,24 @@ pub(crate) enum What {
     Collective(Collective),
     /// Something else, by counting puts and by what they replace.
     Counting(Workload),
+    /// Refining choices while a program runs.
+    Online,
+    /// A nonblocking broadcast, and computing meanwhile.
+    Overlap,
 }
 
 impl FromStr for What {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "online" => return Ok(Self::Online),
+            "overlap" => return Ok(Self::Overlap),
+            _ => {}
+        }
         text.parse().map(Self::Counting).or_else(|others| {
             let collective = text.parse().map(Self::Collective);
-            collective.map_err(|error| format!("{error}, or {others}"))
+            collective.map_err(|error| format!("{error}, or {others}, online, overlap"))
         })
     }
 }
@@ -154,6 +167,8 @@ impl Bench {
         let what = match self.what {
             What::Collective(what) => what,
             What::Counting(workload) => return counting::run(self, workload),
+            What::Online => return online::run(self),
+            What::Overlap => return overlap::run(self),
         };
         let options = Options::of(self, what)?;
         let rounds = Rounds {
