@@ -110,7 +110,8 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
     match &bench.json {
         Some(path) => output::write_json_lines(path, &figures),
         None => output::print(&format!(
-            "{}Trying may cost {} % of the time in calls; `cost` is against the last choice, forced.\n",
+            "{}Trying may cost {} % of the time in calls. The cost is against the last choice, \
+             forced.\n",
             output::finish(table, &[1, 3, 5, 6, 7, 8]),
             100.0 * SHARE
         )),

@@ -1,12 +1,12 @@
 //! `consort bench overlap`: a nonblocking broadcast, and as much computing meanwhile.
 //!
-//! | case | what is compared |
-//! | --- | --- |
-//! | late root | the root works before it starts the broadcast; the others compute as long as a blocking broadcast would make them wait, and then wait for the rest: against the longer of the two |
-//! | busy | all start, compute as long as the broadcast takes, and wait: against the sum of the two |
+//! - *late root*: the root works before it starts the broadcast; the others compute as long as a
+//!   blocking broadcast would make them wait, and then wait for the rest. Against the longer of
+//!   the two.
+//! - *busy*: all start, compute as long as the broadcast takes, and wait. Against the sum.
 //!
-//! Copying is a processor's work: what overlaps is waiting with computing, not two kinds of work on
-//! one core. Computing offers the library a turn every 20 us, as a program would at its loops' ends.
+//! Copying is a processor's work: what overlaps is waiting with computing, not two kinds of work
+//! on one core. Computing offers the library a turn every 20 us, as a program would now and then.
 //!
 //! Source of the question: nonblocking collectives in Nishtala, Zheng, Hargrove and Yelick 2011,
 //! section 3.
