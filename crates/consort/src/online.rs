@@ -32,6 +32,8 @@ pub(crate) struct Online {
     wakes: Cell<u64>,
     /// Whether times are being added up, by a call that is not refined itself.
     is_deciding: Cell<bool>,
+    /// The plan of that call: apart from the program's own ones.
+    deciding: RefCell<Option<Arc<dyn Ready>>>,
 }
 
 struct Kind {
@@ -48,7 +50,21 @@ impl Online {
             kinds: RefCell::default(),
             wakes: Cell::new(u64::MAX),
             is_deciding: Cell::new(false),
+            deciding: RefCell::default(),
         }
+    }
+
+    /// The plan of the call that adds times up, made when it is first needed.
+    pub(crate) fn deciding_plan(
+        &self,
+        prepare: impl FnOnce() -> Result<Arc<dyn Ready>>,
+    ) -> Result<Arc<dyn Ready>> {
+        if let Some(ready) = &*self.deciding.borrow() {
+            return Ok(Arc::clone(ready));
+        }
+        let ready = prepare()?;
+        *self.deciding.borrow_mut() = Some(Arc::clone(&ready));
+        Ok(ready)
     }
 
     /// Whether calls are refined now.
@@ -68,6 +84,7 @@ impl Online {
     /// Forgets all, since algorithms were forced or no longer are.
     pub(crate) fn clear(&self) {
         self.kinds.borrow_mut().clear();
+        self.deciding.take();
     }
 }
 

@@ -554,8 +554,12 @@ impl<'p> Team<'p> {
     fn call_by_new_plan(&self, key: Key, shape: &Shape<'_>, operands: &Operands<'_>) -> Result<()> {
         self.check_root(shape)?;
         let state = self.state;
-        if let Some(online) = state.online.as_ref().filter(|online| online.refines()) {
-            return self.refine(online, key, shape, operands);
+        if let Some(online) = &state.online {
+            if online.refines() {
+                return self.refine(online, key, shape, operands);
+            }
+            let ready = online.deciding_plan(|| state.prepare(shape, self.sync))?;
+            return state.run_new(&*ready, operands);
         }
         let ready = state.prepare(shape, self.sync)?;
         state.keep(shape, key, &ready);

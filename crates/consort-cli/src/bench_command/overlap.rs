@@ -84,17 +84,16 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
     }
 }
 
-/// Computes for so long, and lets the library go on now and then.
+/// Computes for so long, and lets the library go on now and then, which takes time besides.
 fn compute(world: Team<'_>, ns: f64) -> consort::Result<()> {
-    let begun = Instant::now();
-    let end = Duration::from_secs_f64(ns / 1e9);
-    while begun.elapsed() < end {
-        let slice = Instant::now();
-        let left = end.saturating_sub(begun.elapsed());
-        let slice_end = left.min(Duration::from_secs_f64(SLICE_NS / 1e9));
-        while slice.elapsed() < slice_end {
+    let mut left = Duration::from_secs_f64(ns / 1e9);
+    while !left.is_zero() {
+        let slice = left.min(Duration::from_secs_f64(SLICE_NS / 1e9));
+        let begun = Instant::now();
+        while begun.elapsed() < slice {
             spin_loop();
         }
+        left -= slice;
         world.progress()?;
     }
     Ok(())
