@@ -40,7 +40,9 @@ Examples:
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench exchange --all-algorithms         every algorithm that can serve
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
-  consort bench stencil                           a pipeline, by counting puts and by flags";
+  consort bench stencil                           a pipeline, by counting puts and by flags
+  consort bench online                            what refining choices gains and costs
+  consort bench overlap --bytes 256k              computing beside a nonblocking broadcast";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]

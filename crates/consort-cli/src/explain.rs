@@ -127,7 +127,7 @@ impl Explain {
         let estimates = self.all.then(|| estimates(algorithms, &choice));
         let place = match wisdom {
             Some(_) => Place::Wisdom(path),
-            None => Place::NoWisdom,
+            None => Place::NoWisdom(self.arrival),
         };
         self.tell(&choice, barrier.as_ref(), place, estimates)
     }
@@ -169,7 +169,7 @@ impl Explain {
         };
         let (wisdom, machine) = match place {
             Place::Wisdom(path) => (Some(path), None),
-            Place::NoWisdom => (None, None),
+            Place::NoWisdom(_) => (None, None),
             Place::Machine(name) => (None, Some(name)),
         };
         let explained = Explained {
@@ -194,8 +194,8 @@ impl Explain {
 enum Place {
     /// Here, with wisdom.
     Wisdom(PathBuf),
-    /// Here, without.
-    NoWisdom,
+    /// Here, without any for PEs that come so.
+    NoWisdom(Arrival),
     /// On a described machine.
     Machine(String),
 }
@@ -225,7 +225,12 @@ fn text(
     }
     text += &match place {
         Place::Wisdom(path) => format!("  wisdom: {}\n", path.display()),
-        Place::NoWisdom => "  wisdom: none in use; `consort tune` makes it\n".to_owned(),
+        Place::NoWisdom(Arrival::Together) => {
+            "  wisdom: none in use; `consort tune` makes it\n".to_owned()
+        }
+        Place::NoWisdom(arrival) => {
+            format!("  wisdom: none in use; `consort tune --arrival {arrival}` makes it\n")
+        }
         Place::Machine(name) => {
             format!("  machine: {name}; `consort sim` simulates what the model estimates\n")
         }

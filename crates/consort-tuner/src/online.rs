@@ -34,6 +34,8 @@ const BLOCK_NS: f64 = 20_000.0;
 const MOST_CALLS: f64 = 256.0;
 /// How much longer each rest is, once all have been tried.
 const LONGER: f64 = 4.0;
+/// The least share: what is tried has to be paid for some day.
+const LEAST_SHARE: f64 = 1e-6;
 /// The most calls of a rest.
 const MOST_REST: f64 = 1e9;
 
@@ -102,7 +104,8 @@ impl Refinement {
             calls: PROBE_CALLS,
             blocks: 0,
             times_ns: [0; TIMES],
-            share: share.clamp(1e-6, 1.0),
+            // What is no number becomes the least, too.
+            share: if share > LEAST_SHARE { share.min(1.0) } else { LEAST_SHARE },
             call_ns: 0.0,
             owed_ns: 0.0,
             rest: None,
@@ -338,6 +341,15 @@ mod tests {
         assert_eq!(refinement.incumbent(), 0);
         play(&mut refinement, 10_000_000, |index, call| took(index, call + 50_000));
         assert_eq!(refinement.incumbent(), 1);
+    }
+
+    #[test]
+    fn a_share_that_is_none_costs_next_to_nothing() {
+        for share in [0.0, -1.0, f64::NAN] {
+            let mut refinement = Refinement::new(candidates(3), share);
+            let took = play(&mut refinement, 100_000, |index, _| 100 + 50 * index as u64);
+            assert!(took < 100_000 * 100 + 250_000, "{share}: {took}");
+        }
     }
 
     #[test]

@@ -142,6 +142,26 @@ fn workloads_are_timed_by_counting_and_by_what_it_replaces() {
 }
 
 #[test]
+fn refining_and_overlapping_are_timed_three_ways() {
+    for (name, ways) in
+        [("online", ["kept", "refined", "forced"]), ("overlap", ["blocking", "late root", "busy"])]
+    {
+        let line = format!("bench {name} --pes 2 --bytes 8,4k --budget 0");
+        let figures = objects(&format!("{line} --json -"));
+        assert!(figures.iter().all(|figure| keys(figure) == BTreeSet::from(FIGURE)));
+        assert!(figures.iter().all(|figure| figure["median_ns"].as_f64() > Some(1.0)));
+        let algorithms = figures.iter().map(|figure| figure["algorithm"].as_str().expect("a name"));
+        for (way, algorithm) in ways.iter().cycle().zip(algorithms) {
+            assert!(algorithm.ends_with(way), "{name}: {algorithm}, not {way}");
+        }
+        let calls = if name == "online" { 3 } else { 1 };
+        assert_eq!(figures.len(), 3 * 2 * calls);
+        let page = stdout(&line);
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    }
+}
+
+#[test]
 fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", 2, "WHAT"),
@@ -150,6 +170,8 @@ fn bad_input_is_refused_with_advice() {
         ("bench counted-put --pes 3", 1, "has two PEs"),
         ("bench stencil --pes 1", 1, "2 to 1024"),
         ("bench counted-put --sync loose", 1, "waiting, budget and class alone"),
+        ("bench online --sync loose", 1, "waiting and budget alone"),
+        ("bench overlap --pes 1", 1, "somebody to send to"),
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),

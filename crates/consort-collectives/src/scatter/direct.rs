@@ -12,7 +12,10 @@
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
 
-use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::access::Access};
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    patterns::{access::Access, shown::others},
+};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -60,11 +63,10 @@ impl Algorithm for Direct {
             }
             return Ok(());
         }
-        let others = (0..f.size()).map(Rank).filter(|&peer| peer != me);
-        for peer in others.clone() {
+        for peer in others(me, f.size()) {
             access.show(f, peer, all).await?;
         }
         f.copy(own, Span::source(mine, bytes)).await?;
-        access.settle(f, others).await
+        access.settle(f, others(me, f.size())).await
     }
 }
