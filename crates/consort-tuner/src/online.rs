@@ -347,7 +347,7 @@ mod tests {
     fn a_share_that_is_none_costs_next_to_nothing() {
         for share in [0.0, -1.0, f64::NAN] {
             let mut refinement = Refinement::new(candidates(3), share);
-            let took = play(&mut refinement, 100_000, |index, _| 100 + 50 * index as u64);
+            let took = play(&mut refinement, 100_000, |index, _| 100 + 10 * index as u64);
             assert!(took < 100_000 * 100 + 250_000, "{share}: {took}");
         }
     }
