@@ -16,7 +16,7 @@ use std::path::Path;
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
 /// What the program times, by the names that its table has.
-const COLLECTIVES: [&str; 10] = [
+const COLLECTIVES: [&str; 14] = [
     "barrier",
     "broadcast",
     "reduce",
@@ -27,6 +27,10 @@ const COLLECTIVES: [&str; 10] = [
     "gather",
     "reduce_scatter",
     "scan",
+    "scatter_v",
+    "gather_v",
+    "all_gather_v",
+    "exchange_v",
 ];
 /// Those of them that sum doubles.
 const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];

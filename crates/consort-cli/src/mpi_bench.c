@@ -9,7 +9,7 @@
  *     scatter, reduce_scatter                what each rank ends up with
  *     exchange                               what each rank sends to each rank, itself included
  *
- * so that buffers with a part for each rank have as many times BYTES. What is reduced is the sum
+ * and of those with a `_v` the same, all pieces being as long, so that buffers with a part for each rank have as many times BYTES. What is reduced is the sum
  * of doubles.
  *
  * Calls are made in a row, in blocks of about 2 ms, from root 0, on one buffer that is reused.
@@ -84,6 +84,30 @@ static void scan(void)
     MPI_Scan(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* A piece for each rank. */
+static int *counts, *places;
+
+static void scatter_v(void)
+{
+    MPI_Scatterv(buffer, counts, places, MPI_BYTE, target, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void gather_v(void)
+{
+    MPI_Gatherv(buffer, bytes, MPI_BYTE, target, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void all_gather_v(void)
+{
+    MPI_Allgatherv(buffer, bytes, MPI_BYTE, target, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void exchange_v(void)
+{
+    MPI_Alltoallv(buffer, counts, places, MPI_BYTE, target, counts, places, MPI_BYTE,
+                  MPI_COMM_WORLD);
+}
+
 static const struct collective {
     const char *name;
     void (*call)(void);
@@ -100,6 +124,10 @@ static const struct collective {
     {"gather", gather, 0, 1},
     {"reduce_scatter", reduce_scatter, 1, 0},
     {"scan", scan, 0, 0},
+    {"scatter_v", scatter_v, 1, 0},
+    {"gather_v", gather_v, 0, 1},
+    {"all_gather_v", all_gather_v, 0, 1},
+    {"exchange_v", exchange_v, 1, 1},
 };
 
 /* Chosen once: comparing names takes as long as a call may. */
@@ -183,13 +211,21 @@ int main(int argc, char **argv)
         bytes = atoi(argv[i]);
         buffer = filled((size_t)bytes * (size_t)(collective->parts_in_buffer ? ranks : 1));
         target = filled((size_t)bytes * (size_t)(collective->parts_in_target ? ranks : 1));
-        if (!buffer || !target) {
+        counts = filled((size_t)ranks * sizeof *counts);
+        places = filled((size_t)ranks * sizeof *places);
+        if (!buffer || !target || !counts || !places) {
             fprintf(stderr, "%s: no memory for %d bytes\n", argv[0], bytes);
             MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+        for (int piece = 0; piece < ranks; piece++) {
+            counts[piece] = bytes;
+            places[piece] = piece * bytes;
         }
         figure(rank, atof(argv[2]));
         free(buffer);
         free(target);
+        free(counts);
+        free(places);
     }
     MPI_Finalize();
     return 0;

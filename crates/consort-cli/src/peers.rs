@@ -123,12 +123,13 @@ impl<B: Barrier> Peer for Team<B> {
                 unsafe { slice::from_raw_parts(theirs.wrapping_add(index as usize * len), len) }
             };
             let mine = if collective == Collective::ReduceScatter { rank } else { 0 };
-            match collective {
+            match collective.regular() {
                 Collective::Barrier => {}
                 Collective::Broadcast => target.copy_from_slice(block(root, 0)),
                 Collective::Scatter => target.copy_from_slice(block(root, rank)),
                 Collective::Gather | Collective::AllGather | Collective::Exchange => {
-                    let index = if collective == Collective::Exchange { rank } else { 0 };
+                    let exchanges = collective.regular() == Collective::Exchange;
+                    let index = if exchanges { rank } else { 0 };
                     for (of, place) in (0..pes).zip(target.chunks_exact_mut(len.max(1))) {
                         place.copy_from_slice(block(of, index));
                     }
@@ -138,6 +139,7 @@ impl<B: Barrier> Peer for Team<B> {
                 }
                 Collective::Scan => add(target, (0..=rank).map(|of| block(of, 0))),
                 Collective::ExclusiveScan => add(target, (0..rank).map(|of| block(of, 0))),
+                varied => unreachable!("{varied} is not regular"),
             }
         }
         self.wait(rank);

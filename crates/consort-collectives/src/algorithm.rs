@@ -8,8 +8,8 @@ use consort_fabric::{
 };
 
 use crate::{
-    all_gather, all_reduce, barrier, broadcast, exchange, gather, reduce, reduce_scatter, scan,
-    scatter,
+    all_gather, all_gather_v, all_reduce, barrier, broadcast, exchange, exchange_v, gather,
+    gather_v, reduce, reduce_scatter, scan, scatter, scatter_v,
 };
 
 /// A parameter of an algorithm and the values worth trying.
@@ -299,6 +299,10 @@ pub const fn names(collective: Collective) -> &'static [&'static str] {
         Collective::Reduce => reduce::NAMES,
         Collective::AllReduce => all_reduce::NAMES,
         Collective::ReduceScatter => reduce_scatter::NAMES,
+        Collective::ScatterV => scatter_v::NAMES,
+        Collective::GatherV => gather_v::NAMES,
+        Collective::AllGatherV => all_gather_v::NAMES,
+        Collective::ExchangeV => exchange_v::NAMES,
         Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
     }
 }
@@ -322,6 +326,10 @@ pub fn visit<V: Visitor>(
         Collective::Reduce => reduce::visit(name, visitor),
         Collective::AllReduce => all_reduce::visit(name, visitor),
         Collective::ReduceScatter => reduce_scatter::visit(name, visitor),
+        Collective::ScatterV => scatter_v::visit(name, visitor),
+        Collective::GatherV => gather_v::visit(name, visitor),
+        Collective::AllGatherV => all_gather_v::visit(name, visitor),
+        Collective::ExchangeV => exchange_v::visit(name, visitor),
         Collective::Scan | Collective::ExclusiveScan => scan::visit(name, visitor),
     };
     found.ok_or_else(|| PlanError::UnknownAlgorithm {

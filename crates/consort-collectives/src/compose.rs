@@ -230,6 +230,14 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
         self.f.borrow(from, loan)
     }
 
+    fn piece(&self, place: Place, index: u32) -> Span {
+        self.own(self.f.piece(place, index))
+    }
+
+    fn agree(&self, lease: &F::Lease, bytes: usize) -> impl Future<Output = Op> {
+        self.f.agree(lease, bytes)
+    }
+
     fn give_back(&self, lease: F::Lease) -> impl Future<Output = Op> {
         self.f.give_back(lease)
     }

@@ -7,20 +7,24 @@
 
 mod algorithm;
 pub mod all_gather;
+pub mod all_gather_v;
 pub mod all_reduce;
 pub mod announce;
 pub mod barrier;
 pub mod broadcast;
 pub mod compose;
 pub mod exchange;
+pub mod exchange_v;
 pub mod flow;
 pub mod gather;
+pub mod gather_v;
 pub mod patterns;
 mod plan;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod scan;
 pub mod scatter;
+pub mod scatter_v;
 
 pub use algorithm::{
     Algorithm, Direction, Parameter, PlanError, Setting, Visitor, candidates, estimate_ns, names,

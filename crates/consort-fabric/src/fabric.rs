@@ -282,6 +282,13 @@ pub trait Fabric {
     /// Waits for loan `loan` of `from` and takes it, once.
     fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<Self::Lease>>;
 
+    /// Piece `index` of what the caller contributes to a varied collective, or of what it receives:
+    /// a span of the source or the target.
+    fn piece(&self, place: Place, index: u32) -> Span;
+
+    /// Fails the job unless what is lent is `bytes` long: two PEs say of one piece how long it is.
+    fn agree(&self, lease: &Self::Lease, bytes: usize) -> impl Future<Output = Op>;
+
     /// Gives a peer's memory back.
     fn give_back(&self, lease: Self::Lease) -> impl Future<Output = Op>;
 

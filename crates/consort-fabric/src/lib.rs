@@ -10,6 +10,7 @@ mod error;
 mod fabric;
 mod interrupts;
 mod kernel;
+mod layout;
 mod machine;
 mod model;
 mod rank;
@@ -27,6 +28,7 @@ pub use kernel::{
     BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
     UnknownClass,
 };
+pub use layout::Layout;
 pub use machine::{MESSAGE_WORDS, Machine};
 pub use model::MachineModel;
 pub use rank::Rank;

@@ -29,7 +29,7 @@ pub fn result(
     if collective.target_blocks(pes, is_root) == 0 {
         return None;
     }
-    match collective {
+    match collective.regular() {
         Collective::Barrier => None,
         Collective::Broadcast => Some(block(root, 0)),
         Collective::Scatter => Some(block(root, me.0)),
@@ -41,6 +41,7 @@ pub fn result(
         Collective::ReduceScatter => combined(pes, me.0),
         Collective::Scan => combined(me.0 + 1, 0),
         Collective::ExclusiveScan => combined(me.0, 0),
+        varied => unreachable!("{varied} is not regular"),
     }
 }
 

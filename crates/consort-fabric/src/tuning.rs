@@ -10,7 +10,8 @@ use crate::{OperatorClass, Sync};
 /// A collective operation.
 ///
 /// Data is divided into *blocks* of equal length, of which a PE contributes and receives none, one,
-/// or one a PE of the team.
+/// or one a PE of the team. Varied collectives do the same with pieces of any lengths, which only
+/// those PEs know that contribute or receive them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collective {
     /// No PE leaves before all have entered.
@@ -35,11 +36,19 @@ pub enum Collective {
     Scan,
     /// The blocks of PEs 0 to `i - 1` combined, on PE `i`; PE 0 has no result.
     ExclusiveScan,
+    /// A varied [`Collective::Scatter`].
+    ScatterV,
+    /// A varied [`Collective::Gather`].
+    GatherV,
+    /// A varied [`Collective::AllGather`].
+    AllGatherV,
+    /// A varied [`Collective::Exchange`].
+    ExchangeV,
 }
 
 impl Collective {
     /// Every collective.
-    pub const EVERY: [Self; 11] = [
+    pub const EVERY: [Self; 15] = [
         Self::Barrier,
         Self::Broadcast,
         Self::Scatter,
@@ -51,7 +60,34 @@ impl Collective {
         Self::ReduceScatter,
         Self::Scan,
         Self::ExclusiveScan,
+        Self::ScatterV,
+        Self::GatherV,
+        Self::AllGatherV,
+        Self::ExchangeV,
     ];
+
+    /// Every collective on blocks of equal length, whose length a choice of algorithm may depend on.
+    pub fn regulars() -> impl Iterator<Item = Self> {
+        Self::EVERY.into_iter().filter(|one| !one.is_varied())
+    }
+
+    /// The same on blocks of equal length.
+    #[must_use]
+    pub const fn regular(self) -> Self {
+        match self {
+            Self::ScatterV => Self::Scatter,
+            Self::GatherV => Self::Gather,
+            Self::AllGatherV => Self::AllGather,
+            Self::ExchangeV => Self::Exchange,
+            regular => regular,
+        }
+    }
+
+    /// Whether the pieces that it moves may differ in length.
+    #[must_use]
+    pub const fn is_varied(self) -> bool {
+        matches!(self, Self::ScatterV | Self::GatherV | Self::AllGatherV | Self::ExchangeV)
+    }
 
     /// The name of its method, and in wisdom.
     #[must_use]
@@ -68,31 +104,26 @@ impl Collective {
             Self::ReduceScatter => "reduce_scatter",
             Self::Scan => "scan",
             Self::ExclusiveScan => "exclusive_scan",
+            Self::ScatterV => "scatter_v",
+            Self::GatherV => "gather_v",
+            Self::AllGatherV => "all_gather_v",
+            Self::ExchangeV => "exchange_v",
         }
     }
 
     /// Whether one PE is the root, from which the data comes or to which it goes.
     #[must_use]
     pub const fn is_rooted(self) -> bool {
-        matches!(self, Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
+        matches!(self.regular(), Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
     }
 
     /// Whether data are combined, by an operator.
     #[must_use]
     pub const fn combines(self) -> bool {
-        match self {
-            Self::Reduce
-            | Self::AllReduce
-            | Self::ReduceScatter
-            | Self::Scan
-            | Self::ExclusiveScan => true,
-            Self::Barrier
-            | Self::Broadcast
-            | Self::Scatter
-            | Self::Gather
-            | Self::AllGather
-            | Self::Exchange => false,
-        }
+        matches!(
+            self,
+            Self::Reduce | Self::AllReduce | Self::ReduceScatter | Self::Scan | Self::ExclusiveScan
+        )
     }
 
     /// How many blocks a PE of a team of `pes` contributes, being the root or not.
@@ -101,10 +132,12 @@ impl Collective {
         match self {
             Self::Barrier => 0,
             Self::Broadcast => is_root as u32,
-            Self::Scatter => pes * is_root as u32,
-            Self::Exchange | Self::ReduceScatter => pes,
+            Self::Scatter | Self::ScatterV => pes * is_root as u32,
+            Self::Exchange | Self::ExchangeV | Self::ReduceScatter => pes,
             Self::Gather
+            | Self::GatherV
             | Self::AllGather
+            | Self::AllGatherV
             | Self::Reduce
             | Self::AllReduce
             | Self::Scan
@@ -120,9 +153,10 @@ impl Collective {
             Self::Barrier => 0,
             Self::Broadcast => !is_root as u32,
             Self::Reduce => is_root as u32,
-            Self::Gather => pes * is_root as u32,
-            Self::AllGather | Self::Exchange => pes,
+            Self::Gather | Self::GatherV => pes * is_root as u32,
+            Self::AllGather | Self::AllGatherV | Self::Exchange | Self::ExchangeV => pes,
             Self::Scatter
+            | Self::ScatterV
             | Self::AllReduce
             | Self::ReduceScatter
             | Self::Scan

@@ -32,7 +32,7 @@ use consort_fabric::{
 use crate::{
     endpoint::Scratch,
     group::{CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
-    job::{Failure, Job, LOANS, PeState},
+    job::{Failure, Job, LOANS, PeState, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
@@ -259,6 +259,19 @@ impl<'c> Call<'c> {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= lease.bytes);
         assert!(inside, "a copy must lie in what is lent");
         Memory { at: lease.at.wrapping_add(at), bytes, shared: lease.kind != Loan::Source }
+    }
+
+    /// Fails the job, since what `lease` says of a piece's length is not what this PE says.
+    #[cold]
+    fn disagree(&self, lease: &Lease, bytes: usize) -> Poisoned {
+        let world = |rank| self.group.in_world(rank);
+        let call = self.job.name_of(self.me.history(self.turn).load(Relaxed));
+        self.job.poison(Failure::Pieces {
+            call: call_in(&call, &self.group.team()),
+            lender: (world(lease.lender), lease.bytes),
+            borrower: (world(self.rank), bytes),
+        });
+        Poisoned
     }
 
     /// Runs `copy` on leased memory while its lender is bound to wait.
@@ -548,6 +561,16 @@ impl Fabric for Call<'_> {
                 }
             })
         })
+    }
+
+    fn piece(&self, place: Place, index: u32) -> Span {
+        let layouts = self.operands.layouts.expect("a varied collective has layouts");
+        let (at, bytes) = layouts[usize::from(place == Place::Target)].piece(index);
+        Span { place, at, bytes }
+    }
+
+    fn agree(&self, lease: &Lease, bytes: usize) -> impl Future<Output = Op> {
+        ready(if lease.bytes == bytes { Ok(()) } else { Err(self.disagree(lease, bytes)) })
     }
 
     fn give_back(&self, lease: Lease) -> impl Future<Output = Op> {

@@ -70,6 +70,17 @@ pub enum Failure {
         /// The team's PEs by their ranks in the world; none for the world.
         team: Vec<Rank>,
     },
+    /// Two PEs of a varied collective do not say the same of the piece that goes from one to the
+    /// other.
+    Pieces {
+        /// What they called, and in which team.
+        call: String,
+        /// The PE whose buffer the piece is copied to or from, and how long it says that it is, in
+        /// bytes.
+        lender: (Rank, usize),
+        /// The PE that was to copy it, and how long that says that it is, in bytes.
+        borrower: (Rank, usize),
+    },
     /// A PE finished while others wait in a call that it never made.
     Finished {
         /// Who finished.
@@ -126,6 +137,12 @@ impl fmt::Display for Failure {
                 one.1,
                 other.0,
                 other.1
+            ),
+            Self::Pieces { call, lender, borrower } => write!(
+                f,
+                "counts do not match in {call}: of the piece between PE {0} and PE {1}, PE {0} says \
+                 that it has {2} bytes, PE {1} that it has {3}",
+                lender.0, borrower.0, lender.1, borrower.1
             ),
             Self::Finished { rank, waiting, call, team } => {
                 let team = In(team);

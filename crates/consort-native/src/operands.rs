@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use consort_fabric::{Kernel, Pod, Rank};
+use consort_fabric::{Kernel, Layout, Pod, Rank};
 
 use crate::job::Job;
 
@@ -60,9 +60,12 @@ pub struct Operands<'o> {
     pub source: Buffer<'o>,
     /// Where this PE's result goes.
     pub target: Buffer<'o>,
+    /// Where the pieces of source and target lie, in a varied collective.
+    pub layouts: Option<&'o [Layout<'o>; 2]>,
 }
 
 impl Operands<'_> {
     /// Nothing: what a barrier needs.
-    pub const NONE: Self = Self { kernel: None, source: Buffer::ABSENT, target: Buffer::ABSENT };
+    pub const NONE: Self =
+        Self { kernel: None, source: Buffer::ABSENT, target: Buffer::ABSENT, layouts: None };
 }

@@ -38,6 +38,7 @@ impl Visitor for Calls<'_> {
                     kernel: Some(Kernel::new::<u64, _>(&Sum)),
                     source: Buffer::Owned(vec![1; BYTES]),
                     target: Buffer::Owned(vec![0; BYTES]),
+                    layouts: None,
                 };
                 plan.run(&pe.begin(operands).await).await?;
             }

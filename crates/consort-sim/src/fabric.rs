@@ -7,7 +7,7 @@
 use std::future::Future;
 
 use consort_fabric::{
-    Atomic, Capabilities, Fabric, Kernel, Op, Place, Rank, Signal, Slot, Span, Step, Until,
+    Atomic, Capabilities, Fabric, Kernel, Layout, Op, Place, Rank, Signal, Slot, Span, Step, Until,
 };
 
 use crate::{
@@ -40,12 +40,18 @@ pub struct Operands<'o> {
     pub source: Buffer,
     /// Where its result goes.
     pub target: Buffer,
+    /// Where the pieces of source and target lie, in a varied collective.
+    pub layouts: Option<[Layout<'o>; 2]>,
 }
 
 impl Operands<'_> {
     /// Nothing: what a barrier needs.
-    pub const NONE: Self =
-        Self { kernel: None, source: Buffer::Owned(Vec::new()), target: Buffer::Owned(Vec::new()) };
+    pub const NONE: Self = Self {
+        kernel: None,
+        source: Buffer::Owned(Vec::new()),
+        target: Buffer::Owned(Vec::new()),
+        layouts: None,
+    };
 }
 
 /// One call of one PE.
@@ -54,6 +60,7 @@ pub struct Call<'c> {
     rank: Rank,
     call: u64,
     kernel: Option<Kernel<'c>>,
+    layouts: Option<[Layout<'c>; 2]>,
     /// Where the buffers begin in the heap, if they lie there.
     source_at: Option<usize>,
     target_at: Option<usize>,
@@ -76,6 +83,7 @@ impl<'c> Call<'c> {
             rank,
             call,
             kernel: operands.kernel,
+            layouts: operands.layouts,
             source_at: keep(Place::Source, operands.source),
             target_at: keep(Place::Target, operands.target),
             lent: std::cell::Cell::new(0),
@@ -328,6 +336,18 @@ impl Fabric for Call<'_> {
         let mail = &self.local().mail;
         let test = || mail.borrow_mut().take_loan(self.call, from, loan);
         self.hear("borrow", || test().map(|lease| (lease, Some(from)))).await
+    }
+
+    fn piece(&self, place: Place, index: u32) -> Span {
+        let layouts = self.layouts.expect("a varied collective has layouts");
+        let (at, bytes) = layouts[usize::from(place == Place::Target)].piece(index);
+        Span { place, at, bytes }
+    }
+
+    async fn agree(&self, lease: &Lease, bytes: usize) -> Op {
+        let lent = lease.span.bytes;
+        assert_eq!(lent, bytes, "PE {} and PE {} say the same", lease.lender, self.rank);
+        Ok(())
     }
 
     async fn give_back(&self, lease: Lease) -> Op {

@@ -4,7 +4,7 @@ use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
 use consort_native::{Failure, HeapError, Job};
 
-use crate::TeamError;
+use crate::{PiecesError, TeamError};
 
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -69,6 +69,9 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
+    /// Pieces that a varied collective cannot move.
+    #[error(transparent)]
+    Pieces(#[from] PiecesError),
     /// A call from symmetric memory into the same memory.
     #[error("source and target are the same symmetric memory: use two allocations")]
     InPlace,

@@ -160,7 +160,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     ) -> Result<R> {
         let _inside = self.state.enter()?;
         let endpoint = &self.state.endpoint;
-        let operands = Operands { kernel, source, target };
+        let operands = Operands { kernel, source, target, layouts: None };
         // SAFETY: `operation` alone drives the call, to its end, and `enter` refuses calls from
         // within a call.
         #[expect(unsafe_code, reason = "makes a view for one operation")]

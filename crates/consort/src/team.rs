@@ -483,6 +483,12 @@ impl<'p> Team<'p> {
         }
     }
 
+    /// The same for calls whose result is used at once, and so never left behind.
+    pub(crate) fn keeping(self) -> Self {
+        let exit = if self.sync.exit == Mode::None { Mode::Mine } else { self.sync.exit };
+        self.with(Sync { exit, ..self.sync })
+    }
+
     pub(crate) fn refuse_loans(&self) -> Result<()> {
         if self.sync.exit == Mode::None {
             return Err(Error::BorrowedSlice(self.sync));

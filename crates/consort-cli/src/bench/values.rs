@@ -89,6 +89,12 @@ fn call_on<T: Pod, O: Operator<T>>(
             target.copy_from_slice(&team.exchange(source)?);
             return Ok(());
         }
+        Collective::ScatterV
+        | Collective::GatherV
+        | Collective::AllGatherV
+        | Collective::ExchangeV => {
+            return team.collective_slice(collective, source, target, operator, root);
+        }
         Collective::Broadcast => Some(team.broadcast(mine, root)?),
         Collective::Scatter => Some(team.scatter(source, root)?),
         Collective::Reduce => team.reduce(mine, operator, root)?,

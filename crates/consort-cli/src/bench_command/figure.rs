@@ -281,7 +281,7 @@ impl Setting {
 /// one combination fewer than there are contributions.
 fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
     let others = pes.saturating_sub(1);
-    let times = match what {
+    let times = match what.regular() {
         Collective::Barrier => 0,
         Collective::Broadcast | Collective::Scatter | Collective::Gather => 1,
         // Everyone has to receive as many blocks, or to combine them; partial results of an
@@ -292,6 +292,7 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
         | Collective::AllReduce
         | Collective::ReduceScatter => others,
         Collective::Scan | Collective::ExclusiveScan => 1.min(others),
+        varied => unreachable!("{varied} is not regular"),
     };
     f64::from(times) * bytes as f64
 }

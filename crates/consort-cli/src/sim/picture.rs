@@ -65,7 +65,7 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
 
 /// Draws the tree from left to right, and says where it ends.
 fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_height: f64) -> f64 {
-    let heading = match what {
+    let heading = match what.regular() {
         Collective::Barrier => "By whom each PE heard that PE 0 had come, and after how many us",
         Collective::Broadcast | Collective::Scatter => {
             "From whom each PE first had data, and after how many us"
@@ -81,6 +81,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
         | Collective::ExclusiveScan => {
             "From whom each PE first had data of PE 0, and after how many us"
         }
+        varied => unreachable!("{varied} is not regular"),
     };
     svg.text((20.0, top), 15, Anchor::Start, heading);
     let deepest = nodes.iter().map(|node| node.depth).max().unwrap_or(0);

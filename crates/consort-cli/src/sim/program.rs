@@ -5,7 +5,7 @@ use std::cell::Cell;
 use anyhow::{Result, anyhow, bail};
 use consort::{Candidate, Collective, Query, Rank, Sync};
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
-use consort_fabric::{Capabilities, Kernel, OperatorClass, Sum};
+use consort_fabric::{Capabilities, Kernel, Layout, OperatorClass, Sum};
 use consort_sim::{Buffer, Operands, Outcome, Pe, Simulation};
 
 use crate::bench::session::Mode;
@@ -194,6 +194,7 @@ impl Player<'_> {
                 kernel: collective.combines().then(|| Kernel::new::<u64, _>(&Sum)),
                 source: self.buffer(source, 0),
                 target: self.buffer(target, source_bytes),
+                layouts: Layout::of_blocks(collective, pe.size(), is_root, self.data.bytes),
             };
             let fabric = pe.begin(operands).await;
             if call & flow.quarter_mask() == 0 {
@@ -283,7 +284,7 @@ impl Data {
                     received[from.index() * bytes..][..bytes] == *self.block(from, index, call)
                 })
         };
-        match collective {
+        match collective.regular() {
             Collective::Barrier => true,
             Collective::Broadcast => received == self.block(root, 0, call),
             Collective::Scatter => received == self.block(root, me.0, call),
@@ -293,6 +294,7 @@ impl Data {
             Collective::ReduceScatter => is_sum(me.0, pes),
             Collective::Scan => is_sum(0, me.0 + 1),
             Collective::ExclusiveScan => me.0 == 0 || is_sum(0, me.0),
+            varied => unreachable!("{varied} is not regular"),
         }
     }
 }

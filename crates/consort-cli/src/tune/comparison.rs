@@ -211,7 +211,7 @@ mod tests {
     fn a_few_sizes_of_the_grid_are_shown() {
         let grid = Grid::new(2, &[8]);
         let queries = queries(&grid);
-        let moving = Collective::EVERY.len() - 1;
+        let moving = Grid::COLLECTIVES.len() - 1;
         assert_eq!(queries.len(), 2 * (1 + 4 * moving));
         let sizes: Vec<u64> = queries[2..6].iter().map(|query| query.bytes).collect();
         assert_eq!(sizes, [8, 4 << 10, 32 << 10, 1 << 20]);

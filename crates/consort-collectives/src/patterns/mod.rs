@@ -3,6 +3,7 @@
 pub mod access;
 pub mod dissemination;
 pub mod halving;
+pub mod pieces;
 pub mod relay;
 pub mod rounds;
 pub mod shown;

@@ -134,6 +134,7 @@ fn receives_both(seed: u64, waits_for_done: bool) -> bool {
             kernel: None,
             source: Buffer::Owned(if is_root { sent.clone() } else { Vec::new() }),
             target: Buffer::Owned(if is_root { Vec::new() } else { vec![0; 16] }),
+            layouts: None,
         };
         let call = pe.begin(operands).await;
         two_chunks(&call, waits_for_done).await.expect("nothing poisons a simulation");

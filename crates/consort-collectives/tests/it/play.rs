@@ -8,7 +8,7 @@
 use std::{cell::Cell, future::Future, pin::Pin};
 
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
-use consort_fabric::{Candidate, Collective, Mode, Op, Rank, Sync, reference};
+use consort_fabric::{Candidate, Collective, Layout, Mode, Op, Rank, Sync, reference};
 use consort_sim::{Buffer, Call, Operands, Outcome, Pe, Simulation, SimulationError};
 
 use crate::{
@@ -156,7 +156,9 @@ impl Player<'_> {
             let (of_source, of_target) = blocks(&self.cases[call], self.pes);
             let source = Buffer::Symmetric { at: source, bytes: of_source * bytes };
             let target = Buffer::Symmetric { at: target, bytes: of_target * bytes };
-            return Operands { kernel, source, target };
+            let is_root = me == root;
+            let layouts = Layout::of_blocks(kind.collective, self.pes, is_root, bytes);
+            return Operands { kernel, source, target, layouts };
         }
         let absent = || Buffer::Owned(Vec::new());
         let is_root = me == root;
@@ -167,6 +169,7 @@ impl Player<'_> {
             kernel,
             source: if has_source { Buffer::Owned(source) } else { absent() },
             target: if has_target { Buffer::Owned(target) } else { absent() },
+            layouts: Layout::of_blocks(kind.collective, self.pes, is_root, bytes),
         }
     }
 

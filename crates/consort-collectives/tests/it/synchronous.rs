@@ -139,6 +139,14 @@ impl Fabric for Synchronous<'_> {
         unused()
     }
 
+    fn piece(&self, _: Place, _: u32) -> Span {
+        panic!("a broadcast has no pieces")
+    }
+
+    fn agree(&self, (): &(), _: usize) -> impl Future<Output = Op> {
+        unused()
+    }
+
     fn give_back(&self, (): ()) -> impl Future<Output = Op> {
         unused()
     }

@@ -2,10 +2,10 @@
 
 use consort_fabric::{Collective, Pod};
 
-use super::blank;
+use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Pieces, Result, Symmetric, Team, symmetric::Element};
 
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks. A value is copied into the call, so
@@ -59,5 +59,62 @@ impl Team<'_> {
         target: &Symmetric<T>,
     ) -> Result<()> {
         self.on_symmetric(Collective::AllGather, None, None, source, target)
+    }
+
+    /// Returns everyone's `values` one after the other, and where each PE's are. PEs are told how
+    /// many they are by an all-gather before. Exit mode None is as Mine.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let me = pe.world().rank();
+    ///     pe.world().all_gather_v(&vec![me.0; me.index()]) // as many as its rank
+    /// })?;
+    /// let (values, pieces) = &all[0].1;
+    /// assert_eq!(values, &[1, 2, 2]);
+    /// assert_eq!(pieces.range(Rank(2)), 1..3);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn all_gather_v<T: Pod>(&self, values: &[T]) -> Result<(Vec<T>, Pieces)> {
+        let team = self.keeping();
+        let pieces = Pieces::new(&team.all_gather(values.len())?)?;
+        let mut all = blank(pieces.extent());
+        team.all_gather_v_slice(values, &mut all, &pieces)?;
+        Ok((all, pieces))
+    }
+
+    /// Copies PE `i`'s `source` into everyone's `target` as its piece `i`, which is as long.
+    ///
+    /// # Errors
+    /// [`Error::Pieces`], [`Error::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when
+    /// PEs do not say the same of a piece's length, and see [`Team`].
+    pub fn all_gather_v_slice<T: Pod>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        pieces: &Pieces,
+    ) -> Result<()> {
+        let given = (source, Held::One(source.len()));
+        self.on_pieces(Collective::AllGatherV, None, given, (target, Held::Each(pieces)))
+    }
+
+    /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
+    /// PE, into everyone's part of `target` as its piece `i`.
+    ///
+    /// # Errors
+    /// [`Error::Pieces`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`] when
+    /// PEs do not say the same of a piece's length, and see [`Team`].
+    pub fn all_gather_v_symmetric<T: Element>(
+        &self,
+        source: &Symmetric<T>,
+        len: usize,
+        target: &Symmetric<T>,
+        pieces: &Pieces,
+    ) -> Result<()> {
+        let (given, received) = ((source, Held::One(len)), (target, Held::Each(pieces)));
+        self.on_symmetric_pieces(Collective::AllGatherV, None, given, received)
     }
 }

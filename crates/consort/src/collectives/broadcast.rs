@@ -46,7 +46,7 @@ impl Team<'_> {
         } else {
             (Buffer::ABSENT, Buffer::target(data))
         };
-        let operands = Operands { kernel: None, source, target };
+        let operands = Operands { kernel: None, source, target, layouts: None };
         self.call::<T>(Collective::Broadcast, Some(root), len, false, &operands, "")
     }
 
@@ -60,7 +60,7 @@ impl Team<'_> {
         let buffer = data.buffer(self.state);
         let (source, target) =
             if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
-        let operands = Operands { kernel: None, source, target };
+        let operands = Operands { kernel: None, source, target, layouts: None };
         self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
     }
 }

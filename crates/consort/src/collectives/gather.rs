@@ -2,10 +2,10 @@
 
 use consort_fabric::{Collective, Pod, Rank};
 
-use super::blank;
+use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Pieces, Result, Symmetric, Team, symmetric::Element};
 
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks, on the root, and `None` elsewhere.
@@ -50,5 +50,74 @@ impl Team<'_> {
         root: Rank,
     ) -> Result<()> {
         self.on_symmetric(Collective::Gather, Some(root), None, source, target)
+    }
+
+    /// Returns everyone's `values` one after the other, and where each PE's are, on the root, and
+    /// `None` elsewhere. The root is told how many they are by a gather before. Exit mode
+    /// None is as Mine.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let me = pe.world().rank();
+    ///     pe.world().gather_v(&vec![me.0; me.index()], Rank(0)) // as many as its rank
+    /// })?;
+    /// let (values, pieces) = all[0].1.as_ref().expect("the root's");
+    /// assert_eq!(values, &[1, 2, 2]);
+    /// assert_eq!(pieces.range(Rank(2)), 1..3);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn gather_v<T: Pod>(&self, values: &[T], root: Rank) -> Result<Option<(Vec<T>, Pieces)>> {
+        let team = self.keeping();
+        let pieces = match team.gather(values.len(), root)? {
+            Some(counts) => Some(Pieces::new(&counts)?),
+            None => None,
+        };
+        let mut all = blank(pieces.as_ref().map_or(0, Pieces::extent));
+        team.gather_v_slice(values, &mut all, pieces.as_ref().unwrap_or(&Pieces::default()), root)?;
+        Ok(pieces.map(|pieces| (all, pieces)))
+    }
+
+    /// Copies PE `i`'s `source` into the root's `target` as its piece `i`, which is as long.
+    /// Elsewhere target and pieces do not matter.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::BorrowedSlice`] with exit
+    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a piece's length, and see
+    /// [`Team`].
+    pub fn gather_v_slice<T: Pod>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        pieces: &Pieces,
+        root: Rank,
+    ) -> Result<()> {
+        let given = (source, Held::One(source.len()));
+        let received = self.held_by_root(root, pieces);
+        self.on_pieces(Collective::GatherV, Some(root), given, (target, received))
+    }
+
+    /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
+    /// PE, into the root's part of `target` as its piece `i`. Elsewhere than on the root the pieces
+    /// do not matter.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::OutOfBounds`],
+    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a piece's length,
+    /// and see [`Team`].
+    pub fn gather_v_symmetric<T: Element>(
+        &self,
+        source: &Symmetric<T>,
+        len: usize,
+        target: &Symmetric<T>,
+        pieces: &Pieces,
+        root: Rank,
+    ) -> Result<()> {
+        let given = (source, Held::One(len));
+        let received = (target, self.held_by_root(root, pieces));
+        self.on_symmetric_pieces(Collective::GatherV, Some(root), given, received)
     }
 }

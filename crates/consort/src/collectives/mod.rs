@@ -11,10 +11,10 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
-use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
 use consort_native::{Buffer, Operands};
 
-use crate::{Error, Result, Symmetric, Team, symmetric::Element};
+use crate::{Error, Pieces, PiecesError, Result, Symmetric, Team, symmetric::Element};
 
 /// How contributions are combined, and the operator's name.
 type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
@@ -32,7 +32,8 @@ impl Team<'_> {
     /// Any collective but a barrier, on slices: for programs that take the collective as a
     /// parameter, as benchmarks do. The operator and the root do not matter where there are none.
     ///
-    /// A broadcast uses `source` on the root alone, and `target` elsewhere.
+    /// A broadcast uses `source` on the root alone, and `target` elsewhere. Varied collectives move
+    /// blocks of equal length here.
     ///
     /// # Errors
     /// Those of the method that is named after the collective.
@@ -84,13 +85,54 @@ impl Team<'_> {
         let blocks = |is_root| self.blocks(collective, is_root);
         let (contributed, received) = blocks(is_root);
         let len = block_len(collective, blocks(is_root), self.size(), source.len(), target.len())?;
+        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
             source: if contributed > 0 { Buffer::source(source) } else { Buffer::ABSENT },
             target: if received > 0 { Buffer::target(target) } else { Buffer::ABSENT },
+            layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
-        self.call::<T>(collective, root, len, false, &operands, operator)
+        self.call::<T>(collective, root, planned_len(collective, len), false, &operands, operator)
+    }
+
+    /// What a PE has of a buffer that is the root's alone.
+    fn held_by_root<'p>(&self, root: Rank, pieces: &'p Pieces) -> Held<'p> {
+        if self.rank() == root { Held::Each(pieces) } else { Held::One(0) }
+    }
+
+    /// Makes a varied call on slices.
+    fn on_pieces<T: Pod>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        (source, contributed): (&[T], Held<'_>),
+        (target, received): (&mut [T], Held<'_>),
+    ) -> Result<()> {
+        self.refuse_loans()?;
+        let layouts =
+            layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
+        let (source, target) = (Buffer::source(source), Buffer::target(target));
+        let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
+        self.call::<T>(collective, root, 0, false, &operands, "")
+    }
+
+    /// As [`Team::on_pieces`], in symmetric memory.
+    fn on_symmetric_pieces<T: Element>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        (source, contributed): (&Symmetric<T>, Held<'_>),
+        (target, received): (&Symmetric<T>, Held<'_>),
+    ) -> Result<()> {
+        if source.is(target) {
+            return Err(Error::InPlace);
+        }
+        let layouts =
+            layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
+        let (source, target) = (source.buffer(self.state), target.buffer(self.state));
+        let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
+        self.call::<T>(collective, root, 0, true, &operands, "")
     }
 
     /// Makes a call in symmetric memory, of which a PE ignores what it has no use for.
@@ -110,13 +152,16 @@ impl Team<'_> {
         let blocks = self.blocks(collective, true);
         let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
         // What a PE has no use for says where the root's lies.
+        let is_root = root == Some(self.rank());
+        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
             source: source.buffer(self.state),
             target: target.buffer(self.state),
+            layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
-        self.call::<T>(collective, root, len, true, &operands, operator)
+        self.call::<T>(collective, root, planned_len(collective, len), true, &operands, operator)
     }
 
     /// How many blocks a PE contributes and receives.
@@ -125,6 +170,45 @@ impl Team<'_> {
         let pes = self.size();
         (collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root))
     }
+}
+
+/// What a PE has of a buffer in a varied collective.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Held<'p> {
+    /// One piece of so many elements, from the first one on: what it gives or gets itself.
+    One(usize),
+    /// A piece for each PE.
+    Each(&'p Pieces),
+}
+
+/// Where what a PE of a team of `pes` contributes and receives lies, in buffers of these lengths.
+pub(crate) fn layouts<'l, T: Pod>(
+    pes: u32,
+    (source_len, contributed): (usize, Held<'l>),
+    (target_len, received): (usize, Held<'l>),
+) -> Result<[Layout<'l>; 2]> {
+    let of = |held, buffer_len, check: fn(&Pieces, u32, usize) -> Result<(), PiecesError>| {
+        Ok(match held {
+            Held::One(end) if end > buffer_len => {
+                return Err(Error::OutOfBounds { first: 0, end, len: buffer_len });
+            }
+            Held::One(len) => Layout::whole(len * size_of::<T>()),
+            Held::Each(pieces) => {
+                check(pieces, pes, buffer_len)?;
+                pieces.layout(size_of::<T>())
+            }
+        })
+    };
+    Ok([
+        of(contributed, source_len, Pieces::check_source)?,
+        of(received, target_len, Pieces::check_target)?,
+    ])
+}
+
+/// The length by which a plan is made: that of a block, or none, where PEs differ in it.
+#[inline]
+pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
+    if collective.is_varied() { 0 } else { len }
 }
 
 /// The length of a block, by the lengths of the buffers that a PE has a use for.

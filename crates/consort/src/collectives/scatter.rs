@@ -2,9 +2,10 @@
 
 use consort_fabric::{Collective, Pod, Rank};
 
+use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Pieces, Result, Symmetric, Team, symmetric::Element};
 
 impl Team<'_> {
     /// Returns value `i` of the root's on PE `i`. The root gives as many values as there are PEs;
@@ -52,5 +53,76 @@ impl Team<'_> {
         root: Rank,
     ) -> Result<()> {
         self.on_symmetric(Collective::Scatter, Some(root), None, source, target)
+    }
+
+    /// Returns PE `i`'s piece of the root's `values`; elsewhere these and `pieces` do not matter,
+    /// and may be empty. PEs are told how long their pieces are by a scatter before. Exit mode None
+    /// is as Mine.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Pieces, Rank};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let (digits, pieces) = match pe.world().rank() {
+    ///         Rank(0) => (vec![3, 1, 4, 1, 5, 9], Pieces::new(&[1, 3, 2])?),
+    ///         _ => Default::default(),
+    ///     };
+    ///     pe.world().scatter_v(&digits, &pieces, Rank(0))
+    /// })?;
+    /// assert_eq!(all[1].1, [1, 4, 1]);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn scatter_v<T: Pod>(&self, values: &[T], pieces: &Pieces, root: Rank) -> Result<Vec<T>> {
+        let team = self.keeping();
+        let mut counts = Vec::new();
+        if team.rank() == root {
+            pieces.check_source(team.size(), values.len())?;
+            counts = pieces.counts();
+        }
+        let mut mine = blank(team.scatter(&counts, root)?);
+        team.scatter_v_slice(values, pieces, &mut mine, root)?;
+        Ok(mine)
+    }
+
+    /// Copies piece `i` of the root's `source` into PE `i`'s `target`, which is as long. Elsewhere
+    /// source and pieces do not matter.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::BorrowedSlice`] with exit
+    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a piece's length, and see
+    /// [`Team`].
+    pub fn scatter_v_slice<T: Pod>(
+        &self,
+        source: &[T],
+        pieces: &Pieces,
+        target: &mut [T],
+        root: Rank,
+    ) -> Result<()> {
+        let given = self.held_by_root(root, pieces);
+        let received = Held::One(target.len());
+        self.on_pieces(Collective::ScatterV, Some(root), (source, given), (target, received))
+    }
+
+    /// Copies piece `i` of the root's part of `source` into PE `i`'s part of `target`: `len`
+    /// elements there, which may differ from PE to PE, from the first one on. Elsewhere than on the
+    /// root the pieces do not matter.
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::OutOfBounds`],
+    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a piece's length,
+    /// and see [`Team`].
+    pub fn scatter_v_symmetric<T: Element>(
+        &self,
+        source: &Symmetric<T>,
+        pieces: &Pieces,
+        target: &Symmetric<T>,
+        len: usize,
+        root: Rank,
+    ) -> Result<()> {
+        let given = (source, self.held_by_root(root, pieces));
+        let received = (target, Held::One(len));
+        self.on_symmetric_pieces(Collective::ScatterV, Some(root), given, received)
     }
 }

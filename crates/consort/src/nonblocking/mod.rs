@@ -21,14 +21,14 @@ mod starts;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use consort_fabric::{Collective, Kernel, Operator, Pod, Rank};
+use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
 use consort_native::{Flights, Operands};
 
 pub use overlap::Overlap;
 pub use pending::Pending;
 pub use planned::Planned;
 
-use crate::{Error, Result, Team, cache::Ready, team::Shape};
+use crate::{Error, Pieces, Result, Team, cache::Ready, collectives::planned_len, team::Shape};
 use pending::Slot;
 
 /// What contributions are combined with, if they are.
@@ -61,6 +61,32 @@ trait Cargo: Send {
     fn operands(&mut self) -> Operands<'_>;
 }
 
+/// Where a PE's pieces lie in a buffer of a varied collective, kept by its flight.
+enum Kept {
+    /// As this says.
+    Even(Layout<'static>),
+    /// As these say, in elements.
+    Each { pieces: Pieces, element_bytes: usize },
+}
+
+impl Kept {
+    fn each<T: Pod>(pieces: Pieces) -> Self {
+        Self::Each { pieces, element_bytes: size_of::<T>() }
+    }
+
+    /// One piece, from the first element on.
+    fn one<T: Pod>(len: usize) -> Self {
+        Self::Even(Layout::whole(len * size_of::<T>()))
+    }
+
+    fn layout(&self) -> Layout<'_> {
+        match self {
+            Self::Even(layout) => *layout,
+            Self::Each { pieces, element_bytes } => pieces.layout(*element_bytes),
+        }
+    }
+}
+
 /// Which collective, besides what it combines with.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
@@ -86,7 +112,15 @@ impl<'p> Team<'p> {
     ) -> Result<Arc<dyn Ready>> {
         let Kind { collective, root, len, symmetric } = kind;
         let combination = combine.combination();
+        let len = planned_len(collective, len);
         self.plan_to_start(&Shape::nonblocking::<T>(collective, root, len, symmetric, combination))
+    }
+
+    /// Where the blocks of a call lie, if it is a varied one.
+    fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[Kept; 2]> {
+        let is_root = root == Some(self.rank());
+        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
+        layouts.map(|layouts| layouts.map(Kept::Even))
     }
 
     /// Fails unless a PE's source and target are as many blocks as it contributes and receives.
@@ -109,7 +143,7 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan. Its flight keeps `cargo`, gives it to `finish` at its end, and
+    /// Starts a call by this plan, a varied one with layouts. Its flight keeps `cargo`, gives it to `finish` at its end, and
     /// counts among `also` until it is gone.
     ///
     /// # Safety
@@ -119,6 +153,7 @@ impl<'p> Team<'p> {
         &self,
         ready: Arc<dyn Ready>,
         cargo: C,
+        layouts: Option<[Kept; 2]>,
         finish: impl FnOnce(C) -> B + Send + 'f,
         also: Option<&Flights>,
     ) -> Result<Pending<'p, B>>
@@ -133,7 +168,8 @@ impl<'p> Team<'p> {
             let flight = async move {
                 let mut cargo = cargo;
                 let done = {
-                    let operands = cargo.operands();
+                    let layouts = layouts.as_ref().map(|both| both.each_ref().map(Kept::layout));
+                    let operands = Operands { layouts: layouts.as_ref(), ..cargo.operands() };
                     // SAFETY: made once, and this flight alone drives it.
                     let call = unsafe { begun.call(&operands) };
                     ready.fly(&call).await

@@ -38,6 +38,7 @@ impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Cargo for Borrowed<'_, T,
             kernel: self.combine.combination().map(|(kernel, _)| kernel),
             source: Buffer::source(self.source),
             target: Buffer::target(self.target),
+            layouts: None,
         }
     }
 }
@@ -196,7 +197,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         let (contributed, received) =
             team.check_blocks(kind, cargo.source.len(), cargo.target.len())?;
         let Borrowed { source, target, combine } = cargo;
-        let ready = team.nonblocking_plan::<T>(kind, &combine)?;
+        let (ready, layouts) = (team.nonblocking_plan::<T>(kind, &combine)?, team.even::<T>(kind));
         let cargo = Borrowed {
             source: if contributed > 0 { source } else { &[] },
             target: if received > 0 { target } else { &mut [] },
@@ -206,7 +207,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         // are gone; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches a flight")]
         unsafe {
-            team.launch(ready, cargo, |_| (), Some(&self.flights))
+            team.launch(ready, cargo, layouts, |_| (), Some(&self.flights))
         }
     }
 }

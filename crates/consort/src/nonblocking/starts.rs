@@ -5,10 +5,12 @@ use std::{marker::PhantomData, sync::Arc};
 use consort_fabric::{Collective, Operator, Pod, Rank, Sync};
 use consort_native::{Block, Buffer, Job, Operands};
 
-use super::{Cargo, Combine, Kind, Nothing, Pending, With};
+use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, cache::Ready, collectives::blank, symmetric::Element};
+use crate::{
+    Pieces, Result, Symmetric, Team, cache::Ready, collectives::blank, symmetric::Element,
+};
 
 /// What a call moves, and how it is combined.
 struct Owned<T, C> {
@@ -24,6 +26,7 @@ impl<T: Pod + Send, C: Combine<T>> Cargo for Owned<T, C> {
             kernel: combine.combination().map(|(kernel, _)| kernel),
             source: Buffer::source(source),
             target: Buffer::target(target),
+            layouts: None,
         }
     }
 }
@@ -52,6 +55,7 @@ impl<T: Element, C: Combine<T>> Cargo for Blocks<T, C> {
             kernel: self.combine.combination().map(|(kernel, _)| kernel),
             source: self.buffer(self.source.as_ref()),
             target: self.buffer(self.target.as_ref()),
+            layouts: None,
         }
     }
 }
@@ -212,6 +216,87 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
+    /// Starts a varied scatter: PE `i` gets piece `i` of the root's `source`, `len` elements.
+    /// Elsewhere source and pieces do not matter. See [`Team::scatter_v_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, and see [`Team`].
+    pub fn start_scatter_v<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        pieces: Pieces,
+        len: usize,
+        root: Rank,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        let given = if self.rank() == root {
+            pieces.check_source(self.size(), source.len())?;
+            Kept::each::<T>(pieces)
+        } else {
+            Kept::one::<T>(0)
+        };
+        let target = (blank(len), Kept::one::<T>(len));
+        self.start_varied(Collective::ScatterV, Some(root), (source, given), target, |all| all)
+    }
+
+    /// Starts a varied gather: the root gets everyone's `source` as its pieces, and the others
+    /// `None`. Elsewhere the pieces do not matter. See [`Team::gather_v_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, and see [`Team`].
+    pub fn start_gather_v<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        pieces: Pieces,
+        root: Rank,
+    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+        let is_root = self.rank() == root;
+        let target = if is_root {
+            pieces.check_target(self.size(), pieces.extent())?;
+            (blank(pieces.extent()), Kept::each::<T>(pieces))
+        } else {
+            (Vec::new(), Kept::one::<T>(0))
+        };
+        let given = Kept::one::<T>(source.len());
+        let finish = move |all| is_root.then_some(all);
+        self.start_varied(Collective::GatherV, Some(root), (source, given), target, finish)
+    }
+
+    /// Starts a varied all-gather: everyone gets everyone's `source` as its pieces. See
+    /// [`Team::all_gather_v_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Pieces`], and see [`Team`].
+    pub fn start_all_gather_v<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        pieces: Pieces,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        pieces.check_target(self.size(), pieces.extent())?;
+        let given = Kept::one::<T>(source.len());
+        let target = (blank(pieces.extent()), Kept::each::<T>(pieces));
+        self.start_varied(Collective::AllGatherV, None, (source, given), target, |all| all)
+    }
+
+    /// Starts a varied exchange: everyone gets a piece of everyone's `source` as its pieces. See
+    /// [`Team::exchange_v_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Pieces`], and see [`Team`].
+    pub fn start_exchange_v<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        given: Pieces,
+        received: Pieces,
+    ) -> Result<Pending<'p, Vec<T>>> {
+        given.check_source(self.size(), source.len())?;
+        received.check_target(self.size(), received.extent())?;
+        let source = (source, Kept::each::<T>(given));
+        let target = (blank(received.extent()), Kept::each::<T>(received));
+        self.start_varied(Collective::ExchangeV, None, source, target, |all| all)
+    }
+
     /// Starts a reduction of `source`, a block for each PE, which gets its block of the result. See
     /// [`Team::reduce_scatter_slice`] and [`Team::start_barrier`].
     ///
@@ -312,7 +397,7 @@ impl<'p> Team<'p> {
         // SAFETY: the flight owns all that it uses.
         #[expect(unsafe_code, reason = "launches a flight")]
         unsafe {
-            self.launch(ready, blocks, |_| (), None)
+            self.launch(ready, blocks, self.even::<T>(kind), |_| (), None)
         }
     }
 
@@ -329,7 +414,22 @@ impl<'p> Team<'p> {
         let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;
         let source = if contributed > 0 { source } else { Vec::new() };
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;
-        self.start_by(ready, Owned { source, target: blank(target_len), combine }, finish)
+        let cargo = Owned { source, target: blank(target_len), combine };
+        self.start_with(ready, cargo, self.even::<T>(kind), finish)
+    }
+
+    /// Starts a varied call on data of its own. Pieces have been checked.
+    fn start_varied<T: Pod + Send, B: Send + 'static>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        (source, given): (Vec<T>, Kept),
+        (target, received): (Vec<T>, Kept),
+        finish: impl FnOnce(Vec<T>) -> B + Send + 'static,
+    ) -> Result<Pending<'p, B>> {
+        let ready = self.nonblocking_plan::<T>(Kind::of(collective, root, 0), &Nothing)?;
+        let cargo = Owned { source, target, combine: Nothing };
+        self.start_with(ready, cargo, Some([given, received]), |_, target| finish(target))
     }
 
     pub(super) fn start_all_reduce_by<T: Pod + Send, C: Combine<T> + 'static>(
@@ -348,11 +448,21 @@ impl<'p> Team<'p> {
         cargo: Owned<T, C>,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
     ) -> Result<Pending<'p, B>> {
+        self.start_with(ready, cargo, None, finish)
+    }
+
+    fn start_with<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
+        &self,
+        ready: Arc<dyn Ready>,
+        cargo: Owned<T, C>,
+        layouts: Option<[Kept; 2]>,
+        finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
+    ) -> Result<Pending<'p, B>> {
         let finish = |cargo: Owned<T, C>| finish(cargo.source, cargo.target);
         // SAFETY: the flight owns all that it uses.
         #[expect(unsafe_code, reason = "launches a flight")]
         unsafe {
-            self.launch(ready, cargo, finish, None)
+            self.launch(ready, cargo, layouts, finish, None)
         }
     }
 }

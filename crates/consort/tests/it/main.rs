@@ -21,3 +21,4 @@ mod send;
 mod teams;
 mod turns;
 mod typed;
+mod varied;

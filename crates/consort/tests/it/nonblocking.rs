@@ -25,7 +25,7 @@ use crate::{
     data::{Call, Random, affine},
     registry::{everything, one_each},
     turns::{LIMIT, alone, note},
-    typed::slices,
+    typed::{pieces, slices},
 };
 
 /// How long others may take to hear of a failure.
@@ -76,6 +76,22 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<Ticket<'p>> {
         Collective::Scan => Ticket::of(team.start_scan(source, affine), some),
         Collective::ExclusiveScan => {
             Ticket::of(team.start_exclusive_scan(source, affine), |all| all)
+        }
+        Collective::ScatterV => {
+            let given = pieces(team, source.len());
+            Ticket::of(team.start_scatter_v(source, given, len, root), some)
+        }
+        Collective::GatherV => {
+            let received = pieces(team, len * team.size() as usize);
+            Ticket::of(team.start_gather_v(source, received, root), |all| all)
+        }
+        Collective::AllGatherV => {
+            let received = pieces(team, len * team.size() as usize);
+            Ticket::of(team.start_all_gather_v(source, received), some)
+        }
+        Collective::ExchangeV => {
+            let [given, received] = [(); 2].map(|()| pieces(team, source.len()));
+            Ticket::of(team.start_exchange_v(source, given, received), some)
         }
     }
 }

@@ -36,11 +36,15 @@ futures_are_send! {
     barrier: Central Dissemination Flat Knomial;
     broadcast: Direct Flat Knomial OcBcast Pipelined ScatterAllgather Shared;
     exchange: Bruck Direct Flat Pairwise;
+    exchange_v: Direct;
     gather: Direct Flat Knomial OcBcast;
+    gather_v: Direct;
     reduce: Chain Direct Flat Knomial KnomialGet Shared;
     reduce_scatter: Direct Flat Pairwise RecursiveHalving;
     scan: Direct Linear RecursiveDoubling;
     scatter: Direct Flat Knomial OcBcast;
+    scatter_v: Direct;
+    all_gather_v: Direct;
 }
 
 #[test]
@@ -60,6 +64,10 @@ fn no_algorithm_is_left_out() {
             Collective::AllReduce => all_reduce::NAMES,
             Collective::ReduceScatter => reduce_scatter::NAMES,
             Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
+            Collective::ScatterV => scatter_v::NAMES,
+            Collective::GatherV => gather_v::NAMES,
+            Collective::AllGatherV => all_gather_v::NAMES,
+            Collective::ExchangeV => exchange_v::NAMES,
         };
         assert_eq!(listed, names(collective), "{collective}: list it above");
     }

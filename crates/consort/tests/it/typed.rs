@@ -1,6 +1,12 @@
 //! Any collective on slices, on symmetric memory and on single elements, by the method of its name.
 
-use consort::{Collective, Operator, Pod, Rank, Result, Symmetric, Team};
+use consort::{Collective, Operator, Pieces, Pod, Rank, Result, Symmetric, Team};
+
+/// A piece of as many elements for each PE, of a buffer that is so long.
+pub(crate) fn pieces(team: Team<'_>, len: usize) -> Pieces {
+    let pes = team.size() as usize;
+    Pieces::new(&vec![len / pes; pes]).expect("short")
+}
 
 /// On slices; a PE that a collective takes nothing from, or gives nothing, may give empty ones.
 pub(crate) fn slices<T: Pod, O: Operator<T>>(
@@ -26,6 +32,19 @@ pub(crate) fn slices<T: Pod, O: Operator<T>>(
         Collective::ReduceScatter => team.reduce_scatter_slice(source, target, operator),
         Collective::Scan => team.scan_slice(source, target, operator),
         Collective::ExclusiveScan => team.exclusive_scan_slice(source, target, operator),
+        Collective::ScatterV => {
+            team.scatter_v_slice(source, &pieces(team, source.len()), target, root)
+        }
+        Collective::GatherV => {
+            team.gather_v_slice(source, target, &pieces(team, target.len()), root)
+        }
+        Collective::AllGatherV => {
+            team.all_gather_v_slice(source, target, &pieces(team, target.len()))
+        }
+        Collective::ExchangeV => {
+            let [given, received] = [source.len(), target.len()].map(|len| pieces(team, len));
+            team.exchange_v_slice(source, &given, target, &received)
+        }
     }
 }
 
@@ -50,6 +69,22 @@ pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
         Collective::ReduceScatter => team.reduce_scatter_symmetric(source, target, operator),
         Collective::Scan => team.scan_symmetric(source, target, operator),
         Collective::ExclusiveScan => team.exclusive_scan_symmetric(source, target, operator),
+        Collective::ScatterV => {
+            let given = pieces(team, source.len());
+            team.scatter_v_symmetric(source, &given, target, target.len(), root)
+        }
+        Collective::GatherV => {
+            let received = pieces(team, target.len());
+            team.gather_v_symmetric(source, source.len(), target, &received, root)
+        }
+        Collective::AllGatherV => {
+            let received = pieces(team, target.len());
+            team.all_gather_v_symmetric(source, source.len(), target, &received)
+        }
+        Collective::ExchangeV => {
+            let [given, received] = [source.len(), target.len()].map(|len| pieces(team, len));
+            team.exchange_v_symmetric(source, &given, target, &received)
+        }
     }
 }
 
@@ -75,5 +110,9 @@ pub(crate) fn values<T: Pod, O: Operator<T>>(
         Collective::ReduceScatter => one(team.reduce_scatter(source, operator)?),
         Collective::Scan => one(team.scan(mine, operator)?),
         Collective::ExclusiveScan => team.exclusive_scan(mine, operator)?.and_then(one),
+        Collective::ScatterV => Some(team.scatter_v(source, &pieces(team, source.len()), root)?),
+        Collective::GatherV => team.gather_v(&[mine], root)?.map(|(all, _)| all),
+        Collective::AllGatherV => Some(team.all_gather_v(&[mine])?.0),
+        Collective::ExchangeV => Some(team.exchange_v(source, &pieces(team, source.len()))?.0),
     })
 }

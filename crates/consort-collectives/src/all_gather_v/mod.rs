@@ -1,0 +1,7 @@
+//! Varied all-gathers: everyone's piece, of any length, to everyone. The registry of their algorithms.
+
+use crate::algorithm::registry;
+
+registry! {
+    direct: Direct,
+}

@@ -1,0 +1,7 @@
+//! Varied exchanges: a piece of any length from everyone to everyone (MPI's all-to-allv). The registry of their algorithms.
+
+use crate::algorithm::registry;
+
+registry! {
+    direct: Direct,
+}

@@ -1,0 +1,46 @@
+//! Direct varied scatter: everyone copies its piece from the root's buffer.
+//!
+//! Idea: between threads a piece needs no copy in between: the rendezvous get of the GASNet
+//! collectives (Nishtala and Yelick 2009, section 2), from the root, a loan a piece.
+//!
+//! Protocol (`patterns/pieces`):
+//! 1. the root lends everyone its piece, and copies its own;
+//! 2. each gets its piece;
+//! 3. the root leaves when all that it lent is back.
+//!
+//! Cost: `P - 1` copies side by side, two transfers on the critical path.
+
+use std::future::Future;
+
+use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank};
+
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::pieces};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Direct;
+
+impl Algorithm for Direct {
+    const NAME: &'static str = "direct";
+    const DIRECTION: Direction = Direction::Down;
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Rank;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rank, PlanError> {
+        Self::check_names(candidate)?;
+        if pieces::serves(&setting.capabilities) {
+            Ok(setting.root)
+        } else {
+            Err(Self::incapable("the fabric cannot lend buffers"))
+        }
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        pieces::cost_ns(query, 1.0, model)
+    }
+
+    #[inline(always)]
+    fn run<F: Fabric>(f: &F, &root: &Rank) -> impl Future<Output = Op> {
+        pieces::one_to_all(f, root)
+    }
+}

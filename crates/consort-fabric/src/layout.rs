@@ -1,0 +1,77 @@
+//! Where the pieces of a varied collective lie in a buffer.
+
+use std::ops::Range;
+
+use crate::Collective;
+
+/// Where a PE's pieces lie in one of its buffers: one for each PE of the team, or one for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout<'l> {
+    /// All of one length.
+    Even {
+        /// From the beginning of one to that of the next, in bytes; 0 if there is one for all.
+        apart: usize,
+        /// Of a piece.
+        bytes: usize,
+    },
+    /// Each as it is listed.
+    Listed {
+        /// Elements, by rank.
+        pieces: &'l [Range<usize>],
+        /// Bytes of an element.
+        element_bytes: usize,
+    },
+}
+
+impl Layout<'_> {
+    /// One piece, for all.
+    #[must_use]
+    pub const fn whole(bytes: usize) -> Self {
+        Self::Even { apart: 0, bytes }
+    }
+
+    /// Where the blocks of equal length lie that a PE of a team of `pes`, being the root or not,
+    /// contributes and receives; for a varied collective.
+    #[must_use]
+    pub fn of_blocks(
+        collective: Collective,
+        pes: u32,
+        is_root: bool,
+        bytes: usize,
+    ) -> Option<[Self; 2]> {
+        let of = |blocks| Self::Even { apart: if blocks > 1 { bytes } else { 0 }, bytes };
+        let blocks =
+            [collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root)];
+        collective.is_varied().then(|| blocks.map(of))
+    }
+
+    /// Offset and length of piece `index`, in bytes.
+    ///
+    /// # Panics
+    /// When no such piece is listed.
+    #[inline]
+    #[must_use]
+    pub fn piece(&self, index: u32) -> (usize, usize) {
+        match *self {
+            Self::Even { apart, bytes } => (index as usize * apart, bytes),
+            Self::Listed { pieces, element_bytes } => {
+                let Range { start, end } = pieces[index as usize];
+                (start * element_bytes, (end - start) * element_bytes)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_found_by_rank() {
+        assert_eq!(Layout::whole(24).piece(2), (0, 24));
+        assert_eq!(Layout::Even { apart: 24, bytes: 24 }.piece(2), (48, 24));
+        let pieces = [3..3, 0..2, 5..9];
+        let listed = Layout::Listed { pieces: &pieces, element_bytes: 8 };
+        assert_eq!([0, 1, 2].map(|index| listed.piece(index)), [(24, 0), (0, 16), (40, 32)]);
+    }
+}

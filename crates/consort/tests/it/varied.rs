@@ -1,0 +1,379 @@
+//! Varied collectives on pieces of all sorts of lengths and places.
+
+use std::time::Duration;
+
+use consort::{
+    Collective, Error, Failure, Mode, Pes, Pieces, PiecesError, Rank, Result, Symmetric, Sync, Team,
+};
+
+use crate::{
+    data::{Element, Random},
+    turns::alone,
+};
+
+const LIMIT: Duration = Duration::from_secs(20);
+/// What is in a target where nothing comes.
+const BLANK: u64 = 0xA5A5;
+
+/// How many elements `from` gives to `to`; none rather often.
+fn count(seed: u64, from: Rank, to: Rank) -> usize {
+    let mut random = Random(seed ^ u64::from(from.0) << 20 ^ u64::from(to.0) << 40);
+    if random.chance(3) { 0 } else { *random.pick(&[1, 2, 7, 64, 1000, 5001]) }
+}
+
+/// Element `at` of what `from` gives to `to`.
+fn element<T: Element>(seed: u64, from: Rank, to: Rank, at: usize) -> T {
+    T::of(Random(seed ^ u64::from(from.0) << 32 ^ u64::from(to.0) << 48 ^ at as u64).next())
+}
+
+fn data<T: Element>(seed: u64, from: Rank, to: Rank) -> Vec<T> {
+    (0..count(seed, from, to)).map(|at| element(seed, from, to, at)).collect()
+}
+
+/// Pieces of these lengths in any order, with gaps; and the length of a buffer that has room.
+fn strewn(counts: &[usize], random: &mut Random) -> (Pieces, usize) {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    for index in (1..order.len()).rev() {
+        order.swap(index, random.below(index + 1));
+    }
+    let (mut places, mut next) = (vec![0; counts.len()], random.below(3));
+    for piece in order {
+        places[piece] = next;
+        next += counts[piece] + random.below(3);
+    }
+    (Pieces::at(counts, &places).expect("short"), next)
+}
+
+/// What the PEs of a team bring to a varied call, and what must come of it.
+struct Play {
+    collective: Collective,
+    seed: u64,
+    me: Rank,
+    pes: u32,
+}
+
+impl Play {
+    fn everyone(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.pes).map(Rank)
+    }
+
+    fn root(&self) -> Rank {
+        Rank(self.pes / 2)
+    }
+
+    fn is_root(&self) -> bool {
+        self.me == self.root()
+    }
+
+    /// Whom the data that a PE gives all alike is said to be for.
+    fn alike(&self) -> bool {
+        matches!(self.collective, Collective::GatherV | Collective::AllGatherV)
+    }
+
+    /// What `from` gives to `to`.
+    fn piece<T: Element>(&self, from: Rank, to: Rank) -> Vec<T> {
+        data(self.seed, from, if self.alike() { from } else { to })
+    }
+
+    /// What the caller gives, and where.
+    fn given<T: Element>(&self, random: &mut Random) -> (Vec<T>, Pieces) {
+        let has_pieces = match self.collective {
+            Collective::ScatterV => self.is_root(),
+            collective => collective == Collective::ExchangeV,
+        };
+        if !has_pieces {
+            let gives = self.collective != Collective::ScatterV;
+            let own = if gives { self.piece(self.me, self.me) } else { Vec::new() };
+            return (own, Pieces::default());
+        }
+        let all: Vec<Vec<T>> = self.everyone().map(|to| self.piece(self.me, to)).collect();
+        let counts: Vec<usize> = all.iter().map(Vec::len).collect();
+        let (pieces, len) = strewn(&counts, random);
+        let mut source = vec![T::of(BLANK); len];
+        for (to, piece) in self.everyone().zip(all) {
+            source[pieces.range(to)].copy_from_slice(&piece);
+        }
+        (source, pieces)
+    }
+
+    /// What the caller must have in the end in a target that was blank, and where; `None` if it
+    /// gets nothing.
+    fn received<T: Element>(&self, random: &mut Random) -> Option<(Vec<T>, Pieces)> {
+        if self.collective == Collective::ScatterV {
+            return Some((self.piece(self.root(), self.me), Pieces::default()));
+        }
+        if self.collective == Collective::GatherV && !self.is_root() {
+            return None;
+        }
+        let all: Vec<Vec<T>> = self.everyone().map(|from| self.piece(from, self.me)).collect();
+        let counts: Vec<usize> = all.iter().map(Vec::len).collect();
+        let (pieces, len) = strewn(&counts, random);
+        let mut target = vec![T::of(BLANK); len];
+        for (from, piece) in self.everyone().zip(all) {
+            target[pieces.range(from)].copy_from_slice(&piece);
+        }
+        Some((target, pieces))
+    }
+
+    /// What the caller gets where pieces are put one after the other.
+    fn packed<T: Element>(&self) -> Option<Vec<T>> {
+        if self.collective == Collective::ScatterV {
+            return Some(self.piece(self.root(), self.me));
+        }
+        let gets = self.collective != Collective::GatherV || self.is_root();
+        gets.then(|| self.everyone().flat_map(|from| self.piece(from, self.me)).collect())
+    }
+
+    fn check<T: Element>(&self, what: &str, given: &[T], expected: &[T]) {
+        let Self { collective, seed, me, pes } = self;
+        assert!(given == expected, "{collective} {what} on PE {me} of {pes}, seed {seed}");
+    }
+
+    fn slices<T: Element>(&self, team: Team<'_>) -> Result<()> {
+        let mut random = Random(self.seed ^ u64::from(self.me.0));
+        let (source, given) = self.given::<T>(&mut random);
+        let (expected, received) = self.received(&mut random).unwrap_or_default();
+        let mut target = vec![T::of(BLANK); expected.len()];
+        match self.collective {
+            Collective::ScatterV => team.scatter_v_slice(&source, &given, &mut target, self.root()),
+            Collective::GatherV => {
+                team.gather_v_slice(&source, &mut target, &received, self.root())
+            }
+            Collective::AllGatherV => team.all_gather_v_slice(&source, &mut target, &received),
+            _ => team.exchange_v_slice(&source, &given, &mut target, &received),
+        }?;
+        self.check("on slices", &target, &expected);
+        Ok(())
+    }
+
+    fn values<T: Element>(&self, team: Team<'_>) -> Result<()> {
+        let (source, given) = self.given::<T>(&mut Random(self.seed));
+        let result = match self.collective {
+            Collective::ScatterV => Some(team.scatter_v(&source, &given, self.root())?),
+            Collective::GatherV => team.gather_v(&source, self.root())?.map(|(all, _)| all),
+            Collective::AllGatherV => Some(team.all_gather_v(&source)?.0),
+            _ => Some(team.exchange_v(&source, &given)?.0),
+        };
+        assert_eq!(result.is_some(), self.packed::<T>().is_some());
+        self.check("of values", &result.unwrap_or_default(), &self.packed().unwrap_or_default());
+        Ok(())
+    }
+
+    fn symmetric<T: Element + Send>(
+        &self,
+        team: Team<'_>,
+        [source, target]: [&Symmetric<'_, T>; 2],
+    ) -> Result<()> {
+        let mut random = Random(self.seed ^ u64::from(self.me.0));
+        let (data, given) = self.given::<T>(&mut random);
+        let (expected, received) = self.received(&mut random).unwrap_or_default();
+        source.put(self.me, 0, &data)?;
+        target.put(self.me, 0, &vec![T::of(BLANK); expected.len()])?;
+        match self.collective {
+            Collective::ScatterV => {
+                team.scatter_v_symmetric(source, &given, target, expected.len(), self.root())
+            }
+            Collective::GatherV => {
+                team.gather_v_symmetric(source, data.len(), target, &received, self.root())
+            }
+            Collective::AllGatherV => {
+                team.all_gather_v_symmetric(source, data.len(), target, &received)
+            }
+            _ => team.exchange_v_symmetric(source, &given, target, &received),
+        }?;
+        team.barrier()?;
+        let mut result = expected.clone();
+        target.get(self.me, 0, &mut result)?;
+        self.check("in symmetric memory", &result, &expected);
+        team.barrier()
+    }
+
+    /// Starts a call, and returns what is to be done with it later: wait, and check.
+    fn start<'p, T: Element + Send>(
+        self,
+        team: Team<'p>,
+    ) -> Result<Box<dyn FnOnce() -> Result<()> + 'p>> {
+        let mut random = Random(self.seed ^ u64::from(self.me.0));
+        let (source, given) = self.given::<T>(&mut random);
+        let (mut expected, received) = self.received::<T>(&mut random).unwrap_or_default();
+        let (collective, len, root) = (self.collective, expected.len(), self.root());
+        if received.number() > 0 {
+            // Such a call makes its own target, as long as it must be, and of zeroes.
+            let kept = std::mem::replace(&mut expected, vec![T::zeroed(); received.extent()]);
+            for range in self.everyone().map(|from| received.range(from)) {
+                expected[range.clone()].copy_from_slice(&kept[range]);
+            }
+        }
+        let check = move |result: &[T]| self.check("started", result, &expected);
+        Ok(match collective {
+            Collective::ScatterV => {
+                let pending = team.start_scatter_v(source, given, len, root)?;
+                Box::new(move || pending.wait().map(|result| check(&result)))
+            }
+            Collective::GatherV => {
+                let pending = team.start_gather_v(source, received, root)?;
+                Box::new(move || pending.wait().map(|all| check(&all.unwrap_or_default())))
+            }
+            Collective::AllGatherV => {
+                let pending = team.start_all_gather_v(source, received)?;
+                Box::new(move || pending.wait().map(|result| check(&result)))
+            }
+            _ => {
+                let pending = team.start_exchange_v(source, given, received)?;
+                Box::new(move || pending.wait().map(|result| check(&result)))
+            }
+        })
+    }
+}
+
+fn varied() -> impl Iterator<Item = Collective> {
+    Collective::EVERY.into_iter().filter(|collective| collective.is_varied())
+}
+
+/// Many calls with other lengths each, by all forms, among so many PEs.
+fn pieces_of_all_sorts<T: Element + Send>(pes: u32) {
+    alone(LIMIT, move || {
+        let job = Pes::threads(pes).heap_bytes(64 << 20);
+        let outcome = job.run(|pe| {
+            let world = pe.world();
+            let room = 5100 * pes as usize;
+            let memory = [world.symmetric::<T>(room)?, world.symmetric::<T>(room)?];
+            let mut under_way = Vec::new();
+            for seed in 0..24 {
+                let exits = [Mode::Mine, Mode::All];
+                let (entry, exit) = (Mode::EVERY[seed % 3], exits[seed / 3 % 2]);
+                let team = world.with(Sync { entry, exit });
+                for collective in varied() {
+                    let seed = (seed as u64) << 8 | collective as u64;
+                    let play = || Play { collective, seed, me: world.rank(), pes };
+                    play().slices::<T>(team)?;
+                    play().values::<T>(team)?;
+                    play().values::<T>(world.with(Sync::LOOSE))?;
+                    play().symmetric::<T>(team, memory.each_ref())?;
+                    under_way.push(play().start::<T>(team)?);
+                }
+                if under_way.len() > 8 {
+                    // In another order than they were started.
+                    under_way.drain(..).rev().try_for_each(|ending| ending())?;
+                }
+            }
+            Ok(())
+        });
+        outcome.map(|_| ()).expect("all is right");
+    });
+}
+
+#[test]
+fn pieces_of_bytes() {
+    [2, 5].into_iter().for_each(pieces_of_all_sorts::<u8>);
+}
+
+#[test]
+fn pieces_of_words() {
+    [1, 3].into_iter().for_each(pieces_of_all_sorts::<u64>);
+}
+
+/// Makes a varied call in which PE 1 says that its part, or that of PE 1, has one element more.
+fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
+    let (me, pes) = (team.rank(), team.size() as usize);
+    let more = usize::from(me == Rank(1));
+    let mut counts = vec![3; pes];
+    counts[1] += more;
+    let (pieces, even) = (Pieces::new(&counts)?, Pieces::new(&vec![3; pes])?);
+    let (source, mut target) = (vec![7_u32; 3 * pes + 1], vec![0_u32; 3 * pes + 1]);
+    match collective {
+        Collective::ScatterV => {
+            team.scatter_v_slice(&source, &even, &mut target[..3 + more], Rank(0))
+        }
+        Collective::GatherV => {
+            team.gather_v_slice(&source[..3 + more], &mut target, &even, Rank(0))
+        }
+        Collective::AllGatherV => {
+            team.all_gather_v_slice(&source[..3 + more], &mut target, &pieces)
+        }
+        _ => {
+            // PE 1 has one more for PE 0 than that expects.
+            let mut counts = vec![3; pes];
+            counts[0] += more;
+            team.exchange_v_slice(&source, &Pieces::new(&counts)?, &mut target, &even)
+        }
+    }
+}
+
+#[test]
+fn pes_that_do_not_say_the_same_of_a_length() {
+    for collective in varied() {
+        for (parts, pes) in [(false, 2), (false, 3), (true, 4)] {
+            let error = alone(LIMIT, move || {
+                let outcome = Pes::threads(pes).run(|pe| {
+                    let world = pe.world();
+                    let part = world.split(Some(world.rank().0 % 2), 0)?.expect("a part");
+                    let team = if parts { part } else { world };
+                    one_more(team, collective).and_then(|()| world.barrier())
+                });
+                outcome.map(|_| ()).expect_err("counts that do not match")
+            });
+            let Error::Mismatched(Failure::Pieces { call, lender, borrower }) = &error else {
+                panic!("{collective}: {error}")
+            };
+            let mut said = [*lender, *borrower];
+            said.sort_unstable();
+            // In a team of each second PE those of rank 1 are PEs 2 and 3 of the world.
+            let ranks = said.map(|(rank, _)| rank.0);
+            let are_right = if parts {
+                ranks == [0, 2] || ranks == [1, 3]
+            } else {
+                ranks[1] == 1 || ranks[0] == 1
+            };
+            assert!(are_right, "{collective}: {error}");
+            let mut bytes = said.map(|(_, bytes)| bytes);
+            bytes.sort_unstable();
+            assert_eq!(bytes, [12, 16], "{collective}: {error}");
+            assert!(call.starts_with(collective.name()), "{error}");
+            assert_eq!(call.contains("in the team of PEs"), parts, "{error}");
+            let text = error.to_string();
+            assert!(text.contains("counts do not match") && text.contains("16"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn pieces_that_cannot_be_moved() {
+    let outcome = alone(LIMIT, || {
+        Pes::threads(2).run(|pe| {
+            let world = pe.world();
+            let (three, even) = (Pieces::new(&[1; 3])?, Pieces::new(&[2, 2])?);
+            let overlapping = Pieces::at(&[2, 2], &[0, 1])?;
+            let (source, mut target) = ([1_u8; 4], [0_u8; 4]);
+            let mut exchange = |given: &Pieces, received: &Pieces, len: usize| {
+                world.exchange_v_slice(&source, given, &mut target[..len], received)
+            };
+            let number = PiecesError::Number { given: 3, pes: 2 };
+            assert_eq!(exchange(&three, &even, 4), Err(number.clone().into()));
+            assert_eq!(exchange(&even, &three, 4), Err(number.into()));
+            let beyond = PiecesError::Beyond { rank: Rank(1), range: 2..4, len: 3 };
+            assert_eq!(exchange(&even, &even, 3), Err(beyond.into()));
+            let overlap = PiecesError::Overlap { one: Rank(0), other: Rank(1) };
+            assert_eq!(exchange(&even, &overlapping, 4), Err(overlap.clone().into()));
+            assert_eq!(
+                world.start_all_gather_v(vec![1_u8; 2], overlapping.clone()).map(|_| ()),
+                Err(overlap.into())
+            );
+            // What is only read may overlap.
+            exchange(&overlapping, &even, 4)?;
+            assert_eq!(
+                world.with(Sync::LOOSE).all_gather_v_slice(&source[..2], &mut [0; 4], &even),
+                Err(Error::BorrowedSlice(Sync::LOOSE))
+            );
+            let outside = Error::RootOutOfRange { root: Rank(2), pes: 2 };
+            assert_eq!(world.gather_v(&source, Rank(2)), Err(outside));
+            let (memory, other) = (world.symmetric::<u64>(4)?, world.symmetric::<u64>(4)?);
+            let same = world.exchange_v_symmetric(&memory, &even, &memory, &even);
+            assert_eq!(same, Err(Error::InPlace));
+            let long = world.all_gather_v_symmetric(&memory, 5, &other, &even);
+            assert_eq!(long, Err(Error::OutOfBounds { first: 0, end: 5, len: 4 }));
+            Ok(())
+        })
+    });
+    outcome.map(|_| ()).expect("errors are local, and the job goes on");
+}
