@@ -59,6 +59,7 @@ impl Visitor for Once<'_> {
                 kernel: Some(Kernel::new::<u64, _>(&Sum)),
                 source: Buffer::Owned(vec![1; bytes]),
                 target: Buffer::Owned(vec![0; bytes]),
+                layouts: None,
             };
             let call = pe.begin(operands).await;
             plan.unwrap().run(&call).await
@@ -102,7 +103,7 @@ fn two_end_ns(
 ) -> f64 {
     let member = async |pe: &Pe<'_>| {
         let bytes = || Buffer::Owned(vec![0; 100]);
-        let call = pe.begin(Operands { kernel: None, source: bytes(), target: bytes() }).await;
+        let call = pe.begin(Operands { source: bytes(), target: bytes(), ..Operands::NONE }).await;
         if pe.rank().0 == 0 { first(&call).await } else { second(&call).await }
     };
     simulation.run(member).unwrap().ended_ns
