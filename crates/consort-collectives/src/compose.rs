@@ -295,6 +295,10 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
         self.f.quiet()
     }
 
+    fn yield_now(&self) -> impl Future<Output = Op> {
+        self.f.yield_now()
+    }
+
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
         self.f.credit(to, quarter)
     }

@@ -16,7 +16,7 @@ pub struct Signature {
     pub collective: Collective,
     /// Its modes.
     pub sync: Sync,
-    /// Bytes a PE contributes or receives.
+    /// Bytes of a block; of pieces only those PEs know the length that have them.
     pub bytes: u64,
     /// The root, for an operation that has one.
     pub root: Option<Rank>,
@@ -32,7 +32,11 @@ impl fmt::Display for Signature {
         if self.collective == Collective::Barrier {
             return write!(f, "()");
         }
-        write!(f, "({} bytes of {}", self.bytes, self.datatype)?;
+        if self.collective.is_varied() {
+            write!(f, "(pieces of {}", self.datatype)?;
+        } else {
+            write!(f, "({} bytes of {}", self.bytes, self.datatype)?;
+        }
         if let Some(operator) = self.operator {
             write!(f, ", {operator}")?;
         }

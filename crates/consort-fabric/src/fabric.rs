@@ -339,6 +339,10 @@ pub trait Fabric {
     /// Waits until the caller's puts are complete.
     fn quiet(&self) -> impl Future<Output = Op>;
 
+    /// Lets the program go on that this call is driven beside, if it is a nonblocking one: for an
+    /// algorithm that would else do what other PEs may come to do.
+    fn yield_now(&self) -> impl Future<Output = Op>;
+
     /// Tells `to` that the caller has left another quarter of the team's window of calls.
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op>;
 

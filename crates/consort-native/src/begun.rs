@@ -11,14 +11,21 @@ use crate::{
     operands::Operands,
 };
 
-/// A call that has begun for its peers, to be driven by a flight.
+/// What the nonblocking calls of a PE in a team share: of its own, for what all PEs count their
+/// references to moves from core to core with each call.
 #[derive(Debug)]
-pub struct Begun {
+pub(crate) struct Shore {
     pub(crate) job: Arc<Job>,
     pub(crate) group: Arc<Group>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) rank: Rank,
+}
+
+/// A call that has begun for its peers, to be driven by a flight.
+#[derive(Debug)]
+pub struct Begun {
+    pub(crate) shore: Arc<Shore>,
     pub(crate) number: u64,
     pub(crate) word: u64,
     pub(crate) scratch: Scratch,
@@ -31,6 +38,12 @@ impl Begun {
         self.number
     }
 
+    /// The job.
+    #[must_use]
+    pub fn job(&self) -> &Job {
+        &self.shore.job
+    }
+
     /// The call, for whoever drives it.
     ///
     /// # Safety
@@ -38,7 +51,8 @@ impl Begun {
     /// may move.
     #[must_use]
     pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
-        let Self { job, group, rank, number, word, scratch, .. } = self;
+        let Self { shore, number, word, scratch } = self;
+        let Shore { job, group, rank, .. } = &**shore;
         let turn = group.geometry.turn(*number);
         let me = &group.members[rank.index()];
         let mut call = Call::new(job, group, (*rank, me), turn, *word, scratch, operands);
@@ -48,18 +62,19 @@ impl Begun {
 
     /// The call is complete: gives the credits that have waited for it.
     pub fn complete(&self) {
-        let Self { job, group, ledger, rank, number, .. } = self;
-        ledger.complete(*number, |credit| group.give_credit(job, *rank, credit));
+        let Shore { job, group, ledger, rank, .. } = &*self.shore;
+        ledger.complete(self.number, |credit| group.give_credit(job, *rank, credit));
     }
 
     /// Wakes the PE, which may wait for what came of it.
     pub fn wake(&self) {
-        self.job.wake(self.group.in_world(self.rank));
+        let Shore { job, group, rank, .. } = &*self.shore;
+        job.wake(group.in_world(*rank));
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.engine.keep(std::mem::take(&mut self.scratch));
+        self.shore.engine.keep(std::mem::take(&mut self.scratch));
     }
 }

@@ -38,7 +38,7 @@ use crate::{
     memory::Memory,
     operands::Operands,
 };
-use waits::{Receive, ReceiveCombine, Wait, When};
+use waits::{Receive, ReceiveCombine, Wait, When, YieldNow};
 
 /// A peer's memory on loan.
 #[derive(Debug)]
@@ -689,6 +689,10 @@ impl Fabric for Call<'_> {
     fn quiet(&self) -> impl Future<Output = Op> {
         fence(SeqCst);
         ready(Ok(()))
+    }
+
+    fn yield_now(&self) -> impl Future<Output = Op> {
+        YieldNow { is_due: self.flies }
     }
 
     #[inline(always)]

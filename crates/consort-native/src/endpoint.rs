@@ -24,7 +24,7 @@ use std::{
 use consort_fabric::{Op, Poisoned, Rank};
 
 use crate::{
-    begun::Begun,
+    begun::{Begun, Shore},
     call::Call,
     engine::{Engine, Flights, panic_reason},
     forming::Choice,
@@ -40,6 +40,8 @@ use crate::{
 const SPINS: u32 = 20_000;
 /// Polls between those of the flights, where there are any.
 const POLLS_PER_PROGRESS: u32 = 32;
+/// Turns of the library between looks at the clock, outside of waits.
+const TURNS_PER_GLANCE: u32 = 16;
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
 /// Yields before a PE sleeps, where it may.
@@ -98,6 +100,10 @@ pub struct Endpoint {
     /// Teams made of this one.
     teams: Cell<u64>,
     ledger: Arc<Ledger>,
+    /// What nonblocking calls share, once there are any, until the PE leaves the group.
+    shore: RefCell<Option<Arc<Shore>>>,
+    /// Turns of the library outside of any wait.
+    turns: Cell<u32>,
     /// When calls were last compared with the peers' outside of a wait.
     glanced: Cell<Option<Instant>>,
     stays_here: PhantomData<*const ()>,
@@ -134,6 +140,8 @@ impl Endpoint {
             allocations: Cell::new(0),
             teams: Cell::new(0),
             ledger: Arc::default(),
+            shore: RefCell::default(),
+            turns: Cell::new(0),
             glanced: Cell::new(None),
             stays_here: PhantomData,
         }
@@ -227,6 +235,7 @@ impl Endpoint {
         // SAFETY: nobody borrows it, by the caller's promise; an end stays on its thread.
         let group = unsafe { &mut *self.group.get() };
         *group = Arc::new(Group::new(group.number(), Box::default()));
+        self.shore.take();
     }
 
     /// Begins the next collective call of the team: every PE must make the same, with the same
@@ -252,16 +261,19 @@ impl Endpoint {
     pub fn start(&self, fingerprint: u64, steps: u64) -> Begun {
         let (number, _, word, _) = self.number(fingerprint, steps);
         self.ledger.start(number);
-        Begun {
+        let shore = Arc::clone(self.shore.borrow_mut().get_or_insert_with(|| self.new_shore()));
+        Begun { shore, number, word, scratch: self.pe.engine.scratch(self.pe.scratch.bytes.len()) }
+    }
+
+    #[cold]
+    fn new_shore(&self) -> Arc<Shore> {
+        Arc::new(Shore {
             job: Arc::clone(&self.job),
             group: Arc::clone(self.group()),
             engine: Arc::clone(&self.pe.engine),
             ledger: Arc::clone(&self.ledger),
             rank: self.rank,
-            number,
-            word,
-            scratch: self.pe.engine.scratch(self.pe.scratch.bytes.len()),
-        }
+        })
     }
 
     /// The number of the next call, its place in the window, the word of its messages, and who
@@ -311,6 +323,11 @@ impl Endpoint {
     /// When an operator does; the job has failed then.
     pub fn progress(&self) {
         self.poll_flights();
+        let turns = self.turns.get().wrapping_add(1);
+        self.turns.set(turns);
+        if !turns.is_multiple_of(TURNS_PER_GLANCE) {
+            return; // looking at the clock takes as long as a turn
+        }
         let now = Instant::now();
         let since = self.glanced.get().unwrap_or(now);
         let is_due = now - since >= LOOK_AROUND;
@@ -363,7 +380,8 @@ impl Endpoint {
             None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
             None => Poll::Pending,
         });
-        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, true, Some(number)))
+        let pauses = || Pauses { polls: 1, ..Pauses::new(self, true, Some(number)) };
+        block_on(future, &Unwatched, || 1, pauses)
     }
 
     /// Polls before the first pause of a wait: few if there are flights, which each pause polls.
@@ -482,6 +500,8 @@ struct Pauses<'e> {
     told: bool,
     /// Polls so far, in pauses that were for flights alone.
     spun: u32,
+    /// Polls between those of flights; one, where they are what is waited for.
+    polls: u32,
 }
 
 /// Nothing that the executor could watch.
@@ -504,6 +524,7 @@ impl<'e> Pauses<'e> {
             call,
             told: false,
             spun: 0,
+            polls: POLLS_PER_PROGRESS,
         }
     }
 }
@@ -550,11 +571,11 @@ impl Idle for Pauses<'_> {
             std::thread::yield_now();
             return POLLS_PER_PROGRESS;
         }
-        self.spun = self.spun.saturating_add(POLLS_PER_PROGRESS);
+        self.spun = self.spun.saturating_add(self.polls);
         if self.spun < *spins {
-            return POLLS_PER_PROGRESS;
+            return self.polls;
         }
-        self.pause_alone().min(POLLS_PER_PROGRESS)
+        self.pause_alone().min(self.polls)
     }
 }
 

@@ -52,6 +52,11 @@ impl Schedule {
         self.chunk(self.chunks() - 1 - back)
     }
 
+    /// Who has taken half of the chunks leaves the rest to the other, while it has other work.
+    async fn yield_after<F: Fabric>(&self, f: &F, taken: u64) -> Op {
+        if taken == self.chunks().div_ceil(2) { f.yield_now().await } else { Ok(()) }
+    }
+
     fn chunks(&self) -> u64 {
         self.bytes.div_ceil(self.chunk) as u64
     }
@@ -104,8 +109,11 @@ impl Algorithm for Shared {
         if me != root {
             f.lend(root, 0, Span::target(0, bytes)).await?;
             let source = f.borrow(root, 0).await?;
+            let mut taken = 0;
             while let Some((at, bytes)) = schedule.front(f.count(me, counter, 1).await?) {
                 f.get(&source, at, Span::target(at, bytes)).await?;
+                taken += 1;
+                schedule.yield_after(f, taken).await?;
             }
             f.give_back(source).await?;
             f.reclaim().await?;
@@ -120,8 +128,11 @@ impl Algorithm for Shared {
         }
         for peer in others {
             let target = f.borrow(peer, 0).await?;
+            let mut taken = 0;
             while let Some((at, bytes)) = schedule.back(f.count(peer, counter, FROM_BACK).await?) {
                 f.put(&target, at, Span::source(at, bytes)).await?;
+                taken += 1;
+                schedule.yield_after(f, taken).await?;
             }
             f.fence().await?;
             f.give_back(target).await?;

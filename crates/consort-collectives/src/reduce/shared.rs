@@ -90,7 +90,12 @@ impl Algorithm for Shared {
         }
         let target = if me == root { None } else { Some(f.borrow(root, 1).await?) };
         let chunks = bytes.div_ceil(chunk);
-        loop {
+        let share = chunks.div_ceil(pes as usize);
+        for taken in 0.. {
+            if taken == share {
+                // The rest is for others, while this PE has other work.
+                f.yield_now().await?;
+            }
             let ticket = usize::try_from(f.count(root, counter, 1).await?).unwrap_or(chunks);
             if ticket >= chunks {
                 break;

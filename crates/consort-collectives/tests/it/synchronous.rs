@@ -198,6 +198,10 @@ impl Fabric for Synchronous<'_> {
         unused()
     }
 
+    fn yield_now(&self) -> impl Future<Output = Op> {
+        unused()
+    }
+
     fn credit(&self, _: Rank, _: u64) -> impl Future<Output = Op> {
         unused()
     }

@@ -50,6 +50,19 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
     }
 }
 
+/// Pending once, if it is due.
+pub(super) struct YieldNow {
+    pub(super) is_due: bool,
+}
+
+impl Future for YieldNow {
+    type Output = Op;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        if std::mem::take(&mut self.is_due) { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+}
+
 /// Ready when a word has got as far as `word`.
 pub(super) struct Wait<'f> {
     pub(super) call: &'f Call<'f>,

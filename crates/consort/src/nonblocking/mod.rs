@@ -22,7 +22,7 @@ mod starts;
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
-use consort_native::{Flights, Operands};
+use consort_native::{Flights, Job, Operands};
 
 pub use overlap::Overlap;
 pub use pending::Pending;
@@ -58,7 +58,7 @@ impl<T> Combine<T> for Nothing {
 
 /// What a flight keeps for its call.
 trait Cargo: Send {
-    fn operands(&mut self) -> Operands<'_>;
+    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
 }
 
 /// Where a PE's pieces lie in a buffer of a varied collective, kept by its flight.
@@ -169,7 +169,8 @@ impl<'p> Team<'p> {
                 let mut cargo = cargo;
                 let done = {
                     let layouts = layouts.as_ref().map(|both| both.each_ref().map(Kept::layout));
-                    let operands = Operands { layouts: layouts.as_ref(), ..cargo.operands() };
+                    let operands =
+                        Operands { layouts: layouts.as_ref(), ..cargo.operands(begun.job()) };
                     // SAFETY: made once, and this flight alone drives it.
                     let call = unsafe { begun.call(&operands) };
                     ready.fly(&call).await

@@ -18,7 +18,7 @@ use std::{
 };
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
-use consort_native::{Buffer, Failure, Flights, Operands, panic_reason};
+use consort_native::{Buffer, Failure, Flights, Job, Operands, panic_reason};
 
 use super::{Cargo, Combine, Kind, Nothing, Pending, With};
 #[cfg(doc)]
@@ -33,7 +33,7 @@ struct Borrowed<'s, T, C> {
 }
 
 impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Cargo for Borrowed<'_, T, C> {
-    fn operands(&mut self) -> Operands<'_> {
+    fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
         Operands {
             kernel: self.combine.combination().map(|(kernel, _)| kernel),
             source: Buffer::source(self.source),

@@ -20,7 +20,7 @@ struct Owned<T, C> {
 }
 
 impl<T: Pod + Send, C: Combine<T>> Cargo for Owned<T, C> {
-    fn operands(&mut self) -> Operands<'_> {
+    fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
         let Self { source, target, combine } = self;
         Operands {
             kernel: combine.combination().map(|(kernel, _)| kernel),
@@ -33,7 +33,6 @@ impl<T: Pod + Send, C: Combine<T>> Cargo for Owned<T, C> {
 
 /// The symmetric memory of a call, which is not used again while it is under way.
 struct Blocks<T, C> {
-    job: Arc<Job>,
     rank: Rank,
     source: Option<Arc<Block>>,
     target: Option<Arc<Block>>,
@@ -42,19 +41,19 @@ struct Blocks<T, C> {
 }
 
 impl<T, C> Blocks<T, C> {
-    fn buffer(&self, block: Option<&Arc<Block>>) -> Buffer<'_> {
+    fn buffer<'c>(&'c self, job: &'c Job, block: Option<&Arc<Block>>) -> Buffer<'c> {
         block.map_or(Buffer::ABSENT, |block| {
-            Buffer::symmetric(&self.job, self.rank, block.offset(), block.bytes())
+            Buffer::symmetric(job, self.rank, block.offset(), block.bytes())
         })
     }
 }
 
 impl<T: Element, C: Combine<T>> Cargo for Blocks<T, C> {
-    fn operands(&mut self) -> Operands<'_> {
+    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
         Operands {
             kernel: self.combine.combination().map(|(kernel, _)| kernel),
-            source: self.buffer(self.source.as_ref()),
-            target: self.buffer(self.target.as_ref()),
+            source: self.buffer(job, self.source.as_ref()),
+            target: self.buffer(job, self.target.as_ref()),
             layouts: None,
         }
     }
@@ -387,7 +386,6 @@ impl<'p> Team<'p> {
             Arc::clone(memory.block())
         };
         let blocks = Blocks {
-            job: Arc::clone(endpoint.job()),
             rank: endpoint.rank_in_world(),
             source: source.map(of),
             target: target.map(of),
