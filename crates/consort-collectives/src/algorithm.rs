@@ -195,6 +195,9 @@ pub trait Algorithm: 'static {
     const NAME: &'static str;
     /// Whether data moves from the root, to it, or neither; see [`Direction`].
     const DIRECTION: Direction = Direction::Neither;
+    /// Whether the root touches data of its own in no order with the messages: before the first of
+    /// those that move up to it, or after the last of those that move down.
+    const ROOT_ACTS_APART: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
     /// What is worked out once for many calls: peers and slots.

@@ -15,6 +15,7 @@ mod one_sided;
 mod online;
 mod operators;
 mod oracle;
+mod promises;
 mod registry;
 mod runs;
 mod send;
