@@ -10,6 +10,7 @@ mod conformance;
 mod counters;
 mod data;
 mod failure;
+mod gigabyte;
 mod nonblocking;
 mod one_sided;
 mod online;
