@@ -266,7 +266,7 @@ fn plays(
                             candidate,
                             source: &source,
                             target: &target,
-                            data: &data[number as usize % data.len()],
+                            data: &data[apart.index()],
                             apart,
                             number,
                             marks,
