@@ -3,13 +3,13 @@
 //!
 //! | mode | at entry | at exit |
 //! | --- | --- | --- |
-//! | All | no data is read or written before all are here | nobody leaves before all data is there |
+//! | All | no data is read or written before all are here | nobody leaves before all is done |
 //! | Mine | a PE's data is its own until it is here | and again when it leaves |
-//! | None | data may move when anybody is here | a PE may leave when it is not needed any more |
+//! | None | data may move when anybody is here | a PE leaves when it is not needed any more |
 //!
 //! In each call one PE is apart. It enters last, when the others have had time to do what they must
-//! not; or first, and the others see whether it leaves. Two PEs and three are not alike: the bracket
-//! of two is one signal, and data has to say the rest.
+//! not; or first, and the others see whether it leaves. Two PEs and three are not alike: the
+//! bracket of two is one signal, and data has to say the rest.
 
 use std::{
     collections::BTreeSet,
