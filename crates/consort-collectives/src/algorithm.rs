@@ -195,6 +195,9 @@ pub trait Algorithm: 'static {
     const NAME: &'static str;
     /// Whether data moves from the root, to it, or neither; see [`Direction`].
     const DIRECTION: Direction = Direction::Neither;
+    /// Whether the root touches data of its own in no order with the messages: before the first of
+    /// those that move up to it, or after the last of those that move down.
+    const ROOT_ACTS_APART: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
     /// What is worked out once for many calls: peers and slots.
@@ -390,4 +393,31 @@ pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -
     }
     visit(query.collective, &candidate.algorithm, Cost(query, candidate, model))
         .unwrap_or(f64::INFINITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An algorithm may refuse them, but not miscount, and something serves each collective.
+    #[test]
+    fn there_is_a_schedule_for_gigabytes() {
+        let capabilities = Capabilities {
+            inbox_lines: 256,
+            scratch_bytes: 16 << 10,
+            buffer_bytes: 64 << 10,
+            lending: true,
+            buffered: true,
+        };
+        for collective in Collective::EVERY {
+            for (pes, sync) in
+                [2, 3].into_iter().flat_map(|pes| Sync::every().map(move |s| (pes, s)))
+            {
+                let (bytes, operator) = (5 << 30 | 8, OperatorClass::Ordered);
+                let query = Query { collective, sync, pes, bytes, operator, symmetric: false };
+                let all = candidates(&query, capabilities);
+                assert!(!all.is_empty(), "{collective} {sync} on {pes} PEs");
+            }
+        }
+    }
 }

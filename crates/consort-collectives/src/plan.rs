@@ -2,11 +2,12 @@
 //!
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
 //! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. Of two
-//! PEs one learns from the data itself all that the barrier would say, and one signal is left.
+//! PEs one learns from the data itself all that the barrier would say, and one signal is left; but
+//! not where the root does something that no data tells of, as to copy its own block.
 
 use consort_fabric::{Candidate, Collective, Fabric, Mode, Op};
 
-use crate::{Algorithm, PlanError, Setting, barrier::Synchronizer};
+use crate::{Algorithm, Direction, PlanError, Setting, barrier::Synchronizer};
 
 /// What one PE does in a call of one kind.
 #[derive(Debug)]
@@ -28,18 +29,23 @@ impl<A: Algorithm> Plan<A> {
         candidate: &Candidate,
         barrier: &Candidate,
     ) -> Result<Self, PlanError> {
-        let bracket = |mode, beside, counter| {
+        // Upwards a root that acts apart has to hear that it may begin, downwards to tell its end.
+        let told_by = |apart| {
+            let is_apart = A::ROOT_ACTS_APART && A::DIRECTION == apart;
+            if is_apart { Direction::Neither } else { A::DIRECTION }
+        };
+        let bracket = |mode, direction, beside, counter| {
             (mode == Mode::All && collective != Collective::Barrier)
                 .then(|| {
                     let setting = Setting { first_slot: 1, beside, counter, ..*setting };
-                    Synchronizer::new(&setting, barrier, A::DIRECTION)
+                    Synchronizer::new(&setting, barrier, direction)
                 })
                 .transpose()
         };
         Ok(Self {
-            entry: bracket(setting.sync.entry, true, 0)?,
+            entry: bracket(setting.sync.entry, told_by(Direction::Up), true, 0)?,
             schedule: A::schedule(setting, candidate)?,
-            exit: bracket(setting.sync.exit, false, 2)?,
+            exit: bracket(setting.sync.exit, told_by(Direction::Down), false, 2)?,
         })
     }
 

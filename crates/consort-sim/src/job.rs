@@ -314,11 +314,22 @@ impl<'w> Pe<'w> {
     /// Reads its part of the symmetric heap.
     #[must_use]
     pub fn heap(&self, at: usize, bytes: usize) -> Vec<u8> {
-        self.world.local(self.rank).read(consort_fabric::Span::heap(at, bytes))
+        self.heap_of(self.rank, at, bytes)
     }
 
     /// Writes its part of the symmetric heap.
     pub fn set_heap(&self, at: usize, data: &[u8]) {
-        self.world.local(self.rank).write(consort_fabric::Place::Heap, at, data);
+        self.set_heap_of(self.rank, at, data);
+    }
+
+    /// Reads a peer's part of the symmetric heap at once, as no operation can: for checks.
+    #[must_use]
+    pub fn heap_of(&self, peer: Rank, at: usize, bytes: usize) -> Vec<u8> {
+        self.world.local(peer).read(consort_fabric::Span::heap(at, bytes))
+    }
+
+    /// Writes a peer's part of the symmetric heap at once, as no operation can: for checks.
+    pub fn set_heap_of(&self, peer: Rank, at: usize, data: &[u8]) {
+        self.world.local(peer).write(consort_fabric::Place::Heap, at, data);
     }
 }

@@ -49,6 +49,7 @@ fn program(setting: &Setting) -> Option<Program> {
 impl Algorithm for Flat {
     const NAME: &'static str = "flat";
     const DIRECTION: Direction = Direction::Up;
+    const ROOT_ACTS_APART: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = Program;
 

@@ -132,4 +132,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn lengths_past_32_bits_are_divided_and_counted() {
+        let gib = 1 << 30;
+        for total in [4 * gib, 5 * gib + 8] {
+            let chunks = Chunks::new(total, 8, 4096, 255).expect("it fits");
+            let ranges = (0..chunks.count()).map(|index| chunks.range(index));
+            let end = ranges.fold(0, |next, (at, bytes)| {
+                assert_eq!(at, next);
+                next + bytes
+            });
+            assert_eq!(end, total);
+            assert_eq!(Chunks::new(total, 1, 1, 255), None, "so many cannot be counted");
+        }
+    }
 }

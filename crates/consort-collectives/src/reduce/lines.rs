@@ -7,7 +7,7 @@
 //!
 //! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
 //! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
-//! sends the result on to the root.
+//! sends the result on to the root. A tree of two PEs is flat, and keeps the order as `flat` does.
 
 use consort_fabric::{Fabric, MachineModel, Op, OperatorClass, Query, Rank, Slot, Span, Sync};
 
@@ -53,8 +53,9 @@ impl Schedule {
     pub(super) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         let Setting { rank, root, pes, .. } = *setting;
         let ordered = setting.operator == OperatorClass::Ordered;
-        // A flat tree keeps the order whatever its root.
-        let top = if ordered && shape != Shape::Flat { Rank(0) } else { root };
+        // A flat tree keeps the order whatever its root, and all trees of two PEs are flat.
+        let is_flat = shape == Shape::Flat || pes == 2;
+        let top = if ordered && !is_flat { Rank(0) } else { root };
         let fan = shape.fan(pes);
         // Slots: 1 for the parent's word that a chunk is taken; buffers of each child; and of the
         // result, which comes in like one more child's.
@@ -72,7 +73,7 @@ impl Schedule {
         let children = (0..).zip(node.children).map(|(index, child)| edge(child, index));
         let mut inputs: Vec<_> = children.map(Input::Child).collect();
         inputs.insert(0, Input::Own);
-        if shape == Shape::Flat {
+        if is_flat {
             inputs.sort_by_key(|input| match input {
                 Input::Own => rank,
                 Input::Child(child) => child.peer,

@@ -47,6 +47,7 @@ fn program(setting: &Setting) -> Option<Program> {
 impl Algorithm for Flat {
     const NAME: &'static str = "flat";
     const DIRECTION: Direction = Direction::Down;
+    const ROOT_ACTS_APART: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = Program;
 

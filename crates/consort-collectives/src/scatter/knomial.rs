@@ -59,6 +59,7 @@ fn program(setting: &Setting, radix: u32) -> Option<Program> {
 impl Algorithm for Knomial {
     const NAME: &'static str = "knomial";
     const DIRECTION: Direction = Direction::Down;
+    const ROOT_ACTS_APART: bool = true;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
     type Schedule = Program;

@@ -2,8 +2,10 @@
 //!
 //! A PE does with its buffers what their modes allow, as early as they allow it: it looks at them
 //! until it enters a call, unless the entry mode is None, and writes over them when it leaves,
-//! unless the exit mode is None. One PE is late once, and others may run ahead of it. A barrier
-//! ends every program; after it all must be as it should.
+//! unless the exit mode is None. Where the entry mode is All there is nothing to contribute until
+//! the last enters, who brings it all; where the exit mode is All the first to leave looks at
+//! everyone's result. One PE is late once, and others may run ahead of it. A barrier ends every
+//! program; after it all must be as it should.
 
 use std::{cell::Cell, future::Future, pin::Pin};
 
@@ -44,6 +46,8 @@ struct Player<'p> {
     simulation: &'p Simulation,
     /// How many PEs have entered each call.
     entered: Vec<Cell<u32>>,
+    /// Whether a PE has left it.
+    left: Vec<Cell<bool>>,
 }
 
 /// Where the buffers of a case lie in the heap.
@@ -80,7 +84,8 @@ pub(crate) fn play(
     let heap_bytes = places(&cases, pes).1;
     let simulation = simulation.clone().seed(seed).heap_bytes(heap_bytes);
     let entered = cases.iter().map(|_| Cell::new(0)).collect();
-    let player = Player { pes, seed, cases: &cases, simulation: &simulation, entered };
+    let left = cases.iter().map(|_| Cell::new(false)).collect();
+    let player = Player { pes, seed, cases: &cases, simulation: &simulation, entered, left };
     simulation.run(async |pe: &Pe<'_>| player.member(pe).await)
 }
 
@@ -137,6 +142,21 @@ impl Player<'_> {
         (if contributed > 0 { mine } else { blank(source) }, blank(target))
     }
 
+    /// Whether the last to enter a call brings what all contribute.
+    fn is_brought(&self, call: usize) -> bool {
+        self.cases[call].symmetric && self.cases[call].sync.entry == Mode::All
+    }
+
+    /// What a PE has in the source and the target of a call until all have entered, if so.
+    fn at_first(&self, call: usize, me: Rank) -> (Vec<u8>, Vec<u8>) {
+        let (mut source, mut target) = self.before(call, me);
+        if self.is_brought(call) {
+            source.fill(BLANK);
+            target.fill(BLANK);
+        }
+        (source, target)
+    }
+
     /// What is in the target when all is done.
     fn after(&self, call: usize, me: Rank) -> Vec<u8> {
         let Case { ref kind, bytes, root, .. } = self.cases[call];
@@ -178,7 +198,7 @@ impl Player<'_> {
         let (places, _) = places(self.cases, self.pes);
         let symmetric = || (0..self.cases.len()).filter(|&call| self.cases[call].symmetric);
         for call in symmetric() {
-            let (source, target) = self.before(call, me);
+            let (source, target) = self.at_first(call, me);
             pe.set_heap(places[call].source, &source);
             pe.set_heap(places[call].target, &target);
         }
@@ -193,7 +213,7 @@ impl Player<'_> {
             };
             let untouched = case.symmetric && case.sync.entry != Mode::None;
             if untouched {
-                let before = self.before(call, me);
+                let before = self.at_first(call, me);
                 look("before", (source, &before.0));
                 look("before", (target, &before.1));
             }
@@ -202,6 +222,14 @@ impl Player<'_> {
             }
             let entered = &self.entered[call];
             entered.set(entered.get() + 1);
+            if self.is_brought(call) && entered.get() == self.pes {
+                for peer in (0..self.pes).map(Rank) {
+                    let first = self.at_first(call, peer).1;
+                    let same = pe.heap_of(peer, target, first.len()) == first;
+                    assert!(same, "PE {peer} has data before all are in call {call}: {case}");
+                    pe.set_heap_of(peer, source, &self.before(call, peer).0);
+                }
+            }
             let fabric = pe.begin(self.operands(call, me, places[call])).await;
             if call as u64 & flow.quarter_mask() == 0 {
                 let turn = flow.turn(std::mem::replace(&mut synchronized, false));
@@ -219,6 +247,13 @@ impl Player<'_> {
             let received = fabric.finish();
             let expected = || self.after(call, me);
             if case.symmetric {
+                if case.sync.exit == Mode::All && !self.left[call].replace(true) {
+                    for peer in (0..self.pes).map(Rank) {
+                        let expected = self.after(call, peer);
+                        let same = pe.heap_of(peer, target, expected.len()) == expected;
+                        assert!(same, "PE {me} left call {call} before PE {peer} had all: {case}");
+                    }
+                }
                 if case.sync.exit != Mode::None {
                     look("after", (target, &expected()));
                     let blocks = blocks(case, self.pes);

@@ -1,4 +1,4 @@
-//! Many calls in a row without synchronization, and what the modes promise.
+//! Many calls in a row without synchronization.
 //!
 //! A run is longer than the team's window of calls several times over, and one PE is late in it,
 //! so that the others run into the end of the window.
@@ -6,7 +6,7 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Algorithms, Candidate, Collective, Error, Mode, Pes, Query, Rank, Result, Symmetric, Sync, Team,
+    Algorithms, Candidate, Collective, Error, Pes, Query, Rank, Result, Symmetric, Sync, Team,
 };
 use consort_collectives::PlanError;
 use consort_fabric::OperatorClass;
@@ -209,148 +209,6 @@ fn loose_values_are_right_at_once() {
                 world.barrier()
             });
             all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
-        });
-    }
-}
-
-/// Has every algorithm serve `check`, with a buffer of 20 000 bytes for sources and one for
-/// targets; at the root 1 of 3 PEs.
-fn each_algorithm(
-    collective: Collective,
-    check: impl Fn(Team<'_>, &Symmetric<'_, u64>, &Symmetric<'_, u64>) -> Result<()>
-    + Send
-    + std::marker::Sync
-    + 'static,
-) {
-    alone(LIMIT, move || {
-        let all = Pes::threads(3).run(|pe| {
-            let world = pe.world();
-            let (source, target) = (world.symmetric(WORDS)?, world.symmetric(WORDS)?);
-            for candidate in everything(collective) {
-                if world.rank() == ROOT {
-                    note(candidate.to_string());
-                }
-                world.force(collective, Some(candidate.clone()));
-                source.put(world.rank(), 0, &of(world.rank()))?;
-                target.put(world.rank(), 0, &blank(WORDS))?;
-                world.barrier()?;
-                match check(world, &source, &target) {
-                    Ok(()) | Err(Error::Plan(PlanError::Incapable { .. })) => {}
-                    Err(error) => return Err(error),
-                }
-                world.barrier()?;
-            }
-            Ok(())
-        });
-        all.unwrap_or_else(|error| panic!("{error}"));
-    });
-}
-
-const ROOT: Rank = Rank(1);
-const WORDS: usize = 2500;
-
-fn of(rank: Rank) -> Vec<u64> {
-    contribution(3, rank, WORDS)
-}
-
-fn get(buffer: &Symmetric<'_, u64>, from: Rank) -> Result<Vec<u64>> {
-    let mut data = blank(WORDS);
-    buffer.get(from, 0, &mut data)?;
-    Ok(data)
-}
-
-/// With entry mode All the last to enter may still change what everybody contributes.
-#[test]
-fn entry_all_moves_nothing_before_all_are_here() {
-    for exit in Mode::EVERY {
-        let sync = Sync { entry: Mode::All, exit };
-        let late = move |world: Team<'_>, source: &Symmetric<'_, u64>| {
-            if world.rank() == Rank(2) {
-                thread::sleep(LATE);
-                for rank in [Rank(0), ROOT] {
-                    source.put(rank, 0, &contribution::<u64>(4, rank, WORDS))?;
-                }
-                source.quiet()?;
-            }
-            Ok::<_, Error>(())
-        };
-        let changed = |rank| if rank == Rank(2) { of(rank) } else { contribution(4, rank, WORDS) };
-        each_algorithm(Collective::Broadcast, move |world, source, _| {
-            late(world, source)?;
-            world.with(sync).broadcast_symmetric(source, ROOT)?;
-            world.barrier()?;
-            assert_eq!(get(source, world.rank())?, changed(ROOT));
-            Ok(())
-        });
-        each_algorithm(Collective::Reduce, move |world, source, target| {
-            late(world, source)?;
-            world.with(sync).reduce_symmetric(source, target, affine, ROOT)?;
-            world.barrier()?;
-            if world.rank() == ROOT {
-                assert_eq!(get(target, ROOT)?, combined(3, WORDS, &affine, changed));
-            }
-            Ok(())
-        });
-    }
-}
-
-/// With entry mode Mine a PE's own buffers are its own until it enters.
-#[test]
-fn entry_mine_leaves_buffers_alone_before_their_pe_is_here() {
-    let sync = Sync { entry: Mode::Mine, exit: Mode::Mine };
-    each_algorithm(Collective::Broadcast, move |world, source, _| {
-        let rank = world.rank();
-        if rank == Rank(2) {
-            thread::sleep(LATE);
-            assert_eq!(get(source, rank)?, of(rank));
-            source.put(rank, 0, &blank(WORDS))?;
-        }
-        world.with(sync).broadcast_symmetric(source, ROOT)?;
-        assert_eq!(get(source, rank)?, of(ROOT));
-        Ok(())
-    });
-    for late in [ROOT, Rank(2)] {
-        each_algorithm(Collective::Reduce, move |world, source, target| {
-            let rank = world.rank();
-            if rank == late {
-                thread::sleep(LATE);
-                assert_eq!(get(target, rank)?, blank::<u64>(WORDS));
-                source.put(rank, 0, &contribution::<u64>(4, rank, WORDS))?;
-            }
-            world.with(sync).reduce_symmetric(source, target, affine, ROOT)?;
-            if rank == ROOT {
-                let changed =
-                    |rank| if rank == late { contribution(4, rank, WORDS) } else { of(rank) };
-                assert_eq!(get(target, ROOT)?, combined(3, WORDS, &affine, changed));
-            }
-            Ok(())
-        });
-    }
-}
-
-/// With exit mode All a PE that has left may read everybody's result.
-#[test]
-fn exit_all_leaves_when_everybody_has_everything() {
-    for entry in Mode::EVERY {
-        let sync = Sync { entry, exit: Mode::All };
-        let late = |world: Team<'_>| {
-            if world.rank() == Rank(2) {
-                thread::sleep(LATE);
-            }
-        };
-        each_algorithm(Collective::Broadcast, move |world, source, _| {
-            late(world);
-            world.with(sync).broadcast_symmetric(source, ROOT)?;
-            for peer in (0..3).map(Rank) {
-                assert_eq!(get(source, peer)?, of(ROOT), "at PE {peer}");
-            }
-            Ok(())
-        });
-        each_algorithm(Collective::Reduce, move |world, source, target| {
-            late(world);
-            world.with(sync).reduce_symmetric(source, target, affine, ROOT)?;
-            assert_eq!(get(target, ROOT)?, combined(3, WORDS, &affine, of));
-            Ok(())
         });
     }
 }

@@ -329,3 +329,23 @@ fn rounds_that_some_leave_out_are_counted_by_all() {
         }
     }
 }
+
+#[test]
+fn offsets_past_32_bits_are_exact() {
+    let (bytes, lines) = (5 << 30 | 8, 1 << 16);
+    let setting = setting(Collective::Gather, 2, bytes, lines, true);
+    let buffers = fits(&setting, 1, bytes, 1, 1);
+    let spans = vec![setting.target_block(1)];
+    let round = Round::alike(0, 0, Some((Rank(1), spans)), None);
+    let program = Program::new(&setting, &buffers, &[round]);
+    let (mut next, mut steps) = (bytes, 0..);
+    for act in &program.acts {
+        if let Act::Send(_, slot, step, span) = *act {
+            assert_eq!((Some(step), span), (steps.next(), Span::target(next, span.bytes)));
+            let end = slot.index() + u32::try_from(super::lines(span.bytes)).expect("few");
+            assert!(end <= setting.capabilities.inbox_lines);
+            next += span.bytes;
+        }
+    }
+    assert_eq!(next, 2 * bytes);
+}

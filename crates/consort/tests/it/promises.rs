@@ -1,0 +1,454 @@
+//! What the synchronization modes promise, by every algorithm of every collective that moves data,
+//! in symmetric memory.
+//!
+//! | mode | at entry | at exit |
+//! | --- | --- | --- |
+//! | All | no data is read or written before all are here | nobody leaves before all is done |
+//! | Mine | a PE's data is its own until it is here | and again when it leaves |
+//! | None | data may move when anybody is here | a PE leaves when it is not needed any more |
+//!
+//! In each call one PE is apart. It enters last, when the others have had time to do what they must
+//! not; or first, and the others see whether it leaves. Two PEs and three are not alike: the
+//! bracket of two is one signal, and data has to say the rest.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Release},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{
+    Algorithms, Candidate, Collective, Mode, Pes, Query, Rank, Result, Sum, Symmetric, Sync, Team,
+};
+use consort_collectives::names;
+use consort_fabric::{LINE_PAYLOAD_BYTES, OperatorClass};
+use consort_tuner::Catalog;
+
+use crate::{
+    data::{Call, affine, blank},
+    registry::everything,
+    turns::{alone, note},
+    typed,
+};
+
+const ROOT: Rank = Rank(1);
+/// Of a block, in words: one, and more than an inbox holds.
+const SIZES: [usize; 2] = [1, 2500];
+/// How long the others have for what they must not do.
+const APART: Duration = Duration::from_micros(200);
+/// What nothing that goes well takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a test may take; on cores of its own it takes a second.
+const LIMIT: Duration = Duration::from_secs(120);
+/// What a PE writes over data that is its own again.
+const OVER: u64 = 0x5A5A_5A5A_5A5A_5A5A;
+
+/// What a PE comes to in a call.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Has seen what another does.
+    Sees,
+    Enters,
+    Leaves,
+}
+
+/// The last call in which each PE has come to each step.
+type Marks = [[AtomicU64; 3]; 3];
+
+/// What all PEs contribute to a call, and what they must receive, if anything.
+struct Data {
+    sources: Vec<Vec<u64>>,
+    results: Vec<Option<Vec<u64>>>,
+}
+
+impl Data {
+    fn of(call: &Call, ordered: bool) -> Self {
+        let ranks = || (0..call.pes).map(Rank);
+        let result =
+            |rank| if ordered { call.result(rank, &affine) } else { call.result(rank, &Sum) };
+        Self {
+            sources: ranks().map(|rank| call.source(rank)).collect(),
+            results: ranks().map(result).collect(),
+        }
+    }
+}
+
+/// A call by one algorithm, as one PE makes it.
+struct Scene<'s, 'p> {
+    world: Team<'p>,
+    query: Query,
+    candidate: &'s Candidate,
+    source: &'s Symmetric<'p, u64>,
+    target: &'s Symmetric<'p, u64>,
+    data: &'s Data,
+    /// Who is last, or first.
+    apart: Rank,
+    number: u64,
+    marks: &'s Marks,
+}
+
+impl<'p> Scene<'_, 'p> {
+    fn me(&self) -> Rank {
+        self.world.rank()
+    }
+
+    fn everyone(&self) -> impl Iterator<Item = Rank> {
+        (0..self.world.size()).map(Rank)
+    }
+
+    /// Where results come.
+    fn results(&self) -> &Symmetric<'p, u64> {
+        let is_one = self.query.collective == Collective::Broadcast;
+        if is_one { self.source } else { self.target }
+    }
+
+    /// Nothing that counts is in the buffers of this PE.
+    fn clear(&self) -> Result<()> {
+        let all = [self.source, self.target];
+        all.into_iter().try_for_each(|it| it.put(self.me(), 0, &blank(it.len())))
+    }
+
+    /// Puts what a PE contributes in its place.
+    fn contribute(&self, rank: Rank) -> Result<()> {
+        self.source.put(rank, 0, &self.data.sources[rank.index()])?;
+        self.source.quiet()
+    }
+
+    /// Writes over a PE's contribution.
+    fn spoil(&self, buffer: &Symmetric<'p, u64>, rank: Rank) -> Result<()> {
+        buffer.put(rank, 0, &vec![OVER; buffer.len()])?;
+        buffer.quiet()
+    }
+
+    /// Whether there is nothing in the place of a PE's result.
+    fn is_untouched(&self, rank: Rank) -> Result<bool> {
+        let mut found = vec![0; self.results().len()];
+        self.results().get(rank, 0, &mut found)?;
+        Ok(found == blank::<u64>(found.len()))
+    }
+
+    /// Whether a PE has its result, if it is to have one.
+    fn has_result(&self, rank: Rank) -> Result<bool> {
+        let Some(expected) = &self.data.results[rank.index()] else { return Ok(true) };
+        let mut found = vec![0; expected.len()];
+        self.results().get(rank, 0, &mut found)?;
+        Ok(found == *expected)
+    }
+
+    fn mark(&self, step: Step) {
+        self.marks[step as usize][self.me().index()].store(self.number, Release);
+    }
+
+    fn has(&self, step: Step, rank: Rank) -> bool {
+        self.marks[step as usize][rank.index()].load(Acquire) >= self.number
+    }
+
+    /// Waits until all but the PE that is apart have come to a step.
+    fn waits_for_others(&self, step: Step) {
+        let all = || self.everyone().all(|rank| rank == self.apart || self.has(step, rank));
+        assert!(waits_until(PATIENCE, all), "not all come to {step:?}: {self}");
+    }
+
+    /// The PE that is apart waits until the others are in the call, and some more.
+    fn is_last(&self) -> bool {
+        let is_last = self.me() == self.apart;
+        if is_last {
+            self.waits_for_others(Step::Enters);
+            thread::sleep(APART);
+        }
+        is_last
+    }
+
+    /// Makes the call.
+    fn call(&self, sync: Sync) -> Result<()> {
+        let team = self.world.with(sync);
+        let (collective, source, target) = (self.query.collective, self.source, self.target);
+        self.mark(Step::Enters);
+        if self.query.operator == OperatorClass::Ordered {
+            typed::symmetric(team, collective, source, target, affine, ROOT)?;
+        } else {
+            typed::symmetric(team, collective, source, target, Sum, ROOT)?;
+        }
+        self.mark(Step::Leaves);
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Scene<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { query, candidate, apart, .. } = self;
+        write!(f, "PE {} of {}, {apart} apart, in ", self.me(), query.pes)?;
+        let Query { collective, sync, bytes, operator, .. } = query;
+        write!(f, "{collective} {sync} of {bytes} B, {operator:?}, by {candidate}")
+    }
+}
+
+/// Whether something comes to be so in time.
+fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + patience;
+    while !is_so() {
+        if Instant::now() > end {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
+}
+
+/// Has every algorithm serve calls in these modes, with each PE apart in turn: of both sizes, with
+/// operators that commute and others, on two PEs and on three.
+fn each_call(
+    syncs: impl Fn(Sync) -> bool,
+    play: impl Fn(&Scene<'_, '_>, Sync) -> Result<()> + Send + std::marker::Sync + 'static,
+) {
+    let syncs: Vec<Sync> = Sync::every().filter(|&sync| syncs(sync)).collect();
+    let served = alone(LIMIT, move || {
+        let mut served = BTreeSet::new();
+        for pes in [2, 3] {
+            let marks: Marks = Default::default();
+            let all = Pes::threads(pes).run(|pe| plays(pe.world(), &marks, &syncs, &play));
+            let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
+            served.extend(all.into_iter().flat_map(|(_, served)| served));
+        }
+        served
+    });
+    let data = Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
+    let all = data.flat_map(|of| names(of).iter().map(move |name| (of, (*name).to_owned())));
+    assert!(served.into_iter().eq(all.collect::<BTreeSet<_>>()), "an algorithm served nothing");
+}
+
+/// Of each algorithm that can serve, what has the first values of its parameters and the last.
+fn able(query: &Query) -> Vec<Candidate> {
+    let mut all = everything(query.collective);
+    all.retain(|candidate| Algorithms::here().serves(query, candidate));
+    let of_one = all.chunk_by(|one, next| one.algorithm == next.algorithm);
+    of_one.flat_map(|all| all.first().into_iter().chain(all[1..].last())).cloned().collect()
+}
+
+/// What one PE does in all calls; which algorithms served.
+fn plays(
+    world: Team<'_>,
+    marks: &Marks,
+    syncs: &[Sync],
+    play: &impl Fn(&Scene<'_, '_>, Sync) -> Result<()>,
+) -> Result<BTreeSet<(Collective, String)>> {
+    let pes = world.size();
+    let (mut served, mut number) = (BTreeSet::new(), 0);
+    for collective in Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier) {
+        let operators = [OperatorClass::Commutative, OperatorClass::Ordered];
+        // In reductions alone the order of the operands changes who sends to whom.
+        let both = collective == Collective::Reduce;
+        let operators = operators.into_iter().take(1 + usize::from(both));
+        for (words, operator) in SIZES.iter().flat_map(|&w| operators.clone().map(move |o| (w, o)))
+        {
+            let blocks = |blocks: u32| world.symmetric::<u64>(blocks as usize * words);
+            let source = blocks(collective.source_blocks(pes, true))?;
+            let target = blocks(collective.target_blocks(pes, true))?;
+            let data: Vec<_> = (0..3)
+                .map(|seed| Call { collective, pes, root: ROOT, len: words, seed })
+                .map(|call| Data::of(&call, operator == OperatorClass::Ordered))
+                .collect();
+            let bytes = words as u64 * 8;
+            for &sync in syncs {
+                let query = Query { collective, sync, pes, bytes, operator, symmetric: true };
+                for candidate in &able(&query) {
+                    served.insert((collective, candidate.algorithm.clone()));
+                    world.force(collective, Some(candidate.clone()));
+                    for apart in (0..pes).map(Rank) {
+                        number += 1;
+                        let scene = Scene {
+                            world,
+                            query,
+                            candidate,
+                            source: &source,
+                            target: &target,
+                            data: &data[apart.index()],
+                            apart,
+                            number,
+                            marks,
+                        };
+                        if world.rank() == ROOT {
+                            note(scene.to_string());
+                        }
+                        scene.clear()?;
+                        world.barrier()?;
+                        play(&scene, sync)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(served)
+}
+
+/// The last to enter may still change what everybody contributes, and finds no result.
+#[test]
+fn entry_all_moves_nothing_before_all_are_here() {
+    each_call(
+        |sync| sync.entry == Mode::All,
+        |scene, sync| {
+            if scene.is_last() {
+                for rank in scene.everyone() {
+                    assert!(scene.is_untouched(rank)?, "PE {rank} has something: {scene}");
+                    scene.contribute(rank)?;
+                }
+            }
+            scene.call(sync)?;
+            let all = scene.everyone().all(|rank| scene.has(Step::Enters, rank));
+            assert!(all, "left before all have entered: {scene}");
+            scene.world.barrier()?;
+            assert!(scene.has_result(scene.me())?, "{scene}");
+            Ok(())
+        },
+    );
+}
+
+/// What a PE contributes may change until it enters, and there is no result before.
+#[test]
+fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
+    each_call(
+        |sync| sync.entry == Mode::Mine,
+        |scene, sync| {
+            scene.is_last();
+            assert!(scene.is_untouched(scene.me())?, "{scene}");
+            scene.contribute(scene.me())?;
+            scene.call(sync)?;
+            scene.world.barrier()?;
+            assert!(scene.has_result(scene.me())?, "{scene}");
+            Ok(())
+        },
+    );
+}
+
+/// Whoever leaves has its result, and may write over all its data: nobody reads it any more, and
+/// nobody writes there.
+#[test]
+fn exit_mine_gives_data_back_to_its_pe() {
+    each_call(
+        |sync| sync.exit == Mode::Mine,
+        |scene, sync| {
+            let me = scene.me();
+            scene.contribute(me)?;
+            if sync.entry == Mode::None {
+                scene.world.barrier()?;
+            }
+            scene.is_last();
+            scene.call(sync)?;
+            assert!(scene.has_result(me)?, "{scene}");
+            scene.spoil(scene.source, me)?;
+            scene.spoil(scene.target, me)?;
+            scene.world.barrier()?;
+            for buffer in [scene.source, scene.target] {
+                let mut found = vec![0; buffer.len()];
+                buffer.get(me, 0, &mut found)?;
+                assert!(found.iter().all(|&word| word == OVER), "written later: {scene}");
+            }
+            Ok(())
+        },
+    );
+}
+
+/// When the first leaves everybody has its result, and nobody's contribution is read any more.
+#[test]
+fn exit_all_leaves_when_all_data_is_there() {
+    each_call(
+        |sync| sync.exit == Mode::All,
+        |scene, sync| {
+            let me = scene.me();
+            scene.contribute(me)?;
+            if sync.entry == Mode::None {
+                scene.world.barrier()?;
+            }
+            scene.is_last();
+            scene.call(sync)?;
+            for rank in scene.everyone() {
+                assert!(scene.has(Step::Enters, rank), "PE {rank} is not here yet: {scene}");
+                assert!(scene.has_result(rank)?, "of PE {rank}: {scene}");
+            }
+            for rank in scene.everyone().filter(|rank| !scene.data.sources[rank.index()].is_empty())
+            {
+                scene.spoil(scene.source, rank)?;
+            }
+            scene.world.barrier()?;
+            assert!(scene.has_result(me)?, "{scene}");
+            Ok(())
+        },
+    );
+}
+
+/// Whether the PE that is apart leaves, with exit mode None, before any other has entered: it does
+/// where it needs nothing of the others, or reaches their memory without asking.
+fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
+    use Collective::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
+    let Query { collective, sync, pes, bytes, operator, .. } = scene.query;
+    let (first, candidate) = (scene.apart, scene.candidate);
+    let needs_nothing = match collective {
+        Broadcast | Scatter => first == ROOT,
+        Gather | Reduce => first != ROOT,
+        Scan | ExclusiveScan => first == Rank(0),
+        _ => false,
+    };
+    match (candidate.algorithm.as_str(), collective) {
+        // Nobody leaves what it has lent, or has in its message buffer.
+        ("knomial_get" | "oc_bcast" | "shared", _) => false,
+        // The root says that it is here in every mode, and that is all it does.
+        ("direct", Broadcast) => needs_nothing,
+        ("direct", _) if sync.entry == Mode::None => true,
+        // The others put when the root has said that it is here, and it does not wait for that.
+        ("direct", Gather) => first == ROOT,
+        ("direct", _) => needs_nothing,
+        // Of more than the inbox holds, each chunk is awaited.
+        _ if bytes > LINE_PAYLOAD_BYTES as u64 => false,
+        // Whoever has others below it in the tree waits for them.
+        (algorithm, Reduce) => {
+            let is_flat = algorithm == "flat" || operator == OperatorClass::Commutative || pes == 2;
+            let top = if is_flat { ROOT } else { Rank(0) };
+            let node = first.plus(u64::from(pes - top.0), pes).0;
+            let is_chain = algorithm == "chain" || candidate.parameter("radix") == Some(1);
+            needs_nothing && if is_chain { node == pes - 1 } else { node > 0 }
+        }
+        _ => needs_nothing,
+    }
+}
+
+/// The PE that is apart enters first, and the others when they have seen whether it leaves.
+fn enters_first(scene: &Scene<'_, '_>, sync: Sync) -> Result<()> {
+    let (me, first) = (scene.me(), scene.apart);
+    scene.contribute(me)?;
+    if sync.entry == Mode::None {
+        scene.world.barrier()?;
+    }
+    if me != first {
+        assert!(waits_until(PATIENCE, || scene.has(Step::Enters, first)), "{scene}");
+        let expected = leaves_alone(scene);
+        let patience = if expected { PATIENCE } else { APART };
+        let leaves = waits_until(patience, || scene.has(Step::Leaves, first));
+        assert_eq!(leaves, expected, "whether it leaves: {scene}");
+        // A PE that needs the others has got its result itself; but at a gather's root others put.
+        if leaves && (scene.query.collective, first) != (Collective::Gather, ROOT) {
+            assert!(scene.has_result(first)?, "{scene}");
+        }
+        scene.mark(Step::Sees);
+        scene.waits_for_others(Step::Sees);
+    }
+    scene.call(sync)?;
+    scene.world.barrier()?;
+    assert!(scene.has_result(me)?, "{scene}");
+    Ok(())
+}
+
+/// Data may move when one PE has entered, so whoever can reach it waits for nobody.
+#[test]
+fn entry_none_waits_for_nobody() {
+    each_call(|sync| sync == Sync::LOOSE, enters_first);
+}
+
+/// Whoever is not needed any more leaves, though others have not even entered.
+#[test]
+fn exit_none_leaves_early() {
+    each_call(|sync| (sync.entry, sync.exit) == (Mode::Mine, Mode::None), enters_first);
+}
