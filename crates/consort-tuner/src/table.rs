@@ -66,7 +66,22 @@ impl Table {
             }
         }
         table.entries.sort_unstable_by_key(|entry| entry.key);
+        table.entries.shrink_to_fit();
+        table.candidates.shrink_to_fit();
         table
+    }
+
+    /// How many entries there are: sizes of a row that have one answer are one.
+    #[must_use]
+    pub const fn entry_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The bytes that it takes in all, with the candidates.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let candidates: usize = self.candidates.iter().map(candidate_bytes).sum();
+        size_of::<Self>() + self.entries.capacity() * size_of::<TableEntry>() + candidates
     }
 
     /// The candidate for `query`; `None` if wisdom says nothing of it, or it is of a team of
@@ -94,6 +109,15 @@ fn row_code(query: &Query) -> u64 {
     let modes = query.sync.entry as u64 * 3 + query.sync.exit as u64;
     let operator = query.operator as u64;
     (collective << 6) | (modes << 2) | (operator << 1) | u64::from(query.symmetric)
+}
+
+/// The bytes that a candidate takes; its parameters are in one node of a tree.
+fn candidate_bytes(candidate: &Candidate) -> usize {
+    const NODE_PLACES: usize = 11;
+    let names: usize = candidate.parameters.keys().map(String::capacity).sum();
+    let node = NODE_PLACES * size_of::<(String, u64)>() + size_of::<(usize, u32)>();
+    let nodes = candidate.parameters.len().div_ceil(NODE_PLACES);
+    size_of::<Candidate>() + candidate.algorithm.capacity() + names + nodes * node
 }
 
 #[cfg(test)]
