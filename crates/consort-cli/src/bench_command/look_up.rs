@@ -6,7 +6,7 @@
 //!
 //! Queries are drawn at random, so many that no branch predictor learns them, and asked in blocks:
 //! *alone*, where what is asked next depends on the last answer, and *in a row*, where a processor
-//! works on several at once. Both times contain reading the query.
+//! works on several at once. Both times contain reading the queries, which is timed by itself too.
 //!
 //! Source of the question: Nishtala, Zheng, Hargrove and Yelick 2011, section 3.6, whose index has
 //! about 48 bytes an entry and look-ups that do not matter.
@@ -19,7 +19,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use consort::{Algorithms, Arrival, Collective, Query, Sync};
+use consort::{Algorithms, Arrival, Collective, MOST_PES, Query, Sync};
 use consort_fabric::{OperatorClass, statistics::Summary};
 use consort_tuner::{Grid, Table, Wisdom, WisdomError, choose_or_estimate};
 
@@ -35,8 +35,10 @@ const FEWEST_BLOCKS: usize = 8;
 /// The smallest and the largest size of the grid.
 const POWERS: (u32, u32) = (3, 22);
 
-const KINDS: [&str; 4] =
-    ["sizes in the table", "sizes between", "not in the table", "all of these"];
+const KINDS: [&str; 5] =
+    ["sizes in the table", "sizes between", "not in the table", "all of these", "the loop itself"];
+/// The kind that asks nothing: queries are read, and that is all.
+const LOOP: usize = 4;
 const WAYS: [&str; 2] = ["alone", "in a row"];
 
 /// Measures and prints.
@@ -46,8 +48,11 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
     ensure!(none && !bench.all_algorithms, "look-up takes PEs and budget alone");
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
     let pes = bench.pes.unwrap_or(cores.max(2));
+    ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let mut wisdom = here()?;
-    let own_count = wisdom.entries().filter(|entry| entry.query.pes == pes).count();
+    let choice_count =
+        |wisdom: &Wisdom| wisdom.entries().filter(|entry| entry.query.pes == pes).count();
+    let own_count = choice_count(&wisdom);
     fill(&mut wisdom, pes);
     let table = Table::new(&wisdom, algorithms, pes, cores);
     let kinds = queries(&wisdom, &table, pes);
@@ -86,11 +91,11 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
     match &bench.json {
         Some(path) => output::write_json_lines(path, &figures),
         None => {
-            let choices = wisdom.entries().len();
             let what = format!(
-                "a table for {pes} PEs, of {choices} choices, {own_count} of this machine's wisdom \
+                "a table for {pes} PEs, of {} choices, {own_count} of this machine's wisdom \
                  and the others by the model: {entries} entries in {bytes} bytes, {:.1} an entry \
                  with the candidates that they name",
+                choice_count(&wisdom),
                 bytes as f64 / entries as f64
             );
             output::print(&format!(
@@ -158,30 +163,44 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     })
 }
 
-/// Nanoseconds a look-up in blocks of each kind and way, in turn until the time is over.
-fn sample(
-    table: &Table,
-    kinds: &[Vec<Query>; KINDS.len()],
-    budget: Duration,
-) -> [[Vec<f64>; WAYS.len()]; KINDS.len()] {
-    let mut samples: [[Vec<f64>; WAYS.len()]; KINDS.len()] = Default::default();
+/// Nanoseconds a look-up, of blocks.
+type Samples = [[Vec<f64>; WAYS.len()]; KINDS.len()];
+
+/// Blocks of each kind and way, in turn until the time is over.
+fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) -> Samples {
+    let mut samples = Samples::default();
     let (begun, mut next) = (Instant::now(), [0; KINDS.len()]);
     while begun.elapsed() < budget || samples[0][0].len() < FEWEST_BLOCKS {
-        for ((queries, ways), next) in kinds.iter().zip(&mut samples).zip(&mut next) {
-            for (times_ns, is_alone) in ways.iter_mut().zip([true, false]) {
-                let (table, queries) = black_box((table, queries.as_slice()));
-                let block_begun = Instant::now();
-                for _ in 0..BLOCK {
-                    let found = black_box(table.look_up(&queries[*next % QUERIES]));
-                    // Which is next is known, or depends on the answer.
-                    *next += if is_alone { 1 + usize::from(found.is_none()) } else { 1 };
-                }
-                let ns = block_begun.elapsed().as_secs_f64() * 1e9;
-                times_ns.push(ns / BLOCK as f64);
+        for (kind, (queries, ways)) in kinds.iter().zip(&mut samples).enumerate() {
+            let (table, queries) = black_box((table, queries.as_slice()));
+            let (look_up, next) = (|query| table.look_up(query), &mut next[kind]);
+            let [alone_ns, in_a_row_ns] = ways;
+            if kind == LOOP {
+                alone_ns.push(block_ns::<_, true>(queries, next, Some));
+                in_a_row_ns.push(block_ns::<_, false>(queries, next, Some));
+            } else {
+                alone_ns.push(block_ns::<_, true>(queries, next, look_up));
+                in_a_row_ns.push(block_ns::<_, false>(queries, next, look_up));
             }
         }
     }
     samples
+}
+
+/// A block of look-ups, from the query `next` on.
+#[inline(never)]
+fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
+    queries: &'q [Query],
+    next: &mut usize,
+    ask: impl Fn(&'q Query) -> Option<&'q T>,
+) -> f64 {
+    let begun = Instant::now();
+    for _ in 0..BLOCK {
+        let found = black_box(ask(&queries[*next % QUERIES]));
+        // Which is next is known, or depends on the answer.
+        *next += if IS_ALONE { 1 + usize::from(found.is_none()) } else { 1 };
+    }
+    begun.elapsed().as_secs_f64() * 1e9 / BLOCK as f64
 }
 
 /// Draws at random, the same ones each time: xorshift64 (Marsaglia 2003).
