@@ -30,8 +30,13 @@ fn wisdom(entries: impl IntoIterator<Item = Entry>) -> Wisdom {
     wisdom
 }
 
+/// What wisdom says, and a table of it too.
 fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, Origin)> {
-    let choice = wisdom.choose(&Fake::new(0), &query, CORES)?;
+    let bench = Fake::new(0);
+    let choice = wisdom.choose(&bench, &query, CORES);
+    let candidate = choice.as_ref().map(|choice| &choice.entry.choice);
+    assert_eq!(Table::new(wisdom, &bench, query.pes, CORES).look_up(&query), candidate);
+    let choice = choice?;
     Some((choice.entry.choice.to_string(), choice.origin))
 }
 
