@@ -9,11 +9,13 @@
 //! 3. `libraries`: figures of MPI libraries, or why there are none;
 //! 4. `text`: the tables for people;
 //! 5. `counting`: what is no collective but done by counting puts, timed and printed on its own;
-//! 6. `online`, `overlap`: choices refined while a program runs, and computing beside a broadcast.
+//! 6. `online`, `overlap`: choices refined while a program runs, and computing beside a broadcast;
+//! 7. `look_up`: asking compiled wisdom for a choice.
 
 pub(crate) mod counting;
 pub(crate) mod figure;
 mod libraries;
+mod look_up;
 mod online;
 mod options;
 mod overlap;
@@ -42,7 +44,8 @@ Examples:
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
   consort bench stencil                           a pipeline, by counting puts and by flags
   consort bench online                            what refining choices gains and costs
-  consort bench overlap --bytes 256k              computing beside a nonblocking broadcast";
+  consort bench overlap --bytes 256k              computing beside a nonblocking broadcast
+  consort bench look-up --budget 1                what asking wisdom takes, in time and memory";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
@@ -50,7 +53,8 @@ Examples:
 pub(crate) struct Bench {
     /// What to time: a collective such as barrier or all_reduce (sums of doubles); or, by counting
     /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
-    /// refining choices while a program runs, online; a nonblocking broadcast, overlap
+    /// refining choices while a program runs, online; a nonblocking broadcast, overlap; asking
+    /// wisdom for a choice, look-up
     #[arg(value_name = "WHAT")]
     what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -111,6 +115,8 @@ pub(crate) enum What {
     Online,
     /// A nonblocking broadcast, and computing meanwhile.
     Overlap,
+    /// Asking compiled wisdom for a choice.
+    LookUp,
 }
 
 impl FromStr for What {
@@ -120,11 +126,12 @@ impl FromStr for What {
         match text {
             "online" => return Ok(Self::Online),
             "overlap" => return Ok(Self::Overlap),
+            "look-up" => return Ok(Self::LookUp),
             _ => {}
         }
         text.parse().map(Self::Counting).or_else(|others| {
             let collective = text.parse().map(Self::Collective);
-            collective.map_err(|error| format!("{error}, or {others}, online, overlap"))
+            collective.map_err(|error| format!("{error}, or {others}, online, overlap, look-up"))
         })
     }
 }
@@ -171,6 +178,7 @@ impl Bench {
             What::Counting(workload) => return counting::run(self, workload),
             What::Online => return online::run(self),
             What::Overlap => return overlap::run(self),
+            What::LookUp => return look_up::run(self),
         };
         let options = Options::of(self, what)?;
         let rounds = Rounds {

@@ -4,7 +4,8 @@
 //! (Bala et al. 1995, section 4.2); or all-reduce is a reduce-scatter and an all-gather of the
 //! blocks (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). Nothing is written again: the
 //! parts run as they are, the second on what the first has left in the target, which is all of it
-//! at PE 0, or each PE's own block of it where the second is to gather these.
+//! at PE 0, or each PE's own block of it where the second is to gather these. (An all-gather of as
+//! many broadcasts as there are PEs is composed in its own file, of the same `Part`s.)
 //!
 //! They share the call: the first uses the lower half of the inbox and the second the upper one,
 //! and counters of their own. The first keeps the caller's mode at entry and the second that at
@@ -50,6 +51,14 @@ pub struct Schedule<A, B> {
     apart: usize,
 }
 
+/// What a part says that cannot serve, said of the whole.
+pub(crate) fn of_whole<A: Algorithm>(error: PlanError) -> PlanError {
+    match error {
+        PlanError::Incapable { why, .. } => A::incapable(why),
+        other => other,
+    }
+}
+
 /// What the parts are asked for, with their modes: between the two a PE's buffers are its own.
 fn parts<C: Composition>(query: &Query) -> (Query, Query) {
     let (first, second) = C::queries(query);
@@ -92,14 +101,10 @@ impl<C: Composition> Algorithm for Composed<C> {
         let lower = Setting { capabilities, ..part(&of_first) };
         let upper =
             Setting { first_slot: middle, counter: setting.counter + 2, ..part(&of_second) };
-        let of_part = |error| match error {
-            PlanError::Incapable { why, .. } => Self::incapable(why),
-            other => other,
-        };
         let gathers = of_second.collective == Collective::AllGather;
         Ok(Schedule {
-            first: C::First::schedule(&lower, &first).map_err(of_part)?,
-            second: C::Second::schedule(&upper, &second).map_err(of_part)?,
+            first: C::First::schedule(&lower, &first).map_err(of_whole::<Self>)?,
+            second: C::Second::schedule(&upper, &second).map_err(of_whole::<Self>)?,
             apart: if gathers { upper.bytes } else { 0 },
         })
     }
@@ -117,24 +122,27 @@ impl<C: Composition> Algorithm for Composed<C> {
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> Op {
         let Schedule { first, second, apart } = schedule;
-        C::First::run(&Part::<_, false>::new(f, *apart), first).await?;
-        C::Second::run(&Part::<_, true>::new(f, *apart), second).await
+        C::First::run(&Part::<_, false>::new(f, 0, *apart), first).await?;
+        C::Second::run(&Part::<_, true>::new(f, 0, *apart), second).await
     }
 }
 
 /// One part's view of the call: the first's target and the second's source are what goes from one
-/// to the other, a place in the caller's target.
-struct Part<'f, F, const IS_SECOND: bool> {
+/// to the other, a place in the caller's target. One of several parts that each have a place in the
+/// target, and share the source, is like a first one.
+pub(crate) struct Part<'f, F, const IS_SECOND: bool> {
     f: &'f F,
-    /// Where the place is on this PE, and how far apart those of successive PEs are.
+    /// Where the place is on this PE, and on PE 0, and how far apart those of successive PEs are.
     own: usize,
+    first: usize,
     apart: usize,
 }
 
 impl<'f, F: Fabric, const IS_SECOND: bool> Part<'f, F, IS_SECOND> {
+    /// The view of a part whose place begins at `first + r * apart` on PE `r`.
     #[inline(always)]
-    fn new(f: &'f F, apart: usize) -> Self {
-        Self { f, own: f.rank().index() * apart, apart }
+    pub(crate) fn new(f: &'f F, first: usize, apart: usize) -> Self {
+        Self { f, own: first + f.rank().index() * apart, first, apart }
     }
 
     /// A span of the part, where the place begins at `place`.
@@ -247,7 +255,7 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
     }
 
     fn reach(&self, peer: Rank, span: Span) -> Option<F::Lease> {
-        self.f.reach(peer, self.at(peer.index() * self.apart, span))
+        self.f.reach(peer, self.at(self.first + peer.index() * self.apart, span))
     }
 
     fn get(&self, lease: &F::Lease, at: usize, target: Span) -> impl Future<Output = Op> {

@@ -161,6 +161,24 @@ fn refining_and_overlapping_are_timed_three_ways() {
     }
 }
 
+/// Of time nothing is said here; of memory that an entry takes at most 64 bytes.
+#[test]
+fn look_ups_are_timed_in_a_table_that_is_small() {
+    let figures = objects("bench look-up --pes 3 --budget 0 --json -");
+    assert_eq!(figures.len(), 10, "five kinds, alone and in a row");
+    for figure in &figures {
+        assert_eq!(keys(figure), BTreeSet::from(FIGURE));
+        assert_eq!((&figure["bench"], &figure["pes"]), (&"look-up".into(), &3.into()));
+        assert!(figure["median_ns"].as_f64() > Some(0.0));
+        let of = |name: &str| figure["params"][name].as_u64().expect("a number");
+        assert!(of("entries") > 1000 && of("bytes") > 16 * of("entries"), "{figure}");
+        assert!(of("bytes") <= 64 * of("entries"), "{figure}");
+    }
+    let page = stdout("bench look-up --budget 0");
+    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    assert!(page.contains("0 of this machine's wisdom"), "{page}");
+}
+
 #[test]
 fn bad_input_is_refused_with_advice() {
     let refused = [
@@ -172,6 +190,8 @@ fn bad_input_is_refused_with_advice() {
         ("bench counted-put --sync loose", 1, "waiting, budget and class alone"),
         ("bench online --sync loose", 1, "waiting and budget alone"),
         ("bench overlap --pes 1", 1, "somebody to send to"),
+        ("bench look-up --bytes 8", 1, "PEs and budget alone"),
+        ("bench look-up --pes 100000", 1, "1 to 1024"),
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),

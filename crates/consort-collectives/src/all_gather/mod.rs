@@ -3,6 +3,7 @@
 use crate::algorithm::registry;
 
 registry! {
+    all_broadcast: AllBroadcast,
     bruck: Bruck,
     direct: Direct,
     flat: Flat,

@@ -1,7 +1,5 @@
 //! Choices: which entry answers, and that a table answers alike.
 
-use std::{hint::black_box, time::Instant};
-
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
 use consort_tuner::{
     Confidence, Entry, Identity, Origin, Rigour, RunnerUp, Table, TransferClass, Wisdom,
@@ -32,8 +30,13 @@ fn wisdom(entries: impl IntoIterator<Item = Entry>) -> Wisdom {
     wisdom
 }
 
+/// What wisdom says, and a table of it too.
 fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, Origin)> {
-    let choice = wisdom.choose(&Fake::new(0), &query, CORES)?;
+    let bench = Fake::new(0);
+    let choice = wisdom.choose(&bench, &query, CORES);
+    let candidate = choice.as_ref().map(|choice| &choice.entry.choice);
+    assert_eq!(Table::new(wisdom, &bench, query.pes, CORES).look_up(&query), candidate);
+    let choice = choice?;
     Some((choice.entry.choice.to_string(), choice.origin))
 }
 
@@ -182,25 +185,4 @@ proptest! {
             }
         }
     }
-}
-
-/// Prints what a look-up takes; time is evidence here, and no test.
-#[test]
-fn a_look_up_is_timed() {
-    let rows = Sync::every().flat_map(|sync| (0..20).map(move |power| (sync, power)));
-    let wisdom = wisdom(rows.map(|(sync, power)| {
-        let choice = if power % 2 == 0 { "flat" } else { "knomial(radix=2)" };
-        entry(Query { sync, bytes: 1 << power, ..REDUCE }, choice)
-    }));
-    let table = Table::new(&wisdom, &Fake::new(0), 8, CORES);
-    let queries: Vec<Query> = wisdom.entries().map(|entry| entry.query).collect();
-    let rounds = 5_000;
-    let start = Instant::now();
-    for _ in 0..rounds {
-        for query in &queries {
-            assert!(black_box(table.look_up(black_box(query))).is_some());
-        }
-    }
-    let look_ups = f64::from(rounds) * queries.len() as f64;
-    println!("{:.1} ns a look-up", start.elapsed().as_secs_f64() * 1e9 / look_ups);
 }

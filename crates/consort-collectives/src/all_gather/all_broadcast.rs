@@ -1,0 +1,106 @@
+//! All broadcast: each PE broadcasts its block, down a k-nomial tree of its own.
+//!
+//! A composition of `P` broadcasts `knomial`, one from each PE (Nishtala, Zheng, Hargrove and
+//! Yelick 2011, section 3.5), which run as they are: that of root `s` has block `s` of everyone's
+//! target as its target, and a share of its own of the inbox's lines.
+//!
+//! Protocol: a PE runs them by their roots' distance, its own first and then those of the PEs
+//! before it. So all send their own blocks at once, and in turn `i` PE `r` is node `i` of the tree
+//! rooted at `r - i`. Its parent there is a node of a lower number, which passes the block on in an
+//! earlier turn; so no PEs wait for each other in a ring. They would where a send waits for its
+//! receiver: if the fabric keeps no messages, or the inbox not all chunks of a block. There all PEs
+//! run the broadcasts in the order of the ranks, and only one after the other.
+//!
+//! Cost: `P - 1` messages that each PE sends and as many that it receives, whatever the radix; and
+//! the depth of the tree. Radix 1 is `ring`, and one of at least `P` is `flat`, which the model
+//! never thinks slower: the composition is here because the source has it.
+
+use consort_fabric::{
+    Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, Query, Rank, Span, Sync,
+};
+
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    broadcast::Knomial,
+    compose::{Part, of_whole},
+    patterns::{rounds, tree::Shape},
+};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct AllBroadcast;
+
+/// What a PE does.
+#[derive(Debug)]
+pub struct Schedule {
+    /// Of a block.
+    bytes: usize,
+    /// The broadcasts in their order, each with its root.
+    turns: Box<[(Rank, <Knomial as Algorithm>::Schedule)]>,
+}
+
+fn tree(candidate: &Candidate) -> Candidate {
+    Candidate::new(Knomial::NAME).with("radix", candidate.parameter("radix").unwrap_or(0))
+}
+
+/// The setting of turn `turn` of all, the broadcast from `root`.
+fn part(setting: &Setting, turn: u32, root: Rank) -> Setting {
+    let Setting { pes, sync, .. } = *setting;
+    // Between two turns a PE's buffers are its own.
+    let entry = if turn == 0 { sync.entry } else { Mode::Mine };
+    let exit = if turn + 1 == pes { sync.exit } else { Mode::Mine };
+    let share = setting.lines() / pes;
+    let first_slot = setting.first_slot + root.0 * share;
+    let capabilities = Capabilities { inbox_lines: first_slot + share, ..setting.capabilities };
+    let sync = Sync { entry, exit };
+    Setting { collective: Collective::Broadcast, root, sync, first_slot, capabilities, ..*setting }
+}
+
+impl Algorithm for AllBroadcast {
+    const NAME: &'static str = "all_broadcast";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        Self::parameter(candidate, 0)?;
+        let Setting { rank, pes, bytes, capabilities, .. } = *setting;
+        let (first, broadcast) = (part(setting, 0, Rank(0)), tree(candidate));
+        let first = Knomial::schedule(&first, &broadcast).map_err(of_whole::<Self>)?;
+        // Up to two chunks have a place each, and are sent without a word back.
+        let at_once = capabilities.buffered && Knomial::steps(&first) <= 2;
+        let turn = |turn: u32| {
+            let root = if at_once { rank.plus(u64::from(pes - turn), pes) } else { Rank(turn) };
+            let broadcast = Knomial::schedule(&part(setting, turn, root), &broadcast);
+            Ok((root, broadcast.map_err(of_whole::<Self>)?))
+        };
+        Ok(Schedule { bytes, turns: (0..pes).map(turn).collect::<Result<_, PlanError>>()? })
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        schedule.turns.iter().map(|(_, broadcast)| Knomial::steps(broadcast)).max().unwrap_or(1)
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
+        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
+        let depth = Shape::Knomial(radix.unwrap_or(2)).depth(query.pes);
+        let passed_on = rounds::cost_ns(query, model, [(f64::from(depth) - 1.0, bytes)]).max(0.0);
+        bytes / model.copy_gbps + rounds::cost_at_once_ns(query, model, others, bytes) + passed_on
+    }
+
+    #[inline(always)]
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, ref turns } = *schedule;
+        for (root, broadcast) in turns {
+            let block = Part::<_, false>::new(f, root.index() * bytes, 0);
+            Knomial::run(&block, broadcast).await?;
+            if *root == f.rank() {
+                // A root has its data already, and here wants them in its target too.
+                block.copy(Span::target(0, bytes), Span::source(0, bytes)).await?;
+            }
+        }
+        Ok(())
+    }
+}
