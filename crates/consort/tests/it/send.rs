@@ -30,7 +30,9 @@ macro_rules! futures_are_send {
 }
 
 futures_are_send! {
-    all_gather: Bruck Direct Flat GatherBroadcast NeighbourExchange RecursiveDoubling Ring;
+    all_gather: AllBroadcast Bruck Direct Flat GatherBroadcast NeighbourExchange
+        RecursiveDoubling Ring;
+    all_gather_v: Direct;
     all_reduce: Chain Direct Flat Knomial OcBcast Rabenseifner RecursiveDoubling
         ReduceScatterAllGather Ring Shared;
     barrier: Central Dissemination Flat Knomial;
@@ -44,7 +46,6 @@ futures_are_send! {
     scan: Direct Linear RecursiveDoubling;
     scatter: Direct Flat Knomial OcBcast;
     scatter_v: Direct;
-    all_gather_v: Direct;
 }
 
 #[test]
