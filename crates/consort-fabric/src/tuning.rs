@@ -66,7 +66,7 @@ impl Collective {
         Self::ExchangeV,
     ];
 
-    /// Every collective on blocks of equal length, whose length a choice of algorithm may depend on.
+    /// Every collective on blocks of equal length, on which a choice of algorithm may depend.
     pub fn regulars() -> impl Iterator<Item = Self> {
         Self::EVERY.into_iter().filter(|one| !one.is_varied())
     }

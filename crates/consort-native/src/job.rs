@@ -140,8 +140,8 @@ impl fmt::Display for Failure {
             ),
             Self::Pieces { call, lender, borrower } => write!(
                 f,
-                "counts do not match in {call}: of the piece between PE {0} and PE {1}, PE {0} says \
-                 that it has {2} bytes, PE {1} that it has {3}",
+                "counts do not match in {call}: of the piece between PE {0} and PE {1}, PE {0} \
+                 says that it has {2} bytes, PE {1} that it has {3}",
                 lender.0, borrower.0, lender.1, borrower.1
             ),
             Self::Finished { rank, waiting, call, team } => {

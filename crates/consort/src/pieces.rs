@@ -57,7 +57,7 @@ pub enum PiecesError {
         pes: u32,
     },
     /// A piece reaches beyond the buffer.
-    #[error("the piece of PE {rank} is elements {}..{} of a buffer of {len}", range.start, range.end)]
+    #[error("the piece of PE {rank} is elements {range:?} of a buffer of {len}")]
     Beyond {
         /// Whose piece.
         rank: Rank,

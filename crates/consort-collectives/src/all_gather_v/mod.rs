@@ -1,4 +1,5 @@
-//! Varied all-gathers: everyone's piece, of any length, to everyone. The registry of their algorithms.
+//! Varied all-gathers: everyone's piece, of any length, to everyone.
+//! The registry of their algorithms.
 
 use crate::algorithm::registry;
 

@@ -1,4 +1,5 @@
-//! Varied gathers: everyone's piece, of any length, to the root. The registry of their algorithms.
+//! Varied gathers: everyone's piece, of any length, to the root.
+//! The registry of their algorithms.
 
 use crate::algorithm::registry;
 

@@ -1,4 +1,5 @@
-//! Varied scatters: piece `i` of the root, of any length, to PE `i`. The registry of their algorithms.
+//! Varied scatters: piece `i` of the root, of any length, to PE `i`.
+//! The registry of their algorithms.
 
 use crate::algorithm::registry;
 

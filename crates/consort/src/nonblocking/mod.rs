@@ -143,8 +143,8 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan, a varied one with layouts. Its flight keeps `cargo`, gives it to `finish` at its end, and
-    /// counts among `also` until it is gone.
+    /// Starts a call by this plan, a varied one with layouts. Its flight keeps `cargo`, gives it to
+    /// `finish` at its end, and counts among `also` until it is gone.
     ///
     /// # Safety
     /// What `cargo` and `finish` borrow lives until the flight is gone.
