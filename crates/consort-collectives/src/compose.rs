@@ -215,6 +215,18 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
     }
 
     #[inline(always)]
+    fn meet_combine(
+        &self,
+        peer: Rank,
+        slot: Slot,
+        step: Step,
+        own: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        self.f.meet_combine(peer, slot, step, self.own(own), self.own(target))
+    }
+
+    #[inline(always)]
     async fn copy(&self, target: Span, source: Span) -> Op {
         let (target, source) = (self.own(target), self.own(source));
         // What is to be gathered lies in its place.

@@ -265,6 +265,19 @@ pub trait Fabric {
     /// has no such words of its own.
     fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op>;
 
+    /// Gives `own`, a word of 8 bytes, to `peer`, who gives one as well in the same slot: `target`
+    /// becomes what the two come to, combined in the order of the ranks with the call's operator.
+    /// What sending, receiving and combining would do; but the words of both may share a line, as
+    /// in [`Fabric::meet`].
+    fn meet_combine(
+        &self,
+        peer: Rank,
+        slot: Slot,
+        step: Step,
+        own: Span,
+        target: Span,
+    ) -> impl Future<Output = Op>;
+
     /// `target = source`, both on this PE.
     fn copy(&self, target: Span, source: Span) -> impl Future<Output = Op>;
 

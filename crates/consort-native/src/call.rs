@@ -31,14 +31,14 @@ use consort_fabric::{
 
 use crate::{
     endpoint::Scratch,
-    group::{CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
+    group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
     job::{Failure, Job, LOANS, PeState, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
     operands::Operands,
 };
-use waits::{Receive, ReceiveCombine, Wait, When, YieldNow};
+use waits::{MeetCombine, Receive, ReceiveCombine, Wait, When, YieldNow};
 
 /// A peer's memory on loan.
 #[derive(Debug)]
@@ -175,6 +175,18 @@ impl<'c> Call<'c> {
         let Geometry { per_pe, first_meeting, window, .. } = self.group.geometry;
         let meeting = slot.index() as usize * window + self.turn;
         self.rank.min(peer).index() * per_pe + first_meeting + meeting * MEETING_WORDS
+    }
+
+    /// The sequence words of this PE and of `peer`, in a meeting to which each brings the word that
+    /// stands before.
+    #[inline(always)]
+    fn bringing_at(&self, peer: Rank, slot: Slot) -> (usize, usize) {
+        let Geometry { per_pe, first_bringing, window, .. } = self.group.geometry;
+        let meeting = slot.index() as usize * window + self.turn;
+        let first =
+            self.rank.min(peer).index() * per_pe + first_bringing + meeting * BRINGING_WORDS;
+        let (low, high) = (first + 1, first + 1 + CELL_WORDS);
+        if self.rank < peer { (low, high) } else { (high, low) }
     }
 
     /// What a wait's poll comes to when its word is `seen` and says nothing: the executor may watch
@@ -341,11 +353,11 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The same on words, of which the right one has just come.
+    /// The same on words.
     #[inline(always)]
-    fn combine_word(&self, target: Memory, left: Memory, mut right: u64) {
+    fn combine_word(&self, target: Memory, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {
-            let mut sum = left.load_word();
+            let mut sum = left;
             let at = (&raw mut sum).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
@@ -493,6 +505,24 @@ impl Fabric for Call<'_> {
         self.words[first + mine].store(word, Release); // pairs with the acquire in `Wait`
         self.wake(peer);
         Wait { call: self, at: first + theirs, word }
+    }
+
+    #[inline(always)]
+    fn meet_combine(
+        &self,
+        peer: Rank,
+        slot: Slot,
+        step: Step,
+        own: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        debug_assert!(!slot.is_beside(), "two meetings in a slot would share their words");
+        let (own, target) = (self.resolve(own).load_word(), self.resolve_writable(target));
+        let ((mine, theirs), word) = (self.bringing_at(peer, slot), self.word_of(step));
+        self.words[mine - 1].store(own, Relaxed);
+        self.words[mine].store(word, Release); // pairs with the acquire in `MeetCombine`
+        self.wake(peer);
+        MeetCombine { call: self, at: theirs, word, own, is_left: self.rank < peer, target }
     }
 
     #[inline(always)]

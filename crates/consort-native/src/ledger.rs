@@ -5,21 +5,21 @@
 //! the lock, in order, for each stands for all before it.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// The numbers of the calls under way.
-    flying: BTreeSet<u64>,
+    /// The numbers of the calls under way, in their order.
+    flying: VecDeque<u64>,
     /// The number after the last call that must be complete, and the credit.
     owed: VecDeque<(u64, u64)>,
 }
 
 impl Entries {
     fn settle(&mut self, give: impl Fn(u64)) {
-        let first = self.flying.first().copied().unwrap_or(u64::MAX);
+        let first = self.flying.front().copied().unwrap_or(u64::MAX);
         while let Some(&(end, credit)) = self.owed.front().filter(|(end, _)| *end <= first) {
             debug_assert!(end <= first, "all before are complete");
             give(credit);
@@ -37,15 +37,15 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Call `number` is under way.
+    /// Call `number`, the last so far, is under way.
     pub(crate) fn start(&self, number: u64) {
-        self.entries().flying.insert(number);
+        self.entries().flying.push_back(number);
     }
 
     /// Call `number` is complete.
     pub(crate) fn complete(&self, number: u64, give: impl Fn(u64)) {
         let mut entries = self.entries();
-        entries.flying.remove(&number);
+        entries.flying.retain(|&other| other != number);
         entries.settle(give);
     }
 
@@ -58,7 +58,7 @@ impl Ledger {
 
     /// The first call under way, if there is one.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.entries().flying.first().copied()
+        self.entries().flying.front().copied()
     }
 }
 

@@ -293,6 +293,22 @@ impl Fabric for Call<'_> {
         self.wait(slot, step).await
     }
 
+    async fn meet_combine(
+        &self,
+        peer: Rank,
+        slot: Slot,
+        step: Step,
+        own: Span,
+        target: Span,
+    ) -> Op {
+        self.send(peer, slot, step, own).await?;
+        if self.rank < peer {
+            return self.receive_combine(slot, step, own, target).await;
+        }
+        self.receive(slot, step, target).await?;
+        self.combine(target, target, own).await
+    }
+
     async fn copy(&self, target: Span, source: Span) -> Op {
         let (target, source, since) = (self.resolve(target), self.resolve(source), self.now());
         let (from, to) = (self.mine(source), self.mine(target));

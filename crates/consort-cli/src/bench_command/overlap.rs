@@ -29,9 +29,22 @@ const LATE: f64 = 10.0;
 /// How long is computed between two turns of the library.
 const SLICE_NS: f64 = 20_000.0;
 
-/// What is timed, in nanoseconds on the PE that takes longest: a blocking broadcast; one whose root
-/// is late, with computing; one while all compute.
-type Sample = [f64; 3];
+const ROOT: Rank = Rank(0);
+/// A blocking broadcast is taken to be as long as the last so many were in the middle: cores move
+/// apart and together while this runs.
+const RECENT: usize = 15;
+
+/// What is timed, in nanoseconds on the PE that takes longest.
+struct Sample {
+    /// A blocking broadcast.
+    alone_ns: f64,
+    /// What such a one took of late, and so what is computed.
+    typical_ns: f64,
+    /// One whose root is late, with computing.
+    late_ns: f64,
+    /// One while all compute.
+    busy_ns: f64,
+}
 
 /// Measures and prints.
 pub(super) fn run(bench: &Bench) -> Result<()> {
@@ -51,16 +64,17 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
         let over = |of: &dyn Fn(&Sample) -> f64| {
             Summary::of(&samples.iter().map(of).collect::<Vec<f64>>())
         };
-        let alone = over(&|sample| sample[0]);
-        let longer_ns = (LATE + 1.0) * alone.median;
-        let (late, busy) = (over(&|sample| sample[1]), over(&|sample| sample[2]));
+        let alone = over(&|sample| sample.alone_ns);
+        let (late, busy) = (over(&|sample| sample.late_ns), over(&|sample| sample.busy_ns));
+        let of_longer = over(&|sample| sample.late_ns / ((LATE + 1.0) * sample.typical_ns));
+        let of_sum = over(&|sample| sample.busy_ns / (2.0 * sample.typical_ns));
         table.add_row([
             bytes.to_string(),
             output::time(alone.median),
             output::time(late.median),
-            output::ratio(late.median / longer_ns),
+            output::ratio(of_longer.median),
             output::time(busy.median),
-            output::ratio(busy.median / (2.0 * alone.median)),
+            output::ratio(of_sum.median),
         ]);
         let ways = [("blocking", alone), ("late root", late), ("busy", busy)];
         figures.extend(ways.map(|(way, times)| {
@@ -99,47 +113,53 @@ fn compute(world: Team<'_>, ns: f64) -> consort::Result<()> {
     Ok(())
 }
 
-/// The times of a call that all begin together, the longest of all PEs'.
-fn timed(world: Team<'_>, call: impl FnOnce() -> consort::Result<()>) -> consort::Result<f64> {
+/// The time of a call on `data` that all begin together, the longest of all PEs'. The data is in
+/// the caches where a blocking broadcast leaves it.
+fn timed(
+    world: Team<'_>,
+    data: &mut [f64],
+    call: impl FnOnce(&mut [f64]) -> consort::Result<()>,
+) -> consort::Result<f64> {
+    world.broadcast_slice(data, ROOT)?;
     world.barrier()?;
     let begun = Instant::now();
-    call()?;
+    call(data)?;
     world.all_reduce(begun.elapsed().as_secs_f64() * 1e9, Max)
 }
 
 /// Samples until the time is over.
 fn member(pe: &Pe, bytes: usize, budget: Duration) -> consort::Result<Vec<Sample>> {
-    let (world, root) = (pe.world(), Rank(0));
-    let is_root = world.rank() == root;
+    let world = pe.world();
+    let is_root = world.rank() == ROOT;
     let mut data = vec![1.0_f64; bytes / size_of::<f64>()];
     let begun = Instant::now();
     let (mut samples, mut alone) = (Vec::new(), Vec::new());
     loop {
-        let blocking_ns = timed(world, || world.broadcast_slice(&mut data, root))?;
-        alone.push(blocking_ns);
-        let typical_ns = Summary::of(&alone).median;
-        let late_ns = timed(world, || {
+        let alone_ns = timed(world, &mut data, |data| world.broadcast_slice(data, ROOT))?;
+        alone.push(alone_ns);
+        let typical_ns = Summary::of(&alone[alone.len().saturating_sub(RECENT)..]).median;
+        let late_ns = timed(world, &mut data, |data| {
             world.overlap(|scope| {
                 if is_root {
                     compute(world, LATE * typical_ns)?;
                 }
-                let pending = scope.start_broadcast(&mut data, root)?;
+                let pending = scope.start_broadcast(data, ROOT)?;
                 if !is_root {
                     compute(world, (LATE + 1.0) * typical_ns)?;
                 }
                 pending.wait().map(drop)
             })
         })?;
-        let busy_ns = timed(world, || {
+        let busy_ns = timed(world, &mut data, |data| {
             world.overlap(|scope| {
-                let pending = scope.start_broadcast(&mut data, root)?;
+                let pending = scope.start_broadcast(data, ROOT)?;
                 compute(world, typical_ns)?;
                 pending.wait().map(drop)
             })
         })?;
-        samples.push([blocking_ns, late_ns, busy_ns]);
+        samples.push(Sample { alone_ns, typical_ns, late_ns, busy_ns });
         let goes_on = u8::from(begun.elapsed() < budget);
-        if world.broadcast(goes_on, root)? == 0 {
+        if world.broadcast(goes_on, ROOT)? == 0 {
             return Ok(samples);
         }
     }

@@ -7,6 +7,8 @@
 //! 1. send the own data to every other PE, into the slot of the sender's rank;
 //! 2. combine the own and the others' in the order of the ranks.
 //!
+//! Two PEs with a word each meet on a line, as in the barrier `dissemination`.
+//!
 //! Cost: one transfer, `P - 1` messages a PE. It is also what each PE's writing to a line of its
 //! own, and reading those of all others, comes to: a PE waits for words in its own memory alone, so
 //! each has a copy of the line in everybody's, a cell for 8 bytes.
@@ -42,6 +44,8 @@ struct Pair {
     slots: (Slot, Slot),
     /// Whether the own data may come first in the combination.
     is_left: bool,
+    /// Where they meet, if each has a word.
+    meeting: Option<Slot>,
 }
 
 impl Algorithm for Flat {
@@ -64,6 +68,7 @@ impl Algorithm for Flat {
             peer: Rank(1 - me),
             slots: (slot(me), slot(1 - me)),
             is_left: me == 0 || setting.operator == OperatorClass::Commutative,
+            meeting: (bytes == 8).then(|| slot(0)),
         });
         Ok(Schedule { bytes, pair, slots: (0..pes).map(slot).collect() })
     }
@@ -81,7 +86,10 @@ impl Algorithm for Flat {
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, pair, ref slots } = *schedule;
         let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
-        if let Some(Pair { peer, slots: (to, from), is_left }) = pair {
+        if let Some(Pair { peer, slots: (to, from), is_left, meeting }) = pair {
+            if let Some(slot) = meeting {
+                return f.meet_combine(peer, slot, 0, own, sum).await;
+            }
             f.send(peer, to, 0, own).await?;
             if is_left {
                 return f.receive_combine(from, 0, own, sum).await;

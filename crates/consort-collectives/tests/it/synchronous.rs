@@ -119,6 +119,17 @@ impl Fabric for Synchronous<'_> {
         unused()
     }
 
+    fn meet_combine(
+        &self,
+        _: Rank,
+        _: Slot,
+        _: Step,
+        _: Span,
+        _: Span,
+    ) -> impl Future<Output = Op> {
+        unused()
+    }
+
     fn copy(&self, _: Span, _: Span) -> impl Future<Output = Op> {
         unused()
     }

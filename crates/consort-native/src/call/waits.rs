@@ -154,7 +154,39 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        call.combine_word(*target, *left, message);
+        call.combine_word(*target, left.load_word(), message);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Ready when the peer has brought its word to a meeting, and it is combined with the own one.
+pub(super) struct MeetCombine<'f> {
+    pub(super) call: &'f Call<'f>,
+    /// Where the peer's sequence word is due.
+    pub(super) at: usize,
+    pub(super) word: u64,
+    pub(super) own: u64,
+    /// Whether the own word comes first.
+    pub(super) is_left: bool,
+    pub(super) target: Memory,
+}
+
+// SAFETY: as for `Receive`.
+unsafe impl Send for MeetCombine<'_> {}
+
+impl Future for MeetCombine<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        let Self { call, at, word, own, is_left, target } = *self;
+        let seen = call.words[at].load(Acquire); // pairs with the release in `meet_combine`
+        if seen != word {
+            return call.pending(at, seen);
+        }
+        let theirs = call.words[at - 1].load(Relaxed);
+        let (left, right) = if is_left { (own, theirs) } else { (theirs, own) };
+        call.combine_word(target, left, right);
         Poll::Ready(Ok(()))
     }
 }
