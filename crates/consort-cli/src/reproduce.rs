@@ -51,20 +51,21 @@ const EXAMPLES: &str = "\
 Examples:
   consort reproduce                 all claims in brief, and how each stands here
   consort reproduce H6              one of them as a table
+  consort reproduce P3 P4 P5        several, one after the other
   consort reproduce G5 --pes 4      among so many PEs
   consort reproduce P4 --json -     for programs, one figure a line";
 
-/// Run a paper's experiment here, beside the paper's figures; without a claim, all in brief.
+/// Run papers' experiments here, beside the papers' figures; without a claim, all in brief.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
-    /// The claim; without one, how each stands here
-    #[arg(value_enum, ignore_case = true)]
-    claim: Option<Claim>,
-    /// Number of PEs instead of those that suit the claim
+    /// The claims; without one, how each stands here
+    #[arg(value_enum, ignore_case = true, value_name = "CLAIM")]
+    claims: Vec<Claim>,
+    /// Number of PEs instead of those that suit a claim
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
-    /// Seconds to measure for, about [default: 15, or 7 for all claims]
+    /// Seconds to measure for, about [default: 15 a claim, or 7 for all in brief]
     #[arg(long, value_name = "SECONDS", value_parser = crate::topo::seconds)]
     budget: Option<Duration>,
     /// Write one JSON object a figure, to the file or else to standard output (`-`)
@@ -237,68 +238,88 @@ impl Reproduce {
     /// # Errors
     /// When options are out of range, a job fails, or the file to write cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
-        let least = if matches!(self.claim, Some(Claim::H4 | Claim::H5 | Claim::H6 | Claim::G6)) {
-            3
-        } else {
-            2
-        };
+        let few = |claim: &Claim| matches!(claim, Claim::H4 | Claim::H5 | Claim::H6 | Claim::G6);
+        let least = if self.claims.iter().any(few) { 3 } else { 2 };
         ensure!(
             self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
             "--pes: this experiment takes {least} to {MOST_PES} PEs"
         );
         ensure!(
-            self.pes.is_none() || !self.claim.is_some_and(Claim::is_simulated),
+            self.pes.is_none() || !self.claims.iter().any(|claim| claim.is_simulated()),
             "--pes: the claims on the SCC are about its 48 cores"
         );
         ensure!(
-            self.claim.is_some() || self.pes.is_none(),
-            "--pes is for one claim: name it, as in `consort reproduce H6 --pes 8`"
+            self.pes.is_none() || !self.claims.is_empty(),
+            "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
         );
-        let claims = self.claim.map_or(Claim::value_variants().to_vec(), |claim| vec![claim]);
-        let whole = self.budget.unwrap_or(if self.claim.is_some() { THOROUGH } else { QUICK });
+        if self.claims.is_empty() { self.all_in_brief() } else { self.each_in_full() }
+    }
+
+    /// Runs a claim's experiment for so long.
+    fn outcome(&self, claim: Claim, budget: Duration) -> Result<Outcome> {
+        let progress = Progress::new(claim.name());
         let cores = Topology::discover().usable_cores();
-        let mut outcomes = Vec::new();
-        for &claim in &claims {
-            let progress = Progress::new(claim.name());
-            let mut outcome = claim.run(&Experiment {
-                pes: self.pes,
-                cores: u32::try_from(cores).unwrap_or(u32::MAX),
-                budget: whole / u32::try_from(claims.len()).unwrap_or(1),
-                progress: &progress,
-            })?;
-            if self.claim.is_some() || self.json.is_some() {
-                let simulated = simulated::quantities(claim)?;
-                simulated::merge(&mut outcome.quantities, simulated);
+        let mut outcome = claim.run(&Experiment {
+            pes: self.pes,
+            cores: u32::try_from(cores).unwrap_or(u32::MAX),
+            budget,
+            progress: &progress,
+        })?;
+        if !self.claims.is_empty() || self.json.is_some() {
+            let simulated = simulated::quantities(claim)?;
+            simulated::merge(&mut outcome.quantities, simulated);
+        }
+        Ok(outcome)
+    }
+
+    fn each_in_full(&self) -> Result<()> {
+        let whole = self.budget.unwrap_or(THOROUGH * u32::try_from(self.claims.len())?);
+        let budget = whole / u32::try_from(self.claims.len())?;
+        let mut quantities = Vec::new();
+        for (index, &claim) in self.claims.iter().enumerate() {
+            let outcome = self.outcome(claim, budget)?;
+            if self.json.is_none() {
+                let apart = if index > 0 { "\n" } else { "" };
+                output::print(&format!("{apart}{}", in_full(claim, &outcome)))?;
             }
-            outcomes.push(outcome);
+            quantities.extend(outcome.quantities);
+        }
+        match &self.json {
+            Some(path) => output::write_json_lines(path, &quantities),
+            None => Ok(()),
+        }
+    }
+
+    fn all_in_brief(&self) -> Result<()> {
+        let claims = Claim::value_variants();
+        let budget = self.budget.unwrap_or(QUICK) / u32::try_from(claims.len())?;
+        let (mut text, mut quantities) = (String::new(), Vec::new());
+        for &claim in claims {
+            let outcome = self.outcome(claim, budget)?;
+            text += &format!("{}  {}\n", claim.name(), claim.says());
+            let place = if claim.is_simulated() { "simulated" } else { "here" };
+            text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
+            quantities.extend(outcome.quantities);
         }
         if let Some(path) = &self.json {
-            let quantities = outcomes.into_iter().flat_map(|outcome| outcome.quantities);
-            return output::write_json_lines(path, &quantities.collect::<Vec<Quantity>>());
+            return output::write_json_lines(path, &quantities);
         }
-        let mut text = String::new();
-        match (self.claim, &outcomes[..]) {
-            (Some(claim), [outcome]) => {
-                text += &format!("{}: {}\n\n{}\n", claim.name(), claim.says(), outcome.text);
-                // What is about the SCC alone has a table of its own, with all that is simulated.
-                if claim.is_simulated() {
-                    text += &output::wrapped(&format!("Simulated: {}", outcome.verdict));
-                } else {
-                    text += &output::wrapped(&format!("Here: {}", outcome.verdict));
-                    if claim.has_machines() {
-                        text += &format!("\n{}", simulated::text(&outcome.quantities));
-                    }
-                }
-            }
-            _ => {
-                for (claim, outcome) in claims.iter().zip(&outcomes) {
-                    text += &format!("{}  {}\n", claim.name(), claim.says());
-                    let place = if claim.is_simulated() { "simulated" } else { "here" };
-                    text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
-                }
-                text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
-            }
-        }
+        text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
         output::print(&text)
+    }
+}
+
+/// A claim's figure or table, and how it stands.
+fn in_full(claim: Claim, outcome: &Outcome) -> String {
+    let text = format!("{}: {}\n\n{}\n", claim.name(), claim.says(), outcome.text);
+    // What is about the SCC alone has a table of its own, with all that is simulated.
+    if claim.is_simulated() {
+        return text + &output::wrapped(&format!("Simulated: {}", outcome.verdict));
+    }
+    let text = text + &output::wrapped(&format!("Here: {}", outcome.verdict));
+    if claim.has_machines() {
+        format!("{text}\n{}", simulated::text(&outcome.quantities))
+    } else {
+        text
     }
 }

@@ -220,6 +220,29 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
         // SAFETY: writable, by the caller's promise.
         return unsafe { target.write_unaligned(operator.apply(a, b)) };
     }
+    // Where the target is an operand the compiler is told so: it gives up on vectors otherwise.
+    if target.cast_const() == left {
+        // SAFETY: the caller's promise.
+        unsafe { each(operator, target, target, right, count) }
+    } else if target.cast_const() == right {
+        // SAFETY: the caller's promise.
+        unsafe { each(operator, target, left, target, count) }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { each(operator, target, left, right, count) }
+    }
+}
+
+/// # Safety
+/// As [`combine`].
+#[inline(always)]
+unsafe fn each<T: Pod, O: Operator<T>>(
+    operator: &O,
+    target: *mut T,
+    left: *const T,
+    right: *const T,
+    count: usize,
+) {
     for index in 0..count {
         // SAFETY: element `index < count` is readable, by the caller's promise; any bit pattern is
         // a value of a `Pod`.

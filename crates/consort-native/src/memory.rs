@@ -17,7 +17,7 @@ use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
 use crate::line::{LineWord, PAYLOAD_WORDS};
 
 /// Bytes that are combined at a time where an operand must be copied first.
-const BOUNCE_BYTES: usize = 8192;
+const BOUNCE_BYTES: usize = 2048;
 
 /// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
 ///

@@ -246,6 +246,17 @@ fn claims_have_figures_for_people() {
     }
 }
 
+#[test]
+fn several_claims_come_one_after_the_other() {
+    let page = stdout("reproduce H5 h1 --pes 3 --budget 0");
+    let claims: Vec<&str> = page.lines().filter(|line| line.contains(": ")).collect();
+    let at = |claim: &str| claims.iter().position(|line| line.starts_with(claim));
+    assert!(at("H5: ") < at("H1: ") && at("H5: ").is_some(), "{page}");
+    let objects = objects("reproduce H5 H1 --pes 3 --budget 0 --json -");
+    let of = |claim: &str| objects.iter().filter(|object| object["claim"] == claim).count();
+    assert!(of("H5") > 0 && of("H1") > 0, "{objects:?}");
+}
+
 /// The simulated messages; which algorithms are there, and what wins, is not for a test.
 #[test]
 fn messages_of_dissemination_are_as_many_as_the_paper_says() {
