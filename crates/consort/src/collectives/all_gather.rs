@@ -104,6 +104,8 @@ impl Team<'_> {
     /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
     /// PE, into everyone's part of `target` as its piece `i`.
     ///
+    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    ///
     /// # Errors
     /// [`Error::Pieces`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`] when
     /// PEs do not say the same of a piece's length, and see [`Team`].

@@ -111,6 +111,8 @@ impl Team<'_> {
     /// Copies piece `i` of PE `j`'s part of `source` into PE `i`'s part of `target` as its piece
     /// `j`, which is as long.
     ///
+    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    ///
     /// # Errors
     /// [`Error::Pieces`], [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of
     /// a piece's length, and see [`Team`].

@@ -104,6 +104,8 @@ impl Team<'_> {
     /// PE, into the root's part of `target` as its piece `i`. Elsewhere than on the root the pieces
     /// do not matter.
     ///
+    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::OutOfBounds`],
     /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a piece's length,

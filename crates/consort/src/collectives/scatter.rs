@@ -109,6 +109,8 @@ impl Team<'_> {
     /// elements there, which may differ from PE to PE, from the first one on. Elsewhere than on the
     /// root the pieces do not matter.
     ///
+    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::OutOfBounds`],
     /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a piece's length,
