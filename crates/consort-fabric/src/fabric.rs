@@ -14,7 +14,7 @@
 //! some other message, that the receiver has taken it. The *step* numbers the messages of a call
 //! that use one slot.
 
-use std::future::Future;
+use std::future::{Future, ready};
 
 use crate::{Poisoned, Rank};
 
@@ -276,7 +276,16 @@ pub trait Fabric {
         step: Step,
         own: Span,
         target: Span,
-    ) -> impl Future<Output = Op>;
+    ) -> impl Future<Output = Op> {
+        async move {
+            self.send(peer, slot, step, own).await?;
+            if self.rank() < peer {
+                return self.receive_combine(slot, step, own, target).await;
+            }
+            self.receive(slot, step, target).await?;
+            self.combine(target, target, own).await
+        }
+    }
 
     /// `target = source`, both on this PE.
     fn copy(&self, target: Span, source: Span) -> impl Future<Output = Op>;
@@ -354,7 +363,9 @@ pub trait Fabric {
 
     /// Lets the program go on that this call is driven beside, if it is a nonblocking one: for an
     /// algorithm that would else do what other PEs may come to do.
-    fn yield_now(&self) -> impl Future<Output = Op>;
+    fn yield_now(&self) -> impl Future<Output = Op> {
+        ready(Ok(()))
+    }
 
     /// Tells `to` that the caller has left another quarter of the team's window of calls.
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op>;

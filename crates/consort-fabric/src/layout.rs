@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::Collective;
+use crate::{Collective, Place, Span};
 
 /// Where a PE's pieces lie in one of its buffers: one for each PE of the team, or one for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,17 @@ impl Layout<'_> {
         collective.is_varied().then(|| blocks.map(of))
     }
 
+    /// Piece `index` of the source or the target, where theirs lie so.
+    ///
+    /// # Panics
+    /// When no such piece is listed.
+    #[must_use]
+    pub fn span([source, target]: &[Self; 2], place: Place, index: u32) -> Span {
+        let layout = if place == Place::Target { target } else { source };
+        let (at, bytes) = layout.piece(index);
+        Span { place, at, bytes }
+    }
+
     /// Offset and length of piece `index`, in bytes.
     ///
     /// # Panics
@@ -73,5 +84,8 @@ mod tests {
         let pieces = [3..3, 0..2, 5..9];
         let listed = Layout::Listed { pieces: &pieces, element_bytes: 8 };
         assert_eq!([0, 1, 2].map(|index| listed.piece(index)), [(24, 0), (0, 16), (40, 32)]);
+        let both = [Layout::whole(24), listed];
+        assert_eq!(Layout::span(&both, Place::Source, 2), Span::source(0, 24));
+        assert_eq!(Layout::span(&both, Place::Target, 2), Span::target(40, 32));
     }
 }

@@ -25,8 +25,8 @@ use std::{
 };
 
 use consort_fabric::{
-    Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Op, Place, Poisoned, Rank, Signal, Slot,
-    Span, Step, Until,
+    Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Layout, Op, Place, Poisoned, Rank, Signal,
+    Slot, Span, Step, Until,
 };
 
 use crate::{
@@ -595,8 +595,7 @@ impl Fabric for Call<'_> {
 
     fn piece(&self, place: Place, index: u32) -> Span {
         let layouts = self.operands.layouts.expect("a varied collective has layouts");
-        let (at, bytes) = layouts[usize::from(place == Place::Target)].piece(index);
-        Span { place, at, bytes }
+        Layout::span(layouts, place, index)
     }
 
     fn agree(&self, lease: &Lease, bytes: usize) -> impl Future<Output = Op> {

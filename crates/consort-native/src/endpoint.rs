@@ -316,7 +316,7 @@ impl Endpoint {
         unsafe { self.pe.engine.launch(flight, also) };
     }
 
-    /// Moves flights on, and compares calls with the peers' every few milliseconds. For a PE that
+    /// Moves flights on, and now and then compares calls with the peers'. For a PE that
     /// is in no call.
     ///
     /// # Panics

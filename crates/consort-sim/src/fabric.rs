@@ -293,22 +293,6 @@ impl Fabric for Call<'_> {
         self.wait(slot, step).await
     }
 
-    async fn meet_combine(
-        &self,
-        peer: Rank,
-        slot: Slot,
-        step: Step,
-        own: Span,
-        target: Span,
-    ) -> Op {
-        self.send(peer, slot, step, own).await?;
-        if self.rank < peer {
-            return self.receive_combine(slot, step, own, target).await;
-        }
-        self.receive(slot, step, target).await?;
-        self.combine(target, target, own).await
-    }
-
     async fn copy(&self, target: Span, source: Span) -> Op {
         let (target, source, since) = (self.resolve(target), self.resolve(source), self.now());
         let (from, to) = (self.mine(source), self.mine(target));
@@ -356,8 +340,7 @@ impl Fabric for Call<'_> {
 
     fn piece(&self, place: Place, index: u32) -> Span {
         let layouts = self.layouts.expect("a varied collective has layouts");
-        let (at, bytes) = layouts[usize::from(place == Place::Target)].piece(index);
-        Span { place, at, bytes }
+        Layout::span(&layouts, place, index)
     }
 
     async fn agree(&self, lease: &Lease, bytes: usize) -> Op {
@@ -470,10 +453,6 @@ impl Fabric for Call<'_> {
     async fn quiet(&self) -> Op {
         self.world.engine.sleep_until(self.local().puts_landed.get()).await;
         Ok(())
-    }
-
-    async fn yield_now(&self) -> Op {
-        Ok(()) // a simulated PE does nothing beside its calls
     }
 
     async fn credit(&self, to: Rank, quarter: u64) -> Op {

@@ -21,8 +21,9 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
-    /// PEs made different calls where all must make the same, or waited for each other in calls of
-    /// different teams. Names two PEs and both calls.
+    /// PEs made different calls where all must make the same, did not say the same of the length of
+    /// a piece that goes from one to the other, or waited for each other in calls of different
+    /// teams. Names two PEs and what they called.
     #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.

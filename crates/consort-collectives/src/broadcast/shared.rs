@@ -10,7 +10,8 @@
 //! 1. the root lends its source to each PE, each lends its target to the root (loan 0);
 //! 2. both count themselves up at the receiver, in the two halves of one counter; as long as the
 //!    halves have not met, the receiver gets the next chunk from the front, the root puts the next
-//!    from the back;
+//!    from the back; who has had half of them yields once, since the other may be computing beside
+//!    its call and has data of its half in its cache;
 //! 3. both give back, the root after a fence; the receiver, when its target is back, returns the
 //!    counter to 0.
 //!

@@ -119,17 +119,6 @@ impl Fabric for Synchronous<'_> {
         unused()
     }
 
-    fn meet_combine(
-        &self,
-        _: Rank,
-        _: Slot,
-        _: Step,
-        _: Span,
-        _: Span,
-    ) -> impl Future<Output = Op> {
-        unused()
-    }
-
     fn copy(&self, _: Span, _: Span) -> impl Future<Output = Op> {
         unused()
     }
@@ -206,10 +195,6 @@ impl Fabric for Synchronous<'_> {
     }
 
     fn quiet(&self) -> impl Future<Output = Op> {
-        unused()
-    }
-
-    fn yield_now(&self) -> impl Future<Output = Op> {
         unused()
     }
 

@@ -190,3 +190,19 @@ impl Future for MeetCombine<'_> {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{pin::pin, task::Waker};
+
+    #[test]
+    fn a_flight_yields_once_and_a_blocking_call_never() {
+        let mut context = Context::from_waker(Waker::noop());
+        for is_due in [false, true] {
+            let mut yields = pin!(YieldNow { is_due });
+            let polls = [(); 2].map(|()| yields.as_mut().poll(&mut context).is_pending());
+            assert_eq!(polls, [is_due, false]);
+        }
+    }
+}
