@@ -274,6 +274,27 @@ mod tests {
         target
     }
 
+    /// An operator that tells its operands apart, on many elements; the target may be either.
+    #[test]
+    fn the_target_may_be_an_operand() {
+        let minus = |a: u64, b: u64| a.wrapping_sub(b);
+        let kernel = Kernel::new::<u64, _>(&minus);
+        let [left, right] = [7, 3].map(|by| (0..100).map(|word| by * word).collect::<Vec<u64>>());
+        let expected: Vec<u64> = (0..100).map(|word| 4 * word).collect();
+        assert_eq!(apply(&minus, &left, &right), expected);
+        let bytes = size_of_val(&left[..]);
+        let (mut target, other) = (left.clone(), right.as_ptr().cast());
+        let at = target.as_mut_ptr().cast::<u8>();
+        // SAFETY: two distinct buffers of this length, the target being the left operand.
+        unsafe { kernel.combine(at, at, other, bytes) };
+        assert_eq!(target, expected);
+        let (mut target, other) = (right, left.as_ptr().cast());
+        let at = target.as_mut_ptr().cast::<u8>();
+        // SAFETY: two distinct buffers of this length, the target being the right operand.
+        unsafe { kernel.combine(at, other, at, bytes) };
+        assert_eq!(target, expected);
+    }
+
     #[test]
     fn operators_do_what_their_names_say() {
         assert_eq!(apply(&Sum, &[1_u8, 255], &[2, 2]), [3, 1]);
