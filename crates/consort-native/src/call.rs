@@ -30,13 +30,13 @@ use consort_fabric::{
 };
 
 use crate::{
-    endpoint::Scratch,
-    group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
-    job::{Failure, Job, LOANS, PeState, call_in},
+    group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS},
+    job::{Failure, Job, PeState, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::Memory,
     operands::Operands,
+    segment::Segment,
 };
 use waits::{MeetCombine, Receive, ReceiveCombine, Wait, When, YieldNow};
 
@@ -73,7 +73,6 @@ unsafe impl Sync for Lease {}
 pub struct Call<'c> {
     job: &'c Job,
     group: &'c Group,
-    me: &'c Member,
     /// The rank in the group, as all ranks here.
     rank: Rank,
     /// The call's number modulo the window.
@@ -81,7 +80,7 @@ pub struct Call<'c> {
     /// The words of all inboxes.
     words: &'c [LineWord],
     word: u64,
-    scratch: &'c Scratch,
+    scratch: &'c Segment,
     operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
@@ -108,16 +107,15 @@ impl<'c> Call<'c> {
     pub(crate) fn new(
         job: &'c Job,
         group: &'c Group,
-        (rank, me): (Rank, &'c Member),
+        rank: Rank,
         turn: usize,
         word: u64,
-        scratch: &'c Scratch,
+        scratch: &'c Segment,
         operands: &'c Operands<'c>,
     ) -> Self {
         Self {
             job,
             group,
-            me,
             rank,
             turn,
             words: group.words(),
@@ -200,7 +198,8 @@ impl<'c> Call<'c> {
             self.watched.store(watched, Relaxed);
             self.seen.store(seen, Relaxed);
             // Of two threads that count at once one may be lost, and the count is another still.
-            self.me.moves.store(self.me.moves.load(Relaxed) + 1, Relaxed);
+            let moves = self.group.moves_of(self.rank);
+            moves.store(moves.load(Relaxed) + 1, Relaxed);
         }
         Poll::Pending
     }
@@ -214,7 +213,13 @@ impl<'c> Call<'c> {
     /// The beginning of a member's heap.
     #[inline(always)]
     fn heap(&self, pe: Rank) -> *mut u8 {
-        self.job.heap.base(self.group.in_world(pe).index())
+        self.job.heap(self.group.in_world(pe))
+    }
+
+    /// The beginning of a member's message buffer.
+    #[inline(always)]
+    fn buffer(&self, pe: Rank) -> *mut u8 {
+        self.job.buffer(self.group.in_world(pe))
     }
 
     #[inline(always)]
@@ -232,11 +237,8 @@ impl<'c> Call<'c> {
     /// Where a span of this PE lies; its bounds are checked.
     #[inline(always)]
     fn resolve(&self, span: Span) -> Memory {
-        let half = self.scratch.bytes.len() / 2;
-        let scratch = |first: usize| {
-            let at = self.scratch.bytes[first..].as_ptr().cast_mut().cast::<u8>();
-            (at, half, false)
-        };
+        let half = self.scratch.bytes() / 2;
+        let scratch = |first: usize| (self.scratch.at(first, half), half, false);
         let (at, bytes, shared) = match span.place {
             Place::Source => (
                 self.operands.source.at,
@@ -249,10 +251,8 @@ impl<'c> Call<'c> {
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
-            Place::Heap => (self.heap(self.rank), self.job.heap.bytes(), true),
-            Place::Buffer => {
-                (self.state(self.rank).buffer(), self.capabilities().buffer_bytes, true)
-            }
+            Place::Heap => (self.heap(self.rank), self.job.heap_bytes(), true),
+            Place::Buffer => (self.buffer(self.rank), self.capabilities().buffer_bytes, true),
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
         assert!(inside, "a span must lie in its buffer");
@@ -277,7 +277,7 @@ impl<'c> Call<'c> {
     #[cold]
     fn disagree(&self, lease: &Lease, bytes: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
-        let call = self.job.name_of(self.me.history(self.turn).load(Relaxed));
+        let call = self.job.name_of(self.group.history(self.rank, self.turn).load(Relaxed));
         self.job.poison(Failure::Pieces {
             call: call_in(&call, &self.group.team()),
             lender: (world(lease.lender), lease.bytes),
@@ -377,16 +377,19 @@ impl<'c> Call<'c> {
     /// an address that is read there is one that was lent.
     #[inline(always)]
     fn loan_line(&self, borrower: Rank, lender: Rank, loan: u32) -> &Line {
-        assert!(loan < LOANS, "a PE lends at most {LOANS} buffers to a peer in a call");
-        let members = &self.group.members;
-        let index = (self.turn * members.len() + lender.index()) * LOANS as usize;
-        &members[borrower.index()].loans[index + loan as usize]
+        self.group.loan(borrower, lender, self.turn, loan)
+    }
+
+    /// How much this PE has lent in this call, and how much of that is given back.
+    #[inline(always)]
+    fn leases(&self) -> &Line {
+        self.group.leases(self.rank, self.turn)
     }
 
     /// The 64-bit word at heap offset `word` of PE `at`.
     #[inline(always)]
     fn heap_word(&self, at: Rank, word: usize) -> &AtomicU64 {
-        let inside = word.checked_add(8).is_some_and(|end| end <= self.job.heap.bytes());
+        let inside = word.checked_add(8).is_some_and(|end| end <= self.job.heap_bytes());
         assert!(inside && word.is_multiple_of(8), "a word must be aligned and in the heap");
         let address = self.heap(at).wrapping_add(word);
         // SAFETY: in bounds, aligned, alive as long as the job, and only accessed atomically or by
@@ -427,7 +430,7 @@ impl Call<'_> {
     /// A call that has lent memory ends: if not all is back, it ends by failing.
     #[cold]
     fn end_loans(&self) {
-        let leases = &self.me.leases[self.turn];
+        let leases = self.leases();
         if leases.counter(0).load(Acquire) != leases.counter(1).load(Relaxed) {
             if !self.job.is_poisoned() {
                 let reason = "left a call while its buffers were lent".to_owned();
@@ -454,7 +457,7 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "ranks are 32 bits wide")]
     fn size(&self) -> u32 {
-        self.group.members.len() as u32
+        self.group.size() as u32
     }
 
     #[inline(always)]
@@ -559,7 +562,7 @@ impl Fabric for Call<'_> {
         if kind != Loan::Symmetric {
             self.lent.store(true, Relaxed);
         }
-        self.me.leases[self.turn].counter(1).fetch_add(1, Relaxed);
+        self.leases().counter(1).fetch_add(1, Relaxed);
         let line = self.loan_line(to, self.rank, loan);
         line.write(0, memory.at.expose_provenance() as u64);
         line.write(1, memory.bytes as u64);
@@ -605,7 +608,7 @@ impl Fabric for Call<'_> {
     fn give_back(&self, lease: Lease) -> impl Future<Output = Op> {
         if lease.kind != Loan::Reached {
             assert!(lease.group == self.group.number(), "a lease is given back in its own team");
-            let leases = &self.group.members[lease.lender.index()].leases[lease.turn];
+            let leases = self.group.leases(lease.lender, lease.turn);
             leases.counter(0).fetch_add(1, Release); // pairs with the acquire in `reclaim`
             self.wake(lease.lender);
         }
@@ -613,7 +616,7 @@ impl Fabric for Call<'_> {
     }
 
     fn reclaim(&self) -> impl Future<Output = Op> {
-        let leases = &self.me.leases[self.turn];
+        let leases = self.leases();
         self.when(move || {
             (leases.counter(0).load(Acquire) == leases.counter(1).load(Relaxed)).then_some(())
         })
@@ -622,7 +625,7 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
         let heap = |pe: Rank| self.heap(pe);
-        let buffer = |pe: Rank| self.state(pe).buffer();
+        let buffer = |pe: Rank| self.buffer(pe);
         let (mine, theirs) = match span.place {
             Place::Source if !self.operands.source.symmetric => return None,
             Place::Target if !self.operands.target.symmetric => return None,
@@ -726,18 +729,18 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
-        let line = &self.group.members[to.index()].credits[self.rank.index()];
-        line.publish_at(0, quarter + 1); // release: pairs with the acquire in `await_credits`
+        // Release: pairs with the acquire in `await_credits`.
+        self.group.credits(to, self.rank).publish_at(0, quarter + 1);
         self.wake(to);
         ready(Ok(()))
     }
 
     #[inline(always)]
     fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
-        let (credits, me) = (&self.me.credits, self.rank.index());
+        let (group, me) = (self.group, self.rank);
+        let others = (0..self.size()).map(Rank).filter(move |&peer| peer != me);
         self.when(move || {
-            let given = |(peer, line): (usize, &Line)| peer == me || line.word_at(0) > quarter;
-            credits.iter().enumerate().all(given).then_some(())
+            others.clone().all(|peer| group.credits(me, peer).word_at(0) > quarter).then_some(())
         })
     }
 }

@@ -103,9 +103,7 @@ impl Waits {
 
     /// Whether the member has begun the call that is waited in.
     fn has_begun(wait: &Wait, member: Rank) -> bool {
-        // The word at this place of the window only grows, and holds this call's or a later one's.
-        let (group, sequence) = (&wait.group, wait.sequence());
-        group.sequence(member, wait.call) >= sequence
+        wait.group.has_begun(member, wait.call, wait.word)
     }
 
     /// Whether all members of the call wait too, and those who have not begun it are in `stuck`.
@@ -161,11 +159,5 @@ impl Waits {
         })?;
         let elsewhere = self.of[missing.index()].as_ref()?;
         Some(Failure::Deadlock { one: (pe, name(wait)), other: (missing, name(elsewhere)) })
-    }
-}
-
-impl Wait {
-    fn sequence(&self) -> u64 {
-        self.word & crate::job::SEQUENCE_MASK
     }
 }

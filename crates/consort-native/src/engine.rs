@@ -34,7 +34,7 @@ use std::{
     time::Duration,
 };
 
-use crate::endpoint::Scratch;
+use crate::segment::Segment;
 
 /// Scratch memories that are kept for later flights.
 const KEPT: usize = 16;
@@ -101,7 +101,7 @@ pub struct Engine {
     under_way: Flights,
     helper: OnceLock<thread::Thread>,
     is_over: AtomicBool,
-    scratch: Mutex<Vec<Scratch>>,
+    scratch: Mutex<Vec<Segment>>,
 }
 
 impl Engine {
@@ -206,13 +206,13 @@ impl Engine {
     }
 
     /// Scratch memory of so many bytes, from an earlier flight if there is some.
-    pub(crate) fn scratch(&self, bytes: usize) -> Scratch {
+    pub(crate) fn scratch(&self, bytes: usize) -> Segment {
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| Scratch::new(bytes))
+        kept.unwrap_or_else(|| Segment::reserve(bytes).expect("memory for partial results"))
     }
 
     /// Keeps the scratch memory of a flight that has ended.
-    pub(crate) fn keep(&self, scratch: Scratch) {
+    pub(crate) fn keep(&self, scratch: Segment) {
         let mut kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT {
             kept.push(scratch);

@@ -44,9 +44,9 @@ impl<'b> Buffer<'b> {
     /// When it reaches beyond the heap.
     #[inline]
     pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap.bytes());
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap_bytes());
         assert!(inside, "a buffer must lie in the symmetric heap");
-        let at = job.heap.base(rank.index()).wrapping_add(offset);
+        let at = job.heap(rank).wrapping_add(offset);
         Self { at, bytes, symmetric: true, borrow: PhantomData }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use consort_collectives::{Algorithm, Plan};
 use consort_fabric::{Candidate, Collective, Op, Rank, Sync};
-use consort_native::{Begun, Call, Endpoint, Operands};
+use consort_native::{Begun, Call, CallNumber, Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
 const PLACES: usize = 256;
@@ -63,7 +63,7 @@ pub(crate) trait Ready: Send + std::marker::Sync {
 
 pub(crate) struct Prepared<A: Algorithm> {
     pub(crate) plan: Plan<A>,
-    pub(crate) fingerprint: u64,
+    pub(crate) number: CallNumber,
     pub(crate) synchronizes: bool,
     pub(crate) candidate: Candidate,
 }
@@ -76,7 +76,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
         // SAFETY: this future alone drives the call, to its end, and a team refuses calls from
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
-        let call = unsafe { endpoint.begin(self.fingerprint, self.plan.steps(), operands) };
+        let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
         match self.plan.bare() {
             Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
             None => endpoint.block_on(&call, self.plan.run(&call)),
@@ -84,7 +84,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
     }
 
     fn begin(&self, endpoint: &Endpoint) -> Begun {
-        endpoint.start(self.fingerprint, self.plan.steps())
+        endpoint.start(self.number.get(), self.plan.steps())
     }
 
     fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
@@ -100,7 +100,9 @@ type Found = Option<Arc<dyn Ready>>;
 type Place = Option<(Key, Arc<dyn Ready>)>;
 
 /// A team's plans, one a place; a new one drives out the old.
+#[derive(Default)]
 pub(crate) struct Cache {
+    /// None at all before the first plan.
     places: RefCell<Vec<Place>>,
     /// In the upper bits of [`Key::call`] of all plans that are found.
     epoch: Cell<u64>,
@@ -108,11 +110,6 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    pub(crate) fn new() -> Self {
-        let places = RefCell::new(vec![None; PLACES]);
-        Self { places, epoch: Cell::new(0), latest: RefCell::default() }
-    }
-
     /// The plan that is kept for this, to be kept by a flight.
     pub(crate) fn share(&self, key: &Key) -> Found {
         let places = self.places.borrow();
@@ -131,8 +128,8 @@ impl Cache {
     #[inline]
     fn found<'k>(&self, places: &'k [Place], key: &Key) -> Option<&'k Arc<dyn Ready>> {
         let now = Key { call: key.call ^ self.epoch.get(), ..*key };
-        match &places[key.place()] {
-            Some((found, ready)) if *found == now => Some(ready),
+        match places.get(key.place()) {
+            Some(Some((found, ready))) if *found == now => Some(ready),
             _ => None,
         }
     }
@@ -140,7 +137,9 @@ impl Cache {
     pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Arc<dyn Ready>) {
         self.latest.borrow_mut()[collective as usize] = Some(Arc::clone(ready));
         let now = Key { call: key.call ^ self.epoch.get(), ..key };
-        self.places.borrow_mut()[key.place()] = Some((now, Arc::clone(ready)));
+        let mut places = self.places.borrow_mut();
+        places.resize(PLACES, None);
+        places[key.place()] = Some((now, Arc::clone(ready)));
     }
 
     /// The algorithm of the plan that was made last for `collective`.
@@ -150,7 +149,13 @@ impl Cache {
     }
 
     pub(crate) fn clear(&self) {
-        self.places.borrow_mut().fill(None);
+        self.places.take();
+    }
+
+    /// Forgets the plans, and which were the last.
+    pub(crate) fn forget(&self) {
+        self.clear();
+        self.latest.take();
     }
 
     /// Has no plan found that is kept now, and perhaps in use.

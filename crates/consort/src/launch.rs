@@ -4,7 +4,6 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    rc::Rc,
     sync::Arc,
     thread,
 };
@@ -51,6 +50,7 @@ pub struct Pes {
     wisdom: Source,
     arrival: Arrival,
     online: Option<f64>,
+    first_step: u64,
 }
 
 impl Pes {
@@ -67,6 +67,7 @@ impl Pes {
             wisdom: Source::default(),
             arrival: Arrival::Together,
             online: None,
+            first_step: 1,
         }
     }
 
@@ -133,6 +134,15 @@ impl Pes {
         self
     }
 
+    /// Numbers the steps of calls from `step` on, which is not 0: for tests of what happens after
+    /// 2^40 of them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn first_step(mut self, step: u64) -> Self {
+        self.first_step = step;
+        self
+    }
+
     /// Goes by the model alone, whatever has been measured.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
@@ -169,7 +179,8 @@ impl Pes {
             );
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
+        let Self { pes, heap_bytes, first_step, .. } = self;
+        let job = Job::new(Config { pes, waiting, cores, heap_bytes, first_step })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
@@ -295,12 +306,12 @@ impl Pe {
             tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
         }
         let endpoint = Endpoint::new(Arc::clone(job), rank);
-        Self { state: State::new(endpoint, choices, Rc::default()), teams: Teams::default() }
+        Self { state: State::new(endpoint, choices), teams: Teams::default() }
     }
 
     /// The world and all teams that are not freed.
     fn alive(&self) -> impl Iterator<Item = &State> {
-        let teams = self.teams.iter().filter(|team| team.ensure_alive().is_ok());
+        let teams = self.teams.iter().filter(|team| !team.is_freed());
         std::iter::once(&self.state).chain(teams)
     }
 

@@ -5,7 +5,10 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use consort_fabric::{Atomic, Fabric, Kernel, Op, Operator, Pod, Rank, Signal, Span, Until};
 use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Job, Operands};
 
-use crate::{Error, Result, Team, team::State};
+use crate::{
+    Error, Result, Team,
+    team::{Hold, State},
+};
 
 /// What symmetric memory may hold: plain data that needs no more alignment than a cache line.
 pub trait Element: Pod {
@@ -54,22 +57,19 @@ impl Word for i64 {
 /// know when data is there. Dropping it is local; the memory is reused once all PEs have dropped
 /// theirs.
 pub struct Symmetric<'p, T: Element> {
-    state: &'p State,
+    state: Hold<'p>,
     block: Arc<Block>,
     len: usize,
     elements: PhantomData<T>,
 }
 
 impl<'p, T: Element> Symmetric<'p, T> {
-    pub(crate) fn allocate(team: Team<'p>, len: usize) -> Result<Self> {
+    /// Allocates memory in a call that goes by this name.
+    pub(crate) fn allocate(team: Team<'p>, len: usize, name: &str) -> Result<Self> {
         const { T::FITS }
-        let state = team.state;
-        drop(state.enter()?); // an operator must not even number an allocation
         let bytes = len.saturating_mul(size_of::<T>());
-        let block = Block::allocate(&state.endpoint, bytes);
-        // Nobody puts before all have cleared their part; and all come here, allocated or not.
-        team.barrier()?;
-        Ok(Self { state, block: Arc::new(block?), len, elements: PhantomData })
+        let block = team.allocate(name, |endpoint| Block::allocate(endpoint, bytes))?;
+        Ok(Self { state: team.state, block: Arc::new(block), len, elements: PhantomData })
     }
 
     /// Elements on each PE. Local.
@@ -138,6 +138,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     fn check(&self, rank: Rank) -> Result<()> {
+        self.state.ensure_alive()?;
         let pes = self.state.endpoint.size();
         if rank.0 < pes { Ok(()) } else { Err(Error::RankOutOfRange { rank, pes }) }
     }

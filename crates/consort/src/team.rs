@@ -4,6 +4,7 @@ use std::{
     any::type_name,
     cell::{Cell, RefCell},
     fmt,
+    ops::Deref,
     rc::Rc,
     sync::Arc,
 };
@@ -17,7 +18,7 @@ use consort_fabric::{
     Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
     Sync,
 };
-use consort_native::{Begun, Endpoint, Operands};
+use consort_native::{Begun, CallNumber, Endpoint, HeapError, NoNumber, Operands, Part};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
@@ -43,13 +44,33 @@ pub(crate) struct State {
     /// Refines choices, if the launch asked for it.
     online: Option<Online>,
     /// Calls whose number has none of these bits begin a quarter of the window.
-    quarter_mask: u64,
+    quarter_mask: Cell<u64>,
     synchronized: Cell<bool>,
     /// Whether a nonblocking call was begun in this quarter.
     started: Cell<bool>,
     /// [`INSIDE`] and [`FLIGHTS`], of the PE and so of all its teams.
     presence: Rc<Cell<u8>>,
+    /// Where the PE keeps it; 0 for the world's.
+    number: usize,
+    /// Teams that have had this state and were freed: it serves one after the other.
+    generation: Cell<u32>,
     is_freed: Cell<bool>,
+}
+
+/// A hold on the state of a team, which may be freed, and then be another team's.
+#[derive(Clone, Copy)]
+pub(crate) struct Hold<'p> {
+    state: &'p State,
+    generation: u32,
+}
+
+impl Deref for Hold<'_> {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        self.state
+    }
 }
 
 /// Some of the PEs of a job, as one of them sees them, with the synchronization modes of its calls.
@@ -67,8 +88,10 @@ pub(crate) struct State {
 /// PEs made different calls.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
-    pub(crate) state: &'p State,
+    pub(crate) state: Hold<'p>,
     pub(crate) teams: &'p Teams,
+    rank: Rank,
+    size: u32,
     sync: Sync,
 }
 
@@ -86,61 +109,63 @@ pub(crate) struct Shape<'k> {
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, choices: Choices) -> Self {
+        Self::of(0, endpoint, choices, Rc::default())
+    }
+
+    fn of(number: usize, endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
         let flow = Flow::new(endpoint.group().window());
         Self {
-            quarter_mask: flow.quarter_mask(),
+            quarter_mask: Cell::new(flow.quarter_mask()),
             online: choices.online().map(Online::new),
             endpoint,
             choices: RefCell::new(choices),
-            cache: Cache::new(),
+            cache: Cache::default(),
             barrier: RefCell::new(None),
             flow: RefCell::new(flow),
             // Nothing is under way before the first call.
             synchronized: Cell::new(true),
             started: Cell::new(false),
             presence,
+            number,
+            generation: Cell::new(0),
             is_freed: Cell::new(false),
         }
     }
 
     /// The state of a team made of this one.
-    pub(crate) fn of_part(&self, endpoint: Endpoint) -> Self {
+    pub(crate) fn of_part(&self, number: usize, part: Part) -> Self {
+        let endpoint = self.endpoint.end_of(part);
         let choices = self.choices.borrow().of_team(endpoint.size());
-        Self::new(endpoint, choices, Rc::clone(&self.presence))
+        Self::of(number, endpoint, choices, Rc::clone(&self.presence))
     }
 
-    /// Makes the call by a plan that is new.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        self.run(ready, operands)
-    }
-
-    /// Makes the call, inside the team's window of calls.
-    #[inline(always)]
-    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        let _inside = self.go_inside()?;
-        if self.endpoint.job().is_poisoned() {
-            return Err(Error::of_job(self.endpoint.job()));
+    /// Becomes the state of another team made of `parent`, after its own was freed.
+    pub(crate) fn serve_again(&self, parent: &Self, part: Part) {
+        assert!(self.is_freed.replace(false), "a state serves one team at a time");
+        // SAFETY: its team is freed, so no call of it is alive, and nothing borrows its group,
+        // which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the state of a freed team to another")]
+        unsafe {
+            self.endpoint.serve_again(part);
         }
-        self.turn_if_due()?;
-        match ready.call(&self.endpoint, &self.synchronized, operands) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::of_job(self.endpoint.job())),
-        }
+        let flow = Flow::new(self.endpoint.group().window());
+        self.quarter_mask.set(flow.quarter_mask());
+        self.flow.replace(flow);
+        let choices = parent.choices.borrow().of_team(self.endpoint.size());
+        self.choices.replace(choices);
+        self.synchronized.set(true);
+        self.started.set(false);
     }
 
-    /// Refuses calls from within a call, and of a team that is freed.
-    #[inline]
-    pub(crate) fn enter(&self) -> Result<Inside<'_>> {
-        self.ensure_alive()?;
-        self.go_inside()
+    /// Where the PE keeps it.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
-    /// Fails once the team is freed.
-    pub(crate) fn ensure_alive(&self) -> Result<()> {
-        if self.is_freed.get() { Err(Error::Freed) } else { Ok(()) }
+    /// Whether its team has been freed.
+    pub(crate) fn is_freed(&self) -> bool {
+        self.is_freed.get()
     }
 
     /// Fails once the job has failed.
@@ -154,25 +179,6 @@ impl State {
         let _inside = self.go_inside()?;
         let drained = self.endpoint.await_own(u64::MAX);
         drained.map_err(|_| Error::of_job(self.endpoint.job()))
-    }
-
-    /// Lets go of all that is large, once all PEs of the team have agreed to.
-    pub(crate) fn free(&self) -> Result<()> {
-        let _inside = self.enter()?;
-        self.is_freed.set(true);
-        // Without plans, calls come to `prepare`, which refuses them.
-        self.cache.clear();
-        self.barrier.take();
-        if let Some(online) = &self.online {
-            online.clear();
-        }
-        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
-        // borrows the group, which this crate never keeps a borrow of.
-        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
-        unsafe {
-            self.endpoint.leave();
-        }
-        Ok(())
     }
 
     /// Refuses calls from within a call, and moves flights on if there are any.
@@ -199,22 +205,9 @@ impl State {
         Ok(inside)
     }
 
-    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
-    /// own, and what it launches is polled for the first time.
-    pub(crate) fn start<R>(&self, ready: &dyn Ready, begin: impl FnOnce(Begun) -> R) -> Result<R> {
-        let _inside = self.enter()?;
-        self.ensure_sound()?;
-        self.turn_if_due()?;
-        self.started.set(true);
-        let begun = begin(ready.begin(&self.endpoint));
-        self.presence.set(INSIDE | FLIGHTS);
-        self.endpoint.progress();
-        Ok(begun)
-    }
-
     #[inline(always)]
     fn turn_if_due(&self) -> Result<()> {
-        if self.endpoint.calls() & self.quarter_mask == 0 { self.turn() } else { Ok(()) }
+        if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
     /// What is due before the next call, if it begins a quarter of the window.
@@ -235,7 +228,7 @@ impl State {
         // call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
-        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask + 1);
+        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
         // The last call of the quarter before the last two, which all have begun who give credit.
         let until = calls.checked_sub(2 * quarter_calls + 1);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
@@ -279,17 +272,105 @@ impl State {
         self.choices.borrow().contestants(&query, shape.element_bytes, capabilities)
     }
 
-    /// Meets all other PEs of the team, who do `what` as well.
-    #[cold]
-    pub(crate) fn agree(&self, what: &str) -> Result<()> {
-        let (shape, sync) = (Shape::barrier(), Sync::STRICT);
-        let ready = self.prepare_as(&shape, sync, &self.choose(&shape, sync).0, what)?;
-        self.run_new(&*ready, &Operands::NONE)
-    }
-
     /// Keeps a plan for calls of this shape.
     pub(crate) fn keep(&self, shape: &Shape<'_>, key: Key, ready: &Arc<dyn Ready>) {
         self.cache.keep(shape.collective, key, ready);
+    }
+}
+
+impl<'p> Hold<'p> {
+    /// A hold on the state of a team that was made just now.
+    pub(crate) fn new(state: &'p State) -> Self {
+        Self { state, generation: state.generation.get() }
+    }
+
+    /// The state, whatever team has it: for what concerns the PE alone.
+    pub(crate) fn whoever(&self) -> &'p State {
+        self.state
+    }
+
+    /// Fails once the team is freed.
+    #[inline(always)]
+    pub(crate) fn ensure_alive(&self) -> Result<()> {
+        if self.generation == self.state.generation.get() { Ok(()) } else { Err(Error::Freed) }
+    }
+
+    /// Refuses calls from within a call, and of a team that is freed.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Inside<'p>> {
+        self.ensure_alive()?;
+        self.state.go_inside()
+    }
+
+    /// Makes the call by a plan that is new.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.run(ready, operands)
+    }
+
+    /// Makes the call, inside the team's window of calls.
+    #[inline(always)]
+    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.ensure_alive()?;
+        let _inside = self.go_inside()?;
+        if self.endpoint.job().is_poisoned() {
+            return Err(Error::of_job(self.endpoint.job()));
+        }
+        self.turn_if_due()?;
+        match ready.call(&self.endpoint, &self.synchronized, operands) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::of_job(self.endpoint.job())),
+        }
+    }
+
+    /// Lets go of all that is large, once all PEs of the team have agreed to.
+    pub(crate) fn free(&self) -> Result<()> {
+        let _inside = self.enter()?;
+        self.is_freed.set(true);
+        self.state.generation.set(self.generation.wrapping_add(1));
+        self.cache.forget();
+        self.barrier.take();
+        if let Some(online) = &self.online {
+            online.clear();
+        }
+        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
+        // borrows the group, which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
+        unsafe {
+            self.endpoint.leave();
+        }
+        Ok(())
+    }
+
+    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
+    /// own, and what it launches is polled for the first time.
+    pub(crate) fn start<R>(&self, ready: &dyn Ready, begin: impl FnOnce(Begun) -> R) -> Result<R> {
+        let _inside = self.enter()?;
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        self.started.set(true);
+        let begun = begin(ready.begin(&self.endpoint));
+        self.presence.set(INSIDE | FLIGHTS);
+        self.endpoint.progress();
+        Ok(begun)
+    }
+
+    /// Meets all other PEs of the team, who do `what` as well.
+    #[cold]
+    pub(crate) fn agree(&self, what: &str) -> Result<()> {
+        let ready = self.prepare_named(&Shape::barrier(), Sync::STRICT, what)?;
+        self.run_new(&*ready, &Operands::NONE)
+    }
+
+    /// Plans a call of this shape that goes by this name.
+    pub(crate) fn prepare_named(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        name: &str,
+    ) -> Result<Arc<dyn Ready>> {
+        self.prepare_as(shape, sync, &self.choose(shape, sync).0, name)
     }
 
     /// Plans a call of this shape.
@@ -318,7 +399,7 @@ impl State {
         self.prepare_as(shape, sync, candidate, &format!("{way}{signature}{memory}"))
     }
 
-    /// Plans a call of this shape that goes by this name.
+    /// Plans a call of this shape that `candidate` is to serve and that goes by this name.
     fn prepare_as(
         &self,
         shape: &Shape<'_>,
@@ -332,8 +413,12 @@ impl State {
             || sync.entry == Mode::All
             || sync.exit == Mode::All;
         let bracket = if synchronizes { format!(" within {barrier}") } else { String::new() };
-        let fingerprint =
-            self.endpoint.job().fingerprint(&format!("{name} by {candidate}{bracket}"));
+        let name = format!("{name} by {candidate}{bracket}");
+        let number = self.endpoint.job().number(&name);
+        let number = number.map_err(|NoNumber { most }| match self.ensure_sound() {
+            Ok(()) => Error::Calls { most },
+            Err(failed) => failed,
+        })?;
         let setting = Setting {
             collective: shape.collective,
             rank: self.endpoint.rank(),
@@ -354,7 +439,7 @@ impl State {
             setting: &setting,
             candidate,
             barrier: &barrier,
-            fingerprint,
+            number,
             synchronizes,
         };
         Ok(visit(shape.collective, &candidate.algorithm, maker)??)
@@ -377,7 +462,7 @@ struct Maker<'m> {
     setting: &'m Setting,
     candidate: &'m Candidate,
     barrier: &'m Candidate,
-    fingerprint: u64,
+    number: CallNumber,
     synchronizes: bool,
 }
 
@@ -387,7 +472,7 @@ impl Visitor for Maker<'_> {
     fn visit<A: Algorithm>(self) -> Self::Output {
         Ok(Arc::new(Prepared::<A> {
             plan: Plan::new(self.collective, self.setting, self.candidate, self.barrier)?,
-            fingerprint: self.fingerprint,
+            number: self.number,
             synchronizes: self.synchronizes,
             candidate: self.candidate.clone(),
         }))
@@ -396,19 +481,20 @@ impl Visitor for Maker<'_> {
 
 impl<'p> Team<'p> {
     pub(crate) fn new(state: &'p State, teams: &'p Teams) -> Self {
-        Self { state, teams, sync: Sync::default() }
+        let (rank, size) = (state.endpoint.rank(), state.endpoint.size());
+        Self { state: Hold::new(state), teams, rank, size, sync: Sync::default() }
     }
 
     /// The caller's rank. Local.
     #[must_use]
     pub fn rank(&self) -> Rank {
-        self.state.endpoint.rank()
+        self.rank
     }
 
     /// The number of PEs. Local.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.state.endpoint.size()
+        self.size
     }
 
     /// The PE before this one, the last before the first. Local.
@@ -447,9 +533,28 @@ impl<'p> Team<'p> {
     /// Allocates `len` elements of zero in every PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much left or lengths differ, and see [`Team`].
+    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
     pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<'p, T>> {
-        Symmetric::allocate(*self, len)
+        Symmetric::allocate(*self, len, &format!("symmetric({len} of {})", type_name::<T>()))
+    }
+
+    /// Has all PEs of the team, in a call that goes by this name, take the same memory: when all
+    /// have come, and so have dropped what they drop before. None returns before all have.
+    pub(crate) fn allocate<M>(
+        &self,
+        name: &str,
+        take: impl FnOnce(&Endpoint) -> Result<M, HeapError>,
+    ) -> Result<M> {
+        self.state.agree(name)?;
+        let memory = match take(&self.state.endpoint) {
+            Ok(memory) => memory,
+            Err(error) => {
+                self.state.ensure_sound()?;
+                return Err(error.into()); // as on all PEs
+            }
+        };
+        self.barrier()?;
+        Ok(memory)
     }
 
     /// The algorithm that serves a call like `broadcast_slice` or `reduce_slice` (with a
@@ -604,16 +709,12 @@ impl<'k> Shape<'k> {
     }
 
     pub(crate) fn barrier() -> Self {
-        Self {
-            collective: Collective::Barrier,
-            root: None,
-            bytes: 0,
-            symmetric: false,
-            datatype: "",
-            element_bytes: 1,
-            kernel: None,
-            nonblocking: false,
-        }
+        Self { bytes: 0, datatype: "", ..Self::blocking::<u8>(Collective::Barrier) }
+    }
+
+    /// A blocking call without a root or an operator, on blocks of one element of `T`.
+    pub(crate) fn blocking<T: Pod>(collective: Collective) -> Self {
+        Self { nonblocking: false, ..Self::nonblocking::<T>(collective, None, 1, false, None) }
     }
 }
 

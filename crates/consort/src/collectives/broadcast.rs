@@ -57,7 +57,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], and see [`Team`].
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
-        let buffer = data.buffer(self.state);
+        let buffer = data.buffer(&self.state);
         let (source, target) =
             if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
         let operands = Operands { kernel: None, source, target, layouts: None };

@@ -188,6 +188,6 @@ impl<'p> Team<'p> {
             unsafe { self.state.endpoint.launch(flight, also) };
             number
         })?;
-        Ok(Pending::new(self.state, number, slot))
+        Ok(Pending::new(self.state.whoever(), number, slot))
     }
 }

@@ -10,6 +10,7 @@ use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
 use crate::Error;
 use crate::{
     Pieces, Result, Symmetric, Team, cache::Ready, collectives::blank, symmetric::Element,
+    team::Shape,
 };
 
 /// What a call moves, and how it is combined.
@@ -93,6 +94,14 @@ impl<'p> Team<'p> {
     pub fn start_barrier(&self) -> Result<Pending<'p, ()>> {
         let kind = Kind::of(Collective::Barrier, None, 0);
         self.with(Sync::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
+    }
+
+    /// Starts a barrier that goes by this name.
+    pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Pending<'p, ()>> {
+        let shape = Shape::nonblocking::<u8>(Collective::Barrier, None, 0, false, None);
+        let ready = self.state.prepare_named(&shape, Sync::STRICT, name)?;
+        let nothing = Owned::<u8, _> { source: Vec::new(), target: Vec::new(), combine: Nothing };
+        self.start_by(ready, nothing, |_, _| ())
     }
 
     /// Starts a broadcast of the root's `data`; elsewhere `data` is of the same length, and its
