@@ -12,9 +12,9 @@
 //!
 //! | entry | key | value |
 //! | --- | --- | --- |
-//! | block | group, number of the allocation | offset, bytes, holders, piece, what is fresh |
-//! | group being formed | parent, number of the making and colour | number, members to come |
-//! | group | number | offset, bytes, members, PEs, piece |
+//! | block | group, number of the allocation | holders, piece, what is fresh, bytes asked for |
+//! | group being formed | parent, number of the making and colour | members to come, number |
+//! | group | number | members, piece, PEs |
 //! | name | hash | number |
 
 mod cells;
@@ -22,9 +22,12 @@ mod map;
 mod names;
 mod space;
 
-use std::sync::{
-    Arc,
-    atomic::Ordering::{Acquire, Relaxed, Release},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use crate::{
@@ -34,13 +37,13 @@ use crate::{
 use cells::{Cells, size};
 use map::{Full, Key, Map, Value};
 use names::Names;
-use space::{NoPiece, Piece, Space};
+use space::{NoPiece, Piece, RING, Space};
 
 /// Every block of symmetric memory begins at a multiple of this, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
 
 /// Entries that there is room for.
-const ENTRIES: usize = 1 << 18;
+const ENTRIES: usize = 1 << 17;
 /// Blocks of symmetric memory, and groups, at once.
 const PIECES: usize = 1 << 16;
 /// Names of calls that have numbers at once.
@@ -57,7 +60,7 @@ const LOCK: usize = 0;
 const GROUPS: usize = 16;
 const HEAD: usize = 32;
 
-/// In place of an offset or a number: there was none, for this reason.
+/// In place of a piece or a number: there was none, for this reason.
 const EXHAUSTED: u64 = u64::MAX;
 const TOO_MANY: u64 = u64::MAX - 1;
 
@@ -236,7 +239,7 @@ impl Locked<'_> {
                 let value = self.place(asked, holders);
                 if let Err(Full) = self.map.put(&key, &value) {
                     self.give_back(&value);
-                    return Err(HeapError::TooMany { most: ENTRIES / 4 * 3 });
+                    return Err(HeapError::TooMany { most: self.map.most() });
                 }
                 value
             }
@@ -246,44 +249,43 @@ impl Locked<'_> {
 
     /// What an allocation's entry is to say.
     fn place(&self, asked: usize, holders: usize) -> Value {
-        let [asked_word, holders] = [asked as u64, holders as u64];
         let taken = match asked.checked_next_multiple_of(BLOCK_ALIGN) {
             // Nothing fits into a full heap.
-            Some(0) => return [0, 0, holders, 0, 0],
+            Some(0) => Ok(Piece { number: RING, at: 0, fresh: 0 }),
             Some(bytes) => self.heap.take(bytes),
             None => self.heap.take(usize::MAX),
         };
+        let holders = holders as u64;
         match taken {
-            Ok(Piece { number, at, fresh }) => {
-                [at as u64, asked_word, holders, number as u64, fresh as u64]
-            }
+            Ok(Piece { number, fresh, .. }) => [holders, number as u64, fresh as u64, asked as u64],
             Err(NoPiece::Exhausted { free, largest }) => {
-                [EXHAUSTED, asked_word, holders, free as u64, largest as u64]
+                [holders, EXHAUSTED, free as u64, largest as u64]
             }
-            Err(NoPiece::TooMany { most }) => [TOO_MANY, asked_word, holders, most as u64, 0],
+            Err(NoPiece::TooMany { most }) => [holders, TOO_MANY, most as u64, 0],
         }
     }
 
     /// What an allocation's entry says to one of its members. One that says that there is no memory
     /// is gone when all have heard.
     fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
-        let &[at, first, _, third, fourth] = value;
+        let &[_, piece, one, other] = value;
         let heap = self.directory.heap_bytes;
-        let error = match at {
+        let error = match piece {
             EXHAUSTED => HeapError::Exhausted {
                 asked,
-                free: size(third),
-                largest: size(fourth),
+                free: size(one),
+                largest: size(other),
                 heap,
                 larger: heap
                     .saturating_add(asked)
                     .checked_next_power_of_two()
                     .unwrap_or(usize::MAX),
             },
-            TOO_MANY => HeapError::TooMany { most: size(third) },
+            TOO_MANY => HeapError::TooMany { most: size(one) },
             _ => {
-                assert!(size(first) == asked, "PEs ask for {first} and {asked} bytes at once");
-                return Ok(Taken { at: size(at), fresh: size(fourth) });
+                assert!(size(other) == asked, "PEs ask for {other} and {asked} bytes at once");
+                let (at, _) = self.heap.piece(size(piece));
+                return Ok(Taken { at, fresh: size(one) });
             }
         };
         self.let_go(key, value);
@@ -293,8 +295,8 @@ impl Locked<'_> {
     /// One of an entry's holders lets go of it; says whether it was the last.
     fn let_go(&self, key: &Key, value: &Value) -> bool {
         let mut value = *value;
-        value[2] -= 1;
-        let is_last = value[2] == 0;
+        value[0] -= 1;
+        let is_last = value[0] == 0;
         if is_last {
             self.map.remove(key);
         } else {
@@ -305,8 +307,8 @@ impl Locked<'_> {
     }
 
     /// Gives the memory of a block back, if it has some.
-    fn give_back(&self, &[at, asked, _, piece, _]: &Value) {
-        if at != EXHAUSTED && at != TOO_MANY && asked > 0 {
+    fn give_back(&self, &[_, piece, ..]: &Value) {
+        if ![EXHAUSTED, TOO_MANY, RING as u64].contains(&piece) {
             self.heap.give_back(size(piece));
         }
     }
@@ -334,15 +336,22 @@ impl Locked<'_> {
             Some(value) => value,
             None => {
                 let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
-                let value = [number, 0, pes as u64, 0, 0];
+                let value = [pes as u64, number, 0, 0];
                 self.map.put(&key, &value).map_err(|Full| NoGroup)?;
                 value
             }
         };
         self.let_go(&key, &value);
-        let number = value[0];
-        let [at, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
-        Ok(Place { number, at: size(at) })
+        let [_, number, ..] = value;
+        let [_, piece, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
+        Ok(Place { number, at: self.place_of(piece).start })
+    }
+
+    /// Where a group lies in the segment.
+    fn place_of(&self, piece: u64) -> Range<usize> {
+        let (at, bytes) = self.ground.piece(size(piece));
+        let at = self.directory.ground + at;
+        at..at + bytes
     }
 
     /// A new group of so many PEs, which all must leave.
@@ -351,7 +360,7 @@ impl Locked<'_> {
         let Piece { number: piece, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
         let number = self.groups.get(0);
         let at = self.directory.ground + at;
-        let value = [at as u64, bytes as u64, pes as u64, piece as u64, pes as u64];
+        let value = [pes as u64, piece as u64, pes as u64, 0];
         if let Err(Full) = self.map.put(&[GROUP, number, 0], &value) {
             self.ground.give_back(piece);
             return Err(NoGroup);
@@ -365,16 +374,16 @@ impl Locked<'_> {
         let key = [GROUP, number, 0];
         let Some(value) = self.map.get(&key) else { return };
         if self.let_go(&key, &value) {
-            let [at, bytes, _, piece, _] = value.map(size);
-            self.directory.segment.clear(at..at + bytes);
-            self.ground.give_back(piece);
+            let [_, piece, ..] = value;
+            self.directory.segment.clear(self.place_of(piece));
+            self.ground.give_back(size(piece));
         }
     }
 
     /// The offsets of all groups, and how many PEs they have.
     pub(crate) fn groups(&self) -> Vec<(usize, usize)> {
         let groups = self.map.of_kind(GROUP);
-        groups.map(|(_, [at, _, _, _, pes])| (size(at), size(pes))).collect()
+        groups.map(|(_, [_, piece, pes, _])| (self.place_of(piece).start, size(pes))).collect()
     }
 
     fn names(&self) -> Names<'_> {

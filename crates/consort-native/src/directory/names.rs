@@ -22,10 +22,15 @@ const AFTER: usize = 1;
 /// Bytes of a text that are kept. Longer ones are told apart by all that they say.
 const KEPT: usize = (NAME - TEXT) * 8;
 
-/// Words before the names: the first spare number, and the highest that was ever given.
-const HEAD: usize = 2;
+/// Words before the names: the first spare number, the highest that was ever given, and the one
+/// from which on numbers are rather taken from names that nobody holds.
+const HEAD: usize = 3;
 const SPARE: usize = 0;
 const HIGHEST: usize = 1;
+const ENOUGH: usize = 2;
+
+/// Names that are enough for most programs.
+const FEW: u64 = 1024;
 
 /// In the place of holders, of a number without a name.
 const NOBODY: u64 = u64::MAX;
@@ -79,7 +84,7 @@ impl<'d> Names<'d> {
             return Ok(number);
         }
         let number = self.number(recent)?;
-        if let Err(full) = self.map.put(&key, &[number, 0, 0, 0, 0]) {
+        if let Err(full) = self.map.put(&key, &[number, 0, 0, 0]) {
             self.put_aside(number);
             return Err(full);
         }
@@ -91,23 +96,26 @@ impl<'d> Names<'d> {
     /// A number that has no name.
     fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, Full> {
         let highest = self.cells.get(HIGHEST);
-        if self.cells.get(SPARE) == 0 && size(highest) < self.most() {
-            self.cells.set(HIGHEST, highest + 1);
-            return Ok(highest + 1);
-        }
-        if self.cells.get(SPARE) == 0 {
-            self.sweep(recent);
+        let is_enough = highest >= self.cells.get(ENOUGH).max(FEW) || size(highest) == self.most();
+        if self.cells.get(SPARE) == 0 && is_enough {
+            let spared = self.sweep(recent);
+            // So that a sweep is made for as many new names at least as are left by it.
+            self.cells.set(ENOUGH, 2 * (highest - spared));
         }
         let spare = self.cells.get(SPARE);
-        if spare == 0 {
+        if spare != 0 {
+            self.cells.set(SPARE, self.cells.get(Self::at(spare, AFTER)));
+            return Ok(spare);
+        }
+        if size(highest) == self.most() {
             return Err(Full);
         }
-        self.cells.set(SPARE, self.cells.get(Self::at(spare, AFTER)));
-        Ok(spare)
+        self.cells.set(HIGHEST, highest + 1);
+        Ok(highest + 1)
     }
 
-    /// Takes the numbers from all names that nobody holds and that are not recent.
-    fn sweep(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) {
+    /// Takes the numbers from all names that nobody holds and that are not recent; says how many.
+    fn sweep(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> u64 {
         let mut is_recent = vec![false; self.most() + 1];
         recent(&mut |number| {
             if let Some(is_recent) = is_recent.get_mut(size(number)) {
@@ -116,12 +124,15 @@ impl<'d> Names<'d> {
         });
         let names: Vec<(Key, u64)> =
             self.map.of_kind(super::NAME).map(|(key, [number, ..])| (key, number)).collect();
+        let mut spared = 0;
         for (key, number) in names {
             if self.cells.get(Self::at(number, HOLDERS)) == 0 && !is_recent[size(number)] {
                 self.map.remove(&key);
                 self.put_aside(number);
+                spared += 1;
             }
         }
+        spared
     }
 
     fn put_aside(&self, number: u64) {
@@ -173,7 +184,7 @@ mod tests {
 
     #[test]
     fn names_keep_their_numbers_until_others_need_them() {
-        let (table, words) = (zeros(Map::words(16)), zeros(Names::words(3)));
+        let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
         let map = Map::new(Cells(&table));
         let names = Names::new(Cells(&words), &map);
         let hold = |text: &str| names.hold(text, NOT_RECENT);
@@ -199,7 +210,7 @@ mod tests {
 
     #[test]
     fn long_names_are_told_apart_by_their_ends_and_shown_without() {
-        let (table, words) = (zeros(Map::words(16)), zeros(Names::words(3)));
+        let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
         let map = Map::new(Cells(&table));
         let names = Names::new(Cells(&words), &map);
         let text = "ä".repeat(KEPT) + "x";

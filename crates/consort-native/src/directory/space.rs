@@ -21,7 +21,7 @@ const MADE: usize = 1;
 const FRESH: usize = 2;
 
 /// The ring's own piece, before the first and after the last; it begins at 0 and is empty.
-const RING: usize = 0;
+pub(super) const RING: usize = 0;
 
 /// A piece that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,11 @@ impl<'d> Space<'d> {
 
     fn end(&self, piece: usize) -> usize {
         self.get(piece, AT) + self.get(piece, BYTES)
+    }
+
+    /// Offset and length of a piece that is taken.
+    pub(super) fn piece(&self, number: usize) -> (usize, usize) {
+        (self.get(number, AT), self.get(number, BYTES))
     }
 
     /// The gaps, with the pieces before them.
