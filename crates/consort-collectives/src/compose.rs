@@ -266,7 +266,7 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
         self.f.reclaim()
     }
 
-    fn reach(&self, peer: Rank, span: Span) -> Option<F::Lease> {
+    fn reach(&self, peer: Rank, span: Span) -> F::Lease {
         self.f.reach(peer, self.at(self.first + peer.index() * self.apart, span))
     }
 

@@ -12,6 +12,8 @@
 
 #![expect(unsafe_code, reason = "resolves spans to memory and lends it to peers")]
 
+#[cfg(test)]
+mod tests;
 mod waits;
 
 use std::{
@@ -26,7 +28,7 @@ use std::{
 
 use consort_fabric::{
     Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Layout, Op, Place, Poisoned, Rank, Signal,
-    Slot, Span, Step, Until,
+    Slot, Span, Step, Until, not_reached,
 };
 
 use crate::{
@@ -620,25 +622,25 @@ impl Fabric for Call<'_> {
     }
 
     #[inline(always)]
-    fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
+    fn reach(&self, peer: Rank, span: Span) -> Lease {
         let heap = |pe: Rank| self.heap(pe);
         let buffer = |pe: Rank| self.state(pe).buffer();
         let (mine, theirs) = match span.place {
-            Place::Source if !self.operands.source.symmetric => return None,
-            Place::Target if !self.operands.target.symmetric => return None,
-            Place::Source | Place::Target | Place::Heap => (heap(self.rank), heap(peer)),
+            Place::Source if self.operands.source.symmetric => (heap(self.rank), heap(peer)),
+            Place::Target if self.operands.target.symmetric => (heap(self.rank), heap(peer)),
+            Place::Heap => (heap(self.rank), heap(peer)),
             Place::Buffer => (buffer(self.rank), buffer(peer)),
-            Place::Accumulator | Place::Incoming => return None,
+            _ => not_reached(self.rank, peer, span),
         };
         let memory = self.resolve(span);
-        Some(Lease {
+        Lease {
             at: theirs.wrapping_add(memory.at.addr() - mine.addr()),
             bytes: memory.bytes,
             lender: peer,
             kind: Loan::Reached,
             group: self.group.number(),
             turn: self.turn,
-        })
+        }
     }
 
     #[inline(always)]
