@@ -37,8 +37,8 @@ use crate::{
     job::{Failure, Job, LOANS, PeState, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
-    memory::Memory,
-    operands::Operands,
+    memory::{Extent, Memory},
+    operands::{Buffer, Operands},
 };
 use waits::{MeetCombine, Receive, ReceiveCombine, Wait, When, YieldNow};
 
@@ -49,6 +49,8 @@ pub struct Lease {
     bytes: usize,
     lender: Rank,
     kind: Loan,
+    /// Of the buffer that it is a part of, where that may be written.
+    extent: Extent,
     /// The call that it was lent in: the group, and the place in its window.
     group: u64,
     turn: usize,
@@ -237,23 +239,24 @@ impl<'c> Call<'c> {
         let half = self.scratch.bytes.len() / 2;
         let scratch = |first: usize| {
             let at = self.scratch.bytes[first..].as_ptr().cast_mut().cast::<u8>();
-            (at, half, false)
+            (at, half, None)
         };
+        let words = Some(Extent::WORDS);
         let (at, bytes, shared) = match span.place {
-            Place::Source => (
-                self.operands.source.at,
-                self.operands.source.bytes,
-                self.operands.source.symmetric,
-            ),
+            Place::Source => {
+                let Buffer { at, bytes, symmetric, .. } = self.operands.source;
+                (at, bytes, words.filter(|_| symmetric))
+            }
             Place::Target => {
-                let shared = self.operands.target.symmetric || self.target_lent.load(Relaxed);
-                (self.operands.target.at, self.operands.target.bytes, shared)
+                let Buffer { at, bytes, symmetric, .. } = self.operands.target;
+                let lent = || self.target_lent.load(Relaxed).then(|| Extent::lent(at, bytes));
+                (at, bytes, if symmetric { words } else { lent() })
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
-            Place::Heap => (self.heap(self.rank), self.job.heap.bytes(), true),
+            Place::Heap => (self.heap(self.rank), self.job.heap.bytes(), words),
             Place::Buffer => {
-                (self.state(self.rank).buffer(), self.capabilities().buffer_bytes, true)
+                (self.state(self.rank).buffer(), self.capabilities().buffer_bytes, words)
             }
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
@@ -272,7 +275,12 @@ impl<'c> Call<'c> {
     fn leased(lease: &Lease, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= lease.bytes);
         assert!(inside, "a copy must lie in what is lent");
-        Memory { at: lease.at.wrapping_add(at), bytes, shared: lease.kind != Loan::Source }
+        let shared = match lease.kind {
+            Loan::Source => None,
+            Loan::Target => Some(lease.extent),
+            Loan::Symmetric | Loan::Reached => Some(Extent::WORDS),
+        };
+        Memory { at: lease.at.wrapping_add(at), bytes, shared }
     }
 
     /// Fails the job, since what `lease` says of a piece's length is not what this PE says.
@@ -550,7 +558,7 @@ impl Fabric for Call<'_> {
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
         let memory = self.resolve(span);
         let kind = match span.place {
-            Place::Source if !memory.shared => Loan::Source,
+            Place::Source if !memory.is_shared() => Loan::Source,
             Place::Target if !self.operands.target.symmetric => {
                 self.target_lent.store(true, Relaxed);
                 Loan::Target
@@ -566,6 +574,9 @@ impl Fabric for Call<'_> {
         line.write(0, memory.at.expose_provenance() as u64);
         line.write(1, memory.bytes as u64);
         line.write(2, kind as u64);
+        if kind == Loan::Target {
+            Extent::lent(self.operands.target.at, self.operands.target.bytes).show(line, 3);
+        }
         line.publish(self.word);
         self.wake(to);
         ready(Ok(()))
@@ -588,6 +599,7 @@ impl Fabric for Call<'_> {
                         1 => Loan::Target,
                         _ => Loan::Symmetric,
                     },
+                    extent: Extent::shown(line, 3),
                     group,
                     turn,
                 }
@@ -638,6 +650,7 @@ impl Fabric for Call<'_> {
             bytes: memory.bytes,
             lender: peer,
             kind: Loan::Reached,
+            extent: Extent::WORDS,
             group: self.group.number(),
             turn: self.turn,
         }

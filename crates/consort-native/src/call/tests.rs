@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{endpoint::Endpoint, job::Config, operands::Buffer, waiting::Waiting};
+use crate::{endpoint::Endpoint, job::Config, waiting::Waiting};
 
 const HEAP_BYTES: usize = 4096;
 
