@@ -15,8 +15,36 @@ pub trait Element: Pod {
 
 impl<T: Pod> Element for T {}
 
+mod sealed {
+    /// What nobody else can implement, since nobody else can name it.
+    pub trait Sealed {}
+
+    impl Sealed for u64 {}
+    impl Sealed for i64 {}
+}
+
 /// An integer that one-sided atomic operations work on: 64 bits.
-pub trait Word: Pod {
+///
+/// These are `u64` and `i64`, and no other type can become one: an operation works on 8 bytes from
+/// where the element begins, so a shorter one would let it change what lies after it.
+///
+/// ```compile_fail,E0277
+/// # use consort::Word;
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[repr(C)]
+/// struct Nothing;
+///
+/// impl Word for Nothing {
+///     fn to_bits(self) -> u64 {
+///         0
+///     }
+///
+///     fn from_bits(_: u64) -> Self {
+///         Self
+///     }
+/// }
+/// ```
+pub trait Word: Pod + sealed::Sealed {
     /// Its bits.
     fn to_bits(self) -> u64;
     /// From its bits.
