@@ -12,6 +12,8 @@
 
 #![expect(unsafe_code, reason = "resolves spans to memory and lends it to peers")]
 
+#[cfg(test)]
+mod tests;
 mod waits;
 
 use std::{
@@ -26,7 +28,7 @@ use std::{
 
 use consort_fabric::{
     Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Layout, Op, Place, Poisoned, Rank, Signal,
-    Slot, Span, Step, Until,
+    Slot, Span, Step, Until, not_reached,
 };
 
 use crate::{
@@ -34,8 +36,8 @@ use crate::{
     job::{Failure, Job, PeState, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
-    memory::Memory,
-    operands::Operands,
+    memory::{Extent, Memory},
+    operands::{Buffer, Operands},
     segment::Segment,
 };
 use waits::{MeetCombine, Receive, ReceiveCombine, Wait, When, YieldNow};
@@ -47,6 +49,8 @@ pub struct Lease {
     bytes: usize,
     lender: Rank,
     kind: Loan,
+    /// Of the buffer that it is a part of, where that may be written.
+    extent: Extent,
     /// The call that it was lent in: the group, and the place in its window.
     group: u64,
     turn: usize,
@@ -238,21 +242,22 @@ impl<'c> Call<'c> {
     #[inline(always)]
     fn resolve(&self, span: Span) -> Memory {
         let half = self.scratch.bytes() / 2;
-        let scratch = |first: usize| (self.scratch.at(first, half), half, false);
+        let scratch = |first: usize| (self.scratch.at(first, half), half, None);
+        let words = Some(Extent::WORDS);
         let (at, bytes, shared) = match span.place {
-            Place::Source => (
-                self.operands.source.at,
-                self.operands.source.bytes,
-                self.operands.source.symmetric,
-            ),
+            Place::Source => {
+                let Buffer { at, bytes, symmetric, .. } = self.operands.source;
+                (at, bytes, words.filter(|_| symmetric))
+            }
             Place::Target => {
-                let shared = self.operands.target.symmetric || self.target_lent.load(Relaxed);
-                (self.operands.target.at, self.operands.target.bytes, shared)
+                let Buffer { at, bytes, symmetric, .. } = self.operands.target;
+                let lent = || self.target_lent.load(Relaxed).then(|| Extent::lent(at, bytes));
+                (at, bytes, if symmetric { words } else { lent() })
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
-            Place::Heap => (self.heap(self.rank), self.job.heap_bytes(), true),
-            Place::Buffer => (self.buffer(self.rank), self.capabilities().buffer_bytes, true),
+            Place::Heap => (self.heap(self.rank), self.job.heap_bytes(), words),
+            Place::Buffer => (self.buffer(self.rank), self.capabilities().buffer_bytes, words),
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
         assert!(inside, "a span must lie in its buffer");
@@ -270,7 +275,12 @@ impl<'c> Call<'c> {
     fn leased(lease: &Lease, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= lease.bytes);
         assert!(inside, "a copy must lie in what is lent");
-        Memory { at: lease.at.wrapping_add(at), bytes, shared: lease.kind != Loan::Source }
+        let shared = match lease.kind {
+            Loan::Source => None,
+            Loan::Target => Some(lease.extent),
+            Loan::Symmetric | Loan::Reached => Some(Extent::WORDS),
+        };
+        Memory { at: lease.at.wrapping_add(at), bytes, shared }
     }
 
     /// Fails the job, since what `lease` says of a piece's length is not what this PE says.
@@ -551,7 +561,7 @@ impl Fabric for Call<'_> {
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
         let memory = self.resolve(span);
         let kind = match span.place {
-            Place::Source if !memory.shared => Loan::Source,
+            Place::Source if !memory.is_shared() => Loan::Source,
             Place::Target if !self.operands.target.symmetric => {
                 self.target_lent.store(true, Relaxed);
                 Loan::Target
@@ -567,6 +577,9 @@ impl Fabric for Call<'_> {
         line.write(0, memory.at.expose_provenance() as u64);
         line.write(1, memory.bytes as u64);
         line.write(2, kind as u64);
+        if kind == Loan::Target {
+            Extent::lent(self.operands.target.at, self.operands.target.bytes).show(line, 3);
+        }
         line.publish(self.word);
         self.wake(to);
         ready(Ok(()))
@@ -589,6 +602,7 @@ impl Fabric for Call<'_> {
                         1 => Loan::Target,
                         _ => Loan::Symmetric,
                     },
+                    extent: Extent::shown(line, 3),
                     group,
                     turn,
                 }
@@ -623,25 +637,26 @@ impl Fabric for Call<'_> {
     }
 
     #[inline(always)]
-    fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
+    fn reach(&self, peer: Rank, span: Span) -> Lease {
         let heap = |pe: Rank| self.heap(pe);
         let buffer = |pe: Rank| self.buffer(pe);
         let (mine, theirs) = match span.place {
-            Place::Source if !self.operands.source.symmetric => return None,
-            Place::Target if !self.operands.target.symmetric => return None,
-            Place::Source | Place::Target | Place::Heap => (heap(self.rank), heap(peer)),
+            Place::Source if self.operands.source.symmetric => (heap(self.rank), heap(peer)),
+            Place::Target if self.operands.target.symmetric => (heap(self.rank), heap(peer)),
+            Place::Heap => (heap(self.rank), heap(peer)),
             Place::Buffer => (buffer(self.rank), buffer(peer)),
-            Place::Accumulator | Place::Incoming => return None,
+            _ => not_reached(self.rank, peer, span),
         };
         let memory = self.resolve(span);
-        Some(Lease {
+        Lease {
             at: theirs.wrapping_add(memory.at.addr() - mine.addr()),
             bytes: memory.bytes,
             lender: peer,
             kind: Loan::Reached,
+            extent: Extent::WORDS,
             group: self.group.number(),
             turn: self.turn,
-        })
+        }
     }
 
     #[inline(always)]

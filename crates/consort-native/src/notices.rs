@@ -31,7 +31,7 @@ use crate::{
     group::{Group, LINE_WORDS},
     job::Job,
     line::Line,
-    memory::Memory,
+    memory::{Extent, Memory},
     symmetric::Block,
 };
 
@@ -112,7 +112,7 @@ impl NoticeBoard {
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
         let at = self.block.offset() + Self::buffer_at(self.heard.lines());
-        Memory { at: self.heap(pe, at), bytes, shared: true }
+        Memory { at: self.heap(pe, at), bytes, shared: Some(Extent::WORDS) }
     }
 
     fn wake(&self, pe: Rank) {
@@ -172,7 +172,7 @@ impl NoticeBoard {
 
 /// All of some bytes of this PE's own.
 fn private(data: *mut u8, bytes: usize) -> Memory {
-    Memory { at: data, bytes, shared: false }
+    Memory { at: data, bytes, shared: None }
 }
 
 impl Interrupts for NoticeBoard {

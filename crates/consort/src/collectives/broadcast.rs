@@ -5,7 +5,7 @@ use consort_native::{Buffer, Operands};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Result, Symmetric, Team, collectives::brought, symmetric::Element};
 
 impl Team<'_> {
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
@@ -58,8 +58,8 @@ impl Team<'_> {
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
         let buffer = data.buffer(&self.state);
-        let (source, target) =
-            if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
+        let is_root = self.rank() == root;
+        let [source, target] = brought(Collective::Broadcast, is_root, buffer, buffer);
         let operands = Operands { kernel: None, source, target, layouts: None };
         self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
     }

@@ -163,13 +163,14 @@ impl Team<'_> {
         // Lengths are the same on all PEs, so they are those of the root.
         let blocks = self.blocks(collective, true);
         let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
-        // What a PE has no use for says where the root's lies.
         let is_root = root == Some(self.rank());
+        let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
+        let [source, target] = brought(collective, is_root, source, target);
         let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
-            source: source.buffer(&self.state),
-            target: target.buffer(&self.state),
+            source,
+            target,
             layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
@@ -181,6 +182,23 @@ impl Team<'_> {
     fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
         let pes = self.size();
         (collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root))
+    }
+}
+
+/// What a PE brings to a call in symmetric memory, blocking or not. The memory of a broadcast is the
+/// root's source and everyone else's target. To all others a PE brings both buffers: one that it has
+/// no use for says where the root's lies.
+#[inline]
+pub(crate) fn brought<'b>(
+    collective: Collective,
+    is_root: bool,
+    source: Buffer<'b>,
+    target: Buffer<'b>,
+) -> [Buffer<'b>; 2] {
+    match (collective, is_root) {
+        (Collective::Broadcast, true) => [source, Buffer::ABSENT],
+        (Collective::Broadcast, false) => [Buffer::ABSENT, target],
+        _ => [source, target],
     }
 }
 
