@@ -63,6 +63,7 @@ impl Begun {
     /// The call is complete: gives the credits that have waited for it.
     pub fn complete(&self) {
         let Shore { job, group, ledger, rank, .. } = &*self.shore;
+        group.members[rank.index()].move_on();
         ledger.complete(self.number, |credit| group.give_credit(job, *rank, credit));
     }
 

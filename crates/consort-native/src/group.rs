@@ -105,8 +105,9 @@ pub(crate) struct Member {
     history: Box<[Line]>,
     /// The sequence number after the last call, once the PE has finished; else `u64::MAX`.
     pub(crate) finished: AtomicU64,
-    /// Counts on whenever a wait of this PE waits for something else than before.
-    pub(crate) moves: AtomicU64,
+    /// Counts on whenever a call of this PE waits for something else than before, and whenever a
+    /// nonblocking one is complete.
+    moves: AtomicU64,
     /// Word 0 of line `r`: credits that member `r` has given to this one.
     pub(crate) credits: Box<[Line]>,
     /// What others lend to this PE: a line for each call of the window, lender and loan.
@@ -123,6 +124,13 @@ impl Member {
             credits: Line::array(members),
             loans: Line::array(geometry.window * members * LOANS as usize),
         }
+    }
+
+    /// Says that a call of this PE has got on.
+    #[inline(always)]
+    pub(crate) fn move_on(&self) {
+        // Of two threads that count at once one may be lost, and the count is another still.
+        self.moves.store(self.moves.load(Relaxed) + 1, Relaxed);
     }
 
     /// Where the word of a call is kept, by its number modulo the window. On lines of this PE
@@ -228,7 +236,7 @@ impl Group {
         self.members[rank.index()].finished.load(Acquire) != u64::MAX
     }
 
-    /// Grows whenever a wait of a member waits for something new.
+    /// Grows whenever a call of a member gets on.
     pub(crate) fn moves(&self) -> u64 {
         self.members.iter().map(|member| member.moves.load(Relaxed)).sum()
     }

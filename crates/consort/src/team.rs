@@ -236,8 +236,8 @@ impl State {
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
         let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask + 1);
-        // The last call of the quarter before the last two, which all have begun who give credit.
-        let until = calls.checked_sub(2 * quarter_calls + 1);
+        // The first call of the quarter before the last: who has begun it has given the credit.
+        let until = calls.checked_sub(2 * quarter_calls);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
         if !is_idle {
             done = done

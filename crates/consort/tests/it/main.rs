@@ -20,6 +20,7 @@ mod promises;
 mod registry;
 mod runs;
 mod send;
+mod stuck;
 mod teams;
 mod turns;
 mod typed;
