@@ -7,7 +7,12 @@ use std::sync::Arc;
 use consort_fabric::Rank;
 
 use crate::{
-    call::Call, endpoint::Scratch, engine::Engine, group::Group, job::Job, ledger::Ledger,
+    call::Call,
+    endpoint::Scratch,
+    engine::{Engine, Panic},
+    group::Group,
+    job::Job,
+    ledger::Ledger,
     operands::Operands,
 };
 
@@ -65,6 +70,13 @@ impl Begun {
         let Shore { job, group, ledger, rank, .. } = &*self.shore;
         group.members[rank.index()].move_on();
         ledger.complete(self.number, |credit| group.give_credit(job, *rank, credit));
+    }
+
+    /// The call ends by this panic: fails the job, before what it has lent is taken back.
+    #[cold]
+    pub fn fail(&self, panic: &Panic) {
+        let Shore { job, group, rank, .. } = &*self.shore;
+        job.fail(group.in_world(*rank), panic);
     }
 
     /// Wakes the PE, which may wait for what came of it.

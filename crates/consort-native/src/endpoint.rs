@@ -26,10 +26,10 @@ use consort_fabric::{Op, Poisoned, Rank};
 use crate::{
     begun::{Begun, Shore},
     call::Call,
-    engine::{Engine, Flights, panic_reason},
+    engine::{Engine, Flights},
     forming::Choice,
     group::{Group, Member},
-    job::{Failure, Job, SEQUENCE_BITS},
+    job::{Job, SEQUENCE_BITS},
     ledger::Ledger,
     machine::NativeMachine,
     operands::Operands,
@@ -340,8 +340,7 @@ impl Endpoint {
     /// Polls all flights once, unless the helper does; says whether it did.
     fn poll_flights(&self) -> bool {
         self.pe.engine.poll().unwrap_or_else(|panic| {
-            let (rank, reason) = (self.pe.rank, panic_reason(&*panic));
-            self.job.poison(Failure::Pe { rank, reason });
+            self.job.fail(self.pe.rank, &panic);
             resume_unwind(panic)
         })
     }

@@ -14,6 +14,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     deadlock::Deadlocks,
+    engine::{Panic, panic_reason},
     forming::Forming,
     group::{Geometry, Group},
     heap::{Heap, HeapError},
@@ -277,6 +278,12 @@ impl Job {
         for state in &self.states {
             state.parker.wake();
         }
+    }
+
+    /// Fails the job since a PE has panicked.
+    #[cold]
+    pub fn fail(&self, rank: Rank, panic: &Panic) {
+        self.poison(Failure::Pe { rank, reason: panic_reason(&**panic) });
     }
 
     fn failure_slot(&self) -> MutexGuard<'_, Option<Failure>> {

@@ -33,7 +33,7 @@ mod waiting;
 pub use begun::Begun;
 pub use call::{Call, Lease};
 pub use endpoint::Endpoint;
-pub use engine::{Engine, Flights, Panic, panic_reason};
+pub use engine::{Engine, Flights, Panic, discard, panic_reason};
 pub use forming::Choice;
 pub use group::Group;
 pub use heap::{BLOCK_ALIGN, HeapError};

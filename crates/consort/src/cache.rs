@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, Ref, RefCell},
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
     sync::Arc,
 };
@@ -77,10 +78,16 @@ impl<A: Algorithm> Ready for Prepared<A> {
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
         let call = unsafe { endpoint.begin(self.fingerprint, self.plan.steps(), operands) };
-        match self.plan.bare() {
+        // Peers wait for what a call that panics will never send. They are told before it ends,
+        // which takes back what it has lent.
+        let done = catch_unwind(AssertUnwindSafe(|| match self.plan.bare() {
             Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
             None => endpoint.block_on(&call, self.plan.run(&call)),
-        }
+        }));
+        done.unwrap_or_else(|panic| {
+            endpoint.job().fail(endpoint.rank_in_world(), &panic);
+            resume_unwind(panic)
+        })
     }
 
     fn begin(&self, endpoint: &Endpoint) -> Begun {

@@ -11,9 +11,9 @@ use std::{
 
 use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
-    Config, Endpoint, Failure, Job, Panic, Waiting,
+    Config, Endpoint, Engine, Failure, Job, Panic, Waiting,
     affinity::{self, CpuId},
-    panic_reason,
+    discard, panic_reason,
 };
 
 use consort_tuner::Arrival;
@@ -191,7 +191,7 @@ fn launch<R: Send>(
     program: &(impl Fn(&Pe) -> Result<R> + Sync),
 ) -> Result<Vec<(Rank, R)>> {
     thread::scope(|scope| {
-        let mut handles = Vec::new();
+        let (mut handles, mut errors) = (Vec::new(), Vec::new());
         for rank in (0..job.config().pes).map(Rank) {
             let cpu = placement.map(|cpus| cpus[rank.index()]);
             let body = move || {
@@ -204,21 +204,30 @@ fn launch<R: Send>(
                 Err(error) => {
                     let reason = error.to_string();
                     job.poison(Failure::Pe { rank, reason: format!("did not start: {reason}") });
-                    return Err(Error::Thread { rank, reason });
+                    errors.push((rank, Error::Thread { rank, reason }));
+                    break;
                 }
             }
         }
         let mut results = Vec::new();
-        let mut errors = Vec::new();
         for (rank, handle) in handles {
             match handle.join() {
                 Ok(Ok(result)) => results.push((rank, result)),
                 Ok(Err(error)) => errors.push((rank, error)),
-                // A panic is caught on the PE's thread; this is the panic of a panic's payload.
-                Err(_) => errors.push((rank, Error::of_job(job))),
+                Err(panic) => {
+                    // A panic of the program is caught on the PE's thread.
+                    job.fail(rank, &panic);
+                    discard(panic);
+                    errors.push((rank, Error::of_job(job)));
+                }
             }
         }
-        if errors.is_empty() { Ok(results) } else { Err(first_cause(job, errors)) }
+        if errors.is_empty() {
+            return Ok(results);
+        }
+        // Each by itself: those that panic when they are dropped do not keep the others.
+        results.into_iter().for_each(discard);
+        Err(first_cause(job, errors))
     })
 }
 
@@ -232,14 +241,26 @@ fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
     errors.into_iter().find(|(rank, _)| Some(*rank) == culprit).map_or(of_job, |(_, error)| error)
 }
 
+/// Has the helper of a PE end when it is dropped.
+struct StopsHelping<'e>(&'e Engine);
+
+impl Drop for StopsHelping<'_> {
+    fn drop(&mut self) {
+        self.0.stop_helping();
+    }
+}
+
 /// Runs a PE beside a thread that moves its nonblocking calls on.
 fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
     let failed = move |panic: Panic| {
-        job.poison(Failure::Pe { rank, reason: panic_reason(&*panic) });
+        job.fail(rank, &panic);
+        discard(panic);
     };
     thread::scope(|scope| {
+        // The scope waits for the helper, however it is left.
+        let _stops_helping = StopsHelping(engine);
         let name = format!("helper of PE {rank}");
         let helper = thread::Builder::new().name(name);
         if let Err(error) = helper.spawn_scoped(scope, move || engine.help(failed)) {
@@ -247,31 +268,30 @@ fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Re
             job.poison(Failure::Pe { rank, reason: format!("has no helper: {reason}") });
             return Err(Error::Thread { rank, reason });
         }
-        let result = run_pe(pe, job, program);
-        engine.stop_helping();
-        result
+        run_pe(pe, job, program)
     })
 }
 
+/// Runs a PE to its end. Nothing of the program's is dropped where a panic would get any further.
 fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
         let result = program(pe)?;
+        pe.state.ensure_kept()?;
         pe.alive().try_for_each(State::drain)?;
-        Ok(result)
+        let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
+        matched.map_err(|_| Error::of_job(job)).map(|()| result)
     }));
     let ended = match ended {
-        Ok(Ok(result)) => {
-            let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
-            matched.map_err(|_| Error::of_job(job)).map(|()| result)
-        }
+        Ok(Ok(result)) => Ok(result),
         Ok(Err(error)) => {
             job.poison(Failure::Pe { rank, reason: error.to_string() });
             Err(error)
         }
         Err(panic) => {
+            job.fail(rank, &panic);
             let reason = panic_reason(&*panic);
-            job.poison(Failure::Pe { rank, reason: reason.clone() });
+            discard(panic);
             Err(Error::PeFailed { rank, reason })
         }
     };

@@ -17,7 +17,7 @@ use consort_fabric::{
     Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
     Sync,
 };
-use consort_native::{Begun, Endpoint, Operands};
+use consort_native::{Begun, Endpoint, Failure, Operands};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
@@ -32,6 +32,8 @@ use crate::{
 const INSIDE: u8 = 1;
 /// There may be flights to move on.
 const FLIGHTS: u8 = 2;
+/// A panic has taken along what peers wait for: if it was caught, the job fails.
+const ABANDONED: u8 = 4;
 
 /// What a team's PE keeps between calls.
 pub(crate) struct State {
@@ -47,7 +49,7 @@ pub(crate) struct State {
     synchronized: Cell<bool>,
     /// Whether a nonblocking call was begun in this quarter.
     started: Cell<bool>,
-    /// [`INSIDE`] and [`FLIGHTS`], of the PE and so of all its teams.
+    /// [`INSIDE`], [`FLIGHTS`] and [`ABANDONED`], of the PE and so of all its teams.
     presence: Rc<Cell<u8>>,
     is_freed: Cell<bool>,
 }
@@ -65,6 +67,10 @@ pub(crate) struct State {
 /// # Errors
 /// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
 /// PEs made different calls.
+///
+/// # Panics
+/// A collective panics when its operator does. The job has failed then, even if the panic is
+/// caught.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
     pub(crate) state: &'p State,
@@ -184,10 +190,14 @@ impl State {
         }
     }
 
-    /// There is something to look at first: a call that this comes from, or flights.
+    /// There is something to look at first: a call that this comes from, flights, or what a panic
+    /// has left.
     #[cold]
     fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
         self.presence.set(before | INSIDE);
+        if before & ABANDONED != 0 {
+            self.fail_abandoned();
+        }
         if before & INSIDE != 0 {
             return Err(Error::Reentrant);
         }
@@ -197,6 +207,24 @@ impl State {
             self.presence.set(INSIDE);
         }
         Ok(inside)
+    }
+
+    /// A panic unwinds, and drops what peers wait for. Uncaught, it tells its own story.
+    pub(crate) fn abandon(&self) {
+        self.presence.set(self.presence.get() | ABANDONED);
+    }
+
+    #[cold]
+    fn fail_abandoned(&self) -> Error {
+        let rank = self.endpoint.rank_in_world();
+        let reason = "it caught a panic that dropped its announcements without closing them";
+        self.endpoint.job().poison(Failure::Pe { rank, reason: reason.to_owned() });
+        Error::of_job(self.endpoint.job())
+    }
+
+    /// Fails if a panic that was caught has taken along what peers wait for.
+    pub(crate) fn ensure_kept(&self) -> Result<()> {
+        if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
     }
 
     /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its

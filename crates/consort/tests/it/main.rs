@@ -16,6 +16,7 @@ mod one_sided;
 mod online;
 mod operators;
 mod oracle;
+mod panics;
 mod promises;
 mod registry;
 mod runs;
