@@ -14,8 +14,8 @@ use consort_collectives::{
     visit,
 };
 use consort_fabric::{
-    Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
-    Sync,
+    Candidate, Capabilities, Collective, Kernel, Mode, Operator, OperatorClass, Pod, Query, Rank,
+    Signature, Sync,
 };
 use consort_native::{Begun, Endpoint, Failure, Operands};
 
@@ -23,7 +23,7 @@ use crate::{
     ChosenBy, Error, Result, Symmetric,
     cache::{Cache, Key, Prepared, Ready},
     choices::Choices,
-    online::Online,
+    online::{KindKey, Online},
     symmetric::Element,
     teams::Teams,
 };
@@ -310,8 +310,7 @@ impl State {
     /// Meets all other PEs of the team, who do `what` as well.
     #[cold]
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
-        let (shape, sync) = (Shape::barrier(), Sync::STRICT);
-        let ready = self.prepare_as(&shape, sync, &self.choose(&shape, sync).0, what)?;
+        let ready = self.prepare_own(&Shape::barrier(), Sync::STRICT, what)?;
         self.run_new(&*ready, &Operands::NONE)
     }
 
@@ -324,6 +323,23 @@ impl State {
     #[cold]
     pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Arc<dyn Ready>> {
         self.prepare_by(shape, sync, &self.choose(shape, sync).0)
+    }
+
+    /// Plans a call of this shape that no program makes, under a name of its own.
+    pub(crate) fn prepare_own(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        name: &str,
+    ) -> Result<Arc<dyn Ready>> {
+        self.prepare_as(shape, sync, &self.choose(shape, sync).0, name)
+    }
+
+    /// The first call, at least `ahead` calls after number `call`, that begins a quarter of the
+    /// window; the last number of all where there is none.
+    pub(crate) fn quarter_from(&self, call: u64, ahead: u64) -> u64 {
+        let quarter_calls = self.quarter_mask + 1;
+        call.saturating_add(ahead).checked_next_multiple_of(quarter_calls).unwrap_or(u64::MAX)
     }
 
     /// Plans a call of this shape that `candidate` is to serve.
@@ -589,11 +605,7 @@ impl<'p> Team<'p> {
         self.check_root(shape)?;
         let state = self.state;
         if let Some(online) = &state.online {
-            if online.refines() {
-                return self.refine(online, key, shape, operands);
-            }
-            let ready = online.deciding_plan(|| state.prepare(shape, self.sync))?;
-            return state.run_new(&*ready, operands);
+            return self.refine(online, key, shape, operands);
         }
         let ready = state.prepare(shape, self.sync)?;
         state.keep(shape, key, &ready);
@@ -619,6 +631,34 @@ impl<'k> Shape<'k> {
             element_bytes: size_of::<T>(),
             kernel,
             nonblocking: true,
+        }
+    }
+
+    /// An all-reduce of `len` elements.
+    pub(crate) fn all_reduce<T: Pod, O: Operator<T>>(len: usize, operator: &'k O) -> Self {
+        Self {
+            collective: Collective::AllReduce,
+            bytes: len * size_of::<T>(),
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            kernel: Some((Kernel::new::<T, O>(operator), O::NAME)),
+            ..Self::barrier()
+        }
+    }
+
+    /// How contributions are combined.
+    pub(crate) fn kernel(&self) -> Option<Kernel<'k>> {
+        self.kernel.map(|(kernel, _)| kernel)
+    }
+
+    /// What a blocking call has in common with its peers'.
+    pub(crate) fn kind_key(&self, sync: Sync) -> KindKey {
+        KindKey {
+            call: Key::pack(self.collective, sync, self.root.unwrap_or(Rank(0)), self.symmetric),
+            bytes: self.bytes,
+            datatype: self.datatype,
+            element_bytes: self.element_bytes,
+            operator: self.kernel.map(|(kernel, name)| (name, kernel.class())),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod announcements;
 mod bad_input;
+mod call_sites;
 mod conformance;
 mod counters;
 mod data;
