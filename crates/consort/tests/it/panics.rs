@@ -320,9 +320,9 @@ fn operators_panic_in_nonblocking_calls() {
     alone(2 * LIMIT, || {
         for candidate in one_each(Collective::AllReduce) {
             for helpers in [false, true] {
-                for culprit in (0..2).map(Rank) {
+                for culprit in (0..3).map(Rank) {
                     note(format!("{candidate}, helpers: {helpers}, PE {culprit}"));
-                    let pes = pes_of(2).force(Collective::AllReduce, candidate.clone());
+                    let pes = pes_of(3).force(Collective::AllReduce, candidate.clone());
                     let pes = if helpers { pes.helper_threads() } else { pes };
                     let call = |world: Team<'_>, add: By<'_>| {
                         let (source, mut target) = (vec![1; 3000], vec![0; 3000]);

@@ -2,9 +2,8 @@
 //! of other teams.
 
 use std::{
-    cell::Cell,
     sync::atomic::{
-        AtomicBool,
+        AtomicBool, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
     thread,
@@ -21,47 +20,72 @@ use crate::{
 /// As long as a PE computes: several times longer than a deadlock takes to be told.
 const LONG: Duration = Duration::from_millis(400);
 
-thread_local! {
-    static APPLIED: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Sums, and now and then takes as long as a thousand would, without using a core.
-fn slow(every: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + std::marker::Sync + Copy {
+/// Sums, and sleeps once, after `at` times: that takes long, and no core.
+fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + std::marker::Sync {
+    let applied = AtomicU64::new(0);
     move |a, b| {
-        let applied = APPLIED.replace(APPLIED.get() + 1);
-        if applied.is_multiple_of(every) {
+        if applied.fetch_add(1, Relaxed) == at {
             thread::sleep(nap);
         }
         a.wrapping_add(b)
     }
 }
 
-/// Whoever combines slowly in a team's all-reduce is waited for in the world's barrier.
+/// Whoever combines slowly in a team's all-reduce is waited for in the world's barrier: one PE of
+/// the team after the other, in the steps of each algorithm.
 #[test]
 fn a_team_that_computes_in_a_call_is_not_stuck() {
-    const WORDS: usize = 3 * (96 << 10);
+    const TEAM: u32 = 5;
+    const WORDS: u64 = 3000;
     alone(2 * LIMIT, || {
         for candidate in one_each(Collective::AllReduce) {
             note(format!("{candidate}"));
-            let since = Instant::now();
-            let outcome = Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
+            let outcome = Pes::threads(1 + TEAM).heap_bytes(1 << 20).run(|pe| {
                 let world = pe.world();
-                if let Some(team) = world.strided(Rank(1), 1, 3)? {
+                if let Some(team) = world.strided(Rank(1), 1, TEAM)? {
                     team.force(Collective::AllReduce, Some(candidate.clone()));
-                    let (source, mut target) = (vec![1; WORDS], vec![0; WORDS]);
-                    let slowly = slow(8 << 10, Duration::from_millis(15));
+                    let len = usize::try_from(WORDS).expect("few");
+                    let (source, mut target) = (vec![1; len], vec![0; len]);
+                    // Each in another step.
+                    let at = u64::from(team.rank().0) * WORDS / u64::from(TEAM);
+                    let slowly = slow(at, LONG / 4);
                     match team.all_reduce_slice(&source, &mut target, slowly) {
                         Err(Error::Plan(PlanError::Incapable { .. })) => {}
                         reduced => {
                             reduced?;
-                            assert!(target.iter().all(|&sum| sum == 3));
+                            assert!(target.iter().all(|&sum| sum == TEAM.into()));
                         }
                     }
                 }
                 world.barrier()
             });
             outcome.unwrap_or_else(|error| panic!("{candidate}: {error}"));
-            assert!(since.elapsed() < LIMIT / 4, "{candidate}: {:?}", since.elapsed());
+        }
+    });
+}
+
+/// The same of much data, by each PE's share of it: then copying it takes long, too.
+#[test]
+fn a_team_that_moves_much_is_not_stuck() {
+    const WORDS: usize = 3 << 21;
+    let piece = Candidate::new("reduce_scatter_all_gather").with("piece_bytes", 1 << 20);
+    alone(2 * LIMIT, move || {
+        for round in 0..4_u32 {
+            let outcome = Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
+                let world = pe.world();
+                if let Some(team) = world.strided(Rank(1), 1, 3)? {
+                    team.force(Collective::AllReduce, Some(piece.clone()));
+                    let (source, mut target) = (vec![1_u64; WORDS], vec![0; WORDS]);
+                    if team.rank() == Rank(round % 3) {
+                        thread::sleep(LONG / 8);
+                    }
+                    let nap = LONG / 8 * (1 + (team.rank().0 + round) % 3);
+                    team.all_reduce_slice(&source, &mut target, slow(1, nap))?;
+                    assert!(target.iter().all(|&sum| sum == 3));
+                }
+                world.barrier()
+            });
+            outcome.unwrap_or_else(|error| panic!("round {round}: {error}"));
         }
     });
 }
@@ -79,47 +103,55 @@ fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_
     world.of(&[Rank(one), Rank(other)])
 }
 
-/// PE 0 waits for a nonblocking call that PE 1 has to pass on, who computes inside another call. PE
-/// 3 waits for PE 0, and makes the first call after that.
+/// PE 0 waits for a nonblocking call that PE 1 has to pass on, who computes inside another one, with
+/// PE 2 and PE 4, who is not there yet. PE 3 waits for PE 0, and makes the first call after that.
 #[test]
 fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
     static WAITS: AtomicBool = AtomicBool::new(false);
+    const SHORT: Duration = Duration::from_millis(50);
     alone(LIMIT, || {
         WAITS.store(false, Relaxed);
         let chain = Candidate::new("knomial").with("radix", 1);
-        Pes::threads(4).heap_bytes(1 << 20).force(Collective::Broadcast, chain).run(|pe| {
+        let pes = Pes::threads(5).heap_bytes(1 << 20).force(Collective::Broadcast, chain);
+        pes.force(Collective::Reduce, Candidate::new("flat")).run(|pe| {
             let world = pe.world();
-            let line = world.of(&[2, 1, 0, 3].map(Rank))?.expect("all are in it");
-            let computes = pair(world, 1, 2)?;
-            let waits = pair(world, 0, 3)?;
-            let start = || line.start_broadcast(vec![u64::from(line.rank().0) + 7], Rank(0));
-            let slowly = slow(1, if world.rank() == Rank(1) { LONG } else { Duration::ZERO });
-            let data = match world.rank().0 {
+            let line = world.of(&[2, 1, 0, 3].map(Rank))?;
+            let three = world.of(&[1, 2, 4].map(Rank))?;
+            let pair = pair(world, 0, 3)?;
+            let start = || {
+                let line = line.expect("in it");
+                line.start_broadcast(vec![u64::from(line.rank().0) + 7], Rank(0))
+            };
+            let reduce = || three.expect("in it").reduce(1, slow(0, LONG), Rank(0));
+            match world.rank().0 {
                 0 => {
-                    let data = start()?.wait()?;
-                    waits.expect("in it").barrier()?;
-                    data
+                    assert_eq!(start()?.wait()?, [7]);
+                    pair.expect("in it").barrier()?;
                 }
                 1 => {
                     let pending = start()?;
                     WAITS.store(true, Release);
-                    computes.expect("in it").start_all_reduce(vec![1], slowly)?.wait()?;
-                    pending.wait()?
+                    assert_eq!(reduce()?, Some(3));
+                    assert_eq!(pending.wait()?, [7]);
                 }
                 2 => {
                     until(&WAITS);
-                    // PE 1 is marked as waiting by then.
-                    thread::sleep(Duration::from_millis(50));
-                    let data = start()?.wait()?;
-                    drop(computes.expect("in it").start_all_reduce(vec![1], slowly)?);
-                    data
+                    // PE 1 is known to wait by then. It computes once it has this, and has not seen
+                    // that yet.
+                    thread::sleep(SHORT);
+                    reduce()?;
+                    thread::sleep(SHORT);
+                    assert_eq!(start()?.wait()?, [7]);
+                }
+                3 => {
+                    pair.expect("in it").barrier()?;
+                    assert_eq!(start()?.wait()?, [7]);
                 }
                 _ => {
-                    waits.expect("in it").barrier()?;
-                    start()?.wait()?
+                    thread::sleep(2 * LONG);
+                    reduce()?;
                 }
-            };
-            assert_eq!(data, [7]);
+            }
             world.barrier()
         })
     })
