@@ -31,62 +31,45 @@ fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + std::marker::Sync 
     }
 }
 
-/// Whoever combines slowly in a team's all-reduce is waited for in the world's barrier: one PE of
-/// the team after the other, in the steps of each algorithm.
-#[test]
-fn a_team_that_computes_in_a_call_is_not_stuck() {
-    const TEAM: u32 = 5;
-    const WORDS: u64 = 3000;
-    alone(2 * LIMIT, || {
-        for candidate in one_each(Collective::AllReduce) {
-            note(format!("{candidate}"));
-            let outcome = Pes::threads(1 + TEAM).heap_bytes(1 << 20).run(|pe| {
-                let world = pe.world();
-                if let Some(team) = world.strided(Rank(1), 1, TEAM)? {
-                    team.force(Collective::AllReduce, Some(candidate.clone()));
-                    let len = usize::try_from(WORDS).expect("few");
-                    let (source, mut target) = (vec![1; len], vec![0; len]);
-                    // Each in another step.
-                    let at = u64::from(team.rank().0) * WORDS / u64::from(TEAM);
-                    let slowly = slow(at, LONG / 4);
-                    match team.all_reduce_slice(&source, &mut target, slowly) {
-                        Err(Error::Plan(PlanError::Incapable { .. })) => {}
-                        reduced => {
-                            reduced?;
-                            assert!(target.iter().all(|&sum| sum == TEAM.into()));
-                        }
+/// Whoever combines slowly in a team's all-reduce, and moves much, is waited for in the world's
+/// barrier. The longer each PE computes between its waits, the more often it seems to have waited
+/// when it does.
+fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
+    const WORDS: usize = 3 << 21;
+    for round in 0..rounds {
+        note(format!("{candidate}, round {round}"));
+        let outcome = Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
+            let world = pe.world();
+            if let Some(team) = world.strided(Rank(1), 1, 3)? {
+                team.force(Collective::AllReduce, Some(candidate.clone()));
+                let (source, mut target) = (vec![1_u64; WORDS], vec![0; WORDS]);
+                if team.rank() == Rank(round % 3) {
+                    thread::sleep(LONG / 8);
+                }
+                let nap = LONG / 8 * (1 + (team.rank().0 + round) % 3);
+                match team.all_reduce_slice(&source, &mut target, slow(1, nap)) {
+                    Err(Error::Plan(PlanError::Incapable { .. })) => {}
+                    reduced => {
+                        reduced?;
+                        assert!(target.iter().all(|&sum| sum == 3));
                     }
                 }
-                world.barrier()
-            });
-            outcome.unwrap_or_else(|error| panic!("{candidate}: {error}"));
-        }
-    });
+            }
+            world.barrier()
+        });
+        outcome.unwrap_or_else(|error| panic!("{candidate}: round {round}: {error}"));
+    }
 }
 
-/// The same of much data, by each PE's share of it: then copying it takes long, too.
 #[test]
-fn a_team_that_moves_much_is_not_stuck() {
-    const WORDS: usize = 3 << 21;
-    let piece = Candidate::new("reduce_scatter_all_gather").with("piece_bytes", 1 << 20);
-    alone(2 * LIMIT, move || {
-        for round in 0..4_u32 {
-            let outcome = Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
-                let world = pe.world();
-                if let Some(team) = world.strided(Rank(1), 1, 3)? {
-                    team.force(Collective::AllReduce, Some(piece.clone()));
-                    let (source, mut target) = (vec![1_u64; WORDS], vec![0; WORDS]);
-                    if team.rank() == Rank(round % 3) {
-                        thread::sleep(LONG / 8);
-                    }
-                    let nap = LONG / 8 * (1 + (team.rank().0 + round) % 3);
-                    team.all_reduce_slice(&source, &mut target, slow(1, nap))?;
-                    assert!(target.iter().all(|&sum| sum == 3));
-                }
-                world.barrier()
-            });
-            outcome.unwrap_or_else(|error| panic!("round {round}: {error}"));
+fn a_team_that_computes_in_a_call_is_not_stuck() {
+    alone(2 * LIMIT, || {
+        for candidate in one_each(Collective::AllReduce) {
+            computes_in_a_call(&candidate, 1);
         }
+        let piece_bytes = 1 << 20;
+        let name = "reduce_scatter_all_gather";
+        computes_in_a_call(&Candidate::new(name).with("piece_bytes", piece_bytes), 6);
     });
 }
 
