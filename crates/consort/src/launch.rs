@@ -195,8 +195,11 @@ fn launch<R: Send>(
         for rank in (0..job.config().pes).map(Rank) {
             let cpu = placement.map(|cpus| cpus[rank.index()]);
             let body = move || {
-                let pe = Pe::new(job, rank, cpu, choices.clone());
-                if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                let ended = catch_unwind(AssertUnwindSafe(|| {
+                    let pe = Pe::new(job, rank, cpu, choices.clone());
+                    if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                }));
+                ended.unwrap_or_else(|panic| Err(failed_by(job, rank, panic)))
             };
             let name = format!("PE {rank}");
             match thread::Builder::new().name(name).spawn_scoped(scope, body) {
@@ -214,12 +217,7 @@ fn launch<R: Send>(
             match handle.join() {
                 Ok(Ok(result)) => results.push((rank, result)),
                 Ok(Err(error)) => errors.push((rank, error)),
-                Err(panic) => {
-                    // A panic of the program is caught on the PE's thread.
-                    job.fail(rank, &panic);
-                    discard(panic);
-                    errors.push((rank, Error::of_job(job)));
-                }
+                Err(panic) => errors.push((rank, failed_by(job, rank, panic))),
             }
         }
         if errors.is_empty() {
@@ -229,6 +227,14 @@ fn launch<R: Send>(
         results.into_iter().for_each(discard);
         Err(first_cause(job, errors))
     })
+}
+
+/// Fails the job since a PE has panicked; its error.
+fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
+    job.fail(rank, &panic);
+    let reason = panic_reason(&*panic);
+    discard(panic);
+    Error::PeFailed { rank, reason }
 }
 
 /// The error of the PE that failed first, if it returned one; else what the job failed of.
@@ -254,10 +260,7 @@ impl Drop for StopsHelping<'_> {
 fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
-    let failed = move |panic: Panic| {
-        job.fail(rank, &panic);
-        discard(panic);
-    };
+    let failed = move |panic| drop(failed_by(job, rank, panic));
     thread::scope(|scope| {
         // The scope waits for the helper, however it is left.
         let _stops_helping = StopsHelping(engine);
@@ -288,12 +291,7 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
             job.poison(Failure::Pe { rank, reason: error.to_string() });
             Err(error)
         }
-        Err(panic) => {
-            job.fail(rank, &panic);
-            let reason = panic_reason(&*panic);
-            discard(panic);
-            Err(Error::PeFailed { rank, reason })
-        }
+        Err(panic) => Err(failed_by(job, rank, panic)),
     };
     // What is left is of a job that has failed; it revokes what it has lent.
     pe.state.endpoint.engine().clear();

@@ -64,7 +64,7 @@ impl<'p> Team<'p> {
     /// That of `body`, else that of a call that did not succeed; see [`Team`].
     ///
     /// # Panics
-    /// When `body` does, once no peer can touch what it has lent.
+    /// When `body` or an operator of its calls does, once no peer can touch what it has lent.
     ///
     /// ```
     /// # use consort::{Pes, Rank};

@@ -10,7 +10,7 @@ use crate::{
 
 /// More kinds of calls than plans are kept.
 const KINDS: usize = 400;
-const CALLS: usize = 30_000;
+const CALLS: usize = 15_000;
 /// As many times as PEs add up when they decide.
 const TIMES: usize = consort_tuner::online::TIMES;
 
@@ -106,7 +106,7 @@ fn at_random(seed: u64) {
 fn sites_that_differ_from_pe_to_pe() {
     match std::env::var("CONSORT_SEED") {
         Ok(seed) => at_random(seed.parse().expect("CONSORT_SEED is a number")),
-        Err(_) => (0..4).for_each(at_random),
+        Err(_) => (0..3).for_each(at_random),
     }
 }
 
@@ -128,7 +128,7 @@ fn a_rest_ends_at_the_same_call_everywhere() {
                     assert_eq!(world.all_reduce(call, plus)?, 2 * call);
                 }
             }
-            Ok(world.all_reduce(1, Sum)?)
+            world.all_reduce(1, Sum)
         })
     })
     .unwrap();
