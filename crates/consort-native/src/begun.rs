@@ -7,7 +7,12 @@ use std::sync::Arc;
 use consort_fabric::Rank;
 
 use crate::{
-    call::Call, engine::Engine, group::Group, job::Job, ledger::Ledger, operands::Operands,
+    call::Call,
+    engine::{Engine, Panic},
+    group::Group,
+    job::Job,
+    ledger::Ledger,
+    operands::Operands,
     segment::Segment,
 };
 
@@ -64,7 +69,15 @@ impl Begun {
     /// The call is complete: gives the credits that have waited for it.
     pub fn complete(&self) {
         let Shore { group, ledger, rank, .. } = &*self.shore;
+        group.move_on(*rank);
         ledger.complete(self.number, |credit| group.give_credit(*rank, credit));
+    }
+
+    /// The call ends by this panic: fails the job, before what it has lent is taken back.
+    #[cold]
+    pub fn fail(&self, panic: &Panic) {
+        let Shore { job, group, rank, .. } = &*self.shore;
+        job.fail(group.in_world(*rank), panic);
     }
 
     /// Wakes the PE, which may wait for what came of it.

@@ -201,9 +201,21 @@ impl<'c> Call<'c> {
         if (watched, seen) != (self.watched.load(Relaxed), self.seen.load(Relaxed)) {
             self.watched.store(watched, Relaxed);
             self.seen.store(seen, Relaxed);
-            // Of two threads that count at once one may be lost, and the count is another still.
-            let moves = self.group.moves_of(self.rank);
-            moves.store(moves.load(Relaxed) + 1, Relaxed);
+            self.group.move_on(self.rank);
+        }
+        Poll::Pending
+    }
+
+    /// The same for a wait that no word of an inbox says anything of; `is_new` when it is pending
+    /// for the first time.
+    #[inline(always)]
+    fn pending_unwatched<T>(&self, is_new: bool) -> Poll<Op<T>> {
+        if self.job.is_poisoned() {
+            return Poll::Ready(Err(Poisoned));
+        }
+        if is_new {
+            self.watched.store(NO_WORD, Relaxed);
+            self.group.move_on(self.rank);
         }
         Poll::Pending
     }
@@ -423,7 +435,7 @@ impl<'c> Call<'c> {
         &'f self,
         test: impl Fn() -> Option<T> + Unpin + 'f,
     ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
-        When { call: self, test }
+        When { call: self, test, is_new: true }
     }
 }
 
@@ -739,7 +751,7 @@ impl Fabric for Call<'_> {
     }
 
     fn yield_now(&self) -> impl Future<Output = Op> {
-        YieldNow { is_due: self.flies }
+        YieldNow { call: self, is_due: self.flies }
     }
 
     #[inline(always)]

@@ -27,9 +27,9 @@ use crate::{
     begun::{Begun, Shore},
     call::Call,
     directory::{NoGroup, Place},
-    engine::{Engine, Flights, panic_reason},
+    engine::{Engine, Flights},
     group::Group,
-    job::{Failure, Job, SEQUENCE_BITS, SEQUENCE_MASK},
+    job::{Job, SEQUENCE_BITS, SEQUENCE_MASK},
     ledger::Ledger,
     machine::NativeMachine,
     operands::Operands,
@@ -353,8 +353,7 @@ impl Endpoint {
     /// Polls all flights once, unless the helper does; says whether it did.
     fn poll_flights(&self) -> bool {
         self.pe.engine.poll().unwrap_or_else(|panic| {
-            let (rank, reason) = (self.pe.rank, panic_reason(&*panic));
-            self.job.poison(Failure::Pe { rank, reason });
+            self.job.fail(self.pe.rank, &panic);
             resume_unwind(panic)
         })
     }

@@ -11,7 +11,8 @@
 //! | the helper | while there are flights; sleeps otherwise | polls after it |
 //!
 //! A flight ends when it is complete, when its operator panics, or, in a job that has failed, when
-//! it is dropped: then it revokes what it has lent, as a blocking call does.
+//! it is dropped: then it revokes what it has lent, as a blocking call does. An operator may panic
+//! when it is dropped, too: its flight is over all the same, and so are all others.
 
 #![expect(unsafe_code, reason = "declares what flights must see to")]
 
@@ -55,6 +56,14 @@ pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("it panicked: {}", text.unwrap_or("no message"))
+}
+
+/// Drops what a program has made, and nobody asks for any more. It may panic: then that is lost,
+/// and what it panics with, which may do so again, is never dropped.
+pub fn discard<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        Box::leak(panic);
+    }
 }
 
 /// A nonblocking call under way. Its fields are dropped in their order.
@@ -169,7 +178,7 @@ impl Engine {
     #[cold]
     pub fn clear(&self) {
         let flights = std::mem::take(&mut *self.flights());
-        drop(flights); // without the lock
+        flights.into_iter().for_each(discard); // without the lock
     }
 
     /// Helps until [`Engine::stop_helping`]; the panic of an operator is handed to `failed`.

@@ -274,13 +274,22 @@ impl Group {
         self.member_line(borrower, self.geometry.loans + line * LINE_WORDS)
     }
 
-    /// Counts on whenever a wait of a member waits for something else than before.
+    /// Counts on whenever a call of a member waits for something else than before, and whenever a
+    /// nonblocking one is complete.
     #[inline(always)]
-    pub(crate) fn moves_of(&self, rank: Rank) -> &LineWord {
+    fn moves_of(&self, rank: Rank) -> &LineWord {
         self.member(rank, MOVES)
     }
 
-    /// Grows whenever a wait of a member waits for something new.
+    /// Says that a call of a member has got on.
+    #[inline(always)]
+    pub(crate) fn move_on(&self, rank: Rank) {
+        // Of two threads that count at once one may be lost, and the count is another still.
+        let moves = self.moves_of(rank);
+        moves.store(moves.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Grows whenever a call of a member gets on.
     pub(crate) fn moves(&self) -> u64 {
         self.members().map(|rank| self.moves_of(rank).load(Relaxed)).sum()
     }

@@ -21,6 +21,7 @@ use consort_fabric::{Capabilities, Rank};
 use crate::{
     deadlock::Deadlocks,
     directory::{self, Directory, HeapError, Locked, NoNumber, Place},
+    engine::{Panic, panic_reason},
     group::Geometry,
     lending::Accessing,
     machine::Queue,
@@ -354,6 +355,12 @@ impl Job {
         for state in &self.states {
             state.parker.wake();
         }
+    }
+
+    /// Fails the job since a PE has panicked.
+    #[cold]
+    pub fn fail(&self, rank: Rank, panic: &Panic) {
+        self.poison(Failure::Pe { rank, reason: panic_reason(&**panic) });
     }
 
     fn failure_slot(&self) -> MutexGuard<'_, Option<Failure>> {

@@ -34,7 +34,7 @@ pub use begun::Begun;
 pub use call::{Call, Lease};
 pub use directory::{BLOCK_ALIGN, HeapError, NoGroup, NoNumber};
 pub use endpoint::{Endpoint, Part};
-pub use engine::{Engine, Flights, Panic, panic_reason};
+pub use engine::{Engine, Flights, Panic, discard, panic_reason};
 pub use group::Group;
 pub use job::{CallNumber, Config, Failure, Job, SEQUENCE_BITS};
 pub use lending::{Access, Accessing};

@@ -6,8 +6,16 @@ use consort_fabric::{Kernel, Layout, Pod, Rank};
 
 use crate::job::Job;
 
-/// A buffer that a caller brings to a call.
-#[derive(Clone, Copy, Debug)]
+/// A buffer that a caller brings to a call. There is one of a target for each borrow: one that were
+/// copied could be a call's source and its target.
+///
+/// ```compile_fail,E0382
+/// # use consort_native::{Buffer, Operands};
+/// let mut data = [1_u64; 4];
+/// let both = Buffer::target(&mut data);
+/// let operands = Operands { kernel: None, source: both, target: both, layouts: None };
+/// ```
+#[derive(Debug)]
 pub struct Buffer<'b> {
     pub(crate) at: *mut u8,
     pub(crate) bytes: usize,
@@ -52,7 +60,7 @@ impl<'b> Buffer<'b> {
 }
 
 /// What a caller brings to a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Operands<'o> {
     /// How contributions are combined.
     pub kernel: Option<Kernel<'o>>,

@@ -4,6 +4,7 @@ use std::{
     cell::{RefCell, RefMut},
     fmt,
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::pin,
     rc::Rc,
     task::{Context, Waker},
@@ -35,7 +36,8 @@ type Board = OcBcastAsync<NoticeBoard>;
 /// Messages that have come and were not handed over are kept, however many they are.
 ///
 /// End with [`Announcements::close`]. Whoever drops it otherwise fails the job, since the others
-/// may wait for it.
+/// may wait for it; so does a handler that panics in `close`. Elsewhere the panic of a handler
+/// loses its message alone, if the program catches it.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -147,15 +149,24 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn close(mut self) -> Result<()> {
-        // A call like any other, so that a PE that calls something else is told.
-        let all_close = self.team.start_named_barrier("announcements.close()")?;
-        let number = Some(all_close.number());
-        self.run_in(number, async |board| board.leave().await)?;
-        while !self.board.borrow().is_over() {
-            self.run_in(number, async |board| board.serve().await)?;
-        }
-        self.is_closed = true;
-        all_close.wait()
+        let closed = catch_unwind(AssertUnwindSafe(|| {
+            // A call like any other, so that a PE that calls something else is told.
+            let all_close = self.team.start_named_barrier("announcements.close()")?;
+            let number = Some(all_close.number());
+            self.run_in(number, async |board| board.leave().await)?;
+            while !self.board.borrow().is_over() {
+                self.run_in(number, async |board| board.serve().await)?;
+            }
+            all_close.wait()
+        }));
+        let closed = closed.unwrap_or_else(|panic| {
+            // The handler's: its PE is in a call that others wait in.
+            let endpoint = &self.team.state.endpoint;
+            endpoint.job().fail(endpoint.rank_in_world(), &panic);
+            resume_unwind(panic)
+        });
+        self.is_closed = closed.is_ok();
+        closed
     }
 
     /// Does something with the board, and hands over what has come by then.
@@ -188,9 +199,13 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
 
 impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
     fn drop(&mut self) {
-        // A panic tells its own story.
-        if !self.is_closed && !std::thread::panicking() {
-            let state = self.team.state;
+        if self.is_closed {
+            return;
+        }
+        let state = self.team.state;
+        if std::thread::panicking() {
+            state.abandon();
+        } else {
             let rank = state.endpoint.rank_in_world();
             let reason = "it dropped its announcements without closing them".to_owned();
             state.endpoint.job().poison(Failure::Pe { rank, reason });

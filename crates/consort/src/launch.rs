@@ -10,9 +10,9 @@ use std::{
 
 use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
-    Config, Endpoint, Failure, Job, Panic, Waiting,
+    Config, Endpoint, Engine, Failure, Job, Panic, Waiting,
     affinity::{self, CpuId},
-    panic_reason,
+    discard, panic_reason,
 };
 
 use consort_tuner::Arrival;
@@ -202,12 +202,15 @@ fn launch<R: Send>(
     program: &(impl Fn(&Pe) -> Result<R> + Sync),
 ) -> Result<Vec<(Rank, R)>> {
     thread::scope(|scope| {
-        let mut handles = Vec::new();
+        let (mut handles, mut errors) = (Vec::new(), Vec::new());
         for rank in (0..job.config().pes).map(Rank) {
             let cpu = placement.map(|cpus| cpus[rank.index()]);
             let body = move || {
-                let pe = Pe::new(job, rank, cpu, choices.clone());
-                if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                let ended = catch_unwind(AssertUnwindSafe(|| {
+                    let pe = Pe::new(job, rank, cpu, choices.clone());
+                    if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                }));
+                ended.unwrap_or_else(|panic| Err(failed_by(job, rank, panic)))
             };
             let name = format!("PE {rank}");
             match thread::Builder::new().name(name).spawn_scoped(scope, body) {
@@ -215,22 +218,34 @@ fn launch<R: Send>(
                 Err(error) => {
                     let reason = error.to_string();
                     job.poison(Failure::Pe { rank, reason: format!("did not start: {reason}") });
-                    return Err(Error::Thread { rank, reason });
+                    errors.push((rank, Error::Thread { rank, reason }));
+                    break;
                 }
             }
         }
         let mut results = Vec::new();
-        let mut errors = Vec::new();
         for (rank, handle) in handles {
             match handle.join() {
                 Ok(Ok(result)) => results.push((rank, result)),
                 Ok(Err(error)) => errors.push((rank, error)),
-                // A panic is caught on the PE's thread; this is the panic of a panic's payload.
-                Err(_) => errors.push((rank, Error::of_job(job))),
+                Err(panic) => errors.push((rank, failed_by(job, rank, panic))),
             }
         }
-        if errors.is_empty() { Ok(results) } else { Err(first_cause(job, errors)) }
+        if errors.is_empty() {
+            return Ok(results);
+        }
+        // Each by itself: those that panic when they are dropped do not keep the others.
+        results.into_iter().for_each(discard);
+        Err(first_cause(job, errors))
     })
+}
+
+/// Fails the job since a PE has panicked; its error.
+fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
+    job.fail(rank, &panic);
+    let reason = panic_reason(&*panic);
+    discard(panic);
+    Error::PeFailed { rank, reason }
 }
 
 /// The error of the PE that failed first, if it returned one; else what the job failed of.
@@ -243,14 +258,23 @@ fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
     errors.into_iter().find(|(rank, _)| Some(*rank) == culprit).map_or(of_job, |(_, error)| error)
 }
 
+/// Has the helper of a PE end when it is dropped.
+struct StopsHelping<'e>(&'e Engine);
+
+impl Drop for StopsHelping<'_> {
+    fn drop(&mut self) {
+        self.0.stop_helping();
+    }
+}
+
 /// Runs a PE beside a thread that moves its nonblocking calls on.
 fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
-    let failed = move |panic: Panic| {
-        job.poison(Failure::Pe { rank, reason: panic_reason(&*panic) });
-    };
+    let failed = move |panic| drop(failed_by(job, rank, panic));
     thread::scope(|scope| {
+        // The scope waits for the helper, however it is left.
+        let _stops_helping = StopsHelping(engine);
         let name = format!("helper of PE {rank}");
         let helper = thread::Builder::new().name(name);
         if let Err(error) = helper.spawn_scoped(scope, move || engine.help(failed)) {
@@ -258,33 +282,27 @@ fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Re
             job.poison(Failure::Pe { rank, reason: format!("has no helper: {reason}") });
             return Err(Error::Thread { rank, reason });
         }
-        let result = run_pe(pe, job, program);
-        engine.stop_helping();
-        result
+        run_pe(pe, job, program)
     })
 }
 
+/// Runs a PE to its end. Nothing of the program's is dropped where a panic would get any further.
 fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
         let result = program(pe)?;
+        pe.state.ensure_kept()?;
         pe.alive().try_for_each(State::drain)?;
-        Ok(result)
+        let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
+        matched.map_err(|_| Error::of_job(job)).map(|()| result)
     }));
     let ended = match ended {
-        Ok(Ok(result)) => {
-            let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
-            matched.map_err(|_| Error::of_job(job)).map(|()| result)
-        }
+        Ok(Ok(result)) => Ok(result),
         Ok(Err(error)) => {
             job.poison(Failure::Pe { rank, reason: error.to_string() });
             Err(error)
         }
-        Err(panic) => {
-            let reason = panic_reason(&*panic);
-            job.poison(Failure::Pe { rank, reason: reason.clone() });
-            Err(Error::PeFailed { rank, reason })
-        }
+        Err(panic) => Err(failed_by(job, rank, panic)),
     };
     // What is left is of a job that has failed; it revokes what it has lent.
     pe.state.endpoint.engine().clear();

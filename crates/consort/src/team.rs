@@ -15,16 +15,16 @@ use consort_collectives::{
     visit,
 };
 use consort_fabric::{
-    Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
-    Sync,
+    Candidate, Capabilities, Collective, Kernel, Mode, Operator, OperatorClass, Pod, Query, Rank,
+    Signature, Sync,
 };
-use consort_native::{Begun, CallNumber, Endpoint, HeapError, NoNumber, Operands, Part};
+use consort_native::{Begun, CallNumber, Endpoint, Failure, HeapError, NoNumber, Operands, Part};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
     cache::{Cache, Key, Prepared, Ready},
     choices::Choices,
-    online::Online,
+    online::{KindKey, Online},
     symmetric::Element,
     teams::Teams,
 };
@@ -33,6 +33,8 @@ use crate::{
 const INSIDE: u8 = 1;
 /// There may be flights to move on.
 const FLIGHTS: u8 = 2;
+/// A panic has taken along what peers wait for: if it was caught, the job fails.
+const ABANDONED: u8 = 4;
 
 /// What a team's PE keeps between calls.
 pub(crate) struct State {
@@ -48,7 +50,7 @@ pub(crate) struct State {
     synchronized: Cell<bool>,
     /// Whether a nonblocking call was begun in this quarter.
     started: Cell<bool>,
-    /// [`INSIDE`] and [`FLIGHTS`], of the PE and so of all its teams.
+    /// [`INSIDE`], [`FLIGHTS`] and [`ABANDONED`], of the PE and so of all its teams.
     presence: Rc<Cell<u8>>,
     /// Where the PE keeps it; 0 for the world's.
     number: usize,
@@ -86,6 +88,10 @@ impl Deref for Hold<'_> {
 /// # Errors
 /// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
 /// PEs made different calls.
+///
+/// # Panics
+/// A collective panics when its operator does. The job has failed then, even if the panic is
+/// caught.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
     pub(crate) state: Hold<'p>,
@@ -190,10 +196,14 @@ impl State {
         }
     }
 
-    /// There is something to look at first: a call that this comes from, or flights.
+    /// There is something to look at first: a call that this comes from, flights, or what a panic
+    /// has left.
     #[cold]
     fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
         self.presence.set(before | INSIDE);
+        if before & ABANDONED != 0 {
+            self.fail_abandoned();
+        }
         if before & INSIDE != 0 {
             return Err(Error::Reentrant);
         }
@@ -203,6 +213,24 @@ impl State {
             self.presence.set(INSIDE);
         }
         Ok(inside)
+    }
+
+    /// A panic unwinds, and drops what peers wait for. Uncaught, it tells its own story.
+    pub(crate) fn abandon(&self) {
+        self.presence.set(self.presence.get() | ABANDONED);
+    }
+
+    #[cold]
+    fn fail_abandoned(&self) -> Error {
+        let rank = self.endpoint.rank_in_world();
+        let reason = "it caught a panic that dropped its announcements without closing them";
+        self.endpoint.job().poison(Failure::Pe { rank, reason: reason.to_owned() });
+        Error::of_job(self.endpoint.job())
+    }
+
+    /// Fails if a panic that was caught has taken along what peers wait for.
+    pub(crate) fn ensure_kept(&self) -> Result<()> {
+        if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
     }
 
     #[inline(always)]
@@ -229,8 +257,8 @@ impl State {
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
         let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
-        // The last call of the quarter before the last two, which all have begun who give credit.
-        let until = calls.checked_sub(2 * quarter_calls + 1);
+        // The first call of the quarter before the last: who has begun it has given the credit.
+        let until = calls.checked_sub(2 * quarter_calls);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
         if !is_idle {
             done = done
@@ -377,6 +405,13 @@ impl<'p> Hold<'p> {
     #[cold]
     pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Arc<dyn Ready>> {
         self.prepare_by(shape, sync, &self.choose(shape, sync).0)
+    }
+
+    /// The first call, at least `ahead` calls after number `call`, that begins a quarter of the
+    /// window; the last number of all where there is none.
+    pub(crate) fn quarter_from(&self, call: u64, ahead: u64) -> u64 {
+        let quarter_calls = self.quarter_mask.get() + 1;
+        call.saturating_add(ahead).checked_next_multiple_of(quarter_calls).unwrap_or(u64::MAX)
     }
 
     /// Plans a call of this shape that `candidate` is to serve.
@@ -666,11 +701,7 @@ impl<'p> Team<'p> {
         self.check_root(shape)?;
         let state = self.state;
         if let Some(online) = &state.online {
-            if online.refines() {
-                return self.refine(online, key, shape, operands);
-            }
-            let ready = online.deciding_plan(|| state.prepare(shape, self.sync))?;
-            return state.run_new(&*ready, operands);
+            return self.refine(online, key, shape, operands);
         }
         let ready = state.prepare(shape, self.sync)?;
         state.keep(shape, key, &ready);
@@ -696,6 +727,34 @@ impl<'k> Shape<'k> {
             element_bytes: size_of::<T>(),
             kernel,
             nonblocking: true,
+        }
+    }
+
+    /// An all-reduce of `len` elements.
+    pub(crate) fn all_reduce<T: Pod, O: Operator<T>>(len: usize, operator: &'k O) -> Self {
+        Self {
+            collective: Collective::AllReduce,
+            bytes: len * size_of::<T>(),
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            kernel: Some((Kernel::new::<T, O>(operator), O::NAME)),
+            ..Self::barrier()
+        }
+    }
+
+    /// How contributions are combined.
+    pub(crate) fn kernel(&self) -> Option<Kernel<'k>> {
+        self.kernel.map(|(kernel, _)| kernel)
+    }
+
+    /// What a blocking call has in common with its peers'.
+    pub(crate) fn kind_key(&self, sync: Sync) -> KindKey {
+        KindKey {
+            call: Key::pack(self.collective, sync, self.root.unwrap_or(Rank(0)), self.symmetric),
+            bytes: self.bytes,
+            datatype: self.datatype,
+            element_bytes: self.element_bytes,
+            operator: self.kernel.map(|(kernel, name)| (name, kernel.class())),
         }
     }
 

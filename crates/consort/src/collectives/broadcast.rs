@@ -57,9 +57,9 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], and see [`Team`].
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
-        let buffer = data.buffer(&self.state);
         let is_root = self.rank() == root;
-        let [source, target] = brought(Collective::Broadcast, is_root, buffer, buffer);
+        let (source, target) = (data.buffer(&self.state), data.buffer(&self.state));
+        let [source, target] = brought(Collective::Broadcast, is_root, source, target);
         let operands = Operands { kernel: None, source, target, layouts: None };
         self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
     }

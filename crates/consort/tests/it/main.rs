@@ -6,6 +6,7 @@
 
 mod announcements;
 mod bad_input;
+mod call_sites;
 mod conformance;
 mod counters;
 mod data;
@@ -18,10 +19,12 @@ mod one_sided;
 mod online;
 mod operators;
 mod oracle;
+mod panics;
 mod promises;
 mod registry;
 mod runs;
 mod send;
+mod stuck;
 mod teams;
 mod turns;
 mod typed;
