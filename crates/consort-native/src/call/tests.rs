@@ -11,7 +11,7 @@ const HEAP_BYTES: usize = 4096;
 /// from these offsets on, or absent.
 fn on_pe_0<R>([source, target]: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) -> R {
     let waiting = Waiting::SpinYield;
-    let config = Config { pes: 2, waiting, cores: 2, heap_bytes: HEAP_BYTES };
+    let config = Config { pes: 2, waiting, cores: 2, heap_bytes: HEAP_BYTES, first_step: 1 };
     let job = Job::new(config).expect("a small heap");
     let endpoint = Endpoint::new(Arc::clone(&job), Rank(0));
     let buffer = |at: Option<usize>| match at {
