@@ -109,7 +109,7 @@ impl Endpoint {
     #[must_use]
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         job.states[rank.index()].parker.settle();
-        let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect());
+        let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
         let bytes = world.geometry.lines * size_of::<crate::line::Line>();
         let fits = job.config().pes <= job.config().cores;
         let pe = Pe {
@@ -200,7 +200,7 @@ impl Endpoint {
         let group = self.group();
         let ranks = members.iter().map(|&rank| group.in_world(rank)).collect();
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        Ok(Some(Part(group.join(made, color, ranks)?, rank)))
+        Ok(Some(Part(group.join(made, color, ranks, rank)?, rank)))
     }
 
     /// This PE's end of a team that it has joined.
@@ -214,7 +214,7 @@ impl Endpoint {
     /// # Safety
     /// No call of this end is alive, and no borrow of its group.
     pub unsafe fn leave(&self) {
-        let nothing = Group::new(&self.job, Place::NOWHERE, Box::default());
+        let nothing = Group::new(&self.job, Place::NOWHERE, Box::default(), Rank(0));
         // SAFETY: the caller's promise.
         unsafe { self.replace_group(nothing) };
         self.shore.take();
@@ -305,7 +305,7 @@ impl Endpoint {
         let turn = group.geometry.turn(call);
         let own = name << SEQUENCE_BITS | sequence & SEQUENCE_MASK;
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        group.history(self.rank(), turn).store(own, Release);
+        group.own_history(turn).store(own, Release);
         (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 

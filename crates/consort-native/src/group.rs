@@ -123,6 +123,12 @@ impl Geometry {
         }
     }
 
+    /// A word of what a member shows.
+    #[inline(always)]
+    fn member(&self, rank: Rank, word: usize) -> usize {
+        self.first_member + rank.index() * self.per_member + word
+    }
+
     /// Bytes of all that a group has.
     pub(crate) fn bytes(&self) -> usize {
         self.words * size_of::<u64>()
@@ -163,28 +169,37 @@ pub struct Group {
     /// The members' ranks in the world, in the order of their ranks here.
     ranks: Box<[Rank]>,
     pub(crate) geometry: Geometry,
+    /// The first word of this member's recent calls.
+    own_history: usize,
     words: Words,
 }
 
 impl Group {
-    /// One member's hold on a group at this place, of PEs given by their ranks in the world.
-    pub(crate) fn new(job: &Arc<Job>, place: Place, ranks: Box<[Rank]>) -> Self {
+    /// The hold of member `rank` on a group at this place, of PEs given by their ranks in the world.
+    pub(crate) fn new(job: &Arc<Job>, place: Place, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let geometry = Geometry::of(ranks.len());
         let words = job.segment.words(place.at, geometry.words);
-        Self { job: Arc::clone(job), number: place.number, ranks, geometry, words }
+        let own_history = geometry.member(rank, HISTORY);
+        Self { job: Arc::clone(job), number: place.number, ranks, geometry, own_history, words }
     }
 
-    /// One member's hold on the group of this colour that is team number `made` of this one's, for
-    /// PEs given by their ranks in the world.
+    /// The hold of member `rank` on the group of this colour that is team number `made` of this
+    /// one's, of PEs given by their ranks in the world.
     ///
     /// # Errors
     /// When there is no memory for another group.
-    pub(crate) fn join(&self, made: u64, color: u32, ranks: Box<[Rank]>) -> Result<Self, NoGroup> {
+    pub(crate) fn join(
+        &self,
+        made: u64,
+        color: u32,
+        ranks: Box<[Rank]>,
+        rank: Rank,
+    ) -> Result<Self, NoGroup> {
         let bytes = Geometry::of(ranks.len()).bytes();
         let directory = self.job.directory().ok_or(NoGroup)?;
         let place = directory.join((self.number, made), color, ranks.len(), bytes)?;
         drop(directory);
-        Ok(Self::new(&self.job, place, ranks))
+        Ok(Self::new(&self.job, place, ranks, rank))
     }
 
     /// Whether it is that of all PEs.
@@ -233,23 +248,27 @@ impl Group {
     /// A word of what a member shows.
     #[inline(always)]
     fn member(&self, rank: Rank, word: usize) -> &LineWord {
-        &self.words[self.geometry.first_member + rank.index() * self.geometry.per_member + word]
+        &self.words[self.geometry.member(rank, word)]
     }
 
     /// A line of what a member shows.
     #[inline(always)]
     fn member_line(&self, rank: Rank, word: usize) -> &Line {
-        let Geometry { first_member, per_member, .. } = self.geometry;
-        let first = first_member + rank.index() * per_member + word;
+        let first = self.geometry.member(rank, word);
         Line::of_words(&self.words[first..first + LINE_WORDS])
     }
 
     /// Where a member keeps the word of a call, by its number modulo the window. On lines of its
     /// own: it is written in every call.
-    #[inline(always)]
     pub(crate) fn history(&self, rank: Rank, turn: usize) -> &LineWord {
         debug_assert!(turn < self.geometry.window, "a place in the window");
         self.member(rank, HISTORY + turn)
+    }
+
+    /// The same of this member.
+    #[inline(always)]
+    pub(crate) fn own_history(&self, turn: usize) -> &LineWord {
+        &self.words[self.own_history + turn]
     }
 
     /// Of a call of the window of a member: how much that it has lent is given back, in word 0, and
