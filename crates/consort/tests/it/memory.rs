@@ -187,6 +187,7 @@ fn forgotten_memory_is_gone_for_good() {
             let world = pe.world();
             let forgotten = world.symmetric::<u8>(MB - 1024)?;
             if world.rank() == Rank(0) {
+                #[expect(clippy::mem_forget, reason = "what a program may do")]
                 std::mem::forget(forgotten);
             }
             assert!(world.symmetric::<u8>(2048).is_err());
