@@ -15,7 +15,7 @@ mod nonblocking;
 mod one_sided;
 mod online;
 mod operators;
-mod oracle;
+mod programs;
 mod promises;
 mod registry;
 mod runs;
