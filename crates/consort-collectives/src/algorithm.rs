@@ -112,6 +112,14 @@ impl Setting {
         Self { rank, ..self }
     }
 
+    /// Whether all that a PE contributes or receives has an address; the work of an algorithm counts
+    /// up to twice as much.
+    #[must_use]
+    fn is_addressable(&self) -> bool {
+        let all = self.bytes.checked_mul(2 * self.pes as usize);
+        all.is_some_and(|all| isize::try_from(all).is_ok())
+    }
+
     /// Whether the caller may leave while its buffers are still in use.
     #[must_use]
     pub fn leaves_early(&self) -> bool {
@@ -361,6 +369,9 @@ pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
         }
     }
     let setting = Setting::of(query, capabilities);
+    if !setting.is_addressable() {
+        return Vec::new();
+    }
     names(query.collective)
         .iter()
         .filter_map(|name| visit(query.collective, name, Able(&setting)).ok())
@@ -378,7 +389,8 @@ pub fn serves(collective: Collective, setting: &Setting, candidate: &Candidate) 
             A::schedule(self.0, self.1).is_ok()
         }
     }
-    visit(collective, &candidate.algorithm, Try(setting, candidate)).unwrap_or(false)
+    setting.is_addressable()
+        && visit(collective, &candidate.algorithm, Try(setting, candidate)).unwrap_or(false)
 }
 
 /// What a candidate costs by the model, in nanoseconds; infinite for one that is unknown.
@@ -399,23 +411,118 @@ pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -
 mod tests {
     use super::*;
 
+    use std::{
+        any::Any,
+        time::{Duration, Instant},
+    };
+
+    use crate::patterns::rounds::{Program, play::kept};
+
+    const CAPABILITIES: Capabilities = Capabilities {
+        inbox_lines: 256,
+        scratch_bytes: 16 << 10,
+        buffer_bytes: 64 << 10,
+        lending: true,
+        buffered: true,
+    };
+
+    /// All collectives with blocks of a size among a few PEs.
+    fn queries(bytes: u64) -> Vec<Query> {
+        let mut all = Vec::new();
+        for collective in Collective::EVERY {
+            for pes in [2, 3, 8] {
+                for operator in [OperatorClass::Commutative, OperatorClass::Ordered] {
+                    for symmetric in [false, true] {
+                        let sync = Sync::STRICT;
+                        all.push(Query { collective, sync, pes, bytes, operator, symmetric });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// How many rounds or operations a schedule keeps, if it is one of rounds.
+    struct Kept<'s>(&'s Setting, &'s Candidate);
+
+    impl Visitor for Kept<'_> {
+        type Output = Option<usize>;
+
+        fn visit<A: Algorithm>(self) -> Option<usize> {
+            let schedule: Box<dyn Any> = Box::new(A::schedule(self.0, self.1).ok()?);
+            schedule.downcast_ref::<Program>().map(kept)
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_no_larger_for_more_bytes() {
+        let kept_of = |query: &Query, candidate: &Candidate| {
+            let setting = Setting::of(query, CAPABILITIES);
+            visit(query.collective, &candidate.algorithm, Kept(&setting, candidate)).ok().flatten()
+        };
+        let mut compared = 0;
+        for query in queries(1 << 20) {
+            for candidate in candidates(&query, CAPABILITIES) {
+                let Some(least) = kept_of(&query, &candidate) else { continue };
+                for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
+                    let longer = Query { bytes, ..query };
+                    let Some(kept) = kept_of(&longer, &candidate) else { continue };
+                    // The last piece of a block may be shorter, and then has rounds of its own.
+                    assert!(kept <= 2 * least, "{candidate} {longer:?}: {kept}, and {least}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 100, "{compared} schedules are of rounds");
+    }
+
+    #[test]
+    fn choosing_takes_no_longer_for_more_bytes() {
+        let model = MachineModel::typical(8);
+        let took = |bytes| {
+            let once = || {
+                let begun = Instant::now();
+                for query in queries(bytes) {
+                    for candidate in candidates(&query, CAPABILITIES) {
+                        assert!(estimate_ns(&query, &candidate, &model).is_finite());
+                    }
+                }
+                begun.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap_or_default()
+        };
+        let least = took(1 << 20);
+        for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
+            let longer = took(bytes);
+            // Generous, for other tests run meanwhile: it was hundreds of times as long.
+            let limit = 10 * least + Duration::from_millis(100);
+            assert!(longer < limit, "{bytes} B take {longer:?}, and 1 MiB {least:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_no_memory_has_are_refused() {
+        for bytes in [(1 << 52) - 1, u64::MAX / 2, u64::MAX] {
+            for query in queries(bytes) {
+                let query = Query { pes: 1 << 20, ..query };
+                assert_eq!(candidates(&query, CAPABILITIES), [], "{query:?}");
+                let setting = Setting::of(&query, CAPABILITIES);
+                let direct = Candidate::new("direct");
+                assert!(!serves(query.collective, &setting, &direct), "{query:?}");
+            }
+        }
+    }
+
     /// An algorithm may refuse them, but not miscount, and something serves each collective.
     #[test]
     fn there_is_a_schedule_for_gigabytes() {
-        let capabilities = Capabilities {
-            inbox_lines: 256,
-            scratch_bytes: 16 << 10,
-            buffer_bytes: 64 << 10,
-            lending: true,
-            buffered: true,
-        };
         for collective in Collective::EVERY {
             for (pes, sync) in
                 [2, 3].into_iter().flat_map(|pes| Sync::every().map(move |s| (pes, s)))
             {
                 let (bytes, operator) = (5 << 30 | 8, OperatorClass::Ordered);
                 let query = Query { collective, sync, pes, bytes, operator, symmetric: false };
-                let all = candidates(&query, capabilities);
+                let all = candidates(&query, CAPABILITIES);
                 assert!(!all.is_empty(), "{collective} {sync} on {pes} PEs");
             }
         }

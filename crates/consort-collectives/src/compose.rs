@@ -51,12 +51,15 @@ pub struct Schedule<A, B> {
     apart: usize,
 }
 
-/// What a part says that cannot serve, said of the whole.
-pub(crate) fn of_whole<A: Algorithm>(error: PlanError) -> PlanError {
-    match error {
-        PlanError::Incapable { why, .. } => A::incapable(why),
-        other => other,
-    }
+/// What the part for `collective` says that cannot serve, said of the whole, which is what the
+/// caller knows.
+pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -> PlanError {
+    A::incapable(match error {
+        PlanError::Incapable { algorithm, why } => {
+            format!("its {collective} by {algorithm}: {why}")
+        }
+        other => format!("its {collective}: {other}"),
+    })
 }
 
 /// What the parts are asked for, with their modes: between the two a PE's buffers are its own.
@@ -103,8 +106,10 @@ impl<C: Composition> Algorithm for Composed<C> {
             Setting { first_slot: middle, counter: setting.counter + 2, ..part(&of_second) };
         let gathers = of_second.collective == Collective::AllGather;
         Ok(Schedule {
-            first: C::First::schedule(&lower, &first).map_err(of_whole::<Self>)?,
-            second: C::Second::schedule(&upper, &second).map_err(of_whole::<Self>)?,
+            first: C::First::schedule(&lower, &first)
+                .map_err(|error| of_whole::<Self>(lower.collective, error))?,
+            second: C::Second::schedule(&upper, &second)
+                .map_err(|error| of_whole::<Self>(upper.collective, error))?,
             apart: if gathers { upper.bytes } else { 0 },
         })
     }
@@ -266,7 +271,7 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
         self.f.reclaim()
     }
 
-    fn reach(&self, peer: Rank, span: Span) -> Option<F::Lease> {
+    fn reach(&self, peer: Rank, span: Span) -> F::Lease {
         self.f.reach(peer, self.at(self.first + peer.index() * self.apart, span))
     }
 
@@ -325,5 +330,69 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
 
     fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
         self.f.await_credits(quarter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::OperatorClass;
+
+    use super::*;
+    use crate::{Visitor, visit};
+
+    /// Why a candidate cannot serve a call of 8 PEs.
+    struct Refused<'c>(&'c Setting, &'c Candidate);
+
+    impl Visitor for Refused<'_> {
+        type Output = String;
+
+        fn visit<A: Algorithm>(self) -> String {
+            A::schedule(self.0, self.1).err().map_or_else(String::new, |error| error.to_string())
+        }
+    }
+
+    fn refused(collective: Collective, bytes: u64, inbox_lines: u32, candidate: &str) -> String {
+        let query = Query {
+            collective,
+            sync: Sync::STRICT,
+            pes: 8,
+            bytes,
+            operator: OperatorClass::Ordered,
+            symmetric: false,
+        };
+        let capabilities = Capabilities {
+            inbox_lines,
+            scratch_bytes: 4096,
+            buffer_bytes: 8192,
+            lending: false,
+            buffered: true,
+        };
+        let candidate: Candidate = candidate.parse().expect("a candidate");
+        let setting = Setting::of(&query, capabilities);
+        let refused = Refused(&setting, &candidate);
+        visit(collective, &candidate.algorithm, refused).expect("a name of the registry")
+    }
+
+    #[test]
+    fn what_was_asked_for_is_named_and_the_part_that_cannot() {
+        let part_of_all_reduce = |candidate| refused(Collective::AllReduce, 64, 256, candidate);
+        assert_eq!(
+            part_of_all_reduce("oc_bcast(chunk_bytes=3072,k=65536)"),
+            "oc_bcast cannot serve this call: its reduce: knomial_get needs radix from 1 to 65536"
+        );
+        assert_eq!(
+            part_of_all_reduce("oc_bcast(chunk_bytes=8192,k=2)"),
+            "oc_bcast cannot serve this call: its broadcast by oc_bcast: \
+             two chunks of 8192 B do not fit the message buffer, 8192 B"
+        );
+        assert_eq!(
+            part_of_all_reduce("reduce_scatter_all_gather(piece_bytes=16384)"),
+            "reduce_scatter_all_gather cannot serve this call: its reduce_scatter by direct: \
+             the fabric cannot lend buffers"
+        );
+        assert_eq!(
+            refused(Collective::AllGather, 8, 10, "all_broadcast(radix=2)"),
+            "all_broadcast cannot serve this call: its broadcast by knomial: the inbox is too small"
+        );
     }
 }

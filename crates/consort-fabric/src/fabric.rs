@@ -215,6 +215,22 @@ pub struct Capabilities {
     pub buffered: bool,
 }
 
+/// What every fabric says where [`Fabric::reach`] cannot give what `rank` asked for.
+///
+/// # Panics
+/// Always: it says what was asked for, and why it cannot be reached.
+#[cold]
+pub fn not_reached(rank: Rank, peer: Rank, span: Span) -> ! {
+    let Span { place, at, bytes } = span;
+    let why = match place {
+        Place::Source | Place::Target => "this call's buffer is not in symmetric memory",
+        Place::Accumulator | Place::Incoming => "scratch memory is private",
+        Place::Heap | Place::Buffer => "this fabric has no such memory",
+    };
+    let end = at.saturating_add(bytes);
+    panic!("PE {rank} cannot reach bytes {at}..{end} of the {place:?} of PE {peer}: {why}")
+}
+
 /// One call's view of its team.
 ///
 /// # Ordering
@@ -318,9 +334,13 @@ pub trait Fabric {
     fn reclaim(&self) -> impl Future<Output = Op>;
 
     /// A peer's memory that is reached without asking: a span of the symmetric heap, of the message
-    /// buffer, or of the call's buffers where those lie in symmetric memory (`None` where they do
-    /// not). Giving it back does nothing.
-    fn reach(&self, peer: Rank, span: Span) -> Option<Self::Lease>;
+    /// buffer, or of the call's buffers where those lie in symmetric memory. Giving it back does
+    /// nothing.
+    ///
+    /// # Panics
+    /// When the span lies in none of these, as [`not_reached`] says: the caller cannot tell where
+    /// the peer's is. A call in symmetric memory names both its buffers on every PE.
+    fn reach(&self, peer: Rank, span: Span) -> Self::Lease;
 
     /// `target = lease[at ..]`.
     fn get(&self, lease: &Self::Lease, at: usize, target: Span) -> impl Future<Output = Op>;

@@ -22,6 +22,7 @@ mod tuning;
 pub use error::{Poisoned, Signature};
 pub use fabric::{
     Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Op, Place, Signal, Slot, Span, Step, Until,
+    not_reached,
 };
 pub use interrupts::{Heard, Interrupts, Notice, Then};
 pub use kernel::{

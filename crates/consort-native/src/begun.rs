@@ -7,8 +7,13 @@ use std::sync::Arc;
 use consort_fabric::Rank;
 
 use crate::{
-    call::Call, endpoint::Scratch, engine::Engine, group::Group, job::Job, ledger::Ledger,
+    call::Call,
+    engine::{Engine, Panic},
+    group::Group,
+    job::Job,
+    ledger::Ledger,
     operands::Operands,
+    segment::Segment,
 };
 
 /// What the nonblocking calls of a PE in a team share: of its own, for what all PEs count their
@@ -28,7 +33,8 @@ pub struct Begun {
     pub(crate) shore: Arc<Shore>,
     pub(crate) number: u64,
     pub(crate) word: u64,
-    pub(crate) scratch: Scratch,
+    /// Memory for partial results and incoming messages, until it is given back.
+    pub(crate) scratch: Option<Segment>,
 }
 
 impl Begun {
@@ -54,16 +60,24 @@ impl Begun {
         let Self { shore, number, word, scratch } = self;
         let Shore { job, group, rank, .. } = &**shore;
         let turn = group.geometry.turn(*number);
-        let me = &group.members[rank.index()];
-        let mut call = Call::new(job, group, (*rank, me), turn, *word, scratch, operands);
+        let scratch = scratch.as_ref().expect("it is kept until the end");
+        let mut call = Call::new(job, group, *rank, turn, *word, scratch, operands);
         call.set_flying();
         call
     }
 
     /// The call is complete: gives the credits that have waited for it.
     pub fn complete(&self) {
-        let Shore { job, group, ledger, rank, .. } = &*self.shore;
-        ledger.complete(self.number, |credit| group.give_credit(job, *rank, credit));
+        let Shore { group, ledger, rank, .. } = &*self.shore;
+        group.move_on(*rank);
+        ledger.complete(self.number, |credit| group.give_credit(*rank, credit));
+    }
+
+    /// The call ends by this panic: fails the job, before what it has lent is taken back.
+    #[cold]
+    pub fn fail(&self, panic: &Panic) {
+        let Shore { job, group, rank, .. } = &*self.shore;
+        job.fail(group.in_world(*rank), panic);
     }
 
     /// Wakes the PE, which may wait for what came of it.
@@ -75,6 +89,8 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.shore.engine.keep(std::mem::take(&mut self.scratch));
+        if let Some(scratch) = self.scratch.take() {
+            self.shore.engine.keep(scratch);
+        }
     }
 }

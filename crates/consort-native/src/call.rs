@@ -12,6 +12,8 @@
 
 #![expect(unsafe_code, reason = "resolves spans to memory and lends it to peers")]
 
+#[cfg(test)]
+mod tests;
 mod waits;
 
 use std::{
@@ -26,17 +28,17 @@ use std::{
 
 use consort_fabric::{
     Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Layout, Op, Place, Poisoned, Rank, Signal,
-    Slot, Span, Step, Until,
+    Slot, Span, Step, Until, not_reached,
 };
 
 use crate::{
-    endpoint::Scratch,
-    group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS, Member},
-    job::{Failure, Job, LOANS, PeState, call_in},
+    group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS},
+    job::{Failure, Job, PeState, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
-    memory::Memory,
-    operands::Operands,
+    memory::{Extent, Memory},
+    operands::{Buffer, Operands},
+    segment::Segment,
 };
 use waits::{MeetCombine, Receive, ReceiveCombine, Wait, When, YieldNow};
 
@@ -47,6 +49,8 @@ pub struct Lease {
     bytes: usize,
     lender: Rank,
     kind: Loan,
+    /// Of the buffer that it is a part of, where that may be written.
+    extent: Extent,
     /// The call that it was lent in: the group, and the place in its window.
     group: u64,
     turn: usize,
@@ -73,7 +77,6 @@ unsafe impl Sync for Lease {}
 pub struct Call<'c> {
     job: &'c Job,
     group: &'c Group,
-    me: &'c Member,
     /// The rank in the group, as all ranks here.
     rank: Rank,
     /// The call's number modulo the window.
@@ -81,7 +84,7 @@ pub struct Call<'c> {
     /// The words of all inboxes.
     words: &'c [LineWord],
     word: u64,
-    scratch: &'c Scratch,
+    scratch: &'c Segment,
     operands: &'c Operands<'c>,
     target_lent: AtomicBool,
     lent: AtomicBool,
@@ -108,16 +111,15 @@ impl<'c> Call<'c> {
     pub(crate) fn new(
         job: &'c Job,
         group: &'c Group,
-        (rank, me): (Rank, &'c Member),
+        rank: Rank,
         turn: usize,
         word: u64,
-        scratch: &'c Scratch,
+        scratch: &'c Segment,
         operands: &'c Operands<'c>,
     ) -> Self {
         Self {
             job,
             group,
-            me,
             rank,
             turn,
             words: group.words(),
@@ -199,8 +201,21 @@ impl<'c> Call<'c> {
         if (watched, seen) != (self.watched.load(Relaxed), self.seen.load(Relaxed)) {
             self.watched.store(watched, Relaxed);
             self.seen.store(seen, Relaxed);
-            // Of two threads that count at once one may be lost, and the count is another still.
-            self.me.moves.store(self.me.moves.load(Relaxed) + 1, Relaxed);
+            self.group.move_on(self.rank);
+        }
+        Poll::Pending
+    }
+
+    /// The same for a wait that no word of an inbox says anything of; `is_new` when it is pending
+    /// for the first time.
+    #[inline(always)]
+    fn pending_unwatched<T>(&self, is_new: bool) -> Poll<Op<T>> {
+        if self.job.is_poisoned() {
+            return Poll::Ready(Err(Poisoned));
+        }
+        if is_new {
+            self.watched.store(NO_WORD, Relaxed);
+            self.group.move_on(self.rank);
         }
         Poll::Pending
     }
@@ -214,7 +229,13 @@ impl<'c> Call<'c> {
     /// The beginning of a member's heap.
     #[inline(always)]
     fn heap(&self, pe: Rank) -> *mut u8 {
-        self.job.heap.base(self.group.in_world(pe).index())
+        self.job.heap(self.group.in_world(pe))
+    }
+
+    /// The beginning of a member's message buffer.
+    #[inline(always)]
+    fn buffer(&self, pe: Rank) -> *mut u8 {
+        self.job.buffer(self.group.in_world(pe))
     }
 
     #[inline(always)]
@@ -232,27 +253,23 @@ impl<'c> Call<'c> {
     /// Where a span of this PE lies; its bounds are checked.
     #[inline(always)]
     fn resolve(&self, span: Span) -> Memory {
-        let half = self.scratch.bytes.len() / 2;
-        let scratch = |first: usize| {
-            let at = self.scratch.bytes[first..].as_ptr().cast_mut().cast::<u8>();
-            (at, half, false)
-        };
+        let half = self.scratch.bytes() / 2;
+        let scratch = |first: usize| (self.scratch.at(first, half), half, None);
+        let words = Some(Extent::WORDS);
         let (at, bytes, shared) = match span.place {
-            Place::Source => (
-                self.operands.source.at,
-                self.operands.source.bytes,
-                self.operands.source.symmetric,
-            ),
+            Place::Source => {
+                let Buffer { at, bytes, symmetric, .. } = self.operands.source;
+                (at, bytes, words.filter(|_| symmetric))
+            }
             Place::Target => {
-                let shared = self.operands.target.symmetric || self.target_lent.load(Relaxed);
-                (self.operands.target.at, self.operands.target.bytes, shared)
+                let Buffer { at, bytes, symmetric, .. } = self.operands.target;
+                let lent = || self.target_lent.load(Relaxed).then(|| Extent::lent(at, bytes));
+                (at, bytes, if symmetric { words } else { lent() })
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
-            Place::Heap => (self.heap(self.rank), self.job.heap.bytes(), true),
-            Place::Buffer => {
-                (self.state(self.rank).buffer(), self.capabilities().buffer_bytes, true)
-            }
+            Place::Heap => (self.heap(self.rank), self.job.heap_bytes(), words),
+            Place::Buffer => (self.buffer(self.rank), self.capabilities().buffer_bytes, words),
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
         assert!(inside, "a span must lie in its buffer");
@@ -270,14 +287,19 @@ impl<'c> Call<'c> {
     fn leased(lease: &Lease, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= lease.bytes);
         assert!(inside, "a copy must lie in what is lent");
-        Memory { at: lease.at.wrapping_add(at), bytes, shared: lease.kind != Loan::Source }
+        let shared = match lease.kind {
+            Loan::Source => None,
+            Loan::Target => Some(lease.extent),
+            Loan::Symmetric | Loan::Reached => Some(Extent::WORDS),
+        };
+        Memory { at: lease.at.wrapping_add(at), bytes, shared }
     }
 
     /// Fails the job, since what `lease` says of a piece's length is not what this PE says.
     #[cold]
     fn disagree(&self, lease: &Lease, bytes: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
-        let call = self.job.name_of(self.me.history(self.turn).load(Relaxed));
+        let call = self.job.name_of(self.group.history(self.rank, self.turn).load(Relaxed));
         self.job.poison(Failure::Pieces {
             call: call_in(&call, &self.group.team()),
             lender: (world(lease.lender), lease.bytes),
@@ -377,16 +399,19 @@ impl<'c> Call<'c> {
     /// an address that is read there is one that was lent.
     #[inline(always)]
     fn loan_line(&self, borrower: Rank, lender: Rank, loan: u32) -> &Line {
-        assert!(loan < LOANS, "a PE lends at most {LOANS} buffers to a peer in a call");
-        let members = &self.group.members;
-        let index = (self.turn * members.len() + lender.index()) * LOANS as usize;
-        &members[borrower.index()].loans[index + loan as usize]
+        self.group.loan(borrower, lender, self.turn, loan)
+    }
+
+    /// How much this PE has lent in this call, and how much of that is given back.
+    #[inline(always)]
+    fn leases(&self) -> &Line {
+        self.group.leases(self.rank, self.turn)
     }
 
     /// The 64-bit word at heap offset `word` of PE `at`.
     #[inline(always)]
     fn heap_word(&self, at: Rank, word: usize) -> &AtomicU64 {
-        let inside = word.checked_add(8).is_some_and(|end| end <= self.job.heap.bytes());
+        let inside = word.checked_add(8).is_some_and(|end| end <= self.job.heap_bytes());
         assert!(inside && word.is_multiple_of(8), "a word must be aligned and in the heap");
         let address = self.heap(at).wrapping_add(word);
         // SAFETY: in bounds, aligned, alive as long as the job, and only accessed atomically or by
@@ -410,7 +435,7 @@ impl<'c> Call<'c> {
         &'f self,
         test: impl Fn() -> Option<T> + Unpin + 'f,
     ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
-        When { call: self, test }
+        When { call: self, test, is_new: true }
     }
 }
 
@@ -427,7 +452,7 @@ impl Call<'_> {
     /// A call that has lent memory ends: if not all is back, it ends by failing.
     #[cold]
     fn end_loans(&self) {
-        let leases = &self.me.leases[self.turn];
+        let leases = self.leases();
         if leases.counter(0).load(Acquire) != leases.counter(1).load(Relaxed) {
             if !self.job.is_poisoned() {
                 let reason = "left a call while its buffers were lent".to_owned();
@@ -454,7 +479,7 @@ impl Fabric for Call<'_> {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "ranks are 32 bits wide")]
     fn size(&self) -> u32 {
-        self.group.members.len() as u32
+        self.group.size() as u32
     }
 
     #[inline(always)]
@@ -548,7 +573,7 @@ impl Fabric for Call<'_> {
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
         let memory = self.resolve(span);
         let kind = match span.place {
-            Place::Source if !memory.shared => Loan::Source,
+            Place::Source if !memory.is_shared() => Loan::Source,
             Place::Target if !self.operands.target.symmetric => {
                 self.target_lent.store(true, Relaxed);
                 Loan::Target
@@ -559,11 +584,14 @@ impl Fabric for Call<'_> {
         if kind != Loan::Symmetric {
             self.lent.store(true, Relaxed);
         }
-        self.me.leases[self.turn].counter(1).fetch_add(1, Relaxed);
+        self.leases().counter(1).fetch_add(1, Relaxed);
         let line = self.loan_line(to, self.rank, loan);
         line.write(0, memory.at.expose_provenance() as u64);
         line.write(1, memory.bytes as u64);
         line.write(2, kind as u64);
+        if kind == Loan::Target {
+            Extent::lent(self.operands.target.at, self.operands.target.bytes).show(line, 3);
+        }
         line.publish(self.word);
         self.wake(to);
         ready(Ok(()))
@@ -586,6 +614,7 @@ impl Fabric for Call<'_> {
                         1 => Loan::Target,
                         _ => Loan::Symmetric,
                     },
+                    extent: Extent::shown(line, 3),
                     group,
                     turn,
                 }
@@ -605,7 +634,7 @@ impl Fabric for Call<'_> {
     fn give_back(&self, lease: Lease) -> impl Future<Output = Op> {
         if lease.kind != Loan::Reached {
             assert!(lease.group == self.group.number(), "a lease is given back in its own team");
-            let leases = &self.group.members[lease.lender.index()].leases[lease.turn];
+            let leases = self.group.leases(lease.lender, lease.turn);
             leases.counter(0).fetch_add(1, Release); // pairs with the acquire in `reclaim`
             self.wake(lease.lender);
         }
@@ -613,32 +642,33 @@ impl Fabric for Call<'_> {
     }
 
     fn reclaim(&self) -> impl Future<Output = Op> {
-        let leases = &self.me.leases[self.turn];
+        let leases = self.leases();
         self.when(move || {
             (leases.counter(0).load(Acquire) == leases.counter(1).load(Relaxed)).then_some(())
         })
     }
 
     #[inline(always)]
-    fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
+    fn reach(&self, peer: Rank, span: Span) -> Lease {
         let heap = |pe: Rank| self.heap(pe);
-        let buffer = |pe: Rank| self.state(pe).buffer();
+        let buffer = |pe: Rank| self.buffer(pe);
         let (mine, theirs) = match span.place {
-            Place::Source if !self.operands.source.symmetric => return None,
-            Place::Target if !self.operands.target.symmetric => return None,
-            Place::Source | Place::Target | Place::Heap => (heap(self.rank), heap(peer)),
+            Place::Source if self.operands.source.symmetric => (heap(self.rank), heap(peer)),
+            Place::Target if self.operands.target.symmetric => (heap(self.rank), heap(peer)),
+            Place::Heap => (heap(self.rank), heap(peer)),
             Place::Buffer => (buffer(self.rank), buffer(peer)),
-            Place::Accumulator | Place::Incoming => return None,
+            _ => not_reached(self.rank, peer, span),
         };
         let memory = self.resolve(span);
-        Some(Lease {
+        Lease {
             at: theirs.wrapping_add(memory.at.addr() - mine.addr()),
             bytes: memory.bytes,
             lender: peer,
             kind: Loan::Reached,
+            extent: Extent::WORDS,
             group: self.group.number(),
             turn: self.turn,
-        })
+        }
     }
 
     #[inline(always)]
@@ -721,23 +751,23 @@ impl Fabric for Call<'_> {
     }
 
     fn yield_now(&self) -> impl Future<Output = Op> {
-        YieldNow { is_due: self.flies }
+        YieldNow { call: self, is_due: self.flies }
     }
 
     #[inline(always)]
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
-        let line = &self.group.members[to.index()].credits[self.rank.index()];
-        line.publish_at(0, quarter + 1); // release: pairs with the acquire in `await_credits`
+        // Release: pairs with the acquire in `await_credits`.
+        self.group.credits(to, self.rank).publish_at(0, quarter + 1);
         self.wake(to);
         ready(Ok(()))
     }
 
     #[inline(always)]
     fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
-        let (credits, me) = (&self.me.credits, self.rank.index());
+        let (group, me) = (self.group, self.rank);
+        let others = (0..self.size()).map(Rank).filter(move |&peer| peer != me);
         self.when(move || {
-            let given = |(peer, line): (usize, &Line)| peer == me || line.word_at(0) > quarter;
-            credits.iter().enumerate().all(given).then_some(())
+            others.clone().all(|peer| group.credits(me, peer).word_at(0) > quarter).then_some(())
         })
     }
 }

@@ -6,9 +6,16 @@
 //! without the others. So the stuck PEs are the largest set for which this holds: begin with all
 //! that wait, and strike out whoever waits for one that does not.
 //!
-//! What was sent may still lie unread, and a call may go on step by step while all its PEs wait. So
-//! those who are found stuck must stay so, in the same waits, while each of them looks for its
-//! message several times, and nobody in any of these calls waits for anything new.
+//! That somebody waits is known from before: it may have got its message since, and compute inside
+//! its call, or inside a nonblocking one that it polls meanwhile. So all on whose waiting this
+//! rests, the stuck PEs and those who have begun their calls, must look for their messages several
+//! times more, the stuck ones in the same waits, while nothing moves in any of these calls. Who
+//! computes does not look. A call moves when a PE waits in it for anything new, when it yields
+//! there, and when a nonblocking one is complete: it changes in no other way while all its PEs
+//! wait.
+//!
+//! Who waits for credits waits in the first call of the quarter of the window after the one that
+//! they are for: a PE that has begun it has given its credit.
 //!
 //! Of all that wait the PE of the lowest rank looks, every few milliseconds, and only in a job that
 //! has teams besides the world. Cost: nothing while nobody waits for long.
@@ -34,21 +41,23 @@ struct Wait {
     word: u64,
     /// Tells this wait from all others.
     number: u64,
-    /// Polls that the PE has said.
-    beats: u64,
 }
 
-/// Who was found stuck: PE, wait, and its beats by then; and the moves of all in their calls.
+/// Who was found stuck, each in which wait; the moves of all in their calls; and the beats of all
+/// PEs by then.
 #[derive(Debug, Default)]
 struct Suspects {
-    stuck: Vec<(Rank, u64, u64)>,
+    stuck: Vec<(Rank, u64)>,
     moves: u64,
+    beats: Vec<u64>,
 }
 
 #[derive(Debug)]
 struct Waits {
     /// By rank in the world.
     of: Vec<Option<Wait>>,
+    /// How often each PE has said that it has looked for its message.
+    beats: Vec<u64>,
     numbers: u64,
     suspects: Suspects,
 }
@@ -59,8 +68,8 @@ pub(crate) struct Deadlocks(Mutex<Waits>);
 
 impl Deadlocks {
     pub(crate) fn new(pes: usize) -> Self {
-        let of = vec![None; pes];
-        Self(Mutex::new(Waits { of, numbers: 0, suspects: Suspects::default() }))
+        let (of, beats) = (vec![None; pes], vec![0; pes]);
+        Self(Mutex::new(Waits { of, beats, numbers: 0, suspects: Suspects::default() }))
     }
 
     fn waits(&self) -> MutexGuard<'_, Waits> {
@@ -90,22 +99,18 @@ impl Deadlocks {
 
 impl Waits {
     fn beat(&mut self, me: Rank, group: &Arc<Group>, rank: Rank, call: u64) {
-        match &mut self.of[me.index()] {
-            Some(wait) => wait.beats += 1,
-            none => {
-                let (word, number) = (group.word(rank, call), self.numbers);
-                self.numbers += 1;
-                let group = Arc::clone(group);
-                *none = Some(Wait { group, call, word, number, beats: 0 });
-            }
+        self.beats[me.index()] += 1;
+        let wait = &mut self.of[me.index()];
+        if wait.is_none() {
+            let (word, number) = (group.word(rank, call), self.numbers);
+            self.numbers += 1;
+            *wait = Some(Wait { group: Arc::clone(group), call, word, number });
         }
     }
 
     /// Whether the member has begun the call that is waited in.
     fn has_begun(wait: &Wait, member: Rank) -> bool {
-        // The word at this place of the window only grows, and holds this call's or a later one's.
-        let (group, sequence) = (&wait.group, wait.sequence());
-        group.sequence(member, wait.call) >= sequence
+        wait.group.has_begun(member, wait.call, wait.word)
     }
 
     /// Whether all members of the call wait too, and those who have not begun it are in `stuck`.
@@ -142,16 +147,20 @@ impl Waits {
             .filter_map(|(pe, wait)| Some((pe, wait.as_ref()?)))
             .collect();
         let moves = waits.iter().map(|(_, wait)| wait.group.moves()).sum();
-        let now: Vec<_> = waits.iter().map(|(pe, wait)| (*pe, wait.number, wait.beats)).collect();
-        let before = &self.suspects;
-        let same = before.moves == moves
-            && before.stuck.len() == now.len()
-            && before.stuck.iter().zip(&now).all(|(then, now)| (then.0, then.1) == (now.0, now.1));
-        if !same {
-            self.suspects = Suspects { stuck: now, moves };
+        let now: Vec<_> = waits.iter().map(|(pe, wait)| (*pe, wait.number)).collect();
+        if (self.suspects.moves, &self.suspects.stuck) != (moves, &now) {
+            self.suspects = Suspects { stuck: now, moves, beats: self.beats.clone() };
             return None;
         }
-        let settled = before.stuck.iter().zip(&now).all(|(then, now)| now.2 >= then.2 + BEATS);
+        // All members of these calls: who has not begun one is stuck, who has waits or has
+        // finished.
+        let has_looked = |(member, &pe): (Rank, &Rank), wait: &Wait| {
+            let at = pe.index();
+            wait.group.has_finished(member) || self.beats[at] >= self.suspects.beats[at] + BEATS
+        };
+        let settled = waits.iter().all(|(_, wait)| {
+            (0..).map(Rank).zip(wait.group.ranks()).all(|member| has_looked(member, wait))
+        });
         let name = |wait: &Wait| call_in(&job.name_of(wait.word), &wait.group.team());
         // Nobody but who has not begun a call can hold it up.
         let (pe, wait, missing) = waits.iter().filter(|_| settled).find_map(|(pe, wait)| {
@@ -161,11 +170,5 @@ impl Waits {
         })?;
         let elsewhere = self.of[missing.index()].as_ref()?;
         Some(Failure::Deadlock { one: (pe, name(wait)), other: (missing, name(elsewhere)) })
-    }
-}
-
-impl Wait {
-    fn sequence(&self) -> u64 {
-        self.word & crate::job::SEQUENCE_MASK
     }
 }

@@ -26,13 +26,14 @@ use consort_fabric::{Op, Poisoned, Rank};
 use crate::{
     begun::{Begun, Shore},
     call::Call,
-    engine::{Engine, Flights, panic_reason},
-    forming::Choice,
-    group::{Group, Member},
-    job::{Failure, Job, SEQUENCE_BITS},
+    directory::{NoGroup, Place},
+    engine::{Engine, Flights},
+    group::Group,
+    job::{Job, SEQUENCE_BITS, SEQUENCE_MASK},
     ledger::Ledger,
     machine::NativeMachine,
     operands::Operands,
+    segment::Segment,
     waiting::{Idle, Waiting, Watch, block_on},
 };
 
@@ -48,34 +49,18 @@ const POLLS_PER_YIELD: u32 = 100;
 const YIELDS_BEFORE_SLEEP: u32 = 2_000;
 /// How long a PE sleeps before it looks around, in case a peer has left without a word.
 const SLEEP: Duration = Duration::from_millis(20);
-/// What fingerprints are rolled into one by: odd, so that no two histories become equal.
+/// What the numbers of calls are rolled into one by: odd, so that of two histories that differ in
+/// one call none becomes equal.
 const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How often a waiting PE looks whether its peers make the same call.
 const LOOK_AROUND: Duration = Duration::from_millis(5);
-
-/// Memory for partial results and incoming messages, of a PE's blocking calls or of one flight.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    pub(crate) bytes: Box<[UnsafeCell<u8>]>,
-}
-
-impl Scratch {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self { bytes: (0..bytes).map(|_| UnsafeCell::new(0)).collect() }
-    }
-}
-
-impl fmt::Debug for Scratch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scratch").field("bytes", &self.bytes.len()).finish()
-    }
-}
 
 /// What a PE has once, whatever teams it is in.
 struct Pe {
     /// Its rank in the world.
     rank: Rank,
-    scratch: Scratch,
+    /// Memory for partial results and incoming messages of blocking calls, half and half.
+    scratch: Segment,
     engine: Arc<Engine>,
     /// What is done while a call waits.
     errands: RefCell<Vec<Weak<dyn Fn()>>>,
@@ -86,15 +71,17 @@ struct Pe {
 /// One PE's end of a team. Stays on its thread.
 pub struct Endpoint {
     job: Arc<Job>,
-    /// An empty one once the PE has left it. Replaced in [`Endpoint::leave`] alone.
+    /// An empty one once the PE has left it. Replaced in [`Endpoint::leave`] and in
+    /// [`Endpoint::serve_again`] alone.
     group: UnsafeCell<Arc<Group>>,
     pe: Rc<Pe>,
     /// The rank in the group.
-    rank: Rank,
-    size: u32,
+    rank: Cell<Rank>,
+    size: Cell<u32>,
     calls: Cell<u64>,
+    /// The number of the next step. Words have its low bits.
     sequence: Cell<u64>,
-    /// The fingerprints of all calls so far, rolled into one.
+    /// The numbers of all calls so far, rolled into one.
     rolled: Cell<u64>,
     allocations: Cell<u64>,
     /// Teams made of this one.
@@ -109,33 +96,41 @@ pub struct Endpoint {
     stays_here: PhantomData<*const ()>,
 }
 
+/// A PE's part in a team that it has joined: the group, and its rank there.
+#[derive(Debug)]
+pub struct Part(Group, Rank);
+
+fn size(group: &Group) -> u32 {
+    u32::try_from(group.size()).unwrap_or(u32::MAX)
+}
+
 impl Endpoint {
     /// The end of PE `rank` of the team of all PEs, to be made on its own thread, once.
     #[must_use]
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         job.states[rank.index()].parker.settle();
-        let world = Arc::clone(job.world());
+        let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect());
         let bytes = world.geometry.lines * size_of::<crate::line::Line>();
         let fits = job.config().pes <= job.config().cores;
         let pe = Pe {
             rank,
-            scratch: Scratch::new(2 * bytes),
+            scratch: Segment::reserve(2 * bytes).expect("memory for partial results"),
             engine: Arc::default(),
             errands: RefCell::default(),
             spins: if fits { SPINS } else { 1 },
         };
-        Self::of(job, Rc::new(pe), world, rank)
+        Self::of(job, Rc::new(pe), (world, rank))
     }
 
-    fn of(job: Arc<Job>, pe: Rc<Pe>, group: Arc<Group>, rank: Rank) -> Self {
+    fn of(job: Arc<Job>, pe: Rc<Pe>, (group, rank): (Group, Rank)) -> Self {
         Self {
-            job,
-            size: u32::try_from(group.members.len()).unwrap_or(u32::MAX),
-            group: UnsafeCell::new(group),
+            size: Cell::new(size(&group)),
+            group: UnsafeCell::new(Arc::new(group)),
             pe,
-            rank,
+            rank: Cell::new(rank),
             calls: Cell::new(0),
-            sequence: Cell::new(1),
+            sequence: Cell::new(job.config().first_step),
+            job,
             rolled: Cell::new(0),
             allocations: Cell::new(0),
             teams: Cell::new(0),
@@ -156,20 +151,21 @@ impl Endpoint {
     /// What the PEs of the team share.
     #[inline(always)]
     pub fn group(&self) -> &Arc<Group> {
-        // SAFETY: nothing but `leave` replaces it, whose caller has nothing that borrows it.
+        // SAFETY: nothing but `leave` and `serve_again` replaces it, whose callers have nothing that
+        // borrows it.
         unsafe { &*self.group.get() }
     }
 
     /// The PE's rank in the team.
     #[inline]
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.rank.get()
     }
 
     /// The PEs of the team.
     #[inline]
     pub fn size(&self) -> u32 {
-        self.size
+        self.size.get()
     }
 
     /// The PE's rank in the world.
@@ -190,41 +186,27 @@ impl Endpoint {
         (self.group().number(), number)
     }
 
-    fn next_team(&self) -> (u64, u64) {
-        (self.group().number(), self.teams.replace(self.teams.get() + 1))
-    }
-
-    /// Has all PEs of the team know what each brings to a split: `call` is one in which all meet.
-    ///
-    /// # Errors
-    /// Those of `call`.
-    pub fn gather_choices<E>(
-        &self,
-        choice: Choice,
-        call: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Vec<Choice>, E> {
-        let making = self.next_team();
-        self.job.forming.bring(making, self.rank, self.size as usize, choice);
-        call()?;
-        Ok(self.job.forming.all(making))
-    }
-
-    /// This PE's end of a new team of these PEs of this team, whose ranks there are in the order of
+    /// This PE's part in a new team of these PEs of this team, whose ranks there are in the order of
     /// the list. All PEs of this team come here, in the same order of teams; those of other colours
     /// make teams of their own. `None` for a PE that is not in the list.
-    #[must_use]
-    pub fn join(&self, color: u32, members: &[Rank]) -> Option<Self> {
-        let making = self.next_team();
-        if !members.contains(&self.rank) {
-            return None;
-        }
+    ///
+    /// # Errors
+    /// When there is no memory for another team.
+    pub fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Part>, NoGroup> {
+        let made = self.teams.replace(self.teams.get() + 1);
+        let Some(at) = members.iter().position(|&rank| rank == self.rank()) else {
+            return Ok(None);
+        };
         let group = self.group();
-        let members: Vec<Rank> = members.iter().map(|&rank| group.in_world(rank)).collect();
-        let group = self.job.forming.group(making, color, &members);
-        // By what the others see: no two PEs have one rank.
-        let at = group.ranks().iter().position(|&rank| rank == self.pe.rank)?;
+        let ranks = members.iter().map(|&rank| group.in_world(rank)).collect();
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        Some(Self::of(Arc::clone(&self.job), Rc::clone(&self.pe), group, rank))
+        Ok(Some(Part(group.join(made, color, ranks)?, rank)))
+    }
+
+    /// This PE's end of a team that it has joined.
+    #[must_use]
+    pub fn end_of(&self, Part(group, rank): Part) -> Self {
+        Self::of(Arc::clone(&self.job), Rc::clone(&self.pe), (group, rank))
     }
 
     /// Lets go of what the team's PEs share, after the last call. Its memory is free once all have.
@@ -232,14 +214,41 @@ impl Endpoint {
     /// # Safety
     /// No call of this end is alive, and no borrow of its group.
     pub unsafe fn leave(&self) {
-        // SAFETY: nobody borrows it, by the caller's promise; an end stays on its thread.
-        let group = unsafe { &mut *self.group.get() };
-        *group = Arc::new(Group::new(group.number(), Box::default()));
+        let nothing = Group::new(&self.job, Place::NOWHERE, Box::default());
+        // SAFETY: the caller's promise.
+        unsafe { self.replace_group(nothing) };
         self.shore.take();
+        self.calls.set(0); // there is nothing left to compare with the peers'
+    }
+
+    /// Becomes this PE's end of another team, after it has left its own.
+    ///
+    /// # Safety
+    /// As [`Endpoint::leave`].
+    pub unsafe fn serve_again(&self, Part(group, rank): Part) {
+        self.rank.set(rank);
+        self.size.set(size(&group));
+        self.sequence.set(self.job.config().first_step);
+        self.rolled.set(0);
+        self.allocations.set(0);
+        self.teams.set(0);
+        self.turns.set(0);
+        self.glanced.set(None);
+        // SAFETY: the caller's promise.
+        unsafe { self.replace_group(group) };
+    }
+
+    /// # Safety
+    /// As [`Endpoint::leave`].
+    unsafe fn replace_group(&self, group: Group) {
+        // SAFETY: nobody borrows it, by the caller's promise; an end stays on its thread.
+        let place = unsafe { &mut *self.group.get() };
+        let before = std::mem::replace(place, Arc::new(group));
+        drop(before); // which may run code of its own, with nothing borrowed
     }
 
     /// Begins the next collective call of the team: every PE must make the same, with the same
-    /// `fingerprint` and `steps`.
+    /// number of the call, by its name, and `steps`.
     ///
     /// # Safety
     /// The call is dropped before this PE makes another, and one future at a time drives it: its
@@ -247,22 +256,27 @@ impl Endpoint {
     #[inline(always)]
     pub unsafe fn begin<'c>(
         &'c self,
-        fingerprint: u64,
+        name: u64,
         steps: u64,
         operands: &'c Operands<'c>,
     ) -> Call<'c> {
-        let (_, turn, word, me) = self.number(fingerprint, steps);
+        let (_, turn, word) = self.number(name, steps);
         let (job, group, scratch) = (&self.job, self.group(), &self.pe.scratch);
-        Call::new(job, group, (self.rank, me), turn, word, scratch, operands)
+        Call::new(job, group, self.rank(), turn, word, scratch, operands)
     }
 
     /// Begins the next collective call of the team, to be driven by a flight while other calls are
     /// made. It must end before the PE is a window ahead.
-    pub fn start(&self, fingerprint: u64, steps: u64) -> Begun {
-        let (number, _, word, _) = self.number(fingerprint, steps);
+    pub fn start(&self, name: u64, steps: u64) -> Begun {
+        let (number, _, word) = self.number(name, steps);
         self.ledger.start(number);
         let shore = Arc::clone(self.shore.borrow_mut().get_or_insert_with(|| self.new_shore()));
-        Begun { shore, number, word, scratch: self.pe.engine.scratch(self.pe.scratch.bytes.len()) }
+        Begun {
+            shore,
+            number,
+            word,
+            scratch: Some(self.pe.engine.scratch(self.pe.scratch.bytes())),
+        }
     }
 
     #[cold]
@@ -272,28 +286,27 @@ impl Endpoint {
             group: Arc::clone(self.group()),
             engine: Arc::clone(&self.pe.engine),
             ledger: Arc::clone(&self.ledger),
-            rank: self.rank,
+            rank: self.rank(),
         })
     }
 
-    /// The number of the next call, its place in the window, the word of its messages, and who
-    /// makes it. Peers can see it from now on.
+    /// The number of the next call, its place in the window, and the word of its messages. Peers
+    /// can see it from now on, by its name.
     #[inline(always)]
-    fn number(&self, fingerprint: u64, steps: u64) -> (u64, usize, u64, &Member) {
+    fn number(&self, name: u64, steps: u64) -> (u64, usize, u64) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
         // Messages carry the whole history: after calls that did not match, none does.
-        let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(fingerprint);
+        let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(name);
         self.calls.set(call + 1);
         self.sequence.set(sequence + steps);
         self.rolled.set(rolled);
         let group = self.group();
         let turn = group.geometry.turn(call);
-        let own = (fingerprint << SEQUENCE_BITS).wrapping_add(sequence);
+        let own = name << SEQUENCE_BITS | sequence & SEQUENCE_MASK;
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        let me = &group.members[self.rank.index()];
-        me.history(turn).store(own, Release);
-        (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence), me)
+        group.history(self.rank(), turn).store(own, Release);
+        (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 
     /// What drives this PE's flights.
@@ -333,22 +346,21 @@ impl Endpoint {
         let is_due = now - since >= LOOK_AROUND;
         self.glanced.set(Some(if is_due { now } else { since }));
         if is_due && self.ledger.first().is_some() && !self.job.is_poisoned() {
-            self.group().check_peers(&self.job, self.rank, self.calls.get());
+            self.check_peers();
         }
     }
 
     /// Polls all flights once, unless the helper does; says whether it did.
     fn poll_flights(&self) -> bool {
         self.pe.engine.poll().unwrap_or_else(|panic| {
-            let (rank, reason) = (self.pe.rank, panic_reason(&*panic));
-            self.job.poison(Failure::Pe { rank, reason });
+            self.job.fail(self.pe.rank, &panic);
             resume_unwind(panic)
         })
     }
 
     /// Gives a credit once all calls so far are complete.
     pub fn owe(&self, credit: u64) {
-        let give = |credit| self.group().give_credit(&self.job, self.rank, credit);
+        let give = |credit| self.group().give_credit(self.rank(), credit);
         self.ledger.owe(self.calls.get(), credit, give);
     }
 
@@ -396,9 +408,7 @@ impl Endpoint {
     /// # Safety
     /// As [`Endpoint::begin`].
     pub unsafe fn one_sided<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
-        let (group, rank) = (self.group(), self.rank);
-        let me = &group.members[rank.index()];
-        Call::new(&self.job, group, (rank, me), 0, 0, &self.pe.scratch, operands)
+        Call::new(&self.job, self.group(), self.rank(), 0, 0, &self.pe.scratch, operands)
     }
 
     fn state(&self) -> &crate::job::PeState {
@@ -443,12 +453,17 @@ impl Endpoint {
         block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, false, None))
     }
 
-    /// As [`Endpoint::block_on`], for a future on a [`NoticeBoard`](crate::NoticeBoard).
+    /// As [`Endpoint::block_on`], for a future on a [`NoticeBoard`](crate::NoticeBoard), in a call
+    /// of this number, if it is in one.
     ///
     /// # Errors
     /// When the job has failed.
-    pub fn block_on_notices<T>(&self, future: impl Future<Output = Op<T>>) -> Op<T> {
-        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, true, None))
+    pub fn block_on_notices<T>(
+        &self,
+        call: Option<u64>,
+        future: impl Future<Output = Op<T>>,
+    ) -> Op<T> {
+        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, true, call))
     }
 
     /// Has `errand` run now and then while this PE waits in a call, whatever it waits for, until it
@@ -457,6 +472,11 @@ impl Endpoint {
         let mut errands = self.pe.errands.borrow_mut();
         errands.retain(|errand| errand.strong_count() > 0);
         errands.push(Rc::downgrade(errand));
+    }
+
+    /// Compares this PE's last calls with the peers'.
+    fn check_peers(&self) {
+        self.group().check_peers(self.rank(), self.calls.get(), self.sequence.get());
     }
 
     /// Says that this PE makes no more calls in this team. Peers that wait for one then fail.
@@ -468,18 +488,17 @@ impl Endpoint {
         if self.job.is_poisoned() {
             return Ok(()); // the program knows
         }
-        let (job, group) = (&self.job, self.group());
-        group.members[self.rank.index()].finished.store(self.sequence.get(), Release);
+        self.group().finish(self.rank(), self.sequence.get());
         fence(SeqCst); // of two PEs that finish, one sees the other
-        group.check_peers(job, self.rank, self.calls.get());
-        group.check_finished(job, self.rank, self.sequence.get());
+        self.check_peers();
+        self.group().check_finished(self.rank(), self.sequence.get());
         if self.job.is_poisoned() { Err(Poisoned) } else { Ok(()) }
     }
 }
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").field("rank", &self.rank).finish_non_exhaustive()
+        f.debug_struct("Endpoint").field("rank", &self.rank()).finish_non_exhaustive()
     }
 }
 
@@ -538,22 +557,22 @@ impl Pauses<'_> {
             return;
         }
         self.looked += 1;
-        let Endpoint { job, rank, calls, .. } = self.endpoint;
-        let group = self.endpoint.group();
+        let Endpoint { job, calls, .. } = self.endpoint;
+        let (group, rank) = (self.endpoint.group(), self.endpoint.rank());
         if job.is_poisoned() {
             return;
         }
         // The second look: what a peer sent before it finished has been polled for since the first.
         if self.alone {
-            return group.abandon(job, *rank);
+            return group.abandon(rank);
         }
-        self.alone = group.is_alone(*rank);
+        self.alone = group.is_alone(rank);
         if calls.get() > 0 {
-            group.check_peers(job, *rank, calls.get());
+            self.endpoint.check_peers();
         }
-        if let Some(call) = self.call.filter(|_| job.forming.has_made()) {
+        if let Some(call) = self.call.filter(|_| job.has_teams()) {
             self.told = true;
-            job.deadlocks.beat(job, self.endpoint.pe.rank, group, *rank, call);
+            job.deadlocks.beat(job, self.endpoint.pe.rank, group, rank, call);
         }
     }
 }

@@ -11,7 +11,8 @@
 //! | the helper | while there are flights; sleeps otherwise | polls after it |
 //!
 //! A flight ends when it is complete, when its operator panics, or, in a job that has failed, when
-//! it is dropped: then it revokes what it has lent, as a blocking call does.
+//! it is dropped: then it revokes what it has lent, as a blocking call does. An operator may panic
+//! when it is dropped, too: its flight is over all the same, and so are all others.
 
 #![expect(unsafe_code, reason = "declares what flights must see to")]
 
@@ -34,7 +35,7 @@ use std::{
     time::Duration,
 };
 
-use crate::endpoint::Scratch;
+use crate::segment::Segment;
 
 /// Scratch memories that are kept for later flights.
 const KEPT: usize = 16;
@@ -55,6 +56,14 @@ pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("it panicked: {}", text.unwrap_or("no message"))
+}
+
+/// Drops what a program has made, and nobody asks for any more. It may panic: then that is lost,
+/// and what it panics with, which may do so again, is never dropped.
+pub fn discard<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        Box::leak(panic);
+    }
 }
 
 /// A nonblocking call under way. Its fields are dropped in their order.
@@ -101,7 +110,7 @@ pub struct Engine {
     under_way: Flights,
     helper: OnceLock<thread::Thread>,
     is_over: AtomicBool,
-    scratch: Mutex<Vec<Scratch>>,
+    scratch: Mutex<Vec<Segment>>,
 }
 
 impl Engine {
@@ -169,7 +178,7 @@ impl Engine {
     #[cold]
     pub fn clear(&self) {
         let flights = std::mem::take(&mut *self.flights());
-        drop(flights); // without the lock
+        flights.into_iter().for_each(discard); // without the lock
     }
 
     /// Helps until [`Engine::stop_helping`]; the panic of an operator is handed to `failed`.
@@ -206,13 +215,13 @@ impl Engine {
     }
 
     /// Scratch memory of so many bytes, from an earlier flight if there is some.
-    pub(crate) fn scratch(&self, bytes: usize) -> Scratch {
+    pub(crate) fn scratch(&self, bytes: usize) -> Segment {
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| Scratch::new(bytes))
+        kept.unwrap_or_else(|| Segment::reserve(bytes).expect("memory for partial results"))
     }
 
     /// Keeps the scratch memory of a flight that has ended.
-    pub(crate) fn keep(&self, scratch: Scratch) {
+    pub(crate) fn keep(&self, scratch: Segment) {
         let mut kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT {
             kept.push(scratch);

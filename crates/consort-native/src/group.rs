@@ -1,27 +1,37 @@
-//! What the PEs of a team share: who they are, their inboxes, and each one's books.
+//! What the PEs of a team share: who they are, their inboxes, and what each shows to the others.
 //!
 //! The world is a group, and each team that a program makes is another. A PE has a rank in each
 //! group that it is a member of; parkers, message buffers and heaps are the PE's, whatever its
 //! rank, and are found by its rank in the world.
 //!
-//! Groups of a job are told apart by their numbers: what one of them keeps in tables of the job, it
+//! A group's memory is a part of the job's segment, in words: the inboxes of all members, then what
+//! each shows. It is zero when the group is made. Each member has a [`Group`] of its own that says
+//! where it is; the memory is the system's again when the last of them is gone.
+//!
+//! Groups of a job are told apart by their numbers: what the directory keeps for one of them, it
 //! keeps under its number.
 
 use std::{
     fmt,
-    sync::atomic::Ordering::{Acquire, Relaxed},
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use consort_fabric::{Capabilities, Rank};
 
 use crate::{
-    job::{BUFFER_BYTES, Failure, Job, LOANS, SEQUENCE_MASK},
-    line::Line,
-    sync::AtomicU64,
+    directory::{NoGroup, Place},
+    job::{BUFFER_BYTES, Failure, Job, LOANS, SEQUENCE_BITS, SEQUENCE_MASK},
+    line::{Line, LineWord},
+    segment::Words,
 };
 
-/// The shape of an inbox: first the lines of long messages, call by call, then the cells of short
-/// ones, slot by slot.
+/// The shape of a group's memory: inboxes, and what members show.
+///
+/// An inbox has first the lines of long messages, call by call, then the cells of short ones, slot
+/// by slot.
 ///
 /// A cell is two words: the payload of a message of 8 bytes, or a signal beside the first, and the
 /// sequence word. Four successive calls' cells of one slot share a line, so that what a PE sends in
@@ -47,8 +57,18 @@ pub(crate) struct Geometry {
     pub(crate) first_meeting: usize,
     /// The first word of meetings to which each PE brings a word.
     pub(crate) first_bringing: usize,
-    /// Words of a PE.
+    /// Words of a PE's inbox.
     pub(crate) per_pe: usize,
+    /// The first word of what members show to the others.
+    first_member: usize,
+    /// Words from one member's to the next's.
+    per_member: usize,
+    /// In what a member shows, the first words of credits, of leases and of loans.
+    credits: usize,
+    leases: usize,
+    loans: usize,
+    /// Words in all.
+    words: usize,
 }
 
 /// Words of a line.
@@ -59,6 +79,12 @@ pub(crate) const CELL_WORDS: usize = 2;
 pub(crate) const MEETING_WORDS: usize = 2;
 /// Words of a meeting to which each PE brings a word: a cell of each.
 pub(crate) const BRINGING_WORDS: usize = 2 * CELL_WORDS;
+
+/// In what a member shows, on lines of its own: the word that says where it has finished, the one
+/// that counts its waits, and the words of its recent calls.
+const FINISHED: usize = 0;
+const MOVES: usize = 1;
+const HISTORY: usize = 2 * LINE_WORDS;
 
 impl Geometry {
     /// Small teams get room for long messages, large ones a line a peer and a shorter window.
@@ -74,7 +100,42 @@ impl Geometry {
         let first_meeting = first_cell + lines * window * CELL_WORDS;
         let first_bringing = first_meeting + lines * window * MEETING_WORDS;
         let per_pe = first_bringing + lines * window * BRINGING_WORDS + apart;
-        Self { window, lines, stride, first_cell, first_meeting, first_bringing, per_pe }
+        let first_member = pes * per_pe;
+        let credits = HISTORY + window;
+        let leases = credits + pes * LINE_WORDS;
+        let loans = leases + window * LINE_WORDS;
+        let per_member = loans + window * pes * LOANS as usize * LINE_WORDS + apart;
+        let words = first_member + pes * per_member;
+        Self {
+            window,
+            lines,
+            stride,
+            first_cell,
+            first_meeting,
+            first_bringing,
+            per_pe,
+            first_member,
+            per_member,
+            credits,
+            leases,
+            loans,
+            words,
+        }
+    }
+
+    /// Bytes of all that a group has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words * size_of::<u64>()
+    }
+
+    /// Hands over the words of the recent calls of all members of a group that lies there.
+    pub(crate) fn recent_words(&self, job: &Job, at: usize, mut hand_over: impl FnMut(u64)) {
+        let words = job.segment.words(at, self.words);
+        for member in words[self.first_member..].chunks_exact(self.per_member) {
+            for word in &member[HISTORY..HISTORY + self.window] {
+                hand_over(word.load(Relaxed));
+            }
+        }
     }
 
     /// The place of a call in the window.
@@ -95,66 +156,35 @@ impl Geometry {
     }
 }
 
-/// What one member shows to the others, on lines of its own.
-#[repr(align(128))]
-pub(crate) struct Member {
-    /// For each call of the window. Word 0: leases given back to this PE; word 1: leases it has
-    /// made. Both only grow.
-    pub(crate) leases: Box<[Line]>,
-    /// The word of each recent call, eight a line; see [`Member::history`].
-    history: Box<[Line]>,
-    /// The sequence number after the last call, once the PE has finished; else `u64::MAX`.
-    pub(crate) finished: AtomicU64,
-    /// Counts on whenever a wait of this PE waits for something else than before.
-    pub(crate) moves: AtomicU64,
-    /// Word 0 of line `r`: credits that member `r` has given to this one.
-    pub(crate) credits: Box<[Line]>,
-    /// What others lend to this PE: a line for each call of the window, lender and loan.
-    pub(crate) loans: Box<[Line]>,
-}
-
-impl Member {
-    fn new(geometry: &Geometry, members: usize) -> Self {
-        Self {
-            leases: Line::array(geometry.window),
-            history: Line::array(geometry.window.div_ceil(8)),
-            finished: AtomicU64::new(u64::MAX),
-            moves: AtomicU64::new(0),
-            credits: Line::array(members),
-            loans: Line::array(geometry.window * members * LOANS as usize),
-        }
-    }
-
-    /// Where the word of a call is kept, by its number modulo the window. On lines of this PE
-    /// alone: it is written in every call.
-    #[inline(always)]
-    pub(crate) fn history(&self, turn: usize) -> &AtomicU64 {
-        &Line::words(&self.history)[turn]
-    }
-}
-
-/// What the PEs of a team share.
+/// What the PEs of a team share, as one of them holds it.
 pub struct Group {
+    job: Arc<Job>,
     number: u64,
     /// The members' ranks in the world, in the order of their ranks here.
     ranks: Box<[Rank]>,
-    pub(crate) members: Box<[Member]>,
     pub(crate) geometry: Geometry,
-    /// The inboxes of all members, one after the other.
-    inboxes: Box<[Line]>,
+    words: Words,
 }
 
 impl Group {
-    /// The group of these PEs, given by their ranks in the world.
-    pub(crate) fn new(number: u64, ranks: Box<[Rank]>) -> Self {
+    /// One member's hold on a group at this place, of PEs given by their ranks in the world.
+    pub(crate) fn new(job: &Arc<Job>, place: Place, ranks: Box<[Rank]>) -> Self {
         let geometry = Geometry::of(ranks.len());
-        Self {
-            number,
-            members: ranks.iter().map(|_| Member::new(&geometry, ranks.len())).collect(),
-            inboxes: Line::array(ranks.len() * geometry.per_pe / LINE_WORDS),
-            ranks,
-            geometry,
-        }
+        let words = job.segment.words(place.at, geometry.words);
+        Self { job: Arc::clone(job), number: place.number, ranks, geometry, words }
+    }
+
+    /// One member's hold on the group of this colour that is team number `made` of this one's, for
+    /// PEs given by their ranks in the world.
+    ///
+    /// # Errors
+    /// When there is no memory for another group.
+    pub(crate) fn join(&self, made: u64, color: u32, ranks: Box<[Rank]>) -> Result<Self, NoGroup> {
+        let bytes = Geometry::of(ranks.len()).bytes();
+        let directory = self.job.directory().ok_or(NoGroup)?;
+        let place = directory.join((self.number, made), color, ranks.len(), bytes)?;
+        drop(directory);
+        Ok(Self::new(&self.job, place, ranks))
     }
 
     /// Whether it is that of all PEs.
@@ -165,6 +195,12 @@ impl Group {
     /// What tells it from the other groups of its job; the world has 0.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// How many members there are.
+    #[inline(always)]
+    pub(crate) fn size(&self) -> usize {
+        self.ranks.len()
     }
 
     /// The members' ranks in the world, in the order of their ranks here.
@@ -188,10 +224,84 @@ impl Group {
         self.geometry.capabilities()
     }
 
-    /// The words of all inboxes.
+    /// The words of all inboxes, and what follows.
     #[inline(always)]
-    pub(crate) fn words(&self) -> &[AtomicU64] {
-        Line::words(&self.inboxes)
+    pub(crate) fn words(&self) -> &[LineWord] {
+        &self.words
+    }
+
+    /// A word of what a member shows.
+    #[inline(always)]
+    fn member(&self, rank: Rank, word: usize) -> &LineWord {
+        &self.words[self.geometry.first_member + rank.index() * self.geometry.per_member + word]
+    }
+
+    /// A line of what a member shows.
+    #[inline(always)]
+    fn member_line(&self, rank: Rank, word: usize) -> &Line {
+        let Geometry { first_member, per_member, .. } = self.geometry;
+        let first = first_member + rank.index() * per_member + word;
+        Line::of_words(&self.words[first..first + LINE_WORDS])
+    }
+
+    /// Where a member keeps the word of a call, by its number modulo the window. On lines of its
+    /// own: it is written in every call.
+    #[inline(always)]
+    pub(crate) fn history(&self, rank: Rank, turn: usize) -> &LineWord {
+        debug_assert!(turn < self.geometry.window, "a place in the window");
+        self.member(rank, HISTORY + turn)
+    }
+
+    /// Of a call of the window of a member: how much that it has lent is given back, in word 0, and
+    /// how much it has lent, in word 1. Both only grow.
+    #[inline(always)]
+    pub(crate) fn leases(&self, rank: Rank, turn: usize) -> &Line {
+        self.member_line(rank, self.geometry.leases + turn * LINE_WORDS)
+    }
+
+    /// Word 0: the credits that member `from` has given to member `to`.
+    #[inline(always)]
+    pub(crate) fn credits(&self, to: Rank, from: Rank) -> &Line {
+        self.member_line(to, self.geometry.credits + from.index() * LINE_WORDS)
+    }
+
+    /// Where `lender` shows `borrower` what it lends in a call of the window.
+    #[inline(always)]
+    pub(crate) fn loan(&self, borrower: Rank, lender: Rank, turn: usize, loan: u32) -> &Line {
+        assert!(loan < LOANS, "a PE lends at most {LOANS} buffers to a peer in a call");
+        let of_lender = (turn * self.size() + lender.index()) * LOANS as usize;
+        let line = of_lender + loan as usize;
+        self.member_line(borrower, self.geometry.loans + line * LINE_WORDS)
+    }
+
+    /// Counts on whenever a call of a member waits for something else than before, and whenever a
+    /// nonblocking one is complete.
+    #[inline(always)]
+    fn moves_of(&self, rank: Rank) -> &LineWord {
+        self.member(rank, MOVES)
+    }
+
+    /// Says that a call of a member has got on.
+    #[inline(always)]
+    pub(crate) fn move_on(&self, rank: Rank) {
+        // Of two threads that count at once one may be lost, and the count is another still.
+        let moves = self.moves_of(rank);
+        moves.store(moves.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Grows whenever a call of a member gets on.
+    pub(crate) fn moves(&self) -> u64 {
+        self.members().map(|rank| self.moves_of(rank).load(Relaxed)).sum()
+    }
+
+    /// All members.
+    fn members(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..u32::try_from(self.size()).unwrap_or(u32::MAX)).map(Rank)
+    }
+
+    /// All members but `rank`.
+    fn others(&self, rank: Rank) -> impl Iterator<Item = Rank> + use<> {
+        self.members().filter(move |peer| *peer != rank)
     }
 
     /// Its PEs by their ranks in the world, and none for the world, as [`Failure`] has them.
@@ -199,66 +309,74 @@ impl Group {
         if self.is_world() { Vec::new() } else { self.ranks.to_vec() }
     }
 
-    /// The sequence number of a call, one of the last of `rank`.
-    pub(crate) fn sequence(&self, rank: Rank, call: u64) -> u64 {
-        self.word(rank, call) & SEQUENCE_MASK
-    }
-
     /// The word of a call, one of the last of `rank`.
     pub(crate) fn word(&self, rank: Rank, call: u64) -> u64 {
-        self.members[rank.index()].history(self.geometry.turn(call)).load(Acquire)
+        self.history(rank, self.geometry.turn(call)).load(Acquire)
     }
 
-    /// Whether every member but `rank` has finished: nobody is left to send it anything.
-    pub(crate) fn is_alone(&self, rank: Rank) -> bool {
-        self.members.len() > 1 && self.others(rank).all(|(peer, _)| self.has_finished(peer))
+    /// Whether a member has begun a call, which has this word elsewhere.
+    pub(crate) fn has_begun(&self, rank: Rank, call: u64, word: u64) -> bool {
+        // What stands at this place of the window is of this call, of a later one, or of one that
+        // is a window of calls earlier; of a member that has made no such call it is 0.
+        let theirs = self.word(rank, call);
+        theirs != 0 && !is_before(theirs, word)
     }
 
-    /// Tells all peers of `rank` that it has left another quarter of the window of calls.
-    pub(crate) fn give_credit(&self, job: &Job, rank: Rank, quarter: u64) {
-        for (peer, member) in self.others(rank) {
-            // Release: pairs with the acquire in `await_credits`.
-            member.credits[rank.index()].publish_at(0, quarter + 1);
-            job.wake(self.in_world(peer));
-        }
+    /// Says that a member makes no more calls; the sequence number after the last one is `end`.
+    pub(crate) fn finish(&self, rank: Rank, end: u64) {
+        self.member(rank, FINISHED).store(end, Release); // pairs with the acquire in `finished`
+    }
+
+    /// The sequence number after the last call of a member that makes no more.
+    fn finished(&self, rank: Rank) -> Option<u64> {
+        let end = self.member(rank, FINISHED).load(Acquire);
+        (end != 0).then_some(end)
     }
 
     /// Whether a member makes no more calls.
     pub(crate) fn has_finished(&self, rank: Rank) -> bool {
-        self.members[rank.index()].finished.load(Acquire) != u64::MAX
+        self.finished(rank).is_some()
     }
 
-    /// Grows whenever a wait of a member waits for something new.
-    pub(crate) fn moves(&self) -> u64 {
-        self.members.iter().map(|member| member.moves.load(Relaxed)).sum()
+    /// Whether every member but `rank` has finished: nobody is left to send it anything.
+    pub(crate) fn is_alone(&self, rank: Rank) -> bool {
+        self.size() > 1 && self.others(rank).all(|peer| self.has_finished(peer))
+    }
+
+    /// Tells all peers of `rank` that it has left another quarter of the window of calls.
+    pub(crate) fn give_credit(&self, rank: Rank, quarter: u64) {
+        for peer in self.others(rank) {
+            // Release: pairs with the acquire in `await_credits`.
+            self.credits(peer, rank).publish_at(0, quarter + 1);
+            self.job.wake(self.in_world(peer));
+        }
     }
 
     /// Fails the job since `rank` waits for something that nobody is left to send.
     #[cold]
-    pub(crate) fn abandon(&self, job: &Job, rank: Rank) {
+    pub(crate) fn abandon(&self, rank: Rank) {
         let peer = Rank(if rank.0 == 0 { 1 } else { 0 });
-        let call = "a wait for a message or a word".to_owned();
-        self.miss(job, peer, rank, call);
+        self.miss(peer, rank, "a wait for a message or a word".to_owned());
     }
 
     /// Fails the job since `peer` has finished while `rank` waits for it in `call`.
-    fn miss(&self, job: &Job, peer: Rank, rank: Rank, call: String) {
+    fn miss(&self, peer: Rank, rank: Rank, call: String) {
         let (rank, waiting, team) = (self.in_world(peer), self.in_world(rank), self.team());
-        job.poison(Failure::Finished { rank, waiting, call, team });
+        self.job.poison(Failure::Finished { rank, waiting, call, team });
     }
 
     /// Looks for the first of the last calls of `rank`, of which it has begun `calls` in all, that
     /// a peer has made otherwise, and for a peer that has finished without the last one; poisons
-    /// the job if there is any.
+    /// the job if there is any. The sequence number after the last call is `end`.
     #[cold]
-    pub(crate) fn check_peers(&self, job: &Job, rank: Rank, calls: u64) {
-        let me = &self.members[rank.index()];
+    pub(crate) fn check_peers(&self, rank: Rank, calls: u64, end: u64) {
+        let job = &self.job;
         for call in calls.saturating_sub(self.window())..calls {
             let turn = self.geometry.turn(call);
-            let word = me.history(turn).load(Relaxed);
-            for (peer, member) in self.others(rank) {
-                let theirs = member.history(turn).load(Acquire);
-                if theirs & SEQUENCE_MASK == word & SEQUENCE_MASK && theirs != word {
+            let word = self.history(rank, turn).load(Relaxed);
+            for peer in self.others(rank) {
+                let theirs = self.history(peer, turn).load(Acquire);
+                if theirs != 0 && (theirs ^ word) & SEQUENCE_MASK == 0 && theirs != word {
                     let mut both = [(rank, word), (peer, theirs)]
                         .map(|(rank, word)| (self.in_world(rank), job.name_of(word)));
                     both.sort_by_key(|(rank, _)| *rank);
@@ -269,9 +387,10 @@ impl Group {
         }
         let Some(last) = calls.checked_sub(1) else { return };
         let word = self.word(rank, last);
-        for (peer, member) in self.others(rank) {
-            if member.finished.load(Acquire) <= word & SEQUENCE_MASK {
-                return self.miss(job, peer, rank, job.name_of(word));
+        let last_steps = end.wrapping_sub(word) & SEQUENCE_MASK;
+        for peer in self.others(rank) {
+            if self.finished(peer).is_some_and(|finished| finished + last_steps <= end) {
+                return self.miss(peer, rank, job.name_of(word));
             }
         }
     }
@@ -279,21 +398,36 @@ impl Group {
     /// Looks for a peer that has finished after more calls than `rank`, whose sequence number is
     /// `end`; poisons the job if there is one.
     #[cold]
-    pub(crate) fn check_finished(&self, job: &Job, rank: Rank, end: u64) {
-        for (peer, member) in self.others(rank) {
-            let finished = member.finished.load(Acquire);
-            if finished != u64::MAX && finished > end {
-                let words =
-                    (0..self.geometry.window).map(|turn| member.history(turn).load(Acquire));
-                let last = words.max_by_key(|word| word & SEQUENCE_MASK).unwrap_or(0);
-                return self.miss(job, rank, peer, job.name_of(last));
-            }
+    pub(crate) fn check_finished(&self, rank: Rank, end: u64) {
+        for peer in self.others(rank) {
+            let Some(finished) = self.finished(peer).filter(|&finished| finished > end) else {
+                continue;
+            };
+            let words = (0..self.geometry.window).map(|turn| self.history(peer, turn));
+            let last = words
+                .map(|word| word.load(Acquire))
+                .filter(|&word| word != 0)
+                .min_by_key(|word| finished.wrapping_sub(*word) & SEQUENCE_MASK);
+            return self.miss(rank, peer, self.job.name_of(last.unwrap_or(0)));
         }
     }
+}
 
-    /// All members but `rank`.
-    fn others(&self, rank: Rank) -> impl Iterator<Item = (Rank, &Member)> {
-        (0..).map(Rank).zip(&self.members).filter(move |(peer, _)| *peer != rank)
+/// Whether a call's word has a sequence number before that of another, where those are less than
+/// half of all numbers apart.
+fn is_before(word: u64, other: u64) -> bool {
+    word.wrapping_sub(other) & SEQUENCE_MASK >= 1 << (SEQUENCE_BITS - 1)
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The world's memory is that of the job. In one that has failed it does not matter that the
+        // memory of a team is never used again.
+        if !self.is_world()
+            && let Some(directory) = self.job.directory()
+        {
+            directory.leave(self.number);
+        }
     }
 }
 

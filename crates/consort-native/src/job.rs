@@ -1,7 +1,13 @@
-//! What the PEs of a launch share: poison, parkers, message buffers and the symmetric heap.
+//! What the PEs of a launch share: poison, parkers, and the segment with its directory.
+//!
+//! | part of the segment | what |
+//! | --- | --- |
+//! | the directory | who has what; see `directory` |
+//! | a message buffer for each PE | two chunks |
+//! | a heap for each PE | symmetric memory |
+//! | the rest | groups: inboxes, and what members show |
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,17 +20,17 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     deadlock::Deadlocks,
-    forming::Forming,
-    group::{Geometry, Group},
-    heap::{Heap, HeapError},
+    directory::{self, Directory, HeapError, Locked, NoNumber, Place},
+    engine::{Panic, panic_reason},
+    group::Geometry,
     lending::Accessing,
-    line::Line,
     machine::Queue,
+    segment::{PAGE, Segment},
     sync::AtomicBool,
     waiting::{Parker, Waiting},
 };
 
-/// Bits of the sequence number in a message's word; the fingerprint is above them.
+/// Bits of the sequence number in a message's word; what tells calls apart is above them.
 ///
 /// 40 bits last 39 hours of barriers at 130 ns; 32 would begin again after 9 minutes.
 pub const SEQUENCE_BITS: u32 = 40;
@@ -47,6 +53,9 @@ pub struct Config {
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
+    /// The sequence number of the first step, from 1 on. Tests of what happens when numbers begin
+    /// again begin close to that.
+    pub first_step: u64,
 }
 
 /// Why a job has failed. Kept once; what every PE's error is made of.
@@ -166,32 +175,62 @@ pub(crate) struct PeState {
     pub(crate) accessing: [Accessing; 2],
     pub(crate) parker: Parker,
     pub(crate) queue: Queue,
-    /// The message buffer. Read and written by whole copies of shared memory only.
-    buffer: Box<[Line]>,
-}
-
-impl PeState {
-    /// The first byte of the message buffer.
-    pub(crate) fn buffer(&self) -> *mut u8 {
-        self.buffer.as_ptr().cast_mut().cast()
-    }
 }
 
 #[repr(align(128))]
 struct Poison(AtomicBool);
+
+/// Groups as large as the world that there is room for, at least: it is only reserved.
+const WORLDS: usize = 1024;
+/// The most bytes that are reserved for groups.
+const MOST_GROUND: usize = 1 << 40;
+
+/// Where the parts of a job's segment begin.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    buffers: usize,
+    heaps: usize,
+    /// From one PE's heap to the next's.
+    heap_stride: usize,
+    ground: usize,
+}
+
+impl Parts {
+    fn of(pes: usize, heap_bytes: usize) -> Option<Self> {
+        let buffers = directory::BYTES;
+        let heaps = buffers + pes * BUFFER_BYTES;
+        // A page more, so that equal offsets of different PEs fall into different cache sets.
+        let heap_stride = heap_bytes.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
+        let ground = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
+        Some(Self { buffers, heaps, heap_stride, ground })
+    }
+
+    /// The segment, with room for many groups of which the largest has so many bytes, or, where the
+    /// system does not reserve as much, for fewer.
+    fn reserve(&self, group_bytes: usize) -> Option<Segment> {
+        let mut room = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND).max(group_bytes);
+        loop {
+            let segment = self.ground.checked_add(room).and_then(Segment::reserve);
+            if segment.is_some() || room == group_bytes {
+                return segment;
+            }
+            room = (room / 2).max(group_bytes);
+        }
+    }
+}
 
 /// A launch. Lives until its last PE, buffer and handle is gone.
 pub struct Job {
     config: Config,
     poisoned: Poison,
     failure: Mutex<Option<Failure>>,
-    signatures: Mutex<HashMap<u64, String>>,
-    pub(crate) heap: Heap,
+    pub(crate) segment: Arc<Segment>,
+    parts: Parts,
+    directory: Directory,
     /// By rank in the world.
     pub(crate) states: Box<[PeState]>,
-    world: Arc<Group>,
-    /// Teams that are being made.
-    pub(crate) forming: Forming,
+    /// The group of all PEs.
+    pub(crate) world: Place,
     pub(crate) deadlocks: Deadlocks,
     /// When the clock common to all PEs began.
     pub(crate) epoch: Instant,
@@ -201,39 +240,78 @@ impl Job {
     /// Sets up what `config` describes. The caller starts the threads.
     ///
     /// # Errors
-    /// When the system gives no memory for the symmetric heap.
+    /// When the system gives no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
         let pes = config.pes as usize;
-        let states = (0..pes)
-            .map(|_| PeState {
-                accessing: Default::default(),
-                parker: Parker::default(),
-                queue: Queue::default(),
-                buffer: Line::array(BUFFER_BYTES / size_of::<Line>()),
-            })
-            .collect();
+        let system = HeapError::System { heap: config.heap_bytes, pes };
+        let group_bytes = Geometry::of(pes).bytes().next_multiple_of(PAGE);
+        let heap_bytes = config.heap_bytes.checked_next_multiple_of(directory::BLOCK_ALIGN);
+        let heap_bytes = heap_bytes.ok_or(system)?;
+        let parts = Parts::of(pes, heap_bytes).ok_or(system)?;
+        let segment = Arc::new(parts.reserve(group_bytes).ok_or(system)?);
+        segment.keep_pages_small(0..parts.heaps);
+        segment.keep_pages_small(parts.ground..segment.bytes());
+        if config.pes > config.cores {
+            // So many PEs share a machine that a large page for each would be too much.
+            segment.keep_pages_small(parts.heaps..parts.ground);
+        }
+        let directory = Directory::new(&segment, heap_bytes, parts.ground);
+        let poisoned = Poison(AtomicBool::new(false));
+        let locked = directory.lock(&poisoned.0).ok_or(system)?;
+        let world = locked.found_group(pes, group_bytes).map_err(|_| system)?;
+        drop(locked);
+        let state = || PeState {
+            accessing: Default::default(),
+            parker: Parker::default(),
+            queue: Queue::default(),
+        };
         Ok(Arc::new(Self {
-            heap: Heap::new(pes, config.heap_bytes)?,
-            world: Arc::new(Group::new(0, (0..config.pes).map(Rank).collect())),
-            config,
-            poisoned: Poison(AtomicBool::new(false)),
+            config: Config { heap_bytes, ..config },
+            poisoned,
             failure: Mutex::new(None),
-            signatures: Mutex::new(HashMap::new()),
-            states,
-            forming: Forming::default(),
+            segment,
+            parts,
+            directory,
+            states: (0..pes).map(|_| state()).collect(),
+            world,
             deadlocks: Deadlocks::new(pes),
             epoch: Instant::now(),
         }))
     }
 
+    /// The beginning of a PE's symmetric heap, by its rank in the world.
+    #[inline(always)]
+    pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
+        let Parts { heaps, heap_stride, .. } = self.parts;
+        self.segment.at(heaps + pe.index() * heap_stride, self.config.heap_bytes)
+    }
+
+    /// Bytes of a PE's symmetric heap.
+    #[inline(always)]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.config.heap_bytes
+    }
+
+    /// The beginning of a PE's message buffer, by its rank in the world.
+    #[inline(always)]
+    pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
+        self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
+    }
+
+    /// What the PEs have to agree on, for this one alone until it is dropped. `None` only in a job
+    /// that has failed.
+    pub(crate) fn directory(&self) -> Option<Locked<'_>> {
+        self.directory.lock(self.poison_flag())
+    }
+
+    /// Whether there are teams besides the world.
+    pub(crate) fn has_teams(&self) -> bool {
+        self.directory.has_teams()
+    }
+
     /// What the launch fixed.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// All PEs.
-    pub(crate) fn world(&self) -> &Arc<Group> {
-        &self.world
     }
 
     /// What the fabric can do in a team of `pes` PEs.
@@ -279,6 +357,12 @@ impl Job {
         }
     }
 
+    /// Fails the job since a PE has panicked.
+    #[cold]
+    pub fn fail(&self, rank: Rank, panic: &Panic) {
+        self.poison(Failure::Pe { rank, reason: panic_reason(&**panic) });
+    }
+
     fn failure_slot(&self) -> MutexGuard<'_, Option<Failure>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,25 +372,55 @@ impl Job {
         self.poisoned.0.load(Acquire).then(|| self.failure_slot().clone()).flatten()
     }
 
-    fn signatures(&self) -> MutexGuard<'_, HashMap<u64, String>> {
-        self.signatures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The fingerprint of a call, which is remembered by this description.
-    pub fn fingerprint(&self, call: &str) -> u64 {
-        // FNV-1a, folded to the bits that a word has for it.
-        let hash = call.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let fingerprint = (hash ^ (hash >> 24)) >> SEQUENCE_BITS;
-        self.signatures().entry(fingerprint).or_insert_with(|| call.to_owned());
-        fingerprint
-    }
-
-    /// The name of the call whose fingerprint a word has.
+    /// The name of the call whose number a word has.
     pub(crate) fn name_of(&self, word: u64) -> String {
-        let known = self.signatures().get(&(word >> SEQUENCE_BITS)).cloned();
-        known.unwrap_or_else(|| "an unknown call".to_owned())
+        let name = self.directory().and_then(|directory| directory.name(word >> SEQUENCE_BITS));
+        name.unwrap_or_else(|| "an unknown call".to_owned())
+    }
+
+    /// The number of a call by its name, the same on all PEs, for as long as it is held.
+    ///
+    /// # Errors
+    /// When there are as many different calls as can be told apart, or the job has failed.
+    pub fn number(self: &Arc<Self>, name: &str) -> Result<CallNumber, NoNumber> {
+        let directory = self.directory().ok_or(NoNumber { most: 0 })?;
+        let recent = |note: &mut dyn FnMut(u64)| {
+            for (at, pes) in directory.groups() {
+                Geometry::of(pes).recent_words(self, at, |word| note(word >> SEQUENCE_BITS));
+            }
+        };
+        let number = directory.hold_name(name, recent)?;
+        drop(directory);
+        Ok(CallNumber { job: Arc::clone(self), number })
+    }
+}
+
+/// The number of a call, held by a plan.
+pub struct CallNumber {
+    job: Arc<Job>,
+    number: u64,
+}
+
+impl CallNumber {
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for CallNumber {
+    fn drop(&mut self) {
+        if let Some(directory) = self.job.directory() {
+            directory.release_name(self.number);
+        }
+    }
+}
+
+impl fmt::Debug for CallNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CallNumber").field(&self.number).finish()
     }
 }
 

@@ -3,7 +3,7 @@
 //! | word | content |
 //! | --- | --- |
 //! | 0..7 | payload, relaxed |
-//! | 7 | `{fingerprint of the call : 24, sequence : 40}`, stored last with release |
+//! | 7 | `{calls so far, rolled into one : 24, sequence : 40}`, stored last with release |
 //!
 //! The receiver waits for the sequence word with acquire and then reads the payload: one line
 //! transfer carries both. This is what bundled communication comes to on a cache-coherent machine.
@@ -49,14 +49,19 @@ impl Line {
         (0..count).map(|_| Self::default()).collect()
     }
 
-    /// The words of some lines, in order.
+    /// The line that is these eight words.
+    ///
+    /// # Panics
+    /// When they are not eight, or do not begin where a line may.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a line is an array with an alignment")]
-    pub(crate) fn words(lines: &[Self]) -> &[AtomicU64] {
+    pub(crate) fn of_words(words: &[AtomicU64]) -> &Self {
         const { assert!(size_of::<Self>() == 8 * size_of::<AtomicU64>()) };
-        // SAFETY: each line is just eight words, without padding, so the lines are as many words in
-        // a row; they are borrowed for as long.
-        unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), 8 * lines.len()) }
+        let at = words.as_ptr().cast::<Self>();
+        assert!(words.len() == 8 && at.is_aligned(), "a line is eight words on a line");
+        // SAFETY: a line is just eight words, without padding, and these are aligned as one; they
+        // are borrowed for as long.
+        unsafe { &*at }
     }
 
     /// Writes a payload word; seen by the receiver after the next [`Line::publish`].

@@ -3,21 +3,80 @@
 //! A racing `memcpy` is undefined behaviour, and a loop over relaxed atomics is not vectorized by
 //! the compiler. On `x86_64` the copy is therefore an assembly block: it does what a sequence of
 //! relaxed atomic byte accesses could do, so a race yields some mixture of old and new bytes and
-//! nothing worse. Elsewhere, and in Miri, the loop of relaxed atomics stands.
+//! nothing worse. Elsewhere, and in Miri, the atomic operations of `portable` do it, which access
+//! each byte in one size. Tests run those on every machine.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
-use std::{
-    mem::MaybeUninit,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
+#[cfg(any(test, not(target_arch = "x86_64"), miri))]
+mod portable;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use std::sync::atomic::AtomicU64;
+use std::{mem::MaybeUninit, sync::atomic::Ordering::Relaxed};
 
 use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
 
-use crate::line::{LineWord, PAYLOAD_WORDS};
+use crate::line::{Line, LineWord, PAYLOAD_WORDS};
 
 /// Bytes that are combined at a time where an operand must be copied first.
 const BOUNCE_BYTES: usize = 2048;
+
+/// Where memory that others may access begins and ends: in it, not in the part that is copied, lie
+/// the words by which `portable` accesses it. The assembly block needs no such thing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    #[cfg(any(test, not(target_arch = "x86_64"), miri))]
+    begin: usize,
+    #[cfg(any(test, not(target_arch = "x86_64"), miri))]
+    end: usize,
+}
+
+#[cfg(any(test, not(target_arch = "x86_64"), miri))]
+impl Extent {
+    /// Of symmetric memory and message buffers, which begin aligned and are whole words.
+    pub(crate) const WORDS: Self = Self { begin: 0, end: usize::MAX };
+
+    /// Of a slice that is lent: all of it, also if a part is.
+    pub(crate) fn lent(at: *mut u8, bytes: usize) -> Self {
+        Self { begin: at.addr(), end: at.addr() + bytes }
+    }
+
+    /// Tells it with a loan, in words that are left of its line.
+    pub(crate) fn show(self, line: &Line, first: usize) {
+        line.write(first, self.begin as u64);
+        line.write(first + 1, self.end as u64);
+    }
+
+    /// What is told with a loan.
+    pub(crate) fn shown(line: &Line, first: usize) -> Self {
+        // Both come from a `usize`.
+        let address = |index| usize::try_from(line.read(index)).unwrap_or(0);
+        Self { begin: address(first), end: address(first + 1) }
+    }
+}
+
+#[cfg(not(any(test, not(target_arch = "x86_64"), miri)))]
+impl Extent {
+    /// Of symmetric memory and message buffers.
+    pub(crate) const WORDS: Self = Self {};
+
+    /// Of a slice that is lent.
+    #[inline(always)]
+    pub(crate) fn lent(_: *mut u8, _: usize) -> Self {
+        Self {}
+    }
+
+    /// Tells it with a loan.
+    #[inline(always)]
+    pub(crate) fn show(self, _: &Line, _: usize) {}
+
+    /// What is told with a loan.
+    #[inline(always)]
+    pub(crate) fn shown(_: &Line, _: usize) -> Self {
+        Self {}
+    }
+}
 
 /// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
 ///
@@ -26,7 +85,7 @@ const BOUNCE_BYTES: usize = 2048;
 /// overlap. Others may access both meanwhile, but only atomically or through this function.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
-pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usize) {
+unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: `rep movsb` reads and writes just the `bytes` that the caller vouches for; the
     // direction flag is clear on entry, as the ABI demands; registers are declared.
     unsafe {
@@ -40,35 +99,49 @@ pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usiz
     }
 }
 
-/// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
+/// Copies memory of which others may access one or both; each byte atomically, in no order.
 ///
 /// # Safety
-/// As on other machines: `source` is readable and `target` writable for `bytes` during the call,
-/// they do not overlap, and others access both atomically or through this function.
-#[cfg(any(not(target_arch = "x86_64"), miri))]
-pub(crate) unsafe fn copy_shared(target: *mut u8, source: *const u8, bytes: usize) {
-    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-    for index in 0..bytes {
-        let from = source.wrapping_add(index).cast_mut();
-        // SAFETY: readable, by the caller's promise.
-        let value = unsafe { AtomicU8::from_ptr(from) }.load(Relaxed);
-        // SAFETY: writable, by the caller's promise.
-        unsafe { AtomicU8::from_ptr(target.wrapping_add(index)) }.store(value, Relaxed);
+/// Both are resolved, of equal length, and do not overlap. Others access what is shared only
+/// atomically, and through `copy_shared` or by aligned words.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn copy_shared(target: Memory, source: Memory) {
+    let bytes = target.bytes;
+    if bytes > LINE_PAYLOAD_BYTES {
+        // SAFETY: the caller's promise.
+        unsafe { copy_bytes(target.at, source.at, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { copy_shared_line(target, source) };
     }
+}
+
+/// As on `x86_64`.
+///
+/// # Safety
+/// Both are resolved, of equal length, and do not overlap. Others access what is shared only
+/// atomically, and through `copy_shared` or by aligned words.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+unsafe fn copy_shared(target: Memory, source: Memory) {
+    // SAFETY: the caller's promise.
+    unsafe { portable::copy(target, source) };
 }
 
 /// As [`copy_shared`], for the few bytes of a line: word by word where both sides are aligned.
 ///
 /// # Safety
 /// As [`copy_shared`].
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-pub(crate) unsafe fn copy_shared_line(target: *mut u8, source: *const u8, bytes: usize) {
+unsafe fn copy_shared_line(target: Memory, source: Memory) {
+    let (bytes, target, source) = (target.bytes, target.at, source.at);
     if bytes > 0 && !(target.addr() | source.addr() | bytes).is_multiple_of(8) {
         // SAFETY: the caller's promise.
-        return unsafe { copy_shared(target, source, bytes) };
+        return unsafe { copy_bytes(target, source, bytes) };
     }
     for at in (0..bytes).step_by(8) {
-        let from = source.wrapping_add(at).cast_mut().cast::<u64>();
+        let from = source.wrapping_add(at).cast::<u64>();
         // SAFETY: an aligned word inside the source; others access it atomically only.
         let word = unsafe { AtomicU64::from_ptr(from) }.load(Relaxed);
         let to = target.wrapping_add(at).cast::<u64>();
@@ -77,13 +150,23 @@ pub(crate) unsafe fn copy_shared_line(target: *mut u8, source: *const u8, bytes:
     }
 }
 
+/// As [`copy_shared`].
+///
+/// # Safety
+/// As [`copy_shared`].
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+unsafe fn copy_shared_line(target: Memory, source: Memory) {
+    // SAFETY: the caller's promise.
+    unsafe { portable::copy(target, source) };
+}
+
 /// A piece of memory on this PE, resolved.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) at: *mut u8,
     pub(crate) bytes: usize,
-    /// Others may access it now: only `copy_shared` and atomics may.
-    pub(crate) shared: bool,
+    /// Of what it is a part, if others may access it now: only `copy_shared` and atomics may then.
+    pub(crate) shared: Option<Extent>,
 }
 
 impl Memory {
@@ -95,17 +178,23 @@ impl Memory {
         Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
     }
 
+    /// Whether others may access it now.
+    #[inline(always)]
+    pub(crate) fn is_shared(self) -> bool {
+        self.shared.is_some()
+    }
+
     /// Its 8 bytes.
     #[inline(always)]
     pub(crate) fn load_word(self) -> u64 {
         debug_assert_eq!(self.bytes, 8);
-        if !self.shared {
+        if !self.is_shared() {
             // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
             return unsafe { self.at.cast::<u64>().read_unaligned() };
         }
         let mut word = 0_u64;
         // SAFETY: 8 bytes are readable, and `word` has 8.
-        unsafe { copy_shared_line((&raw mut word).cast(), self.at, 8) };
+        unsafe { copy_shared_line(Self::private((&raw mut word).cast(), 8), self) };
         word
     }
 
@@ -113,9 +202,9 @@ impl Memory {
     #[inline(always)]
     pub(crate) fn store_word(self, mut word: u64) {
         debug_assert_eq!(self.bytes, 8);
-        if self.shared {
+        if self.is_shared() {
             // SAFETY: 8 bytes are writable, and `word` has 8.
-            unsafe { copy_shared_line(self.at, (&raw mut word).cast(), 8) };
+            unsafe { copy_shared_line(self, Self::private((&raw mut word).cast(), 8)) };
         } else {
             // SAFETY: 8 bytes are writable, and nobody else accesses them.
             unsafe { self.at.cast::<u64>().write_unaligned(word) };
@@ -125,7 +214,7 @@ impl Memory {
     /// All of a private buffer.
     #[inline(always)]
     fn private(buffer: *mut u8, bytes: usize) -> Self {
-        Self { at: buffer, bytes, shared: false }
+        Self { at: buffer, bytes, shared: None }
     }
 
     /// What one line of a message carries: up to 56 bytes, padded with zeros.
@@ -133,9 +222,9 @@ impl Memory {
     pub(crate) fn pack(self) -> [u64; PAYLOAD_WORDS] {
         let mut words = [0_u64; PAYLOAD_WORDS];
         let to = words.as_mut_ptr().cast::<u8>();
-        if self.shared {
+        if self.is_shared() {
             // SAFETY: at most 56 bytes are readable, and `words` has 56.
-            unsafe { copy_shared_line(to, self.at, self.bytes) };
+            unsafe { copy_shared_line(Self::private(to, self.bytes), self) };
         } else {
             // SAFETY: as above, and nobody writes them meanwhile.
             unsafe { std::ptr::copy_nonoverlapping(self.at, to, self.bytes) };
@@ -150,10 +239,10 @@ impl Memory {
             return self.store_word(line[0].load(Relaxed));
         }
         let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
-        let from = words.as_ptr().cast();
-        if self.shared {
+        let from = words.as_ptr().cast::<u8>();
+        if self.is_shared() {
             // SAFETY: at most 56 bytes are writable, and `words` has 56.
-            unsafe { copy_shared_line(self.at, from, self.bytes) };
+            unsafe { copy_shared_line(self, Self::private(from.cast_mut(), self.bytes)) };
         } else {
             // SAFETY: as above, and nobody else accesses them.
             unsafe { std::ptr::copy_nonoverlapping(from, self.at, self.bytes) };
@@ -166,22 +255,19 @@ impl Memory {
         debug_assert_eq!(self.bytes, source.bytes);
         if self.bytes == 8 {
             self.store_word(source.load_word());
-        } else if !(self.shared || source.shared) {
+        } else if !(self.is_shared() || source.is_shared()) {
             // SAFETY: both are resolved, of equal length, and nobody else accesses either.
             unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
-        } else if self.bytes <= LINE_PAYLOAD_BYTES {
-            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
-            unsafe { copy_shared_line(self.at, source.at, self.bytes) };
         } else {
-            // SAFETY: as above.
-            unsafe { copy_shared(self.at, source.at, self.bytes) };
+            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
+            unsafe { copy_shared(self, source) };
         }
     }
 
     /// Becomes `left (op) right`, through bounce buffers where others may access an operand.
     pub(crate) fn combine(self, kernel: &Kernel<'_>, left: Self, right: Self) {
         let target = self;
-        if !(target.shared || left.shared || right.shared) {
+        if !(target.is_shared() || left.is_shared() || right.is_shared()) {
             // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
             // buffers, or the target is one of the operands.
             unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
@@ -215,18 +301,18 @@ impl Memory {
             // A private operand is read where it is.
             let near = |operand: Memory, bounce| {
                 let operand = part(operand);
-                if !operand.shared {
+                if !operand.is_shared() {
                     return operand.at;
                 }
                 Memory::private(bounce, bytes).copy_from(operand);
                 bounce
             };
             let (left, right) = (near(left, a), near(right, b));
-            let sum = if target.shared { a } else { part(target).at };
+            let sum = if target.is_shared() { a } else { part(target).at };
             // SAFETY: each is a private buffer, or a local one, of at least `bytes`; the sum is one
             // of the operands or distinct from both.
             unsafe { kernel.combine(sum, left, right, bytes) };
-            if target.shared {
+            if target.is_shared() {
                 part(target).copy_from(Memory::private(a, bytes));
             }
             done += bytes;
@@ -254,15 +340,15 @@ mod tests {
 
     #[test]
     fn every_length_arrives() {
-        let source: Vec<u8> = (0..=255).cycle().take(1000).collect();
-        for bytes in [0, 1, 7, 8, 63, 64, 65, 1000] {
+        let mut source: Vec<u8> = (0..=255).cycle().take(1000).collect();
+        for bytes in [0, 1, 7, 8, 55, 56, 57, 63, 64, 65, 1000] {
             let mut target = vec![0; 1000];
+            let from = Memory {
+                shared: Some(Extent::WORDS),
+                ..Memory::private(source.as_mut_ptr(), bytes)
+            };
             // SAFETY: two distinct buffers of 1000 bytes, owned here.
-            unsafe { copy_shared(target.as_mut_ptr(), source.as_ptr(), bytes) };
-            assert_eq!(target[..bytes], source[..bytes]);
-            let mut target = vec![0; 1000];
-            // SAFETY: as above.
-            unsafe { copy_shared_line(target.as_mut_ptr(), source.as_ptr(), bytes) };
+            unsafe { copy_shared(Memory::private(target.as_mut_ptr(), bytes), from) };
             assert_eq!(target[..bytes], source[..bytes]);
             assert!(target[bytes..].iter().all(|&byte| byte == 0));
         }

@@ -26,12 +26,12 @@ use consort_fabric::{Heard, Interrupts, Notice, Op, Poisoned, Rank, Then};
 
 use crate::{
     bell::Bell,
+    directory::{BLOCK_ALIGN, HeapError},
     endpoint::Endpoint,
     group::{Group, LINE_WORDS},
-    heap::{BLOCK_ALIGN, HeapError},
     job::Job,
     line::Line,
-    memory::Memory,
+    memory::{Extent, Memory},
     symmetric::Block,
 };
 
@@ -54,7 +54,10 @@ impl NoticeBoard {
     /// begins before all are here (a barrier).
     ///
     /// # Errors
-    /// When the heap has no room, or a peer asked for another size.
+    /// When the heap has no room.
+    ///
+    /// # Panics
+    /// When a peer asked for another size.
     pub fn allocate(endpoint: &Endpoint, buffer_bytes: usize) -> Result<Self, HeapError> {
         let job = Arc::clone(endpoint.job());
         let pes = endpoint.size() as usize;
@@ -76,7 +79,7 @@ impl NoticeBoard {
 
     /// Something at an offset of the heap of `pe`.
     fn heap(&self, pe: Rank, at: usize) -> *mut u8 {
-        self.job.heap.base(self.group.in_world(pe).index()).wrapping_add(at)
+        self.job.heap(self.group.in_world(pe)).wrapping_add(at)
     }
 
     /// A line of `pe`.
@@ -109,7 +112,7 @@ impl NoticeBoard {
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
         let at = self.block.offset() + Self::buffer_at(self.heard.lines());
-        Memory { at: self.heap(pe, at), bytes, shared: true }
+        Memory { at: self.heap(pe, at), bytes, shared: Some(Extent::WORDS) }
     }
 
     fn wake(&self, pe: Rank) {
@@ -169,7 +172,7 @@ impl NoticeBoard {
 
 /// All of some bytes of this PE's own.
 fn private(data: *mut u8, bytes: usize) -> Memory {
-    Memory { at: data, bytes, shared: false }
+    Memory { at: data, bytes, shared: None }
 }
 
 impl Interrupts for NoticeBoard {

@@ -6,8 +6,16 @@ use consort_fabric::{Kernel, Layout, Pod, Rank};
 
 use crate::job::Job;
 
-/// A buffer that a caller brings to a call.
-#[derive(Clone, Copy, Debug)]
+/// A buffer that a caller brings to a call. There is one of a target for each borrow: one that were
+/// copied could be a call's source and its target.
+///
+/// ```compile_fail,E0382
+/// # use consort_native::{Buffer, Operands};
+/// let mut data = [1_u64; 4];
+/// let both = Buffer::target(&mut data);
+/// let operands = Operands { kernel: None, source: both, target: both, layouts: None };
+/// ```
+#[derive(Debug)]
 pub struct Buffer<'b> {
     pub(crate) at: *mut u8,
     pub(crate) bytes: usize,
@@ -44,15 +52,15 @@ impl<'b> Buffer<'b> {
     /// When it reaches beyond the heap.
     #[inline]
     pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap.bytes());
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap_bytes());
         assert!(inside, "a buffer must lie in the symmetric heap");
-        let at = job.heap.base(rank.index()).wrapping_add(offset);
+        let at = job.heap(rank).wrapping_add(offset);
         Self { at, bytes, symmetric: true, borrow: PhantomData }
     }
 }
 
 /// What a caller brings to a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Operands<'o> {
     /// How contributions are combined.
     pub kernel: Option<Kernel<'o>>,

@@ -11,8 +11,8 @@ use std::{
 };
 
 use crate::{
+    directory::{HeapError, Number, Taken},
     endpoint::Endpoint,
-    heap::{HeapError, Number},
     job::Job,
 };
 
@@ -26,19 +26,27 @@ pub struct Block {
 }
 
 impl Block {
-    /// This PE's part in a collective allocation. The caller's part is zero; the caller sees to it
-    /// that no peer writes before all are here (a barrier).
+    /// This PE's part in a collective allocation. The first PE to come here places it, and what is
+    /// zero before need not be cleared. The caller sees to it that all PEs of the team have dropped
+    /// by now what they drop before, and that no peer writes before all are here (barriers).
     ///
     /// # Errors
-    /// When the heap has no piece of that size, or a peer asked for another size.
+    /// When the heap has no piece of that size.
+    ///
+    /// # Panics
+    /// When a peer asked for another size.
     pub fn allocate(endpoint: &Endpoint, bytes: usize) -> Result<Self, HeapError> {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
-        let offset = job.heap.allocate(number, endpoint.size() as usize, bytes)?;
+        let failed = HeapError::System { heap: job.heap_bytes(), pes: endpoint.size() as usize };
+        let directory = job.directory().ok_or(failed)?;
+        let taken = directory.allocate(number, endpoint.size() as usize, bytes)?;
+        drop(directory);
+        let Taken { at: offset, fresh } = taken;
         let block = Self { job: Arc::clone(job), number, offset, bytes };
-        let base = job.heap.base(endpoint.rank_in_world().index()).wrapping_add(offset);
-        for word in 0..bytes.div_ceil(8) {
-            let word = base.wrapping_add(8 * word).cast::<u64>();
+        let heap = job.heap(endpoint.rank_in_world());
+        for at in (offset..fresh.min(offset + bytes)).step_by(8) {
+            let word = heap.wrapping_add(at).cast::<u64>();
             // SAFETY: inside the block, whose size is rounded up to more than words; blocks are
             // aligned to lines; shared memory is only accessed atomically.
             unsafe { AtomicU64::from_ptr(word) }.store(0, Relaxed);
@@ -67,6 +75,9 @@ impl fmt::Debug for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.job.heap.release(self.number);
+        // In a job that has failed it does not matter that the memory is never used again.
+        if let Some(directory) = self.job.directory() {
+            directory.release(self.number);
+        }
     }
 }

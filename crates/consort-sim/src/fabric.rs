@@ -8,6 +8,7 @@ use std::future::Future;
 
 use consort_fabric::{
     Atomic, Capabilities, Fabric, Kernel, Layout, Op, Place, Rank, Signal, Slot, Span, Step, Until,
+    not_reached,
 };
 
 use crate::{
@@ -364,10 +365,12 @@ impl Fabric for Call<'_> {
         Ok(())
     }
 
-    fn reach(&self, peer: Rank, span: Span) -> Option<Lease> {
-        let span = self.resolve(span);
-        let reached = matches!(span.place, Place::Heap | Place::Buffer);
-        reached.then_some(Lease { lender: peer, span, reached })
+    fn reach(&self, peer: Rank, span: Span) -> Lease {
+        let own = self.resolve(span);
+        if !matches!(own.place, Place::Heap | Place::Buffer) {
+            not_reached(self.rank, peer, span);
+        }
+        Lease { lender: peer, span: own, reached: true }
     }
 
     async fn get(&self, lease: &Lease, at: usize, target: Span) -> Op {

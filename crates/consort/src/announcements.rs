@@ -4,6 +4,7 @@ use std::{
     cell::{RefCell, RefMut},
     fmt,
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::pin,
     rc::Rc,
     task::{Context, Waker},
@@ -13,7 +14,7 @@ use consort_collectives::announce::{OcBcastAsync, Turns};
 use consort_fabric::{Op, Rank};
 use consort_native::{Failure, NoticeBoard};
 
-use crate::{Error, Result, Team, team::State};
+use crate::{Error, Result, Team};
 
 /// Children of a PE, at most, unless said otherwise: few enough for one to serve.
 const K: u32 = 7;
@@ -35,7 +36,8 @@ type Board = OcBcastAsync<NoticeBoard>;
 /// Messages that have come and were not handed over are kept, however many they are.
 ///
 /// End with [`Announcements::close`]. Whoever drops it otherwise fails the job, since the others
-/// may wait for it.
+/// may wait for it; so does a handler that panics in `close`. Elsewhere the panic of a handler
+/// loses its message alone, if the program catches it.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -55,7 +57,7 @@ type Board = OcBcastAsync<NoticeBoard>;
 /// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Announcements<'p, H: FnMut(Rank, &[u8])> {
-    state: &'p State,
+    team: Team<'p>,
     board: Rc<RefCell<Board>>,
     /// What the endpoint does for this board while the PE waits elsewhere; kept for as long.
     _errand: Rc<dyn Fn()>,
@@ -84,32 +86,18 @@ impl<'p> Team<'p> {
         k: u32,
         handler: H,
     ) -> Result<Announcements<'p, H>> {
-        let state = self.state;
-        let job = state.endpoint.job();
-        let agreed = self.with(consort_fabric::Sync::MINE).broadcast(k, Rank(0))?;
-        if agreed != k {
-            let call = |k: u32| format!("announcements with k = {k}");
-            job.poison(Failure::Mismatched {
-                call: state.endpoint.calls() - 1,
-                one: (self.world_rank(Rank(0))?, call(agreed)),
-                other: (state.endpoint.rank_in_world(), call(k)),
-                team: state.endpoint.group().team(),
-            });
-            return Err(Error::of_job(job));
-        }
-        let part = NoticeBoard::allocate(&state.endpoint, CHUNK_BYTES);
-        // Nobody sends before all have cleared their part; and all come here, allocated or not.
-        self.barrier()?;
+        let name = format!("announcements with k = {k}");
+        let part = self.allocate(&name, |endpoint| NoticeBoard::allocate(endpoint, CHUNK_BYTES))?;
         let k = k.clamp(1, (self.size() - 1).max(1));
-        let board = Rc::new(RefCell::new(OcBcastAsync::new(part?, k, CHUNK_BYTES, Turns::Fair)));
+        let board = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Turns::Fair)));
         let errand: Rc<dyn Fn()> = Rc::new({
             let board = Rc::clone(&board);
             // It is borrowed where the PE waits for this very board. That the job has failed is
             // told by the call that waits.
             move || drop(board.try_borrow_mut().map(|mut board| at_once(board.poll())))
         });
-        state.endpoint.add_errand(&errand);
-        Ok(Announcements { state, board, _errand: errand, handler, is_closed: false })
+        self.state.endpoint.add_errand(&errand);
+        Ok(Announcements { team: *self, board, _errand: errand, handler, is_closed: false })
     }
 }
 
@@ -161,20 +149,41 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn close(mut self) -> Result<()> {
-        self.run(async |board| board.leave().await)?;
-        while !self.board.borrow().is_over() {
-            self.run(async |board| board.serve().await)?;
-        }
-        self.is_closed = true;
-        Ok(())
+        let closed = catch_unwind(AssertUnwindSafe(|| {
+            // A call like any other, so that a PE that calls something else is told.
+            let all_close = self.team.start_named_barrier("announcements.close()")?;
+            let number = Some(all_close.number());
+            self.run_in(number, async |board| board.leave().await)?;
+            while !self.board.borrow().is_over() {
+                self.run_in(number, async |board| board.serve().await)?;
+            }
+            all_close.wait()
+        }));
+        let closed = closed.unwrap_or_else(|panic| {
+            // The handler's: its PE is in a call that others wait in.
+            let endpoint = &self.team.state.endpoint;
+            endpoint.job().fail(endpoint.rank_in_world(), &panic);
+            resume_unwind(panic)
+        });
+        self.is_closed = closed.is_ok();
+        closed
     }
 
     /// Does something with the board, and hands over what has come by then.
     fn run(&mut self, operation: impl AsyncFnOnce(&mut Board) -> Op) -> Result<()> {
-        let endpoint = &self.state.endpoint;
-        let inside = self.state.enter()?;
+        self.run_in(None, operation)
+    }
+
+    /// The same, in a call of this number, if it is one.
+    fn run_in(
+        &mut self,
+        number: Option<u64>,
+        operation: impl AsyncFnOnce(&mut Board) -> Op,
+    ) -> Result<()> {
+        let endpoint = &self.team.state.endpoint;
+        let inside = self.team.state.enter()?;
         let mut board: RefMut<'_, Board> = self.board.borrow_mut();
-        let done = endpoint.block_on_notices(operation(&mut board));
+        let done = endpoint.block_on_notices(number, operation(&mut board));
         drop(board);
         drop(inside);
         done.map_err(|_| Error::of_job(endpoint.job()))?;
@@ -190,18 +199,23 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
 
 impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
     fn drop(&mut self) {
-        // A panic tells its own story.
-        if !self.is_closed && !std::thread::panicking() {
-            let rank = self.state.endpoint.rank_in_world();
+        if self.is_closed {
+            return;
+        }
+        let state = self.team.state;
+        if std::thread::panicking() {
+            state.abandon();
+        } else {
+            let rank = state.endpoint.rank_in_world();
             let reason = "it dropped its announcements without closing them".to_owned();
-            self.state.endpoint.job().poison(Failure::Pe { rank, reason });
+            state.endpoint.job().poison(Failure::Pe { rank, reason });
         }
     }
 }
 
 impl<H: FnMut(Rank, &[u8])> fmt::Debug for Announcements<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rank = self.state.endpoint.rank();
+        let rank = self.team.rank();
         f.debug_struct("Announcements").field("rank", &rank).finish_non_exhaustive()
     }
 }

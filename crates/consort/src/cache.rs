@@ -3,13 +3,14 @@
 use std::{
     cell::{Cell, Ref, RefCell},
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
     sync::Arc,
 };
 
 use consort_collectives::{Algorithm, Plan};
 use consort_fabric::{Candidate, Collective, Op, Rank, Sync};
-use consort_native::{Begun, Call, Endpoint, Operands};
+use consort_native::{Begun, Call, CallNumber, Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
 const PLACES: usize = 256;
@@ -31,6 +32,9 @@ impl Key {
     pub(crate) const NONBLOCKING: u64 = 1 << 45;
     /// In [`Key::call`], from here on, the plan's age.
     const EPOCH: u64 = 1 << 46;
+    /// The last age, which no plan has: all expired ones are let go of before the first comes
+    /// again.
+    const NO_EPOCH: u64 = !(Self::EPOCH - 1);
 
     /// All that is not a size or a type.
     #[inline]
@@ -63,7 +67,7 @@ pub(crate) trait Ready: Send + std::marker::Sync {
 
 pub(crate) struct Prepared<A: Algorithm> {
     pub(crate) plan: Plan<A>,
-    pub(crate) fingerprint: u64,
+    pub(crate) number: CallNumber,
     pub(crate) synchronizes: bool,
     pub(crate) candidate: Candidate,
 }
@@ -76,15 +80,21 @@ impl<A: Algorithm> Ready for Prepared<A> {
         // SAFETY: this future alone drives the call, to its end, and a team refuses calls from
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
-        let call = unsafe { endpoint.begin(self.fingerprint, self.plan.steps(), operands) };
-        match self.plan.bare() {
+        let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
+        // Peers wait for what a call that panics will never send. They are told before it ends,
+        // which takes back what it has lent.
+        let done = catch_unwind(AssertUnwindSafe(|| match self.plan.bare() {
             Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
             None => endpoint.block_on(&call, self.plan.run(&call)),
-        }
+        }));
+        done.unwrap_or_else(|panic| {
+            endpoint.job().fail(endpoint.rank_in_world(), &panic);
+            resume_unwind(panic)
+        })
     }
 
     fn begin(&self, endpoint: &Endpoint) -> Begun {
-        endpoint.start(self.fingerprint, self.plan.steps())
+        endpoint.start(self.number.get(), self.plan.steps())
     }
 
     fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
@@ -100,7 +110,9 @@ type Found = Option<Arc<dyn Ready>>;
 type Place = Option<(Key, Arc<dyn Ready>)>;
 
 /// A team's plans, one a place; a new one drives out the old.
+#[derive(Default)]
 pub(crate) struct Cache {
+    /// None at all before the first plan.
     places: RefCell<Vec<Place>>,
     /// In the upper bits of [`Key::call`] of all plans that are found.
     epoch: Cell<u64>,
@@ -108,11 +120,6 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    pub(crate) fn new() -> Self {
-        let places = RefCell::new(vec![None; PLACES]);
-        Self { places, epoch: Cell::new(0), latest: RefCell::default() }
-    }
-
     /// The plan that is kept for this, to be kept by a flight.
     pub(crate) fn share(&self, key: &Key) -> Found {
         let places = self.places.borrow();
@@ -131,16 +138,22 @@ impl Cache {
     #[inline]
     fn found<'k>(&self, places: &'k [Place], key: &Key) -> Option<&'k Arc<dyn Ready>> {
         let now = Key { call: key.call ^ self.epoch.get(), ..*key };
-        match &places[key.place()] {
-            Some((found, ready)) if *found == now => Some(ready),
+        match places.get(key.place()) {
+            Some(Some((found, ready))) if *found == now => Some(ready),
             _ => None,
         }
     }
 
     pub(crate) fn keep(&self, collective: Collective, key: Key, ready: &Arc<dyn Ready>) {
         self.latest.borrow_mut()[collective as usize] = Some(Arc::clone(ready));
+        if self.epoch.get() == Key::NO_EPOCH {
+            self.clear();
+            self.epoch.set(0);
+        }
         let now = Key { call: key.call ^ self.epoch.get(), ..key };
-        self.places.borrow_mut()[key.place()] = Some((now, Arc::clone(ready)));
+        let mut places = self.places.borrow_mut();
+        places.resize(PLACES, None);
+        places[key.place()] = Some((now, Arc::clone(ready)));
     }
 
     /// The algorithm of the plan that was made last for `collective`.
@@ -150,11 +163,75 @@ impl Cache {
     }
 
     pub(crate) fn clear(&self) {
-        self.places.borrow_mut().fill(None);
+        self.places.take();
+    }
+
+    /// Forgets the plans, and which were the last.
+    pub(crate) fn forget(&self) {
+        self.clear();
+        self.latest.take();
     }
 
     /// Has no plan found that is kept now, and perhaps in use.
     pub(crate) fn expire(&self) {
-        self.epoch.set(self.epoch.get().wrapping_add(Key::EPOCH));
+        if self.epoch.get() != Key::NO_EPOCH {
+            self.epoch.set(self.epoch.get() + Key::EPOCH);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plan that nobody makes a call by.
+    struct Named(Candidate);
+
+    impl Ready for Named {
+        fn call(&self, _: &Endpoint, _: &Cell<bool>, _: &Operands<'_>) -> Op {
+            unreachable!("no call is made by it")
+        }
+
+        fn begin(&self, _: &Endpoint) -> Begun {
+            unreachable!("no call is made by it")
+        }
+
+        fn fly<'c>(&'c self, _: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+            unreachable!("no call is made by it")
+        }
+
+        fn candidate(&self) -> &Candidate {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn what_has_expired_is_never_found_again() {
+        let cache = Cache::default();
+        let key = |bytes| Key {
+            call: Key::pack(Collective::AllReduce, Sync::MINE, Rank(0), false),
+            bytes,
+            datatype: 1,
+            kernel: 0,
+        };
+        let ready: Arc<dyn Ready> = Arc::new(Named(Candidate::new("flat")));
+        cache.keep(Collective::AllReduce, key(8), &ready);
+        assert!(cache.find(&key(8)).is_some());
+        let mut wrapped = false;
+        // More epochs than there are bits for, with a plan kept now and then, in another place.
+        for round in 0..1_u64 << 19 {
+            {
+                let _in_use = cache.find(&key(16));
+                cache.expire();
+            }
+            assert!(cache.find(&key(16)).is_none(), "round {round}");
+            if round % 3 == 0 {
+                cache.keep(Collective::AllReduce, key(16), &ready);
+                assert!(cache.find(&key(16)).is_some());
+            }
+            assert!(cache.find(&key(8)).is_none(), "round {round}");
+            wrapped |= round > 0 && cache.epoch.get() == 0;
+        }
+        assert!(wrapped, "too few rounds to tell");
     }
 }

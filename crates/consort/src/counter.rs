@@ -73,7 +73,7 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`Error::Memory`] when there is not so much left, and see [`Team`].
     pub fn counter(&self) -> Result<Counter<'p>> {
-        Ok(Counter { word: Symmetric::allocate(*self, 1)?, me: self.rank() })
+        Ok(Counter { word: Symmetric::allocate(*self, 1, "counter()")?, me: self.rank() })
     }
 }
 

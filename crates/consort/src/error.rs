@@ -126,6 +126,15 @@ pub enum Error {
     /// The result of a nonblocking call was taken before.
     #[error("the result of this nonblocking call has been taken: poll it until it is ready, once")]
     Taken,
+    /// No number is left that would tell another kind of call from the others.
+    #[error(
+        "no number is left for another kind of call: plans hold {most}; drop planned calls, or \
+         make calls of fewer lengths"
+    )]
+    Calls {
+        /// How many there are.
+        most: usize,
+    },
     /// An operator called the library.
     #[error("an operator may not call the library: it runs inside a call")]
     Reentrant,

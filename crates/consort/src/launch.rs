@@ -4,16 +4,15 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    rc::Rc,
     sync::Arc,
     thread,
 };
 
 use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
-    Config, Endpoint, Failure, Job, Panic, Waiting,
+    Config, Endpoint, Engine, Failure, Job, Panic, Waiting,
     affinity::{self, CpuId},
-    panic_reason,
+    discard, panic_reason,
 };
 
 use consort_tuner::Arrival;
@@ -51,6 +50,7 @@ pub struct Pes {
     wisdom: Source,
     arrival: Arrival,
     online: Option<f64>,
+    first_step: u64,
 }
 
 impl Pes {
@@ -67,6 +67,7 @@ impl Pes {
             wisdom: Source::default(),
             arrival: Arrival::Together,
             online: None,
+            first_step: 1,
         }
     }
 
@@ -133,6 +134,15 @@ impl Pes {
         self
     }
 
+    /// Numbers the steps of calls from `step` on, which is not 0: for tests of what happens after
+    /// 2^40 of them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn first_step(mut self, step: u64) -> Self {
+        self.first_step = step;
+        self
+    }
+
     /// Goes by the model alone, whatever has been measured.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
@@ -169,7 +179,8 @@ impl Pes {
             );
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let job = Job::new(Config { pes: self.pes, waiting, cores, heap_bytes: self.heap_bytes })?;
+        let Self { pes, heap_bytes, first_step, .. } = self;
+        let job = Job::new(Config { pes, waiting, cores, heap_bytes, first_step })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
@@ -191,12 +202,15 @@ fn launch<R: Send>(
     program: &(impl Fn(&Pe) -> Result<R> + Sync),
 ) -> Result<Vec<(Rank, R)>> {
     thread::scope(|scope| {
-        let mut handles = Vec::new();
+        let (mut handles, mut errors) = (Vec::new(), Vec::new());
         for rank in (0..job.config().pes).map(Rank) {
             let cpu = placement.map(|cpus| cpus[rank.index()]);
             let body = move || {
-                let pe = Pe::new(job, rank, cpu, choices.clone());
-                if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                let ended = catch_unwind(AssertUnwindSafe(|| {
+                    let pe = Pe::new(job, rank, cpu, choices.clone());
+                    if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                }));
+                ended.unwrap_or_else(|panic| Err(failed_by(job, rank, panic)))
             };
             let name = format!("PE {rank}");
             match thread::Builder::new().name(name).spawn_scoped(scope, body) {
@@ -204,22 +218,34 @@ fn launch<R: Send>(
                 Err(error) => {
                     let reason = error.to_string();
                     job.poison(Failure::Pe { rank, reason: format!("did not start: {reason}") });
-                    return Err(Error::Thread { rank, reason });
+                    errors.push((rank, Error::Thread { rank, reason }));
+                    break;
                 }
             }
         }
         let mut results = Vec::new();
-        let mut errors = Vec::new();
         for (rank, handle) in handles {
             match handle.join() {
                 Ok(Ok(result)) => results.push((rank, result)),
                 Ok(Err(error)) => errors.push((rank, error)),
-                // A panic is caught on the PE's thread; this is the panic of a panic's payload.
-                Err(_) => errors.push((rank, Error::of_job(job))),
+                Err(panic) => errors.push((rank, failed_by(job, rank, panic))),
             }
         }
-        if errors.is_empty() { Ok(results) } else { Err(first_cause(job, errors)) }
+        if errors.is_empty() {
+            return Ok(results);
+        }
+        // Each by itself: those that panic when they are dropped do not keep the others.
+        results.into_iter().for_each(discard);
+        Err(first_cause(job, errors))
     })
+}
+
+/// Fails the job since a PE has panicked; its error.
+fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
+    job.fail(rank, &panic);
+    let reason = panic_reason(&*panic);
+    discard(panic);
+    Error::PeFailed { rank, reason }
 }
 
 /// The error of the PE that failed first, if it returned one; else what the job failed of.
@@ -232,14 +258,23 @@ fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
     errors.into_iter().find(|(rank, _)| Some(*rank) == culprit).map_or(of_job, |(_, error)| error)
 }
 
+/// Has the helper of a PE end when it is dropped.
+struct StopsHelping<'e>(&'e Engine);
+
+impl Drop for StopsHelping<'_> {
+    fn drop(&mut self) {
+        self.0.stop_helping();
+    }
+}
+
 /// Runs a PE beside a thread that moves its nonblocking calls on.
 fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
-    let failed = move |panic: Panic| {
-        job.poison(Failure::Pe { rank, reason: panic_reason(&*panic) });
-    };
+    let failed = move |panic| drop(failed_by(job, rank, panic));
     thread::scope(|scope| {
+        // The scope waits for the helper, however it is left.
+        let _stops_helping = StopsHelping(engine);
         let name = format!("helper of PE {rank}");
         let helper = thread::Builder::new().name(name);
         if let Err(error) = helper.spawn_scoped(scope, move || engine.help(failed)) {
@@ -247,33 +282,27 @@ fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Re
             job.poison(Failure::Pe { rank, reason: format!("has no helper: {reason}") });
             return Err(Error::Thread { rank, reason });
         }
-        let result = run_pe(pe, job, program);
-        engine.stop_helping();
-        result
+        run_pe(pe, job, program)
     })
 }
 
+/// Runs a PE to its end. Nothing of the program's is dropped where a panic would get any further.
 fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
         let result = program(pe)?;
+        pe.state.ensure_kept()?;
         pe.alive().try_for_each(State::drain)?;
-        Ok(result)
+        let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
+        matched.map_err(|_| Error::of_job(job)).map(|()| result)
     }));
     let ended = match ended {
-        Ok(Ok(result)) => {
-            let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
-            matched.map_err(|_| Error::of_job(job)).map(|()| result)
-        }
+        Ok(Ok(result)) => Ok(result),
         Ok(Err(error)) => {
             job.poison(Failure::Pe { rank, reason: error.to_string() });
             Err(error)
         }
-        Err(panic) => {
-            let reason = panic_reason(&*panic);
-            job.poison(Failure::Pe { rank, reason: reason.clone() });
-            Err(Error::PeFailed { rank, reason })
-        }
+        Err(panic) => Err(failed_by(job, rank, panic)),
     };
     // What is left is of a job that has failed; it revokes what it has lent.
     pe.state.endpoint.engine().clear();
@@ -295,12 +324,12 @@ impl Pe {
             tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
         }
         let endpoint = Endpoint::new(Arc::clone(job), rank);
-        Self { state: State::new(endpoint, choices, Rc::default()), teams: Teams::default() }
+        Self { state: State::new(endpoint, choices), teams: Teams::default() }
     }
 
     /// The world and all teams that are not freed.
     fn alive(&self) -> impl Iterator<Item = &State> {
-        let teams = self.teams.iter().filter(|team| team.ensure_alive().is_ok());
+        let teams = self.teams.iter().filter(|team| !team.is_freed());
         std::iter::once(&self.state).chain(teams)
     }
 

@@ -25,7 +25,9 @@
 //!
 //! # Failure
 //! A PE that panics, or returns an error of its own, fails the job: every call that another PE
-//! waits in, and every later one, returns [`Error::PeFailed`]. Nothing hangs.
+//! waits in, and every later one, returns [`Error::PeFailed`]. Nothing hangs. So does a PE whose
+//! operator panics in a collective call, even if the program catches the panic: the others wait for
+//! what that call would have sent.
 
 mod algorithms;
 mod announcements;

@@ -3,8 +3,21 @@
 //! Who is tried, and how often, is decided in `consort_tuner::online`; here calls are counted and
 //! timed. All PEs of a team make the same calls, so they count alike; their clocks are added up in
 //! an all-reduce before anything is decided, so they decide alike. While a kind of call rests its
-//! plan is kept like any other, and a call costs what it costs without: a team wakes up where a
-//! quarter of its window begins.
+//! plan is kept like any other, and a call costs what it costs without.
+//!
+//! A kind is all calls that PEs must make alike: it has names, not addresses, since PEs may come
+//! from different places of a program. Kept plans are found by addresses, so a PE may have one
+//! where another has none. That must not show:
+//!
+//! | a call of a kind that rests | is served by |
+//! | --- | --- |
+//! | whose plan is kept | that plan: the incumbent's |
+//! | whose plan is not kept, or was driven out | the incumbent |
+//! | that begins the quarter of the window in which the rest ends | the incumbent, the last time |
+//!
+//! A rest ends where a quarter of the window begins, since all kept plans expire there, during the
+//! call that begins it. So that call still rests, and the next one of its kind finds no plan, on
+//! all PEs.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,32 +27,43 @@ use std::{
 };
 
 use consort_collectives::PlanError;
-use consort_fabric::{Candidate, Sum, Sync};
-use consort_native::Operands;
+use consort_fabric::{Candidate, OperatorClass, Sum, Sync};
+use consort_native::{Buffer, Operands};
 use consort_tuner::online::{Next, Refinement, TIMES};
 
 use crate::{
     Error, Result, Team,
     cache::{Key, Ready},
-    team::Shape,
+    team::{Hold, Shape},
 };
+
+/// What calls of one kind have in common on all PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KindKey {
+    /// As [`Key::pack`] has it: collective, modes, root, and whether the buffers are symmetric.
+    pub(crate) call: u64,
+    pub(crate) bytes: usize,
+    pub(crate) datatype: &'static str,
+    pub(crate) element_bytes: usize,
+    /// The operator's name, and whether operands may be exchanged.
+    pub(crate) operator: Option<(&'static str, OperatorClass)>,
+}
 
 /// What a team's PE knows of the kinds of calls that it refines.
 pub(crate) struct Online {
     share: f64,
-    kinds: RefCell<HashMap<Key, Kind>>,
-    /// The number of the call at which the first kind wakes up.
+    kinds: RefCell<HashMap<KindKey, Kind>>,
+    /// The number of the last call at which all plans rest that are kept, or an earlier one.
     wakes: Cell<u64>,
-    /// Whether times are being added up, by a call that is not refined itself.
-    is_deciding: Cell<bool>,
-    /// The plan of that call: apart from the program's own ones.
+    /// The plan of the call that adds times up: apart from the program's own ones.
     deciding: RefCell<Option<Arc<dyn Ready>>>,
 }
 
 struct Kind {
     refinement: Refinement,
     plans: Vec<Option<Arc<dyn Ready>>>,
-    rests_until: u64,
+    /// The number of the last call of the rest, which begins a quarter of the window.
+    rests_until: Option<u64>,
 }
 
 impl Online {
@@ -49,30 +73,12 @@ impl Online {
             share,
             kinds: RefCell::default(),
             wakes: Cell::new(u64::MAX),
-            is_deciding: Cell::new(false),
             deciding: RefCell::default(),
         }
     }
 
-    /// The plan of the call that adds times up, made when it is first needed.
-    pub(crate) fn deciding_plan(
-        &self,
-        prepare: impl FnOnce() -> Result<Arc<dyn Ready>>,
-    ) -> Result<Arc<dyn Ready>> {
-        if let Some(ready) = &*self.deciding.borrow() {
-            return Ok(Arc::clone(ready));
-        }
-        let ready = prepare()?;
-        *self.deciding.borrow_mut() = Some(Arc::clone(&ready));
-        Ok(ready)
-    }
-
-    /// Whether calls are refined now.
-    pub(crate) fn refines(&self) -> bool {
-        !self.is_deciding.get()
-    }
-
-    /// Whether plans are to be dropped before call number `call`, since some kind has rested.
+    /// Whether kept plans are to expire before call number `call` begins a quarter of the window:
+    /// some kind has rested, and this call is the last of its rest.
     pub(crate) fn is_due(&self, call: u64) -> bool {
         let is_due = call >= self.wakes.get();
         if is_due {
@@ -81,8 +87,32 @@ impl Online {
         is_due
     }
 
+    /// Adds up the times of all PEs, in a call of its own: a plan that the program has for such a
+    /// call may be kept on one PE and not on another.
+    fn add_up(&self, state: Hold<'_>, times: &[u64; TIMES]) -> Result<[u64; TIMES]> {
+        let shape = Shape::all_reduce::<u64, Sum>(TIMES, &Sum);
+        let ready = self.deciding.borrow().clone();
+        let ready = match ready {
+            Some(ready) => ready,
+            None => {
+                let ready = state.prepare_named(&shape, Sync::MINE, "the refinement of choices")?;
+                self.deciding.borrow_mut().insert(ready).clone()
+            }
+        };
+        let mut sums = [0; TIMES];
+        let operands = Operands {
+            kernel: shape.kernel(),
+            source: Buffer::source(times),
+            target: Buffer::target(&mut sums),
+            layouts: None,
+        };
+        state.run_new(&*ready, &operands)?;
+        Ok(sums)
+    }
+
     /// Forgets all, since algorithms were forced or no longer are.
     pub(crate) fn clear(&self) {
+        self.wakes.set(u64::MAX);
         self.kinds.borrow_mut().clear();
         self.deciding.take();
     }
@@ -91,7 +121,7 @@ impl Online {
 impl Kind {
     fn new(candidates: Vec<Candidate>, share: f64) -> Self {
         let plans = vec![None; candidates.len()];
-        Self { refinement: Refinement::new(candidates, share), plans, rests_until: 0 }
+        Self { refinement: Refinement::new(candidates, share), plans, rests_until: None }
     }
 }
 
@@ -105,13 +135,14 @@ impl Team<'_> {
         shape: &Shape<'_>,
         operands: &Operands<'_>,
     ) -> Result<()> {
-        let kind = online.kinds.borrow_mut().remove(&key);
+        let kind_key = shape.kind_key(self.sync());
+        let kind = online.kinds.borrow_mut().remove(&kind_key);
         let mut kind = match kind {
             Some(kind) => kind,
             None => Kind::new(self.state.contestants(shape, self.sync()), online.share),
         };
         let done = self.refine_kind(online, &mut kind, key, shape, operands);
-        online.kinds.borrow_mut().insert(key, kind);
+        online.kinds.borrow_mut().insert(kind_key, kind);
         done
     }
 
@@ -126,15 +157,14 @@ impl Team<'_> {
         let state = self.state;
         loop {
             let calls = state.endpoint.calls();
-            let rests = (calls < kind.rests_until).then(|| Next::Rest(kind.rests_until - calls));
-            match rests.unwrap_or_else(|| kind.refinement.advance()) {
-                Next::Rest(rest) => {
-                    kind.rests_until = calls.saturating_add(rest);
-                    online.wakes.set(online.wakes.get().min(kind.rests_until));
-                    let ready = self.plan_of(kind, kind.refinement.incumbent(), shape)?;
-                    state.keep(shape, key, &ready);
-                    return state.run_new(&*ready, operands);
-                }
+            if let Some(until) = kind.rests_until.filter(|&until| calls <= until) {
+                online.wakes.set(online.wakes.get().min(until));
+                let ready = self.plan_of(kind, kind.refinement.incumbent(), shape)?;
+                state.keep(shape, key, &ready);
+                return state.run_new(&*ready, operands);
+            }
+            match kind.refinement.advance() {
+                Next::Rest(rest) => kind.rests_until = Some(state.quarter_from(calls, rest)),
                 Next::Try(index) => match self.plan_of(kind, index, shape) {
                     Ok(ready) => {
                         let begun = Instant::now();
@@ -151,12 +181,7 @@ impl Team<'_> {
                     Err(error) => return Err(error),
                 },
                 Next::Decide => {
-                    let mut sums = [0; TIMES];
-                    online.is_deciding.set(true);
-                    let times = kind.refinement.times_ns();
-                    let summed = self.with(Sync::MINE).all_reduce_slice(&times, &mut sums, Sum);
-                    online.is_deciding.set(false);
-                    summed?;
+                    let sums = online.add_up(state, &kind.refinement.times_ns())?;
                     kind.refinement.decide(&sums, self.size());
                 }
             }

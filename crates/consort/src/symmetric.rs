@@ -5,7 +5,10 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use consort_fabric::{Atomic, Fabric, Kernel, Op, Operator, Pod, Rank, Signal, Span, Until};
 use consort_native::{BLOCK_ALIGN, Block, Buffer, Call, Job, Operands};
 
-use crate::{Error, Result, Team, team::State};
+use crate::{
+    Error, Result, Team,
+    team::{Hold, State},
+};
 
 /// What symmetric memory may hold: plain data that needs no more alignment than a cache line.
 pub trait Element: Pod {
@@ -15,8 +18,36 @@ pub trait Element: Pod {
 
 impl<T: Pod> Element for T {}
 
+mod sealed {
+    /// What nobody else can implement, since nobody else can name it.
+    pub trait Sealed {}
+
+    impl Sealed for u64 {}
+    impl Sealed for i64 {}
+}
+
 /// An integer that one-sided atomic operations work on: 64 bits.
-pub trait Word: Pod {
+///
+/// These are `u64` and `i64`, and no other type can become one: an operation works on 8 bytes from
+/// where the element begins, so a shorter one would let it change what lies after it.
+///
+/// ```compile_fail,E0277
+/// # use consort::Word;
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[repr(C)]
+/// struct Nothing;
+///
+/// impl Word for Nothing {
+///     fn to_bits(self) -> u64 {
+///         0
+///     }
+///
+///     fn from_bits(_: u64) -> Self {
+///         Self
+///     }
+/// }
+/// ```
+pub trait Word: Pod + sealed::Sealed {
     /// Its bits.
     fn to_bits(self) -> u64;
     /// From its bits.
@@ -54,22 +85,19 @@ impl Word for i64 {
 /// know when data is there. Dropping it is local; the memory is reused once all PEs have dropped
 /// theirs.
 pub struct Symmetric<'p, T: Element> {
-    state: &'p State,
+    state: Hold<'p>,
     block: Arc<Block>,
     len: usize,
     elements: PhantomData<T>,
 }
 
 impl<'p, T: Element> Symmetric<'p, T> {
-    pub(crate) fn allocate(team: Team<'p>, len: usize) -> Result<Self> {
+    /// Allocates memory in a call that goes by this name.
+    pub(crate) fn allocate(team: Team<'p>, len: usize, name: &str) -> Result<Self> {
         const { T::FITS }
-        let state = team.state;
-        drop(state.enter()?); // an operator must not even number an allocation
         let bytes = len.saturating_mul(size_of::<T>());
-        let block = Block::allocate(&state.endpoint, bytes);
-        // Nobody puts before all have cleared their part; and all come here, allocated or not.
-        team.barrier()?;
-        Ok(Self { state, block: Arc::new(block?), len, elements: PhantomData })
+        let block = team.allocate(name, |endpoint| Block::allocate(endpoint, bytes))?;
+        Ok(Self { state: team.state, block: Arc::new(block), len, elements: PhantomData })
     }
 
     /// Elements on each PE. Local.
@@ -138,6 +166,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     fn check(&self, rank: Rank) -> Result<()> {
+        self.state.ensure_alive()?;
         let pes = self.state.endpoint.size();
         if rank.0 < pes { Ok(()) } else { Err(Error::RankOutOfRange { rank, pes }) }
     }
@@ -177,9 +206,8 @@ impl<'p, T: Element> Symmetric<'p, T> {
     pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
         self.check(to)?;
         let span = self.span(first, data.len())?;
-        self.run(Buffer::source(data), Buffer::ABSENT, async |call| match call.reach(to, span) {
-            Some(lease) => call.put(&lease, 0, Span::source(0, span.bytes)).await,
-            None => Ok(()),
+        self.run(Buffer::source(data), Buffer::ABSENT, async |call| {
+            call.put(&call.reach(to, span), 0, Span::source(0, span.bytes)).await
         })
     }
 
@@ -190,9 +218,8 @@ impl<'p, T: Element> Symmetric<'p, T> {
     pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
         self.check(from)?;
         let span = self.span(first, data.len())?;
-        self.run(Buffer::ABSENT, Buffer::target(data), async |call| match call.reach(from, span) {
-            Some(lease) => call.get(&lease, 0, Span::target(0, span.bytes)).await,
-            None => Ok(()),
+        self.run(Buffer::ABSENT, Buffer::target(data), async |call| {
+            call.get(&call.reach(from, span), 0, Span::target(0, span.bytes)).await
         })
     }
 
@@ -227,12 +254,9 @@ impl<'p, T: Element> Symmetric<'p, T> {
         let span = self.span(first, data.len())?;
         let kernel = Some(Kernel::new::<T, O>(&operator));
         let target = Buffer::target(data);
-        self.run_with(kernel, Buffer::ABSENT, target, async |call| match call.reach(from, span) {
-            Some(lease) => {
-                let own = Span::target(0, span.bytes);
-                call.get_combine(&lease, 0, own, own).await
-            }
-            None => Ok(()),
+        self.run_with(kernel, Buffer::ABSENT, target, async |call| {
+            let own = Span::target(0, span.bytes);
+            call.get_combine(&call.reach(from, span), 0, own, own).await
         })
     }
 
@@ -272,12 +296,9 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.check(to)?;
         let span = self.span(first, data.len())?;
         let word = flags.span(word, 1)?.at;
-        self.run(Buffer::source(data), Buffer::ABSENT, async |call| match call.reach(to, span) {
-            Some(lease) => {
-                let source = Span::source(0, span.bytes);
-                call.put_signal(&lease, 0, source, word, how).await
-            }
-            None => Ok(()),
+        self.run(Buffer::source(data), Buffer::ABSENT, async |call| {
+            let source = Span::source(0, span.bytes);
+            call.put_signal(&call.reach(to, span), 0, source, word, how).await
         })
     }
 

@@ -4,6 +4,7 @@ use std::{
     any::type_name,
     cell::{Cell, RefCell},
     fmt,
+    ops::Deref,
     rc::Rc,
     sync::Arc,
 };
@@ -14,16 +15,16 @@ use consort_collectives::{
     visit,
 };
 use consort_fabric::{
-    Candidate, Capabilities, Collective, Kernel, Mode, OperatorClass, Pod, Query, Rank, Signature,
-    Sync,
+    Candidate, Capabilities, Collective, Kernel, Mode, Operator, OperatorClass, Pod, Query, Rank,
+    Signature, Sync,
 };
-use consort_native::{Begun, Endpoint, Operands};
+use consort_native::{Begun, CallNumber, Endpoint, Failure, HeapError, NoNumber, Operands, Part};
 
 use crate::{
     ChosenBy, Error, Result, Symmetric,
     cache::{Cache, Key, Prepared, Ready},
     choices::Choices,
-    online::Online,
+    online::{KindKey, Online},
     symmetric::Element,
     teams::Teams,
 };
@@ -32,6 +33,8 @@ use crate::{
 const INSIDE: u8 = 1;
 /// There may be flights to move on.
 const FLIGHTS: u8 = 2;
+/// A panic has taken along what peers wait for: if it was caught, the job fails.
+const ABANDONED: u8 = 4;
 
 /// What a team's PE keeps between calls.
 pub(crate) struct State {
@@ -43,13 +46,33 @@ pub(crate) struct State {
     /// Refines choices, if the launch asked for it.
     online: Option<Online>,
     /// Calls whose number has none of these bits begin a quarter of the window.
-    quarter_mask: u64,
+    quarter_mask: Cell<u64>,
     synchronized: Cell<bool>,
     /// Whether a nonblocking call was begun in this quarter.
     started: Cell<bool>,
-    /// [`INSIDE`] and [`FLIGHTS`], of the PE and so of all its teams.
+    /// [`INSIDE`], [`FLIGHTS`] and [`ABANDONED`], of the PE and so of all its teams.
     presence: Rc<Cell<u8>>,
+    /// Where the PE keeps it; 0 for the world's.
+    number: usize,
+    /// Teams that have had this state and were freed: it serves one after the other.
+    generation: Cell<u32>,
     is_freed: Cell<bool>,
+}
+
+/// A hold on the state of a team, which may be freed, and then be another team's.
+#[derive(Clone, Copy)]
+pub(crate) struct Hold<'p> {
+    state: &'p State,
+    generation: u32,
+}
+
+impl Deref for Hold<'_> {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        self.state
+    }
 }
 
 /// Some of the PEs of a job, as one of them sees them, with the synchronization modes of its calls.
@@ -65,10 +88,16 @@ pub(crate) struct State {
 /// # Errors
 /// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
 /// PEs made different calls.
+///
+/// # Panics
+/// A collective panics when its operator does. The job has failed then, even if the panic is
+/// caught.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
-    pub(crate) state: &'p State,
+    pub(crate) state: Hold<'p>,
     pub(crate) teams: &'p Teams,
+    rank: Rank,
+    size: u32,
     sync: Sync,
 }
 
@@ -86,61 +115,63 @@ pub(crate) struct Shape<'k> {
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, choices: Choices) -> Self {
+        Self::of(0, endpoint, choices, Rc::default())
+    }
+
+    fn of(number: usize, endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
         let flow = Flow::new(endpoint.group().window());
         Self {
-            quarter_mask: flow.quarter_mask(),
+            quarter_mask: Cell::new(flow.quarter_mask()),
             online: choices.online().map(Online::new),
             endpoint,
             choices: RefCell::new(choices),
-            cache: Cache::new(),
+            cache: Cache::default(),
             barrier: RefCell::new(None),
             flow: RefCell::new(flow),
             // Nothing is under way before the first call.
             synchronized: Cell::new(true),
             started: Cell::new(false),
             presence,
+            number,
+            generation: Cell::new(0),
             is_freed: Cell::new(false),
         }
     }
 
     /// The state of a team made of this one.
-    pub(crate) fn of_part(&self, endpoint: Endpoint) -> Self {
+    pub(crate) fn of_part(&self, number: usize, part: Part) -> Self {
+        let endpoint = self.endpoint.end_of(part);
         let choices = self.choices.borrow().of_team(endpoint.size());
-        Self::new(endpoint, choices, Rc::clone(&self.presence))
+        Self::of(number, endpoint, choices, Rc::clone(&self.presence))
     }
 
-    /// Makes the call by a plan that is new.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        self.run(ready, operands)
-    }
-
-    /// Makes the call, inside the team's window of calls.
-    #[inline(always)]
-    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        let _inside = self.go_inside()?;
-        if self.endpoint.job().is_poisoned() {
-            return Err(Error::of_job(self.endpoint.job()));
+    /// Becomes the state of another team made of `parent`, after its own was freed.
+    pub(crate) fn serve_again(&self, parent: &Self, part: Part) {
+        assert!(self.is_freed.replace(false), "a state serves one team at a time");
+        // SAFETY: its team is freed, so no call of it is alive, and nothing borrows its group,
+        // which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the state of a freed team to another")]
+        unsafe {
+            self.endpoint.serve_again(part);
         }
-        self.turn_if_due()?;
-        match ready.call(&self.endpoint, &self.synchronized, operands) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::of_job(self.endpoint.job())),
-        }
+        let flow = Flow::new(self.endpoint.group().window());
+        self.quarter_mask.set(flow.quarter_mask());
+        self.flow.replace(flow);
+        let choices = parent.choices.borrow().of_team(self.endpoint.size());
+        self.choices.replace(choices);
+        self.synchronized.set(true);
+        self.started.set(false);
     }
 
-    /// Refuses calls from within a call, and of a team that is freed.
-    #[inline]
-    pub(crate) fn enter(&self) -> Result<Inside<'_>> {
-        self.ensure_alive()?;
-        self.go_inside()
+    /// Where the PE keeps it.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
-    /// Fails once the team is freed.
-    pub(crate) fn ensure_alive(&self) -> Result<()> {
-        if self.is_freed.get() { Err(Error::Freed) } else { Ok(()) }
+    /// Whether its team has been freed.
+    pub(crate) fn is_freed(&self) -> bool {
+        self.is_freed.get()
     }
 
     /// Fails once the job has failed.
@@ -156,25 +187,6 @@ impl State {
         drained.map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
-    /// Lets go of all that is large, once all PEs of the team have agreed to.
-    pub(crate) fn free(&self) -> Result<()> {
-        let _inside = self.enter()?;
-        self.is_freed.set(true);
-        // Without plans, calls come to `prepare`, which refuses them.
-        self.cache.clear();
-        self.barrier.take();
-        if let Some(online) = &self.online {
-            online.clear();
-        }
-        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
-        // borrows the group, which this crate never keeps a borrow of.
-        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
-        unsafe {
-            self.endpoint.leave();
-        }
-        Ok(())
-    }
-
     /// Refuses calls from within a call, and moves flights on if there are any.
     #[inline(always)]
     pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
@@ -184,10 +196,14 @@ impl State {
         }
     }
 
-    /// There is something to look at first: a call that this comes from, or flights.
+    /// There is something to look at first: a call that this comes from, flights, or what a panic
+    /// has left.
     #[cold]
     fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
         self.presence.set(before | INSIDE);
+        if before & ABANDONED != 0 {
+            self.fail_abandoned();
+        }
         if before & INSIDE != 0 {
             return Err(Error::Reentrant);
         }
@@ -199,22 +215,27 @@ impl State {
         Ok(inside)
     }
 
-    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
-    /// own, and what it launches is polled for the first time.
-    pub(crate) fn start<R>(&self, ready: &dyn Ready, begin: impl FnOnce(Begun) -> R) -> Result<R> {
-        let _inside = self.enter()?;
-        self.ensure_sound()?;
-        self.turn_if_due()?;
-        self.started.set(true);
-        let begun = begin(ready.begin(&self.endpoint));
-        self.presence.set(INSIDE | FLIGHTS);
-        self.endpoint.progress();
-        Ok(begun)
+    /// A panic unwinds, and drops what peers wait for. Uncaught, it tells its own story.
+    pub(crate) fn abandon(&self) {
+        self.presence.set(self.presence.get() | ABANDONED);
+    }
+
+    #[cold]
+    fn fail_abandoned(&self) -> Error {
+        let rank = self.endpoint.rank_in_world();
+        let reason = "it caught a panic that dropped its announcements without closing them";
+        self.endpoint.job().poison(Failure::Pe { rank, reason: reason.to_owned() });
+        Error::of_job(self.endpoint.job())
+    }
+
+    /// Fails if a panic that was caught has taken along what peers wait for.
+    pub(crate) fn ensure_kept(&self) -> Result<()> {
+        if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
     }
 
     #[inline(always)]
     fn turn_if_due(&self) -> Result<()> {
-        if self.endpoint.calls() & self.quarter_mask == 0 { self.turn() } else { Ok(()) }
+        if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
     /// What is due before the next call, if it begins a quarter of the window.
@@ -235,9 +256,9 @@ impl State {
         // call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.one_sided(&Operands::NONE) };
-        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask + 1);
-        // The last call of the quarter before the last two, which all have begun who give credit.
-        let until = calls.checked_sub(2 * quarter_calls + 1);
+        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
+        // The first call of the quarter before the last: who has begun it has given the credit.
+        let until = calls.checked_sub(2 * quarter_calls);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
         if !is_idle {
             done = done
@@ -279,23 +300,118 @@ impl State {
         self.choices.borrow().contestants(&query, shape.element_bytes, capabilities)
     }
 
-    /// Meets all other PEs of the team, who do `what` as well.
-    #[cold]
-    pub(crate) fn agree(&self, what: &str) -> Result<()> {
-        let (shape, sync) = (Shape::barrier(), Sync::STRICT);
-        let ready = self.prepare_as(&shape, sync, &self.choose(&shape, sync).0, what)?;
-        self.run_new(&*ready, &Operands::NONE)
-    }
-
     /// Keeps a plan for calls of this shape.
     pub(crate) fn keep(&self, shape: &Shape<'_>, key: Key, ready: &Arc<dyn Ready>) {
         self.cache.keep(shape.collective, key, ready);
+    }
+}
+
+impl<'p> Hold<'p> {
+    /// A hold on the state of a team that was made just now.
+    pub(crate) fn new(state: &'p State) -> Self {
+        Self { state, generation: state.generation.get() }
+    }
+
+    /// The state, whatever team has it: for what concerns the PE alone.
+    pub(crate) fn whoever(&self) -> &'p State {
+        self.state
+    }
+
+    /// Fails once the team is freed.
+    #[inline(always)]
+    pub(crate) fn ensure_alive(&self) -> Result<()> {
+        if self.generation == self.state.generation.get() { Ok(()) } else { Err(Error::Freed) }
+    }
+
+    /// Refuses calls from within a call, and of a team that is freed.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Inside<'p>> {
+        self.ensure_alive()?;
+        self.state.go_inside()
+    }
+
+    /// Makes the call by a plan that is new.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.run(ready, operands)
+    }
+
+    /// Makes the call, inside the team's window of calls.
+    #[inline(always)]
+    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.ensure_alive()?;
+        let _inside = self.go_inside()?;
+        if self.endpoint.job().is_poisoned() {
+            return Err(Error::of_job(self.endpoint.job()));
+        }
+        self.turn_if_due()?;
+        match ready.call(&self.endpoint, &self.synchronized, operands) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::of_job(self.endpoint.job())),
+        }
+    }
+
+    /// Lets go of all that is large, once all PEs of the team have agreed to.
+    pub(crate) fn free(&self) -> Result<()> {
+        let _inside = self.enter()?;
+        self.is_freed.set(true);
+        self.state.generation.set(self.generation.wrapping_add(1));
+        self.cache.forget();
+        self.barrier.take();
+        if let Some(online) = &self.online {
+            online.clear();
+        }
+        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
+        // borrows the group, which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
+        unsafe {
+            self.endpoint.leave();
+        }
+        Ok(())
+    }
+
+    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
+    /// own, and what it launches is polled for the first time.
+    pub(crate) fn start<R>(&self, ready: &dyn Ready, begin: impl FnOnce(Begun) -> R) -> Result<R> {
+        let _inside = self.enter()?;
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        self.started.set(true);
+        let begun = begin(ready.begin(&self.endpoint));
+        self.presence.set(INSIDE | FLIGHTS);
+        self.endpoint.progress();
+        Ok(begun)
+    }
+
+    /// Meets all other PEs of the team, who do `what` as well.
+    #[cold]
+    pub(crate) fn agree(&self, what: &str) -> Result<()> {
+        let ready = self.prepare_named(&Shape::barrier(), Sync::STRICT, what)?;
+        self.run_new(&*ready, &Operands::NONE)
+    }
+
+    /// Plans a call of this shape that goes by this name.
+    pub(crate) fn prepare_named(
+        &self,
+        shape: &Shape<'_>,
+        sync: Sync,
+        name: &str,
+    ) -> Result<Arc<dyn Ready>> {
+        self.prepare_as(shape, sync, &self.choose(shape, sync).0, name)
     }
 
     /// Plans a call of this shape.
     #[cold]
     pub(crate) fn prepare(&self, shape: &Shape<'_>, sync: Sync) -> Result<Arc<dyn Ready>> {
         self.prepare_by(shape, sync, &self.choose(shape, sync).0)
+    }
+
+    /// The first call, at least `ahead` calls after number `call`, that begins a quarter of the
+    /// window; the last number of all where there is none.
+    pub(crate) fn quarter_from(&self, call: u64, ahead: u64) -> u64 {
+        let quarter_calls = self.quarter_mask.get() + 1;
+        call.saturating_add(ahead).checked_next_multiple_of(quarter_calls).unwrap_or(u64::MAX)
     }
 
     /// Plans a call of this shape that `candidate` is to serve.
@@ -318,7 +434,7 @@ impl State {
         self.prepare_as(shape, sync, candidate, &format!("{way}{signature}{memory}"))
     }
 
-    /// Plans a call of this shape that goes by this name.
+    /// Plans a call of this shape that `candidate` is to serve and that goes by this name.
     fn prepare_as(
         &self,
         shape: &Shape<'_>,
@@ -332,8 +448,12 @@ impl State {
             || sync.entry == Mode::All
             || sync.exit == Mode::All;
         let bracket = if synchronizes { format!(" within {barrier}") } else { String::new() };
-        let fingerprint =
-            self.endpoint.job().fingerprint(&format!("{name} by {candidate}{bracket}"));
+        let name = format!("{name} by {candidate}{bracket}");
+        let number = self.endpoint.job().number(&name);
+        let number = number.map_err(|NoNumber { most }| match self.ensure_sound() {
+            Ok(()) => Error::Calls { most },
+            Err(failed) => failed,
+        })?;
         let setting = Setting {
             collective: shape.collective,
             rank: self.endpoint.rank(),
@@ -354,7 +474,7 @@ impl State {
             setting: &setting,
             candidate,
             barrier: &barrier,
-            fingerprint,
+            number,
             synchronizes,
         };
         Ok(visit(shape.collective, &candidate.algorithm, maker)??)
@@ -377,7 +497,7 @@ struct Maker<'m> {
     setting: &'m Setting,
     candidate: &'m Candidate,
     barrier: &'m Candidate,
-    fingerprint: u64,
+    number: CallNumber,
     synchronizes: bool,
 }
 
@@ -387,7 +507,7 @@ impl Visitor for Maker<'_> {
     fn visit<A: Algorithm>(self) -> Self::Output {
         Ok(Arc::new(Prepared::<A> {
             plan: Plan::new(self.collective, self.setting, self.candidate, self.barrier)?,
-            fingerprint: self.fingerprint,
+            number: self.number,
             synchronizes: self.synchronizes,
             candidate: self.candidate.clone(),
         }))
@@ -396,19 +516,20 @@ impl Visitor for Maker<'_> {
 
 impl<'p> Team<'p> {
     pub(crate) fn new(state: &'p State, teams: &'p Teams) -> Self {
-        Self { state, teams, sync: Sync::default() }
+        let (rank, size) = (state.endpoint.rank(), state.endpoint.size());
+        Self { state: Hold::new(state), teams, rank, size, sync: Sync::default() }
     }
 
     /// The caller's rank. Local.
     #[must_use]
     pub fn rank(&self) -> Rank {
-        self.state.endpoint.rank()
+        self.rank
     }
 
     /// The number of PEs. Local.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.state.endpoint.size()
+        self.size
     }
 
     /// The PE before this one, the last before the first. Local.
@@ -447,9 +568,28 @@ impl<'p> Team<'p> {
     /// Allocates `len` elements of zero in every PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much left or lengths differ, and see [`Team`].
+    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
     pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<'p, T>> {
-        Symmetric::allocate(*self, len)
+        Symmetric::allocate(*self, len, &format!("symmetric({len} of {})", type_name::<T>()))
+    }
+
+    /// Has all PEs of the team, in a call that goes by this name, take the same memory: when all
+    /// have come, and so have dropped what they drop before. None returns before all have.
+    pub(crate) fn allocate<M>(
+        &self,
+        name: &str,
+        take: impl FnOnce(&Endpoint) -> Result<M, HeapError>,
+    ) -> Result<M> {
+        self.state.agree(name)?;
+        let memory = match take(&self.state.endpoint) {
+            Ok(memory) => memory,
+            Err(error) => {
+                self.state.ensure_sound()?;
+                return Err(error.into()); // as on all PEs
+            }
+        };
+        self.barrier()?;
+        Ok(memory)
     }
 
     /// The algorithm that serves a call like `broadcast_slice` or `reduce_slice` (with a
@@ -561,11 +701,7 @@ impl<'p> Team<'p> {
         self.check_root(shape)?;
         let state = self.state;
         if let Some(online) = &state.online {
-            if online.refines() {
-                return self.refine(online, key, shape, operands);
-            }
-            let ready = online.deciding_plan(|| state.prepare(shape, self.sync))?;
-            return state.run_new(&*ready, operands);
+            return self.refine(online, key, shape, operands);
         }
         let ready = state.prepare(shape, self.sync)?;
         state.keep(shape, key, &ready);
@@ -594,6 +730,34 @@ impl<'k> Shape<'k> {
         }
     }
 
+    /// An all-reduce of `len` elements.
+    pub(crate) fn all_reduce<T: Pod, O: Operator<T>>(len: usize, operator: &'k O) -> Self {
+        Self {
+            collective: Collective::AllReduce,
+            bytes: len * size_of::<T>(),
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            kernel: Some((Kernel::new::<T, O>(operator), O::NAME)),
+            ..Self::barrier()
+        }
+    }
+
+    /// How contributions are combined.
+    pub(crate) fn kernel(&self) -> Option<Kernel<'k>> {
+        self.kernel.map(|(kernel, _)| kernel)
+    }
+
+    /// What a blocking call has in common with its peers'.
+    pub(crate) fn kind_key(&self, sync: Sync) -> KindKey {
+        KindKey {
+            call: Key::pack(self.collective, sync, self.root.unwrap_or(Rank(0)), self.symmetric),
+            bytes: self.bytes,
+            datatype: self.datatype,
+            element_bytes: self.element_bytes,
+            operator: self.kernel.map(|(kernel, name)| (name, kernel.class())),
+        }
+    }
+
     fn key(&self, sync: Sync) -> Key {
         let root = self.root.unwrap_or(Rank(0));
         let call = Key::pack(self.collective, sync, root, self.symmetric)
@@ -604,16 +768,12 @@ impl<'k> Shape<'k> {
     }
 
     pub(crate) fn barrier() -> Self {
-        Self {
-            collective: Collective::Barrier,
-            root: None,
-            bytes: 0,
-            symmetric: false,
-            datatype: "",
-            element_bytes: 1,
-            kernel: None,
-            nonblocking: false,
-        }
+        Self { bytes: 0, datatype: "", ..Self::blocking::<u8>(Collective::Barrier) }
+    }
+
+    /// A blocking call without a root or an operator, on blocks of one element of `T`.
+    pub(crate) fn blocking<T: Pod>(collective: Collective) -> Self {
+        Self { nonblocking: false, ..Self::nonblocking::<T>(collective, None, 1, false, None) }
     }
 }
 

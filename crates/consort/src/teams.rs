@@ -3,11 +3,15 @@
 //! All PEs of the parent make a call that says what is made; then each knows who its fellows are,
 //! by computing it from arguments that match, or, in a split, from what all have brought.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use consort_fabric::Rank;
+use consort_native::{NoGroup, Part};
 
 use crate::{Error, Result, Team, team::State};
+
+/// The colour, in what a PE brings to a split, of one that is to be in no team.
+const NO_COLOR: i64 = -1;
 
 /// Why a team cannot be made, or freed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +38,12 @@ pub enum TeamError {
         /// The parent's size.
         pes: u32,
     },
+    /// There is no memory for another team.
+    #[error("there is no memory for another team of {pes} PEs: free teams that are no longer used")]
+    Memory {
+        /// The size that the team would have.
+        pes: usize,
+    },
     /// The world was to be freed.
     #[error("the team of all PEs cannot be freed: it lasts as long as the job")]
     World,
@@ -54,6 +64,8 @@ pub struct Grid<'p> {
 pub(crate) struct Teams {
     root: Node,
     count: Cell<usize>,
+    /// The numbers of states whose teams are freed.
+    spare: RefCell<Vec<usize>>,
 }
 
 #[derive(Default)]
@@ -63,16 +75,31 @@ struct Node {
 }
 
 impl Teams {
-    /// Keeps a state for as long as the PE lives.
-    fn keep(&self, state: State) -> &State {
-        // From 1 on: the highest bit says where a number ends.
-        let mut number = self.count.replace(self.count.get() + 1) + 1;
+    /// The state for a PE's part in a team that is made of `parent`: that of a team that was freed,
+    /// or a new one, which is kept for as long as the PE lives.
+    fn state_for(&self, parent: &State, part: Part) -> &State {
+        let spare = self.spare.borrow_mut().pop();
+        if let Some(state) = spare.and_then(|number| self.node(number).state.get()) {
+            state.serve_again(parent, part);
+            return state;
+        }
+        let number = self.count.replace(self.count.get() + 1) + 1;
+        self.node(number).state.get_or_init(|| parent.of_part(number, part))
+    }
+
+    /// The node of a number, from 1 on: its highest bit says where it ends.
+    fn node(&self, mut number: usize) -> &Node {
         let mut node = &self.root;
         while number > 1 {
             node = node.next[number & 1].get_or_init(Box::default);
             number >>= 1;
         }
-        node.state.get_or_init(|| state)
+        node
+    }
+
+    /// Has the state of a team that is freed serve others.
+    fn spare(&self, state: &State) {
+        self.spare.borrow_mut().push(state.number());
     }
 
     /// All states.
@@ -109,19 +136,17 @@ impl<'p> Team<'p> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>> {
-        let state = self.state;
-        drop(state.enter()?); // an operator must not even number a team
-        let agree = || state.agree("split()");
-        let choices = state.endpoint.gather_choices((color, key), agree)?;
+        let own_color = color.map_or(NO_COLOR, i64::from);
+        let all = self.all_gather_named("split()", [own_color, key])?;
         let mut members: Vec<(i64, Rank)> = (0..)
             .map(Rank)
-            .zip(choices)
-            .filter(|(_, (its_color, _))| color.is_some() && *its_color == color)
-            .map(|(rank, (_, key))| (key, rank))
+            .zip(all)
+            .filter(|(_, [its_color, _])| color.is_some() && *its_color == own_color)
+            .map(|(rank, [_, key])| (key, rank))
             .collect();
         members.sort_unstable();
         let members: Vec<Rank> = members.into_iter().map(|(_, rank)| rank).collect();
-        Ok(self.join(color.unwrap_or(0), &members))
+        self.join(color.unwrap_or(0), &members)
     }
 
     /// Makes a team of `size` PEs: `start`, `start + stride` and so on, in this order. `None` for
@@ -173,7 +198,7 @@ impl<'p> Team<'p> {
             }
         }
         self.state.agree(what)?;
-        Ok(self.join(0, members))
+        self.join(0, members)
     }
 
     /// Makes two teams of each PE's: in a grid of so many rows, filled row by row, those of its row
@@ -202,8 +227,8 @@ impl<'p> Team<'p> {
         let (row, column) = (self.rank().0 / columns, self.rank().0 % columns);
         let row_members: Vec<Rank> = (0..columns).map(|at| Rank(row * columns + at)).collect();
         let column_members: Vec<Rank> = (0..rows).map(|at| Rank(at * columns + column)).collect();
-        let row = self.join(row, &row_members);
-        let column = self.join(column, &column_members);
+        let row = self.join(row, &row_members)?;
+        let column = self.join(column, &column_members)?;
         let (Some(row), Some(column)) = (row, column) else {
             unreachable!("a PE is in its own row and column")
         };
@@ -211,10 +236,15 @@ impl<'p> Team<'p> {
     }
 
     /// The new team of these PEs, if this one is among them.
-    fn join(&self, color: u32, members: &[Rank]) -> Option<Self> {
-        let endpoint = self.state.endpoint.join(color, members)?;
-        let state = self.teams.keep(self.state.of_part(endpoint));
-        Some(Team::new(state, self.teams).with(self.sync()))
+    fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
+        let part = self.state.endpoint.join(color, members).map_err(|NoGroup| {
+            let pes = members.len();
+            self.state.ensure_sound().err().unwrap_or(TeamError::Memory { pes }.into())
+        })?;
+        Ok(part.map(|part| {
+            let state = self.teams.state_for(&self.state, part);
+            Team::new(state, self.teams).with(self.sync())
+        }))
     }
 
     /// Frees a team once all its PEs have come here and its nonblocking calls are complete: its
@@ -227,9 +257,12 @@ impl<'p> Team<'p> {
         if self.state.endpoint.group().is_world() {
             return Err(TeamError::World.into());
         }
+        self.state.ensure_alive()?;
         self.state.drain()?;
         self.state.agree("free()")?;
-        self.state.free()
+        self.state.free()?;
+        self.teams.spare(&self.state);
+        Ok(())
     }
 
     /// The rank in the team of all PEs of one of this team's. Local.
@@ -246,6 +279,7 @@ impl<'p> Team<'p> {
     /// one is freed. Local.
     #[must_use]
     pub fn rank_of_world(&self, rank: Rank) -> Option<Rank> {
+        self.state.ensure_alive().ok()?;
         let ranks = self.state.endpoint.group().ranks();
         let at = ranks.iter().position(|&member| member == rank)?;
         u32::try_from(at).ok().map(Rank)

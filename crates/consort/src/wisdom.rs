@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::{ChosenBy, Pes};
     use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
-    use consort_tuner::{Confidence, Entry, Rigour};
+    use consort_tuner::{Catalog, Confidence, Entry, Rigour};
 
     /// What the model would not choose for two PEs on two cores or more.
     const UNLIKELY: &str = "central";
@@ -181,6 +181,48 @@ mod tests {
         let here = &Algorithms::here().identity().machine;
         fs::write(&path, text.replace(here, "Niagara2")).unwrap();
         assert!(refused().contains("made on machine `Niagara2`"));
+    }
+
+    /// An entry is asked whether its choice can serve its size, and sizes many times its own. Names
+    /// of all algorithms are tried, for a person may have written any of them.
+    #[test]
+    fn wisdom_of_terabytes_is_gone_by_where_it_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let algorithms = Algorithms::here();
+        let mut asked = 0;
+        for (collective, pes) in Collective::EVERY.into_iter().flat_map(|one| [(one, 4), (one, 64)])
+        {
+            let is_barrier = collective == Collective::Barrier;
+            let of = |bytes| Query {
+                collective,
+                sync: Sync::STRICT,
+                pes,
+                bytes: if is_barrier { 0 } else { bytes },
+                operator: OperatorClass::Commutative,
+                symmetric: is_barrier,
+            };
+            let query = of(1 << 40);
+            for candidate in algorithms.candidates(&of(1 << 12)) {
+                let mut wisdom = Wisdom::new(algorithms.identity().clone());
+                wisdom.insert(Entry {
+                    query,
+                    choice: candidate.clone(),
+                    median_ns: 1e9,
+                    ci95_ns: Some((0.9e9, 1.1e9)),
+                    runner_up: None,
+                    class: None,
+                    confidence: Confidence::Alone,
+                    rigour: Rigour::Measure,
+                });
+                asked += 1;
+                let path = folder.path().join(format!("{asked}.toml"));
+                wisdom.save(&path).unwrap();
+                let table = Source::Named(path).table(pes, Arrival::Together).unwrap().unwrap();
+                let expected = algorithms.serves(&query, &candidate).then_some(&candidate);
+                assert_eq!(table.look_up(&query), expected, "{query:?}");
+            }
+        }
+        assert!(asked > 100, "{asked} entries");
     }
 
     #[test]

@@ -67,13 +67,14 @@ impl Algorithm for AllBroadcast {
         Self::parameter(candidate, 0)?;
         let Setting { rank, pes, bytes, capabilities, .. } = *setting;
         let (first, broadcast) = (part(setting, 0, Rank(0)), tree(candidate));
-        let first = Knomial::schedule(&first, &broadcast).map_err(of_whole::<Self>)?;
+        let refused = |error| of_whole::<Self>(Collective::Broadcast, error);
+        let first = Knomial::schedule(&first, &broadcast).map_err(refused)?;
         // Up to two chunks have a place each, and are sent without a word back.
         let at_once = capabilities.buffered && Knomial::steps(&first) <= 2;
         let turn = |turn: u32| {
             let root = if at_once { rank.plus(u64::from(pes - turn), pes) } else { Rank(turn) };
             let broadcast = Knomial::schedule(&part(setting, turn, root), &broadcast);
-            Ok((root, broadcast.map_err(of_whole::<Self>)?))
+            Ok((root, broadcast.map_err(refused)?))
         };
         Ok(Schedule { bytes, turns: (0..pes).map(turn).collect::<Result<_, PlanError>>()? })
     }

@@ -65,7 +65,7 @@ fn program(setting: &Setting, radix: u32) -> Option<Program> {
         all.append(&mut buffers.at_once(setting, rounds));
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Bruck {

@@ -33,7 +33,7 @@ fn program(setting: &Setting) -> Option<Program> {
     };
     let mut all = buffers.at_once(setting, (1..pes).map(round).collect());
     Round::copy_first(&mut all, setting.target_block(rank.0), own);
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Flat {

@@ -42,7 +42,7 @@ fn program(setting: &Setting) -> Option<Program> {
         first += buffers.chunks(size as usize * bytes);
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for RecursiveDoubling {

@@ -36,7 +36,7 @@ fn program(setting: &Setting) -> Option<Program> {
     };
     let mut all: Vec<Round> = (0..pes - 1).map(round).collect();
     Round::copy_first(&mut all, block(rank), own);
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Ring {

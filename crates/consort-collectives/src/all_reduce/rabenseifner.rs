@@ -44,11 +44,11 @@ fn program(setting: &Setting) -> Option<Program> {
     let last = 2 * count + 1;
     if rank < 2 * folded && rank % 2 == 1 {
         let worker = Rank(rank - 1);
-        let rounds = [
+        let rounds = vec![
             round(0, 0, Some((worker, vec![all])), None),
             round(last, 0, None, Some((worker, vec![sum], Keep::Stores))),
         ];
-        return Some(Program::new(setting, &buffers, &rounds));
+        return Some(Program::new(setting, &buffers, rounds));
     }
     let waiting = (rank < 2 * folded).then_some(Rank(rank + 1));
     // PEs that exchange are numbered anew, in the order of their ranks.
@@ -93,7 +93,7 @@ fn program(setting: &Setting) -> Option<Program> {
     if let Some(waiting) = waiting {
         rounds.push(round(last, 0, Some((waiting, vec![sum])), None));
     }
-    Some(Program::new(setting, &buffers, &rounds))
+    Some(Program::new(setting, &buffers, rounds))
 }
 
 impl Algorithm for Rabenseifner {

@@ -50,7 +50,7 @@ fn program(setting: &Setting) -> Option<Program> {
         Round::alike(index * buffers.chunks(each), 0, sent, received)
     };
     let rounds: Vec<Round> = (0..2 * (pes - 1)).map(round).collect();
-    Some(Program::new(setting, &buffers, &rounds))
+    Some(Program::new(setting, &buffers, rounds))
 }
 
 impl Algorithm for Ring {

@@ -70,10 +70,8 @@ impl Algorithm for Direct {
             }
             Some(here) => {
                 f.wait(here, 0).await?;
-                if let Some(data) = f.reach(root, Span::target(0, bytes)) {
-                    f.get(&data, 0, Span::target(0, bytes)).await?;
-                }
-                Ok(())
+                let data = f.reach(root, Span::target(0, bytes));
+                f.get(&data, 0, Span::target(0, bytes)).await
             }
             None if me == root => {
                 for peer in others {

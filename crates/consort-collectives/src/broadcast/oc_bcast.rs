@@ -131,9 +131,8 @@ impl Algorithm for OcBcast {
                 for &sibling in &notified.siblings {
                     f.signal(sibling, notify, index).await?;
                 }
-                if let Some(data) = f.reach(parent, buffer) {
-                    f.get(&data, 0, buffer).await?;
-                }
+                let data = f.reach(parent, buffer);
+                f.get(&data, 0, buffer).await?;
                 f.signal(parent, done, index).await?;
             } else {
                 f.copy(buffer, Span::source(at, bytes)).await?;

@@ -95,7 +95,7 @@ fn program(setting: &Setting, radix: u32) -> Option<Program> {
     }
     let own = (setting.target_block(rank.0), setting.source_block(rank.0));
     Round::copy_first(&mut rounds, own.0, own.1);
-    Some(Program::new(setting, &buffers, &rounds))
+    Some(Program::new(setting, &buffers, rounds))
 }
 
 impl Algorithm for Bruck {

@@ -42,7 +42,7 @@ impl Algorithm for Flat {
             round(setting, &buffers, far - 1, to, from)
         };
         let all = buffers.at_once(setting, (1..pes).map(with).collect());
-        Ok(Program::new(setting, &buffers, &with_own(setting, all)))
+        Ok(Program::new(setting, &buffers, with_own(setting, all)))
     }
 
     fn steps(program: &Program) -> u64 {

@@ -62,7 +62,7 @@ impl Algorithm for Pairwise {
             round(setting, &buffers, index - 1, to, from)
         };
         let all = with_own(setting, (1..pes).map(with).collect());
-        Ok(Program::new(setting, &buffers, &all))
+        Ok(Program::new(setting, &buffers, all))
     }
 
     fn steps(program: &Program) -> u64 {

@@ -58,13 +58,11 @@ impl Algorithm for Direct {
         let (all, own) = (Span::target(0, f.size() as usize * bytes), Span::source(0, bytes));
         let mine = me.index() * bytes;
         if me != root {
-            if let Some(result) = access.take(f, root, all).await? {
-                f.put(&result, mine, own).await?;
-                // What says so may be a barrier that counts, which a fence does not hold back.
-                f.quiet().await?;
-                access.end(f, root, result).await?;
-            }
-            return Ok(());
+            let result = access.take(f, root, all).await?;
+            f.put(&result, mine, own).await?;
+            // What says so may be a barrier that counts, which a fence does not hold back.
+            f.quiet().await?;
+            return access.end(f, root, result).await;
         }
         for peer in others(me, f.size()) {
             access.show(f, peer, all).await?;

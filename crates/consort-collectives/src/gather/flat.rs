@@ -43,7 +43,7 @@ fn program(setting: &Setting) -> Option<Program> {
     } else {
         all.push(Round { sent: Some(message(root, own, relative)), ..Round::default() });
     }
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Flat {

@@ -60,7 +60,7 @@ fn program(setting: &Setting, radix: u32) -> Option<Program> {
         let sent = Some(Message { peer, spans, first, word: 0 });
         all.push(Round { sent, ..Round::default() });
     }
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Knomial {

@@ -95,9 +95,8 @@ impl Algorithm for OcBcast {
                 }
                 if let Some((child, ready, first)) = child {
                     f.wait(ready, first + index).await?;
-                    if let Some(data) = f.reach(child, relay.buffer(first + index, bytes)) {
-                        f.get(&data, 0, to).await?;
-                    }
+                    let data = f.reach(child, relay.buffer(first + index, bytes));
+                    f.get(&data, 0, to).await?;
                     f.signal(child, taken, first + index).await?;
                 } else {
                     f.copy(to, Span::source(at, bytes)).await?;

@@ -64,14 +64,18 @@ impl Access {
         }
     }
 
-    /// A user gets hold of the owner's buffer, of which it knows the span; always.
+    /// A user gets hold of the owner's buffer, of which it knows the span.
     ///
     /// # Errors
     /// See [`Access::show`].
+    ///
+    /// # Panics
+    /// As [`Fabric::reach`] does: the setting said that the buffers are symmetric, and the call's
+    /// are not.
     #[inline(always)]
-    pub async fn take<F: Fabric>(self, f: &F, from: Rank, buffer: Span) -> Op<Option<F::Lease>> {
+    pub async fn take<F: Fabric>(self, f: &F, from: Rank, buffer: Span) -> Op<F::Lease> {
         let here = match self {
-            Self::Lends => return Ok(Some(f.borrow(from, 0).await?)),
+            Self::Lends => return f.borrow(from, 0).await,
             Self::Reaches { here, .. } => here,
         };
         if let Some(here) = here {

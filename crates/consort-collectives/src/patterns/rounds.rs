@@ -1,9 +1,9 @@
 //! Rounds: in each a PE sends to one PE and receives from one, which may be another, or neither.
 //!
 //! An algorithm says for a PE what each round sends and receives ([`Round`]), by rank arithmetic
-//! alone. Here that becomes a program of single operations, once for many calls. Synchronous rounds
-//! as of Bruck et al. 1997, section 1; the flow control is double buffering (Petrović 2015, chapter
-//! 4) over any number of buffers.
+//! alone, once for many calls. A call makes single operations of that (`cut`); where messages are
+//! not divided they are made once, too. Synchronous rounds as of Bruck et al. 1997, section 1; the
+//! flow control is double buffering (Petrović 2015, chapter 4) over any number of buffers.
 //!
 //! The chunks that a PE receives in a call are numbered in the order in which it takes them,
 //! message after message. Chunk `i` uses buffer `i mod N` of its inbox:
@@ -21,12 +21,14 @@
 //!
 //! A chunk that lies in several spans is as many messages, on lines of their own in one buffer.
 
-use consort_fabric::{Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, Query, Rank, Slot, Span, Step};
+mod cut;
+
+use std::slice;
+
+use consort_fabric::{Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, Query, Rank, Span};
 
 use crate::Setting;
-
-/// The most chunks of a call: a program holds a few operations for each.
-const MOST_CHUNKS: u32 = 1 << 20;
+use cut::{Act, Cutter, Sequence};
 
 /// Buffers that a PE receives into at least where messages are divided.
 const BUFFERS: u32 = 4;
@@ -53,7 +55,7 @@ pub struct Buffers {
 impl Buffers {
     /// For calls in which a PE receives at most `messages`, of at most `longest` bytes each, in at
     /// most `spans` spans each, and in which messages name words below `words`. `None` if the inbox
-    /// is too small, or there are too many chunks.
+    /// is too small, or there are more chunks than steps can number.
     #[must_use]
     pub fn new(
         setting: &Setting,
@@ -79,7 +81,7 @@ impl Buffers {
         let lines = of_buffer(chunk)?;
         let count = room / lines;
         let steps = u32::try_from(longest.div_ceil(chunk).max(1)).ok()?.checked_mul(messages)?;
-        let fits = chunk <= most && count >= 2 && steps <= MOST_CHUNKS;
+        let fits = chunk <= most && count >= 2;
         fits.then_some(Self { chunk, lines, count, words, steps })
     }
 
@@ -195,79 +197,52 @@ pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
     if to == from { rank < to } else { (rank.0 / nearest.max(1)).is_multiple_of(2) }
 }
 
-/// One operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
-    /// Waits for the word that a chunk may be sent.
-    Wait(Slot, Step),
-    Send(Rank, Slot, Step, Span),
-    Copy {
-        target: Span,
-        source: Span,
-    },
-    Receive(Slot, Step, Span),
-    /// `target = left (op) message`.
-    ReceiveCombine {
-        slot: Slot,
-        step: Step,
-        left: Span,
-        target: Span,
-    },
-    Combine {
-        target: Span,
-        left: Span,
-        right: Span,
-    },
-    /// Tells a PE that it may send a chunk.
-    Tell(Rank, Slot, Step),
+/// Rounds that a PE makes several times, each time for what follows in the caller's buffers.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    /// The rounds, as they are the first time.
+    pub rounds: Vec<Round>,
+    /// How often it makes them.
+    pub times: u32,
+    /// How much further on their spans of the source and the target are each time, in bytes.
+    pub bytes: usize,
+    /// By how much the numbers of their chunks are larger each time.
+    pub chunks: u32,
 }
 
 /// What one PE does in a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Program {
-    acts: Box<[Act]>,
+    parts: Parts,
     steps: u32,
+}
+
+/// What a program is kept as, which is no larger for longer messages.
+#[derive(Clone, Debug)]
+enum Parts {
+    /// Where no message is divided: the operations.
+    Listed(Box<[Act]>),
+    /// Else what a call cuts into operations.
+    Cut(Box<Sequence>),
 }
 
 impl Program {
     /// The program of the PE that has these rounds.
     #[must_use]
-    pub fn new(setting: &Setting, buffers: &Buffers, rounds: &[Round]) -> Self {
-        let mut program = Compiler::new(setting, buffers, rounds);
-        program.tells(0);
-        for Round { sent, copied, received, combined } in rounds {
-            let chunks = |message: &Message| buffers.chunks(length(&message.spans));
-            let sends = sent.as_ref().map_or(0, chunks);
-            let receives = received.as_ref().map_or(0, |(message, _)| chunks(message));
-            let first = match (sent, received) {
-                (Some(sent), Some((received, _))) if !setting.capabilities.buffered => {
-                    sends_first(setting.rank, sent.peer, received.peer, setting.pes)
-                }
-                _ => true,
-            };
-            let mut copied = Some(copied.iter());
-            for index in 0..sends.max(receives) {
-                let mut combines = Vec::new();
-                for is_send in [first, !first] {
-                    match (sent, received) {
-                        (Some(message), _) if is_send && index < sends => {
-                            program.send(message, index);
-                        }
-                        (_, Some((message, keep))) if !is_send && index < receives => {
-                            program.copies(copied.take().into_iter().flatten());
-                            combines = program.receive(message, keep, index, !first);
-                        }
-                        _ => {}
-                    }
-                }
-                program.acts.append(&mut combines);
-            }
-            program.copies(copied.into_iter().flatten());
-            let combines =
-                combined.iter().map(|&[target, left, right]| Act::Combine { target, left, right });
-            program.acts.extend(combines);
-        }
-        Self { acts: program.acts.into(), steps: buffers.steps }
+    pub fn new(setting: &Setting, buffers: &Buffers, rounds: Vec<Round>) -> Self {
+        Self::of_passes(setting, buffers, vec![Pass { rounds, times: 1, bytes: 0, chunks: 0 }])
+    }
+
+    /// The program of the PE that makes these passes, one after the other.
+    #[must_use]
+    pub fn of_passes(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
+        let sequence = Sequence::new(setting, buffers, passes);
+        let parts = if sequence.is_undivided() {
+            Parts::Listed(Cutter::new(&sequence).collect())
+        } else {
+            Parts::Cut(Box::new(sequence))
+        };
+        Self { parts, steps: buffers.steps }
     }
 
     /// Steps of a call.
@@ -275,144 +250,40 @@ impl Program {
     pub fn steps(&self) -> u64 {
         u64::from(self.steps)
     }
-}
 
-/// How long spans are together, in bytes.
-fn length(spans: &[Span]) -> usize {
-    spans.iter().map(|span| span.bytes).sum()
-}
-
-/// Makes a program of rounds.
-struct Compiler<'r> {
-    setting: &'r Setting,
-    buffers: &'r Buffers,
-    acts: Vec<Act>,
-    /// The numbers of all chunks to receive, the senders, and their words.
-    chunks: Vec<(u32, Rank, u32)>,
-    /// How many of the chunks are received, and how many may be sent.
-    received: usize,
-    told: usize,
-}
-
-impl<'r> Compiler<'r> {
-    fn new(setting: &'r Setting, buffers: &'r Buffers, rounds: &[Round]) -> Self {
-        let mut chunks: Vec<(u32, Rank, u32)> = Vec::new();
-        for (message, _) in rounds.iter().filter_map(|round| round.received.as_ref()) {
-            let count = buffers.chunks(length(&message.spans));
-            let numbers = message.first..message.first + count;
-            assert!(
-                chunks.last().is_none_or(|&(last, ..)| last < message.first),
-                "chunks are numbered in the order in which they are received"
-            );
-            chunks.extend(numbers.map(|number| (number, message.peer, message.word)));
+    /// The operations, in their order.
+    #[inline(always)]
+    fn acts(&self) -> Acts<'_> {
+        match &self.parts {
+            Parts::Listed(acts) => Acts::Listed(acts.iter()),
+            Parts::Cut(sequence) => Acts::Cut(Box::new(Cutter::new(sequence))),
         }
-        Self { setting, buffers, acts: Vec::new(), chunks, received: 0, told: 0 }
-    }
-
-    /// The first line of the buffer of a chunk.
-    fn buffer(&self, number: u32) -> u32 {
-        let Buffers { lines, count, words, .. } = *self.buffers;
-        words + number % count * lines
-    }
-
-    /// The pieces of chunk `index` of a message: where they lie in the list of spans, and in its
-    /// buffer.
-    fn pieces(&self, message: &Message, index: u32) -> Vec<(Slot, Step, Piece)> {
-        let number = message.first + index;
-        assert!(number < self.buffers.steps, "a chunk's number is below the number of steps");
-        let from = index as usize * self.buffers.chunk;
-        let to = (from + self.buffers.chunk).min(length(&message.spans));
-        let (mut pieces, mut begin, mut line) = (Vec::new(), 0, self.buffer(number));
-        for (span, &Span { bytes, .. }) in message.spans.iter().enumerate() {
-            let (at, end) = (from.max(begin), to.min(begin + bytes));
-            // An empty message is one piece, too.
-            if at < end || (from == to && pieces.is_empty()) {
-                let bytes = end.saturating_sub(at);
-                let piece = Piece { span, at: at - begin, bytes };
-                pieces.push((self.setting.slot(line), number, piece));
-                line += u32::try_from(lines(bytes)).unwrap_or(u32::MAX);
-            }
-            begin += bytes;
-        }
-        pieces
-    }
-
-    fn send(&mut self, message: &Message, index: u32) {
-        let number = message.first + index;
-        if number >= self.buffers.count {
-            self.acts.push(Act::Wait(self.setting.slot(message.word), number));
-        }
-        for (slot, step, piece) in self.pieces(message, index) {
-            self.acts.push(Act::Send(message.peer, slot, step, piece.of(&message.spans)));
-        }
-    }
-
-    /// Receives a chunk. Returns how it is combined then, if not at once: what is combined there
-    /// may have to be sent before.
-    fn receive(&mut self, message: &Message, keep: &Keep, index: u32, later: bool) -> Vec<Act> {
-        let (mut combines, mut at) = (Vec::new(), 0);
-        for (slot, step, piece) in self.pieces(message, index) {
-            let target = piece.of(&message.spans);
-            let incoming = Span { at, ..Span::incoming(target.bytes) };
-            at += target.bytes;
-            let (left, right) = match keep {
-                Keep::Stores => {
-                    self.acts.push(Act::Receive(slot, step, target));
-                    continue;
-                }
-                Keep::After(left) if !later => {
-                    let left = piece.of(left);
-                    self.acts.push(Act::ReceiveCombine { slot, step, left, target });
-                    continue;
-                }
-                Keep::After(left) => (piece.of(left), incoming),
-                Keep::Before(right) => (incoming, piece.of(right)),
-            };
-            self.acts.push(Act::Receive(slot, step, incoming));
-            combines.push(Act::Combine { target, left, right });
-        }
-        self.received += 1;
-        self.tells(self.received);
-        combines
-    }
-
-    /// When `received` chunks are, tells the senders of those that may come then.
-    fn tells(&mut self, received: usize) {
-        let Some(&(next, ..)) = self.chunks.get(received) else { return };
-        while let Some(&(number, to, word)) = self.chunks.get(self.told)
-            && number < next + self.buffers.count
-        {
-            if number >= self.buffers.count {
-                self.acts.push(Act::Tell(to, self.setting.slot(word), number));
-            }
-            self.told += 1;
-        }
-    }
-
-    fn copies<'c>(&mut self, copied: impl Iterator<Item = &'c (Span, Span)>) {
-        self.acts.extend(copied.map(|&(target, source)| Act::Copy { target, source }));
     }
 }
 
-/// A part of one of the spans of a message.
-struct Piece {
-    span: usize,
-    at: usize,
-    bytes: usize,
+/// The operations of a program.
+enum Acts<'p> {
+    Listed(slice::Iter<'p, Act>),
+    Cut(Box<Cutter<'p>>),
 }
 
-impl Piece {
-    fn of(&self, spans: &[Span]) -> Span {
-        let span = spans[self.span];
-        Span { at: span.at + self.at, bytes: self.bytes, ..span }
+impl Iterator for Acts<'_> {
+    type Item = Act;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Act> {
+        match self {
+            Self::Listed(acts) => acts.next().copied(),
+            Self::Cut(cutter) => cutter.next(),
+        }
     }
 }
 
 /// The protocol.
 #[inline(always)]
 pub async fn run<F: Fabric>(f: &F, program: &Program) -> Op {
-    for act in &program.acts {
-        match *act {
+    for act in program.acts() {
+        match act {
             Act::Wait(slot, step) => f.wait(slot, step).await?,
             Act::Send(to, slot, step, source) => f.send(to, slot, step, source).await?,
             Act::Copy { target, source } => f.copy(target, source).await?,

@@ -111,7 +111,7 @@ impl Algorithm for Direct {
                 if let Some(slot) = here[peer.index()] {
                     f.wait(slot, 0).await?;
                 }
-                leases.push(f.reach(peer, Span::source(0, bytes)));
+                leases.push(Some(f.reach(peer, Span::source(0, bytes))));
             } else {
                 leases.push(Some(f.borrow(peer, 0).await?));
             }

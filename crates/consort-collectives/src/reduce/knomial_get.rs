@@ -198,9 +198,8 @@ impl Algorithm for KnomialGet {
             }
             for &Read { peer, ready } in children {
                 f.wait(ready, step).await?;
-                if let Some(data) = f.reach(peer, buffer) {
-                    f.get_combine(&data, 0, left, sum).await?;
-                }
+                let data = f.reach(peer, buffer);
+                f.get_combine(&data, 0, left, sum).await?;
                 f.signal(peer, taken, step).await?;
                 left = sum;
             }
@@ -209,9 +208,8 @@ impl Algorithm for KnomialGet {
             }
             if let Some(Read { peer, ready }) = result {
                 f.wait(ready, step).await?;
-                if let Some(data) = f.reach(peer, buffer) {
-                    f.get(&data, 0, at).await?;
-                }
+                let data = f.reach(peer, buffer);
+                f.get(&data, 0, at).await?;
                 f.signal(peer, taken, step).await?;
             }
         }

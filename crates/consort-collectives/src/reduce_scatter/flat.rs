@@ -58,7 +58,7 @@ fn program(setting: &Setting, buffers: &Buffers) -> Program {
     if pes == 1 {
         Round::copy_first(&mut all, result, own);
     }
-    Program::new(setting, buffers, &all)
+    Program::new(setting, buffers, all)
 }
 
 impl Algorithm for Flat {

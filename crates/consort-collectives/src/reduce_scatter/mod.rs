@@ -2,7 +2,11 @@
 //!
 //! An operator need only be associative: all combine in the order of the ranks.
 
-use crate::{Setting, algorithm::registry};
+use crate::{
+    Setting,
+    algorithm::registry,
+    patterns::rounds::{Pass, Round},
+};
 
 registry! {
     direct: Direct,
@@ -11,16 +15,48 @@ registry! {
     recursive_halving: RecursiveHalving,
 }
 
-/// The pieces of a block, offset and length in bytes, such that of `results` blocks a piece each
-/// fits the memory for partial results. `None` if no element does.
-fn pieces(setting: &Setting, results: u32) -> Option<Vec<(usize, usize)>> {
-    let Setting { bytes, element_bytes, .. } = *setting;
-    let scratch = setting.capabilities.scratch_bytes.checked_div(results as usize);
-    let Some(most) = scratch.filter(|&most| most < bytes) else { return Some(vec![(0, bytes)]) };
-    let element = element_bytes.max(1);
-    let length = most / element * element;
-    (length > 0)
-        .then(|| (0..bytes).step_by(length).map(|at| (at, length.min(bytes - at))).collect())
+/// The pieces of a block, one after the other: all as long, and what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pieces {
+    /// Of a piece.
+    bytes: usize,
+    /// How many there are.
+    whole: u32,
+    /// Of a shorter one after them; 0 if there is none.
+    rest: usize,
+}
+
+impl Pieces {
+    /// Such that of `results` blocks a piece each fits the memory for partial results. `None` if no
+    /// element does, or there are too many to count.
+    fn new(setting: &Setting, results: u32) -> Option<Self> {
+        let Setting { bytes, element_bytes, .. } = *setting;
+        let scratch = setting.capabilities.scratch_bytes.checked_div(results as usize);
+        let Some(most) = scratch.filter(|&most| most < bytes) else {
+            return Some(Self { bytes, whole: 1, rest: 0 });
+        };
+        let element = element_bytes.max(1);
+        let length = most / element * element;
+        let whole = u32::try_from(bytes.checked_div(length)?).ok()?;
+        Some(Self { bytes: length, whole, rest: bytes % length })
+    }
+
+    /// How many messages they are, of so many a piece.
+    fn messages(&self, of_piece: u32) -> Option<u32> {
+        self.whole.checked_add(u32::from(self.rest > 0))?.checked_mul(of_piece)
+    }
+
+    /// The rounds of all, by those of a piece of which the offset, the length and the number of its
+    /// first chunk are given. As many chunks are numbered for each, the last one too.
+    fn passes(&self, chunks: u32, rounds: impl Fn(usize, usize, u32) -> Vec<Round>) -> Vec<Pass> {
+        let Self { bytes, whole, rest } = *self;
+        let mut passes = vec![Pass { rounds: rounds(0, bytes, 0), times: whole, bytes, chunks }];
+        if rest > 0 {
+            let rounds = rounds(whole as usize * bytes, rest, whole * chunks);
+            passes.push(Pass { rounds, times: 1, bytes: 0, chunks: 0 });
+        }
+        passes
+    }
 }
 
 #[cfg(test)]
@@ -85,11 +121,15 @@ mod tests {
         let of = |results, scratch_bytes| {
             let capabilities =
                 consort_fabric::Capabilities { scratch_bytes, ..setting.capabilities };
-            pieces(&Setting { capabilities, ..setting }, results)
+            Pieces::new(&Setting { capabilities, ..setting }, results)
         };
-        assert_eq!(of(0, 10), Some(vec![(0, 240)]));
-        assert_eq!(of(2, 480), Some(vec![(0, 240)]));
-        assert_eq!(of(2, 479), Some(vec![(0, 216), (216, 24)]));
+        let pieces = |bytes, whole, rest| Some(Pieces { bytes, whole, rest });
+        assert_eq!(of(0, 10), pieces(240, 1, 0));
+        assert_eq!(of(2, 480), pieces(240, 1, 0));
+        assert_eq!(of(2, 479), pieces(216, 1, 24));
+        assert_eq!(of(2, 160), pieces(72, 3, 24));
+        assert_eq!(of(2, 161), pieces(72, 3, 24));
+        assert_eq!(of(2, 240), pieces(120, 2, 0));
         assert_eq!(of(2, 47), None);
         assert_eq!(setting.operator, OperatorClass::Ordered);
     }

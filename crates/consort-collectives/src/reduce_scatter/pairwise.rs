@@ -14,7 +14,7 @@ use std::future::Future;
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
 
-use super::pieces;
+use super::Pieces;
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
     patterns::rounds::{self, Buffers, Keep, Program, Round},
@@ -28,12 +28,11 @@ fn program(setting: &Setting) -> Option<Program> {
     let Setting { rank, pes, bytes, .. } = *setting;
     let commutes = setting.operator == OperatorClass::Commutative;
     // What comes of the PEs before this one fits the memory.
-    let pieces = pieces(setting, if commutes { 0 } else { 1 })?;
-    let count = u32::try_from(pieces.len()).ok()?.checked_mul(pes - 1)?;
-    let longest = pieces.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
-    let buffers = Buffers::new(setting, count, longest, 1, pes - 1)?;
-    let (mut all, mut first) = (Vec::new(), 0);
-    for (at, length) in pieces {
+    let pieces = Pieces::new(setting, if commutes { 0 } else { 1 })?;
+    let buffers = Buffers::new(setting, pieces.messages(pes - 1)?, pieces.bytes, 1, pes - 1)?;
+    let chunks = buffers.chunks(pieces.bytes);
+    let of_piece = |at, length, first: u32| {
+        let mut all = Vec::new();
         let block_of = |to: u32| Span::source(to as usize * bytes + at, length);
         let (own, result) = (block_of(rank.0), Span::target(at, length));
         let before = Span::accumulator(length);
@@ -50,18 +49,20 @@ fn program(setting: &Setting) -> Option<Program> {
                 (before, Keep::After(vec![before]))
             };
             let (sent, received) = ((to, vec![block_of(to.0)]), (from, vec![target], keep));
+            let first = first + (index - 1) * chunks;
             let mut round = Round::alike(first, index - 1, Some(sent), Some(received));
             if target == before && index + 1 == pes {
                 round.combined.push([result, before, so_far]);
             }
             all.push(round);
-            first += buffers.chunks(longest);
         }
         if pes == 1 {
             Round::copy_first(&mut all, result, own);
         }
-    }
-    Some(Program::new(setting, &buffers, &all))
+        all
+    };
+    let passes = pieces.passes((pes - 1) * chunks, of_piece);
+    Some(Program::of_passes(setting, &buffers, passes))
 }
 
 impl Algorithm for Pairwise {

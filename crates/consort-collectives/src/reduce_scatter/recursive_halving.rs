@@ -18,7 +18,7 @@ use std::future::Future;
 
 use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
 
-use super::pieces;
+use super::Pieces;
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
     patterns::rounds::{self, Buffers, Keep, Program, Round},
@@ -44,14 +44,14 @@ fn program(setting: &Setting) -> Option<Program> {
     let commutes = setting.operator == OperatorClass::Commutative;
     let (count, half) = (pes.ilog2(), pes / 2);
     // Of two PEs each combines in its target.
-    let pieces = pieces(setting, if count < 2 { 0 } else { half })?;
-    let messages = u32::try_from(pieces.len()).ok()?.checked_mul(count)?;
-    let longest = pieces.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
+    let pieces = Pieces::new(setting, if count < 2 { 0 } else { half })?;
+    let (messages, longest) = (pieces.messages(count)?, pieces.bytes);
     let is_row = longest == bytes && commutes;
     let spans = if is_row { 1 } else { half.max(1) };
     let buffers = Buffers::new(setting, messages, half as usize * longest, spans, count)?;
-    let (mut all, mut first) = (Vec::new(), 0);
-    for (at, length) in pieces {
+    let chunks_in = |round: u32| buffers.chunks((half >> round) as usize * longest);
+    let of_piece = |at, length, mut first: u32| {
+        let mut all = Vec::new();
         let result = Span::target(at, length);
         // A block's partial result has its place among those that are kept after the first round.
         let place = |block: u32| {
@@ -75,14 +75,16 @@ fn program(setting: &Setting) -> Option<Program> {
             let sent = (Rank(partner), joined(theirs.iter().map(have), is_row));
             let received = (Rank(partner), joined(mine.iter().map(target), is_row), keep);
             all.push(Round::alike(first, round, Some(sent), Some(received)));
-            first += buffers.chunks(mine.len() * longest);
+            first += chunks_in(round);
             kept = mine;
         }
         if pes == 1 {
             Round::copy_first(&mut all, result, Span::source(at, length));
         }
-    }
-    Some(Program::new(setting, &buffers, &all))
+        all
+    };
+    let passes = pieces.passes((0..count).map(chunks_in).sum(), of_piece);
+    Some(Program::of_passes(setting, &buffers, passes))
 }
 
 impl Algorithm for RecursiveHalving {

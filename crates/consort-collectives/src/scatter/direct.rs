@@ -58,11 +58,9 @@ impl Algorithm for Direct {
         let (all, own) = (Span::source(0, f.size() as usize * bytes), Span::target(0, bytes));
         let mine = me.index() * bytes;
         if me != root {
-            if let Some(data) = access.take(f, root, all).await? {
-                f.get(&data, mine, own).await?;
-                access.end(f, root, data).await?;
-            }
-            return Ok(());
+            let data = access.take(f, root, all).await?;
+            f.get(&data, mine, own).await?;
+            return access.end(f, root, data).await;
         }
         for peer in others(me, f.size()) {
             access.show(f, peer, all).await?;

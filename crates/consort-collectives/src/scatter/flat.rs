@@ -41,7 +41,7 @@ fn program(setting: &Setting) -> Option<Program> {
         let message = Message { peer: root, spans: vec![own], first: 0, word: relative - 1 };
         all.push(Round { received: Some((message, Keep::Stores)), ..Round::default() });
     }
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Flat {

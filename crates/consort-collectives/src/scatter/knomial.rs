@@ -53,7 +53,7 @@ fn program(setting: &Setting, radix: u32) -> Option<Program> {
         let source = subtree.blocks(setting, node..node + 1, place)[0];
         all.push(Round { copied: vec![(own, source)], ..Round::default() });
     }
-    Some(Program::new(setting, &buffers, &all))
+    Some(Program::new(setting, &buffers, all))
 }
 
 impl Algorithm for Knomial {

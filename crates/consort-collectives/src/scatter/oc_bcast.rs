@@ -102,9 +102,8 @@ impl Algorithm for OcBcast {
                 }
                 if let Some((parent, taken)) = parent {
                     f.wait(notify, first + index).await?;
-                    if let Some(data) = f.reach(parent, relay.buffer(first + index, bytes)) {
-                        f.get(&data, 0, to).await?;
-                    }
+                    let data = f.reach(parent, relay.buffer(first + index, bytes));
+                    f.get(&data, 0, to).await?;
                     f.signal(parent, taken, first + index).await?;
                 } else {
                     f.copy(to, Span::source(rank.index() * relay.bytes + at, bytes)).await?;

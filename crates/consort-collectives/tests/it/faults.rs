@@ -30,7 +30,7 @@ fn read_after_put(seed: u64, telling: Telling) -> Vec<u8> {
         pe.align().await;
         let call = pe.begin(Operands::NONE).await;
         if pe.rank() == Rank(0) {
-            let theirs = call.reach(Rank(1), data).expect("the heap is reached");
+            let theirs = call.reach(Rank(1), data);
             match telling {
                 Telling::PutSignal => {
                     call.put_signal(&theirs, 0, data, word, Signal::Set(1)).await?;
@@ -72,7 +72,7 @@ fn after_two_puts(seed: u64, fence: bool) -> Vec<u8> {
         pe.set_heap(8, &NEW);
         let call = pe.begin(Operands::NONE).await;
         if pe.rank() == Rank(0) {
-            let theirs = call.reach(Rank(1), Span::heap(16, 8)).expect("the heap is reached");
+            let theirs = call.reach(Rank(1), Span::heap(16, 8));
             call.put(&theirs, 0, Span::heap(0, 8)).await?;
             if fence {
                 call.fence().await?;
@@ -116,7 +116,7 @@ async fn two_chunks(f: &Call<'_>, waits_for_done: bool) -> Op {
             }
         } else {
             f.wait(notify, step).await?;
-            let theirs = f.reach(Rank(0), buffer).expect("message buffers are reached");
+            let theirs = f.reach(Rank(0), buffer);
             f.get(&theirs, 0, Span::target(chunk, 8)).await?;
             f.signal(Rank(0), done(f.rank()), step).await?;
         }
@@ -191,4 +191,22 @@ fn a_wait_that_nobody_answers_is_told_with_its_seed() {
     };
     assert_eq!((seed, count, pes, first), (77, 1, 3, 1));
     assert!(error.to_string().contains("(seed 77): 1 of 3 PEs wait, the first is PE 1"));
+}
+
+/// What a PE cannot reach it is told of: nothing goes on without it.
+#[test]
+#[should_panic(
+    expected = "PE 0 cannot reach bytes 8..24 of the Source of PE 1: this call's buffer is not in \
+                symmetric memory"
+)]
+fn what_cannot_be_reached_is_told() {
+    use consort_sim::Buffer;
+    let member = async |pe: &Pe<'_>| {
+        let operands = Operands { source: Buffer::Owned(vec![0; 24]), ..Operands::NONE };
+        let call = pe.begin(operands).await;
+        if pe.rank() == Rank(0) {
+            let _unreachable = call.reach(Rank(1), Span::source(8, 16));
+        }
+    };
+    drop(Simulation::explored(2).run(member));
 }

@@ -15,7 +15,7 @@ use consort_collectives::{
 };
 use consort_fabric::{
     Atomic, Candidate, Capabilities, Collective, Fabric, Op, OperatorClass, Place, Query, Rank,
-    Signal, Slot, Span, Step, Sync, Until,
+    Signal, Slot, Span, Step, Sync, Until, not_reached,
 };
 
 type Message = (Step, Vec<u8>);
@@ -155,8 +155,8 @@ impl Fabric for Synchronous<'_> {
         unused()
     }
 
-    fn reach(&self, _: Rank, _: Span) -> Option<()> {
-        None
+    fn reach(&self, peer: Rank, span: Span) {
+        not_reached(self.rank, peer, span)
     }
 
     fn get(&self, (): &(), _: usize, _: Span) -> impl Future<Output = Op> {

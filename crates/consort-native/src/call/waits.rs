@@ -11,7 +11,7 @@ use std::{
 
 use consort_fabric::Op;
 
-use super::{Call, NO_WORD};
+use super::Call;
 use crate::{group::LINE_WORDS, line::PAYLOAD_WORDS, memory::Memory, waiting::Watch};
 
 /// A wait on a step is over when the word is ahead of it by less than this.
@@ -36,30 +36,40 @@ impl Watch for Call<'_> {
 pub(super) struct When<'f, F> {
     pub(super) call: &'f Call<'f>,
     pub(super) test: F,
+    /// Whether it has not been pending yet.
+    pub(super) is_new: bool,
 }
 
 impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
     type Output = Op<T>;
 
     #[inline(always)]
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
         match (self.test)() {
             Some(value) => Poll::Ready(Ok(value)),
-            None => self.call.pending(NO_WORD, 0),
+            None => {
+                let is_new = std::mem::take(&mut self.is_new);
+                self.call.pending_unwatched(is_new)
+            }
         }
     }
 }
 
 /// Pending once, if it is due.
-pub(super) struct YieldNow {
+pub(super) struct YieldNow<'f> {
+    pub(super) call: &'f Call<'f>,
     pub(super) is_due: bool,
 }
 
-impl Future for YieldNow {
+impl Future for YieldNow<'_> {
     type Output = Op;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
-        if std::mem::take(&mut self.is_due) { Poll::Pending } else { Poll::Ready(Ok(())) }
+        if std::mem::take(&mut self.is_due) {
+            self.call.pending_unwatched(true)
+        } else {
+            Poll::Ready(Ok(()))
+        }
     }
 }
 
@@ -193,16 +203,80 @@ impl Future for MeetCombine<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::pin,
+        sync::{Arc, atomic::AtomicBool},
+        task::Waker,
+    };
+
+    use consort_fabric::{Fabric, Rank};
+
     use super::*;
-    use std::{pin::pin, task::Waker};
+    use crate::{
+        endpoint::Endpoint,
+        job::{Config, Job},
+        operands::Operands,
+        waiting::Waiting,
+    };
+
+    /// The end of PE 0 of two.
+    fn end() -> Endpoint {
+        let config = Config {
+            pes: 2,
+            waiting: Waiting::SpinYield,
+            cores: 2,
+            heap_bytes: 4096,
+            first_step: 1,
+        };
+        let job: Arc<Job> = Job::new(config).expect("some memory");
+        Endpoint::new(job, Rank(0))
+    }
+
+    /// Has `test` look at a call of PE 0, which a flight drives or none.
+    fn in_a_call(flies: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
+        let end = end();
+        // SAFETY: the only call, and the futures that drive it are polled one at a time.
+        let mut call = unsafe { end.one_sided(&Operands::NONE) };
+        if flies {
+            call.set_flying();
+        }
+        test(&call, &|| end.group().moves());
+    }
 
     #[test]
     fn a_flight_yields_once_and_a_blocking_call_never() {
         let mut context = Context::from_waker(Waker::noop());
-        for is_due in [false, true] {
-            let mut yields = pin!(YieldNow { is_due });
-            let polls = [(); 2].map(|()| yields.as_mut().poll(&mut context).is_pending());
-            assert_eq!(polls, [is_due, false]);
+        for flies in [false, true] {
+            in_a_call(flies, |call, moves| {
+                for round in 1..4 {
+                    let mut yields = pin!(call.yield_now());
+                    let polls = [(); 2].map(|()| yields.as_mut().poll(&mut context).is_pending());
+                    assert_eq!(polls, [flies, false]);
+                    assert_eq!(moves(), if flies { round } else { 0 }, "who yields has moved on");
+                }
+            });
         }
+    }
+
+    /// What deadlocks are told from: a wait that is pending counts as a move once, also one that no
+    /// word is watched for, and after one like it.
+    #[test]
+    fn each_wait_that_is_pending_is_one_move() {
+        let mut context = Context::from_waker(Waker::noop());
+        in_a_call(false, |call, moves| {
+            for round in 1..4 {
+                let is_over = AtomicBool::new(false);
+                let mut wait = pin!(call.when(|| is_over.load(Relaxed).then_some(())));
+                for _ in 0..3 {
+                    assert!(wait.as_mut().poll(&mut context).is_pending());
+                    assert_eq!(moves(), round);
+                }
+                is_over.store(true, Relaxed);
+                assert_eq!(wait.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+                assert_eq!(moves(), round);
+            }
+            assert!(pin!(call.when(|| Some(1))).poll(&mut context).is_ready());
+            assert_eq!(moves(), 3, "what is ready at once was not waited for");
+        });
     }
 }

@@ -5,7 +5,7 @@ use consort_native::{Buffer, Operands};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Result, Symmetric, Team, collectives::brought, symmetric::Element};
 
 impl Team<'_> {
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
@@ -57,9 +57,9 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], and see [`Team`].
     #[inline]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
-        let buffer = data.buffer(self.state);
-        let (source, target) =
-            if self.rank() == root { (buffer, Buffer::ABSENT) } else { (Buffer::ABSENT, buffer) };
+        let is_root = self.rank() == root;
+        let (source, target) = (data.buffer(&self.state), data.buffer(&self.state));
+        let [source, target] = brought(Collective::Broadcast, is_root, source, target);
         let operands = Operands { kernel: None, source, target, layouts: None };
         self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
     }

@@ -11,10 +11,10 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
-use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
+use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, Sync};
 use consort_native::{Buffer, Operands};
 
-use crate::{Error, Pieces, PiecesError, Result, Symmetric, Team, symmetric::Element};
+use crate::{Error, Pieces, PiecesError, Result, Symmetric, Team, symmetric::Element, team::Shape};
 
 /// How contributions are combined, and the operator's name.
 type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
@@ -96,6 +96,18 @@ impl Team<'_> {
         self.call::<T>(collective, root, planned_len(collective, len), false, &operands, operator)
     }
 
+    /// Everyone's `value`, in the order of the ranks, by a call that goes by this name. All have
+    /// come before anyone returns.
+    pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
+        let mut all = blank(self.size() as usize);
+        let shape = Shape::blocking::<T>(Collective::AllGather);
+        let ready = self.state.prepare_named(&shape, Sync::MINE, name)?;
+        let (source, target) = (std::slice::from_ref(&value), &mut all[..]);
+        let (source, target) = (Buffer::source(source), Buffer::target(target));
+        let operands = Operands { kernel: None, source, target, layouts: None };
+        self.state.run_new(&*ready, &operands).map(|()| all)
+    }
+
     /// What a PE has of a buffer that is the root's alone.
     fn held_by_root<'p>(&self, root: Rank, pieces: &'p Pieces) -> Held<'p> {
         if self.rank() == root { Held::Each(pieces) } else { Held::One(0) }
@@ -130,7 +142,7 @@ impl Team<'_> {
         }
         let layouts =
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
-        let (source, target) = (source.buffer(self.state), target.buffer(self.state));
+        let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
         self.call::<T>(collective, root, 0, true, &operands, "")
     }
@@ -151,13 +163,14 @@ impl Team<'_> {
         // Lengths are the same on all PEs, so they are those of the root.
         let blocks = self.blocks(collective, true);
         let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
-        // What a PE has no use for says where the root's lies.
         let is_root = root == Some(self.rank());
+        let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
+        let [source, target] = brought(collective, is_root, source, target);
         let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
         let operands = Operands {
             kernel: combination.map(|(kernel, _)| kernel),
-            source: source.buffer(self.state),
-            target: target.buffer(self.state),
+            source,
+            target,
             layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
@@ -169,6 +182,23 @@ impl Team<'_> {
     fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
         let pes = self.size();
         (collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root))
+    }
+}
+
+/// What a PE brings to a call in symmetric memory, blocking or not. The memory of a broadcast is the
+/// root's source and everyone else's target. To all others a PE brings both buffers: one that it has
+/// no use for says where the root's lies.
+#[inline]
+pub(crate) fn brought<'b>(
+    collective: Collective,
+    is_root: bool,
+    source: Buffer<'b>,
+    target: Buffer<'b>,
+) -> [Buffer<'b>; 2] {
+    match (collective, is_root) {
+        (Collective::Broadcast, true) => [source, Buffer::ABSENT],
+        (Collective::Broadcast, false) => [Buffer::ABSENT, target],
+        _ => [source, target],
     }
 }
 

@@ -19,7 +19,12 @@ mod pending;
 mod planned;
 mod starts;
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::Pin,
+    sync::Arc,
+};
 
 use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
 use consort_native::{Flights, Job, Operands};
@@ -173,7 +178,16 @@ impl<'p> Team<'p> {
                         Operands { layouts: layouts.as_ref(), ..cargo.operands(begun.job()) };
                     // SAFETY: made once, and this flight alone drives it.
                     let call = unsafe { begun.call(&operands) };
-                    ready.fly(&call).await
+                    let mut algorithm = ready.fly(&call);
+                    // As in a blocking call, a panic is told before the call ends.
+                    poll_fn(|context| {
+                        let poll = AssertUnwindSafe(|| algorithm.as_mut().poll(context));
+                        catch_unwind(poll).unwrap_or_else(|panic| {
+                            begun.fail(&panic);
+                            resume_unwind(panic)
+                        })
+                    })
+                    .await
                 };
                 if done.is_ok() {
                     begun.complete();
@@ -188,6 +202,6 @@ impl<'p> Team<'p> {
             unsafe { self.state.endpoint.launch(flight, also) };
             number
         })?;
-        Ok(Pending::new(self.state, number, slot))
+        Ok(Pending::new(self.state.whoever(), number, slot))
     }
 }

@@ -9,6 +9,9 @@
 //! | --- | --- |
 //! | returns | waits for its calls as a blocking call does |
 //! | panics | fails the job, so that its calls end at once; then waits for them |
+//!
+//! What the closure returns, and what it and the operators of its calls panic with, is the
+//! program's: it may panic when it is dropped. So all of it is kept until the last call is gone.
 
 use std::{
     fmt,
@@ -18,7 +21,7 @@ use std::{
 };
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
-use consort_native::{Buffer, Failure, Flights, Job, Operands, panic_reason};
+use consort_native::{Buffer, Flights, Job, Operands, Panic, discard};
 
 use super::{Cargo, Combine, Kind, Nothing, Pending, With};
 #[cfg(doc)]
@@ -61,7 +64,7 @@ impl<'p> Team<'p> {
     /// That of `body`, else that of a call that did not succeed; see [`Team`].
     ///
     /// # Panics
-    /// When `body` does, once no peer can touch what it has lent.
+    /// When `body` or an operator of its calls does, once no peer can touch what it has lent.
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -86,27 +89,43 @@ impl<'p> Team<'p> {
     {
         let (scope, env) = (PhantomData, PhantomData);
         let overlap = Overlap { team: *self, flights: Flights::default(), scope, env };
-        let mut result = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
-        // Nothing leaves this loop, not even the panic of an operator, before all flights are gone.
-        while !overlap.flights.are_over() {
-            if let Err(panic) = &result {
-                let rank = self.state.endpoint.rank_in_world();
-                let reason = panic_reason(&**panic);
-                self.state.endpoint.job().poison(Failure::Pe { rank, reason });
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
+        let (outcome, panics) = overlap.end(outcome);
+        // From here on nothing that is borrowed is touched, whatever panics.
+        match outcome {
+            Err(panic) => {
+                panics.into_iter().for_each(discard);
+                resume_unwind(panic)
             }
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| overlap.drain()))
-                && result.is_ok()
-            {
-                result = Err(panic);
+            Ok(result) => {
+                let mut panics = panics.into_iter();
+                let Some(panic) = panics.next() else {
+                    let sound = self.state.ensure_sound();
+                    return result.and_then(|result| sound.map(|()| result));
+                };
+                discard(result);
+                panics.for_each(discard);
+                resume_unwind(panic)
             }
         }
-        let result = result.unwrap_or_else(|panic| resume_unwind(panic));
-        let sound = self.state.ensure_sound();
-        result.and_then(|result| sound.map(|()| result))
     }
 }
 
 impl<'scope, 'env> Overlap<'scope, 'env> {
+    /// Waits until all flights are gone, and returns what they have panicked with. It keeps what
+    /// the closure came to, and nothing leaves it before, not even a panic.
+    fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
+        let mut panics = Vec::new();
+        while !self.flights.are_over() {
+            if let Some(panic) = outcome.as_ref().err().or(panics.first()) {
+                let endpoint = &self.team.state.endpoint;
+                endpoint.job().fail(endpoint.rank_in_world(), panic);
+            }
+            panics.extend(catch_unwind(AssertUnwindSafe(|| self.drain())).err());
+        }
+        (outcome, panics)
+    }
+
     /// Moves flights on until all are gone, or the job has failed.
     fn drain(&self) {
         let endpoint = &self.team.state.endpoint;

@@ -77,6 +77,11 @@ impl<'p, B> Pending<'p, B> {
         Self { state, number, slot }
     }
 
+    /// The call's number in its team.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Whether the call is complete; moves it on. Waits for nothing.
     ///
     /// # Errors

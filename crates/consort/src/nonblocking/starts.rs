@@ -9,7 +9,11 @@ use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
 #[cfg(doc)]
 use crate::Error;
 use crate::{
-    Pieces, Result, Symmetric, Team, cache::Ready, collectives::blank, symmetric::Element,
+    Pieces, Result, Symmetric, Team,
+    cache::Ready,
+    collectives::{blank, brought},
+    symmetric::Element,
+    team::Shape,
 };
 
 /// What a call moves, and how it is combined.
@@ -33,29 +37,24 @@ impl<T: Pod + Send, C: Combine<T>> Cargo for Owned<T, C> {
 
 /// The symmetric memory of a call, which is not used again while it is under way.
 struct Blocks<T, C> {
-    rank: Rank,
-    source: Option<Arc<Block>>,
-    target: Option<Arc<Block>>,
+    collective: Collective,
+    is_root: bool,
+    rank_in_world: Rank,
+    source: Arc<Block>,
+    target: Arc<Block>,
     combine: C,
     elements: PhantomData<fn() -> T>,
 }
 
-impl<T, C> Blocks<T, C> {
-    fn buffer<'c>(&'c self, job: &'c Job, block: Option<&Arc<Block>>) -> Buffer<'c> {
-        block.map_or(Buffer::ABSENT, |block| {
-            Buffer::symmetric(job, self.rank, block.offset(), block.bytes())
-        })
-    }
-}
-
 impl<T: Element, C: Combine<T>> Cargo for Blocks<T, C> {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
-        Operands {
-            kernel: self.combine.combination().map(|(kernel, _)| kernel),
-            source: self.buffer(job, self.source.as_ref()),
-            target: self.buffer(job, self.target.as_ref()),
-            layouts: None,
-        }
+        let buffer = |block: &'c Block| {
+            Buffer::symmetric(job, self.rank_in_world, block.offset(), block.bytes())
+        };
+        let [source, target] =
+            brought(self.collective, self.is_root, buffer(&self.source), buffer(&self.target));
+        let kernel = self.combine.combination().map(|(kernel, _)| kernel);
+        Operands { kernel, source, target, layouts: None }
     }
 }
 
@@ -93,6 +92,14 @@ impl<'p> Team<'p> {
     pub fn start_barrier(&self) -> Result<Pending<'p, ()>> {
         let kind = Kind::of(Collective::Barrier, None, 0);
         self.with(Sync::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
+    }
+
+    /// Starts a barrier that goes by this name.
+    pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Pending<'p, ()>> {
+        let shape = Shape::nonblocking::<u8>(Collective::Barrier, None, 0, false, None);
+        let ready = self.state.prepare_named(&shape, Sync::STRICT, name)?;
+        let nothing = Owned::<u8, _> { source: Vec::new(), target: Vec::new(), combine: Nothing };
+        self.start_by(ready, nothing, |_, _| ())
     }
 
     /// Starts a broadcast of the root's `data`; elsewhere `data` is of the same length, and its
@@ -356,15 +363,12 @@ impl<'p> Team<'p> {
         if source.is(target) && !is_broadcast {
             return Err(crate::Error::InPlace);
         }
-        let (pes, root) = (self.size(), collective.is_rooted().then_some(root));
-        let is_root = root == Some(self.rank());
-        let blocks = collective.source_blocks(pes, true) as usize;
+        let root = collective.is_rooted().then_some(root);
+        let blocks = collective.source_blocks(self.size(), true) as usize;
         let len = source.len() / blocks.max(1);
         let kind = Kind { collective, root, len, symmetric: true };
         self.check_blocks(kind, source.len(), target.len())?;
         let target = if is_broadcast { source } else { target };
-        let source = (collective.source_blocks(pes, is_root) > 0).then_some(source);
-        let target = (collective.target_blocks(pes, is_root) > 0).then_some(target);
         if collective.combines() {
             self.start_in(kind, source, target, With(operator))
         } else {
@@ -375,8 +379,8 @@ impl<'p> Team<'p> {
     fn start_in<T: Element, C: Combine<T> + 'static>(
         &self,
         kind: Kind,
-        source: Option<&Symmetric<T>>,
-        target: Option<&Symmetric<T>>,
+        source: &Symmetric<T>,
+        target: &Symmetric<T>,
         combine: C,
     ) -> Result<Pending<'p, ()>> {
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;
@@ -386,9 +390,11 @@ impl<'p> Team<'p> {
             Arc::clone(memory.block())
         };
         let blocks = Blocks {
-            rank: endpoint.rank_in_world(),
-            source: source.map(of),
-            target: target.map(of),
+            collective: kind.collective,
+            is_root: kind.root == Some(self.rank()),
+            rank_in_world: endpoint.rank_in_world(),
+            source: of(source),
+            target: of(target),
             combine,
             elements: PhantomData,
         };

@@ -252,9 +252,9 @@ fn all_must_agree_on_the_trees() {
     let error = fails(|world, _| {
         world.announcements_by(if world.rank() == Rank(1) { 3 } else { 2 }, |_, _| ())?.close()
     });
-    let expected = "calls do not match at call 0: PE 0 called announcements with k = 2, \
-                    PE 1 called announcements with k = 3";
-    assert_eq!(error.to_string(), expected);
+    let error = error.to_string();
+    let named = ["PE 0 called announcements with k = 2 ", "PE 1 called announcements with k = 3 "];
+    assert!(named.iter().all(|named| error.contains(named)), "{error}");
 }
 
 #[test]

@@ -6,20 +6,25 @@
 
 mod announcements;
 mod bad_input;
+mod call_sites;
 mod conformance;
 mod counters;
 mod data;
 mod failure;
 mod gigabyte;
+mod memory;
 mod nonblocking;
+mod numbers;
 mod one_sided;
 mod online;
 mod operators;
 mod programs;
+mod panics;
 mod promises;
 mod registry;
 mod runs;
 mod send;
+mod stuck;
 mod teams;
 mod turns;
 mod typed;

@@ -4,11 +4,14 @@
 //! source, so that the order shows. A signal replaces what its slot holds; a message must find its
 //! lines free.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    iter::Peekable,
+};
 
 use consort_fabric::{Capabilities, Collective, OperatorClass, Place, Query, Rank, Span, Sync};
 
-use super::{Act, Buffers, Keep, Program, Round, lines};
+use super::{Act, Acts, Buffers, Keep, Parts, Program, Round, lines};
 use crate::Setting;
 
 /// A list of bytes that were combined: a polynomial of them at some number, which is a word's hash,
@@ -65,17 +68,17 @@ pub(crate) fn setting(
 }
 
 /// One PE: its buffers, its inbox, and how far it is in its program.
-struct Pe {
+struct Pe<'p> {
     places: HashMap<Place, Vec<Byte>>,
     signals: HashMap<u32, u32>,
     /// By the first of their lines.
     messages: BTreeMap<u32, (u32, Vec<Byte>)>,
-    at: usize,
+    acts: Peekable<Acts<'p>>,
     /// Of a send that lasts until it is received.
     sent: bool,
 }
 
-impl Pe {
+impl Pe<'_> {
     fn read(&self, span: Span) -> Vec<Byte> {
         self.places[&span.place][span.at..span.at + span.bytes].to_vec()
     }
@@ -107,7 +110,7 @@ fn play_in(
     (backwards, acts): (bool, usize),
 ) -> Vec<Vec<Byte>> {
     let Setting { collective, pes, bytes, root, .. } = *setting;
-    let pe = |rank: u32| {
+    let pe = |(rank, program): (u32, _)| {
         let source = collective.source_blocks(pes, rank == root.0) as usize * bytes;
         let source = (0..source).map(|at| Byte::of(rank, at)).collect();
         let target = collective.target_blocks(pes, rank == root.0) as usize * bytes;
@@ -121,18 +124,18 @@ fn play_in(
             ]),
             signals: HashMap::new(),
             messages: BTreeMap::new(),
-            at: 0,
+            acts: Program::acts(program).peekable(),
             sent: false,
         }
     };
-    let mut all: Vec<Pe> = (0..pes).map(pe).collect();
+    let mut all: Vec<Pe<'_>> = (0..pes).zip(programs).map(pe).collect();
     loop {
         let mut moved = false;
         for index in 0..programs.len() {
             let rank = if backwards { programs.len() - 1 - index } else { index };
             let mut left = acts;
             while left > 0
-                && let Some(&act) = programs[rank].acts.get(all[rank].at)
+                && let Some(&act) = all[rank].acts.peek()
             {
                 let was_sent = all[rank].sent;
                 let is_done = does(&mut all, rank, act, setting.capabilities.buffered);
@@ -140,7 +143,7 @@ fn play_in(
                 if !is_done {
                     break;
                 }
-                all[rank].at += 1;
+                all[rank].acts.next();
                 left -= 1;
             }
         }
@@ -148,16 +151,16 @@ fn play_in(
             break;
         }
     }
-    for (rank, (pe, program)) in all.iter().zip(programs).enumerate() {
-        let left = &program.acts[pe.at..];
-        assert!(left.is_empty(), "PE {rank} of {pes} comes to no end: {left:?}");
+    for (rank, pe) in all.iter_mut().enumerate() {
+        let next = pe.acts.peek();
+        assert!(next.is_none(), "PE {rank} of {pes} comes to no end: {next:?}");
         assert!(pe.messages.is_empty(), "PE {rank} of {pes} does not take all");
     }
     all.iter().map(|pe| pe.places[&Place::Target].clone()).collect()
 }
 
 /// Does an operation of a PE, if it need not wait.
-fn does(all: &mut [Pe], rank: usize, act: Act, buffered: bool) -> bool {
+fn does(all: &mut [Pe<'_>], rank: usize, act: Act, buffered: bool) -> bool {
     let me = &mut all[rank];
     let mut taken = |slot: consort_fabric::Slot, step: u32, bytes: usize| {
         let is_here = me.messages.get(&slot.index()).is_some_and(|&(its, _)| its == step);
@@ -232,8 +235,8 @@ fn a_message_that_fits_needs_no_word_and_no_division() {
     let received = Some((to, span(Span::target), Keep::Stores));
     let mut rounds = vec![Round::alike(0, 0, Some((to, span(Span::source))), received)];
     Round::copy_first(&mut rounds, Span::target(8, 8), Span::source(0, 8));
-    let program = Program::new(&setting, &fits(&setting, 1, 8, 1, 1), &rounds);
-    let names = program.acts.iter().map(|act| format!("{act:?}"));
+    let program = Program::new(&setting, &fits(&setting, 1, 8, 1, 1), rounds);
+    let names = program.acts().map(|act| format!("{act:?}"));
     let names: Vec<_> = names.map(|name| name[..4].to_owned()).collect();
     assert_eq!(names, ["Send", "Copy", "Rece"]);
 }
@@ -274,7 +277,7 @@ fn exchange(setting: Setting) -> Program {
     };
     let own = (setting.target_block(rank.0), setting.source_block(rank.0));
     let own = Round { copied: vec![own], ..Round::default() };
-    Program::new(&setting, &buffers, &(1..pes).map(round).chain([own]).collect::<Vec<_>>())
+    Program::new(&setting, &buffers, (1..pes).map(round).chain([own]).collect())
 }
 
 #[test]
@@ -309,7 +312,7 @@ fn scan(setting: Setting) -> Program {
         let received = from.map(|from| (from, vec![sum], Keep::Before(vec![sum])));
         rounds.push(Round::alike(round * buffers.chunks(bytes), round, sent, received));
     }
-    Program::new(&setting, &buffers, &rounds)
+    Program::new(&setting, &buffers, rounds)
 }
 
 #[test]
@@ -337,10 +340,10 @@ fn offsets_past_32_bits_are_exact() {
     let buffers = fits(&setting, 1, bytes, 1, 1);
     let spans = vec![setting.target_block(1)];
     let round = Round::alike(0, 0, Some((Rank(1), spans)), None);
-    let program = Program::new(&setting, &buffers, &[round]);
+    let program = Program::new(&setting, &buffers, vec![round]);
     let (mut next, mut steps) = (bytes, 0..);
-    for act in &program.acts {
-        if let Act::Send(_, slot, step, span) = *act {
+    for act in program.acts() {
+        if let Act::Send(_, slot, step, span) = act {
             assert_eq!((Some(step), span), (steps.next(), Span::target(next, span.bytes)));
             let end = slot.index() + u32::try_from(super::lines(span.bytes)).expect("few");
             assert!(end <= setting.capabilities.inbox_lines);
@@ -348,4 +351,29 @@ fn offsets_past_32_bits_are_exact() {
         }
     }
     assert_eq!(next, 2 * bytes);
+}
+
+/// How many operations or rounds a program keeps.
+pub(crate) fn kept(program: &Program) -> usize {
+    match &program.parts {
+        Parts::Listed(acts) => acts.len(),
+        Parts::Cut(sequence) => sequence.kept(),
+    }
+}
+
+/// A message of `bytes` from PE 0 to PE 1, and what a program keeps of it.
+fn parts_of(bytes: usize) -> Parts {
+    let setting = setting(Collective::Gather, 2, bytes, 1 << 10, true);
+    let buffers = fits(&setting, 1, bytes, 1, 1);
+    let message = Round::alike(0, 0, Some((Rank(1), vec![setting.target_block(1)])), None);
+    Program::new(&setting, &buffers, vec![message]).parts
+}
+
+#[test]
+fn a_program_keeps_as_much_of_any_message() {
+    assert!(matches!(parts_of(56), Parts::Listed(acts) if acts.len() == 1));
+    for bytes in [1 << 20, 1 << 30, 1 << 40] {
+        let Parts::Cut(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };
+        assert_eq!(sequence.kept(), 1, "{bytes} B");
+    }
 }

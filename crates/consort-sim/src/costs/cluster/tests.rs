@@ -155,7 +155,7 @@ fn barriers_are_those_of_the_model() {
 fn puts_and_gets_need_no_help() {
     let nothing = async |_: &Call<'_>| Ok(());
     let data = Span::buffer(0, 5);
-    let theirs = |f: &Call<'_>| f.reach(Rank(1), data).unwrap();
+    let theirs = |f: &Call<'_>| f.reach(Rank(1), data);
     let get = async |f: &Call<'_>| f.get(&theirs(f), 0, Span::target(0, 5)).await;
     // There and back, each after its overhead, and four bytes after the first.
     assert_eq!(two_end_ns(&flat(DIGITS, 2), get, nothing), 10.0 + 1000.0 + 1004.0 + 10.0);

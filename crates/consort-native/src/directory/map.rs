@@ -1,0 +1,194 @@
+//! A hash table in flat memory: keys of three words, values of four.
+//!
+//! Entries with one hash are chained (Knuth, volume 3, section 6.4, algorithm C, with the lists
+//! apart). An entry is a cache line; those that were removed are used first, so that the table
+//! touches no more memory than the most entries that there were at once. No key begins with 0.
+
+use super::cells::Cells;
+
+/// What an entry is found by.
+pub(super) type Key = [u64; 3];
+/// What it holds.
+pub(super) type Value = [u64; 4];
+
+/// Words of an entry: key, value, and the number of the next entry of its chain.
+const ENTRY: usize = 8;
+const KEY: usize = 0;
+const VALUE: usize = 3;
+const NEXT: usize = 7;
+
+/// Words before all others: the first spare entry, and the highest that was ever used.
+const HEAD: usize = 8;
+const SPARE: usize = 0;
+const HIGHEST: usize = 1;
+
+/// Chains; a power of two.
+const CHAINS: usize = 1 << 15;
+
+/// In place of an entry's number: there is none.
+const NONE: usize = 0;
+
+/// Nothing more fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+pub(super) struct Map<'d> {
+    cells: Cells<'d>,
+}
+
+impl<'d> Map<'d> {
+    /// The words that a table of so many entries needs.
+    pub(super) const fn words(entries: usize) -> usize {
+        HEAD + CHAINS + entries * ENTRY
+    }
+
+    /// The table in these words.
+    pub(super) fn new(cells: Cells<'d>) -> Self {
+        Self { cells }
+    }
+
+    /// How many entries there may be.
+    pub(super) fn most(&self) -> usize {
+        (self.cells.len() - HEAD - CHAINS) / ENTRY
+    }
+
+    /// A word of an entry; numbers begin at 1.
+    fn at(entry: usize, word: usize) -> usize {
+        HEAD + CHAINS + (entry - 1) * ENTRY + word
+    }
+
+    /// The word that has the first entry of a key's chain.
+    fn chain(key: &Key) -> usize {
+        let mix = |hash: u64, &word: &u64| {
+            let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            hash ^ (hash >> 29)
+        };
+        HEAD + super::cells::size(key.iter().fold(0, mix) % CHAINS as u64)
+    }
+
+    /// The word that has the number of a key's entry, or that would have it.
+    fn link(&self, key: &Key) -> usize {
+        let mut link = Self::chain(key);
+        loop {
+            let entry = self.cells.size(link);
+            if entry == NONE || self.key(entry) == *key {
+                return link;
+            }
+            link = Self::at(entry, NEXT);
+        }
+    }
+
+    fn key(&self, entry: usize) -> Key {
+        self.cells.array(Self::at(entry, KEY))
+    }
+
+    fn value(&self, entry: usize) -> Value {
+        self.cells.array(Self::at(entry, VALUE))
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<Value> {
+        let entry = self.cells.size(self.link(key));
+        (entry != NONE).then(|| self.value(entry))
+    }
+
+    /// Puts an entry in, or changes it.
+    ///
+    /// # Errors
+    /// When there is no room for another.
+    pub(super) fn put(&self, key: &Key, value: &Value) -> Result<(), Full> {
+        assert!(key[0] != 0, "a key that begins with 0 is none");
+        let link = self.link(key);
+        let mut entry = self.cells.size(link);
+        if entry == NONE {
+            entry = self.spare().ok_or(Full)?;
+            self.cells.set_array(Self::at(entry, KEY), key);
+            self.cells.set_size(Self::at(entry, NEXT), NONE);
+            self.cells.set_size(link, entry);
+        }
+        self.cells.set_array(Self::at(entry, VALUE), value);
+        Ok(())
+    }
+
+    /// An entry that is not used.
+    fn spare(&self) -> Option<usize> {
+        let (spare, highest) = (self.cells.size(SPARE), self.cells.size(HIGHEST));
+        if spare != NONE {
+            self.cells.set(SPARE, self.cells.get(Self::at(spare, NEXT)));
+            return Some(spare);
+        }
+        (highest < self.most()).then(|| {
+            self.cells.set_size(HIGHEST, highest + 1);
+            highest + 1
+        })
+    }
+
+    /// Takes an entry out, if it is there.
+    pub(super) fn remove(&self, key: &Key) {
+        let link = self.link(key);
+        let entry = self.cells.size(link);
+        if entry != NONE {
+            self.cells.set(link, self.cells.get(Self::at(entry, NEXT)));
+            self.cells.set(Self::at(entry, KEY), 0);
+            self.cells.set(Self::at(entry, NEXT), self.cells.get(SPARE));
+            self.cells.set_size(SPARE, entry);
+        }
+    }
+
+    /// All entries whose key begins with this.
+    pub(super) fn of_kind(&self, kind: u64) -> impl Iterator<Item = (Key, Value)> {
+        (1..=self.cells.size(HIGHEST))
+            .map(|entry| (self.key(entry), self.value(entry)))
+            .filter(move |(key, _)| key[0] == kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::cells::tests::zeros;
+    use proptest::{collection::vec, prelude::*};
+    use std::collections::BTreeMap;
+
+    /// Two keys in one chain.
+    fn neighbours() -> [Key; 2] {
+        let first = [1, 1, 7];
+        let other =
+            (2..).map(|word| [1, word, 7]).find(|key| Map::chain(key) == Map::chain(&first));
+        [first, other.expect("chains are fewer than keys")]
+    }
+
+    proptest! {
+        #[test]
+        fn it_holds_what_a_map_holds(steps in vec((0_u64..20, 0_u64..3), 0..200)) {
+            let words = zeros(Map::words(12));
+            let map = Map::new(Cells(&words));
+            let [one, other] = neighbours();
+            let key = |word: u64| match word {
+                0 => one,
+                1 => other,
+                _ => [1 + word % 2, word << 32, word],
+            };
+            let mut expected = BTreeMap::new();
+            for (number, (word, what)) in (0..).zip(steps) {
+                if what == 0 {
+                    map.remove(&key(word));
+                    expected.remove(&key(word));
+                } else {
+                    let value = [number, 1, 2, word];
+                    let full = !expected.contains_key(&key(word)) && expected.len() == 12;
+                    let put = map.put(&key(word), &value);
+                    prop_assert_eq!(put, if full { Err(Full) } else { Ok(()) });
+                    if !full {
+                        expected.insert(key(word), value);
+                    }
+                }
+                for word in 0..20 {
+                    prop_assert_eq!(map.get(&key(word)), expected.get(&key(word)).copied());
+                }
+            }
+            let mut all: Vec<_> = [1, 2].iter().flat_map(|&kind| map.of_kind(kind)).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The names of calls, and a number for each: what messages carry to tell one call from another.
+//!
+//! A name has a number as long as some plan of some PE holds it. One that nobody holds keeps its
+//! number until it is needed for another, and is not taken from it while it stands among the recent
+//! calls of a PE: messages of such calls may be under way, and errors tell them by their names.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{
+    cells::{Cells, size},
+    map::{Full, Key, Map},
+};
+
+/// Words of a name: holders, bytes, and the text.
+const NAME: usize = 32;
+const HOLDERS: usize = 0;
+const BYTES: usize = 1;
+const TEXT: usize = 2;
+/// The word that links spare numbers.
+const AFTER: usize = 1;
+
+/// Bytes of a text that are kept. Longer ones are told apart by all that they say.
+const KEPT: usize = (NAME - TEXT) * 8;
+
+/// Words before the names: the first spare number, the highest that was ever given, and the one
+/// from which on numbers are rather taken from names that nobody holds.
+const HEAD: usize = 3;
+const SPARE: usize = 0;
+const HIGHEST: usize = 1;
+const ENOUGH: usize = 2;
+
+/// Names that are enough for most programs.
+const FEW: u64 = 1024;
+
+/// In the place of holders, of a number without a name.
+const NOBODY: u64 = u64::MAX;
+
+pub(super) struct Names<'d> {
+    cells: Cells<'d>,
+    map: &'d Map<'d>,
+}
+
+/// What a name is found by: 120 bits of hash, so that two names never share one.
+fn key(text: &str) -> Key {
+    let hash = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, text).hash(&mut hasher);
+        hasher.finish()
+    };
+    [super::NAME, hash(1), hash(2)]
+}
+
+impl<'d> Names<'d> {
+    /// The words that so many numbers need.
+    pub(super) const fn words(numbers: usize) -> usize {
+        HEAD + numbers * NAME
+    }
+
+    /// The names in these words, found by `map`.
+    pub(super) fn new(cells: Cells<'d>, map: &'d Map<'d>) -> Self {
+        Self { cells, map }
+    }
+
+    /// How many numbers there are.
+    pub(super) fn most(&self) -> usize {
+        (self.cells.len() - HEAD) / NAME
+    }
+
+    /// A word of the name of a number; numbers begin at 1.
+    fn at(number: u64, word: usize) -> usize {
+        HEAD + size(number - 1) * NAME + word
+    }
+
+    /// The number of a name, held once more. `recent` says which are among recent calls.
+    pub(super) fn hold(
+        &self,
+        text: &str,
+        recent: impl FnOnce(&mut dyn FnMut(u64)),
+    ) -> Result<u64, Full> {
+        let key = key(text);
+        if let Some([number, ..]) = self.map.get(&key) {
+            let holders = Self::at(number, HOLDERS);
+            self.cells.set(holders, self.cells.get(holders) + 1);
+            return Ok(number);
+        }
+        let number = self.number(recent)?;
+        if let Err(full) = self.map.put(&key, &[number, 0, 0, 0]) {
+            self.put_aside(number);
+            return Err(full);
+        }
+        self.cells.set(Self::at(number, HOLDERS), 1);
+        self.write(number, text);
+        Ok(number)
+    }
+
+    /// A number that has no name.
+    fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, Full> {
+        let highest = self.cells.get(HIGHEST);
+        let is_enough = highest >= self.cells.get(ENOUGH).max(FEW) || size(highest) == self.most();
+        if self.cells.get(SPARE) == 0 && is_enough {
+            let spared = self.sweep(recent);
+            // So that a sweep is made for as many new names at least as are left by it.
+            self.cells.set(ENOUGH, 2 * (highest - spared));
+        }
+        let spare = self.cells.get(SPARE);
+        if spare != 0 {
+            self.cells.set(SPARE, self.cells.get(Self::at(spare, AFTER)));
+            return Ok(spare);
+        }
+        if size(highest) == self.most() {
+            return Err(Full);
+        }
+        self.cells.set(HIGHEST, highest + 1);
+        Ok(highest + 1)
+    }
+
+    /// Takes the numbers from all names that nobody holds and that are not recent; says how many.
+    fn sweep(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> u64 {
+        let mut is_recent = vec![false; self.most() + 1];
+        recent(&mut |number| {
+            if let Some(is_recent) = is_recent.get_mut(size(number)) {
+                *is_recent = true;
+            }
+        });
+        let names: Vec<(Key, u64)> =
+            self.map.of_kind(super::NAME).map(|(key, [number, ..])| (key, number)).collect();
+        let mut spared = 0;
+        for (key, number) in names {
+            if self.cells.get(Self::at(number, HOLDERS)) == 0 && !is_recent[size(number)] {
+                self.map.remove(&key);
+                self.put_aside(number);
+                spared += 1;
+            }
+        }
+        spared
+    }
+
+    fn put_aside(&self, number: u64) {
+        self.cells.set(Self::at(number, HOLDERS), NOBODY);
+        self.cells.set(Self::at(number, AFTER), self.cells.get(SPARE));
+        self.cells.set(SPARE, number);
+    }
+
+    /// A holder lets go of a number.
+    pub(super) fn release(&self, number: u64) {
+        let holders = Self::at(number, HOLDERS);
+        self.cells.set(holders, self.cells.get(holders) - 1);
+    }
+
+    fn write(&self, number: u64, text: &str) {
+        let kept = &text.as_bytes()[..text.len().min(KEPT)];
+        self.cells.set_size(Self::at(number, BYTES), text.len());
+        for (index, bytes) in kept.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.cells.set(Self::at(number, TEXT + index), u64::from_le_bytes(word));
+        }
+    }
+
+    /// The name of a number, shortened if it is long; `None` if it has none.
+    pub(super) fn text(&self, number: u64) -> Option<String> {
+        let has_name = (1..=self.cells.get(HIGHEST)).contains(&number)
+            && self.cells.get(Self::at(number, HOLDERS)) != NOBODY;
+        if !has_name {
+            return None;
+        }
+        let bytes = self.cells.size(Self::at(number, BYTES));
+        let words = (0..KEPT / 8).map(|index| self.cells.get(Self::at(number, TEXT + index)));
+        let kept: Vec<u8> = words.flat_map(u64::to_le_bytes).take(bytes).collect();
+        let text = String::from_utf8_lossy(&kept);
+        if bytes <= KEPT {
+            return Some(text.into_owned());
+        }
+        Some(format!("{}...", text.trim_end_matches(char::REPLACEMENT_CHARACTER)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::cells::tests::zeros;
+
+    const NOT_RECENT: fn(&mut dyn FnMut(u64)) = |_| ();
+
+    #[test]
+    fn names_keep_their_numbers_until_others_need_them() {
+        let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
+        let map = Map::new(Cells(&table));
+        let names = Names::new(Cells(&words), &map);
+        let hold = |text: &str| names.hold(text, NOT_RECENT);
+        assert_eq!(["a", "b", "a", "c"].map(hold), [Ok(1), Ok(2), Ok(1), Ok(3)]);
+        assert_eq!(hold("d"), Err(Full));
+        names.release(1);
+        assert_eq!(hold("d"), Err(Full), "it is still held");
+        names.release(1);
+        assert_eq!(names.text(1).as_deref(), Some("a"));
+        assert_eq!(names.hold("d", |recent| recent(1)), Err(Full), "it was called just now");
+        assert_eq!((hold("a"), hold("e")), (Ok(1), Err(Full)), "the same again");
+        names.release(1);
+        assert_eq!(hold("d"), Ok(1));
+        assert_eq!(names.text(1).as_deref(), Some("d"));
+        assert_eq!([0, 4, u64::MAX].map(|number| names.text(number)), [None, None, None]);
+        names.release(2);
+        names.release(3);
+        assert_eq!(
+            [hold("x"), hold("y"), hold("z")].map(|number| number.is_ok()),
+            [true, true, false]
+        );
+    }
+
+    #[test]
+    fn long_names_are_told_apart_by_their_ends_and_shown_without() {
+        let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
+        let map = Map::new(Cells(&table));
+        let names = Names::new(Cells(&words), &map);
+        let text = "ä".repeat(KEPT) + "x";
+        let [one, other] = [0, 1].map(|odd| names.hold(&text[2 * odd..], NOT_RECENT));
+        assert_eq!((one, other), (Ok(1), Ok(2)));
+        let shown = names.text(1).expect("a name");
+        assert_eq!(shown, "ä".repeat(KEPT / 2) + "...");
+        assert_eq!(names.hold("short", NOT_RECENT), Ok(3));
+        assert_eq!(names.text(3).as_deref(), Some("short"));
+    }
+}

@@ -1,0 +1,208 @@
+//! Who has which piece of some memory: first fit, in flat memory.
+//!
+//! The pieces that are taken form a ring in the order of their offsets; the gaps between them are
+//! free. Taking one walks the ring as far as the first gap that is large enough; giving one back
+//! unlinks it. Cost: as many steps as there are pieces before the gap.
+
+use super::cells::Cells;
+
+/// Words of a piece: offset, length, the piece before and the one after.
+const PIECE: usize = 4;
+const AT: usize = 0;
+const BYTES: usize = 1;
+const BEFORE: usize = 2;
+const AFTER: usize = 3;
+
+/// Words before the pieces: the first of those given back, how many there have ever been, and the
+/// first byte that nobody has had yet.
+const HEAD: usize = 4;
+const SPARE: usize = 0;
+const MADE: usize = 1;
+const FRESH: usize = 2;
+
+/// The ring's own piece, before the first and after the last; it begins at 0 and is empty.
+pub(super) const RING: usize = 0;
+
+/// A piece that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Its number, for giving it back.
+    pub(super) number: usize,
+    /// Its offset.
+    pub(super) at: usize,
+    /// Where its part begins that nobody has had before.
+    pub(super) fresh: usize,
+}
+
+/// Why a piece cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoPiece {
+    /// No gap is large enough.
+    Exhausted {
+        /// Free in all.
+        free: usize,
+        /// The largest gap.
+        largest: usize,
+    },
+    /// There are as many pieces as there may be.
+    TooMany {
+        /// How many that is.
+        most: usize,
+    },
+}
+
+pub(super) struct Space<'d> {
+    cells: Cells<'d>,
+    bytes: usize,
+}
+
+impl<'d> Space<'d> {
+    /// The words that it needs for so many pieces at once.
+    pub(super) const fn words(pieces: usize) -> usize {
+        HEAD + (pieces + 1) * PIECE
+    }
+
+    /// Of `bytes` of memory, by what these words say.
+    pub(super) fn new(cells: Cells<'d>, bytes: usize) -> Self {
+        Self { cells, bytes }
+    }
+
+    fn get(&self, piece: usize, word: usize) -> usize {
+        self.cells.size(HEAD + piece * PIECE + word)
+    }
+
+    fn set(&self, piece: usize, word: usize, value: usize) {
+        self.cells.set_size(HEAD + piece * PIECE + word, value);
+    }
+
+    fn end(&self, piece: usize) -> usize {
+        self.get(piece, AT) + self.get(piece, BYTES)
+    }
+
+    /// Offset and length of a piece that is taken.
+    pub(super) fn piece(&self, number: usize) -> (usize, usize) {
+        (self.get(number, AT), self.get(number, BYTES))
+    }
+
+    /// The gaps, with the pieces before them.
+    fn gaps(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut before = Some(RING);
+        std::iter::from_fn(move || {
+            let piece = before?;
+            let after = self.get(piece, AFTER);
+            before = (after != RING).then_some(after);
+            let end = if after == RING { self.bytes } else { self.get(after, AT) };
+            Some((piece, end - self.end(piece)))
+        })
+    }
+
+    /// Takes the first `bytes` that are free, at least one.
+    pub(super) fn take(&self, bytes: usize) -> Result<Piece, NoPiece> {
+        assert!(bytes > 0, "a piece has an offset of its own");
+        let Some((before, _)) = self.gaps().find(|&(_, gap)| gap >= bytes) else {
+            let (free, largest) =
+                self.gaps().fold((0, 0), |(free, most), (_, gap)| (free + gap, most.max(gap)));
+            return Err(NoPiece::Exhausted { free, largest });
+        };
+        let number = self.number()?;
+        let (at, after) = (self.end(before), self.get(before, AFTER));
+        for (word, value) in [(AT, at), (BYTES, bytes), (BEFORE, before), (AFTER, after)] {
+            self.set(number, word, value);
+        }
+        self.set(before, AFTER, number);
+        self.set(after, BEFORE, number);
+        let fresh = self.cells.size(FRESH);
+        self.cells.set_size(FRESH, fresh.max(at + bytes));
+        Ok(Piece { number, at, fresh: fresh.clamp(at, at + bytes) })
+    }
+
+    /// A number that no piece has.
+    fn number(&self) -> Result<usize, NoPiece> {
+        let spare = self.cells.size(SPARE);
+        if spare != RING {
+            self.cells.set_size(SPARE, self.get(spare, AFTER));
+            return Ok(spare);
+        }
+        let (made, most) = (self.cells.size(MADE), (self.cells.len() - HEAD) / PIECE - 1);
+        if made == most {
+            return Err(NoPiece::TooMany { most });
+        }
+        self.cells.set_size(MADE, made + 1);
+        Ok(made + 1)
+    }
+
+    /// Gives a piece back.
+    pub(super) fn give_back(&self, number: usize) {
+        let (before, after) = (self.get(number, BEFORE), self.get(number, AFTER));
+        self.set(before, AFTER, after);
+        self.set(after, BEFORE, before);
+        self.set(number, AFTER, self.cells.size(SPARE));
+        self.cells.set_size(SPARE, number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::cells::tests::zeros;
+    use proptest::{collection::vec, prelude::*};
+
+    #[test]
+    fn pieces_that_were_given_back_are_joined() {
+        let words = zeros(Space::words(8));
+        let space = Space::new(Cells(&words), 1024);
+        let pieces: Vec<Piece> = (0..4).map(|_| space.take(256).expect("room")).collect();
+        assert_eq!(space.take(1), Err(NoPiece::Exhausted { free: 0, largest: 0 }));
+        space.give_back(pieces[1].number);
+        space.give_back(pieces[3].number);
+        assert_eq!(space.take(300), Err(NoPiece::Exhausted { free: 512, largest: 256 }));
+        space.give_back(pieces[2].number);
+        assert_eq!(space.take(768).map(|piece| (piece.at, piece.fresh)), Ok((256, 1024)));
+    }
+
+    #[test]
+    fn there_is_an_end_to_pieces_and_those_given_back_count_again() {
+        let words = zeros(Space::words(2));
+        let space = Space::new(Cells(&words), 1024);
+        let first = space.take(1).expect("room");
+        space.take(1).expect("room");
+        assert_eq!(space.take(1), Err(NoPiece::TooMany { most: 2 }));
+        space.give_back(first.number);
+        assert_eq!(space.take(1).map(|piece| piece.at), Ok(0));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_lie_apart_and_the_first_gap_is_taken(steps in vec((1_usize..40, any::<u8>()), 0..100)) {
+            let words = zeros(Space::words(12));
+            let space = Space::new(Cells(&words), 200);
+            let (mut taken, mut highest): (Vec<(Piece, usize)>, usize) = (Vec::new(), 0);
+            for (bytes, which) in steps {
+                if which < 100 && !taken.is_empty() {
+                    let (piece, _) = taken.swap_remove(usize::from(which) % taken.len());
+                    space.give_back(piece.number);
+                    continue;
+                }
+                let is_free = |at: usize| {
+                    at + bytes <= 200
+                        && taken.iter().all(|(it, its)| at + bytes <= it.at || it.at + its <= at)
+                };
+                let first = (0..200).find(|&at| is_free(at));
+                match space.take(bytes) {
+                    Ok(piece) => {
+                        prop_assert_eq!(Some(piece.at), first);
+                        prop_assert_eq!(piece.fresh, highest.clamp(piece.at, piece.at + bytes));
+                        highest = highest.max(piece.at + bytes);
+                        taken.push((piece, bytes));
+                    }
+                    Err(NoPiece::Exhausted { free, largest }) => {
+                        prop_assert_eq!(first, None);
+                        prop_assert_eq!(free, 200 - taken.iter().map(|(_, its)| its).sum::<usize>());
+                        prop_assert!(largest < bytes);
+                    }
+                    Err(NoPiece::TooMany { .. }) => prop_assert_eq!(taken.len(), 12),
+                }
+            }
+        }
+    }
+}

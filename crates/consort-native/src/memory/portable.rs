@@ -1,0 +1,260 @@
+//! Copying shared memory with atomic operations, where no assembly block does it.
+//!
+//! The memory model forbids atomic accesses of different sizes that race on one memory. So each
+//! byte is accessed in one way by everybody, and its address and the [`Extent`] of the memory that
+//! it lies in decide which:
+//!
+//! | byte | access |
+//! | --- | --- |
+//! | in an aligned 64-bit word that lies wholly in the memory | the word; a part of it is stored by comparing and exchanging it |
+//! | in the rest of a word at either end of the memory | the byte alone |
+//!
+//! **Symmetric heaps and message buffers** begin aligned and are whole words, so their bytes are
+//! all accessed by words: here, by atomic operations and waits on words of a heap, by the lines
+//! that lie in one, and where a new block is cleared. A word may hold the ends of two pieces, so
+//! who stores one keeps what is in the other, even if that changes meanwhile.
+//!
+//! **A slice that its PE lends** to be written may begin and end anywhere. What lies beside it may
+//! be accessed by others in any way, so a word that is not wholly in the slice is never accessed as
+//! one, and no byte outside is accessed at all. A word wholly in the slice is nobody's but the
+//! call's, which has borrowed all of it. The loan tells the extent of the slice, also where a part
+//! of it is lent; so lender and borrowers find the same words. From its first loan on the lender
+//! goes through here, too. What it did before happens before a borrower's accesses, and these
+//! before what it does when all is given back.
+//!
+//! A lent source is written by nobody meanwhile, and is read like private memory.
+
+use std::{
+    ptr,
+    sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
+};
+
+use super::{Extent, Memory};
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+
+/// How a byte is accessed.
+enum Access {
+    /// With the word that begins here, of which it is byte number `index`.
+    Word { at: *mut u8, index: usize },
+    /// Alone.
+    Byte,
+}
+
+impl Extent {
+    fn access(self, byte: *mut u8) -> Access {
+        let index = byte.addr() % WORD;
+        let at = byte.wrapping_sub(index);
+        let is_inside = at.addr() >= self.begin && self.end - at.addr() >= WORD;
+        if is_inside { Access::Word { at, index } } else { Access::Byte }
+    }
+}
+
+/// Copies from one memory to another of the same length.
+///
+/// # Safety
+/// Both are resolved and do not overlap. Private memory is accessed by nobody else meanwhile, and
+/// shared memory by way of this function, or by aligned words where those lie wholly in it.
+pub(super) unsafe fn copy(target: Memory, source: Memory) {
+    let mut at = 0;
+    while at < target.bytes {
+        // As much as is in one word of the target.
+        let in_word = WORD - target.at.wrapping_add(at).addr() % WORD;
+        let count = in_word.min(target.bytes - at);
+        // SAFETY: inside the source, of which the caller vouches for the rest.
+        let bytes = unsafe { load(source, at, count) };
+        // SAFETY: inside the target, of which the caller vouches for the rest; in one word.
+        unsafe { store(target, at, &bytes[..count]) };
+        at += count;
+    }
+}
+
+/// Up to 8 bytes of a memory, from an offset on.
+///
+/// # Safety
+/// As [`copy`], for a source in which these lie.
+unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
+    let mut bytes = [0; WORD];
+    let first = source.at.wrapping_add(at);
+    let Some(extent) = source.shared else {
+        // SAFETY: readable, and nobody writes them meanwhile, by the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(first, bytes.as_mut_ptr(), count) };
+        return bytes;
+    };
+    let mut done = 0;
+    while done < count {
+        let from = first.wrapping_add(done);
+        done += match extent.access(from) {
+            Access::Word { at, index } => {
+                let taken = (WORD - index).min(count - done);
+                // SAFETY: aligned, in the memory, and accessed by whole words only.
+                let word = unsafe { AtomicU64::from_ptr(at.cast()) }.load(Relaxed).to_ne_bytes();
+                bytes[done..done + taken].copy_from_slice(&word[index..index + taken]);
+                taken
+            }
+            Access::Byte => {
+                // SAFETY: in the memory, and accessed by bytes only.
+                bytes[done] = unsafe { AtomicU8::from_ptr(from) }.load(Relaxed);
+                1
+            }
+        };
+    }
+    bytes
+}
+
+/// Stores bytes that lie in one word of a memory, from an offset on.
+///
+/// # Safety
+/// As [`copy`], for a target in which these lie.
+unsafe fn store(target: Memory, at: usize, bytes: &[u8]) {
+    let first = target.at.wrapping_add(at);
+    let Some(extent) = target.shared else {
+        // SAFETY: writable, and nobody else accesses them meanwhile, by the caller's promise.
+        return unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), first, bytes.len()) };
+    };
+    let Access::Word { at, index } = extent.access(first) else {
+        for (place, &byte) in bytes.iter().enumerate() {
+            // SAFETY: in the memory, and accessed by bytes only, as all of its word.
+            unsafe { AtomicU8::from_ptr(first.wrapping_add(place)) }.store(byte, Relaxed);
+        }
+        return;
+    };
+    // SAFETY: aligned, in the memory, and accessed by whole words only.
+    let word = unsafe { AtomicU64::from_ptr(at.cast()) };
+    if let Ok(whole) = bytes.try_into() {
+        return word.store(u64::from_ne_bytes(whole), Relaxed);
+    }
+    let mut before = word.load(Relaxed);
+    loop {
+        let mut after = before.to_ne_bytes();
+        after[index..index + bytes.len()].copy_from_slice(bytes);
+        let after = u64::from_ne_bytes(after);
+        match word.compare_exchange_weak(before, after, Relaxed, Relaxed) {
+            Ok(_) => return,
+            Err(now) => before = now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::Barrier, thread};
+
+    /// Bytes of a block of words.
+    const BLOCK: usize = 80;
+
+    /// Words for anything to lie in at any alignment.
+    #[repr(align(64))]
+    struct Block([u8; BLOCK]);
+
+    impl Block {
+        /// Bytes that differ from one another and from those of other blocks.
+        fn of(first: u8) -> Self {
+            let byte = |at: usize| first.wrapping_add(u8::try_from(at).expect("a small block"));
+            Self(std::array::from_fn(byte))
+        }
+
+        fn memory(&mut self, at: usize, bytes: usize, shared: Option<Extent>) -> Memory {
+            assert!(at + bytes <= BLOCK);
+            Memory { at: self.0.as_mut_ptr().wrapping_add(at), bytes, shared }
+        }
+
+        /// Private, in a heap, and in a slice that is lent: just these bytes, some more, or all.
+        fn sharings(&mut self, at: usize, bytes: usize) -> [Option<Extent>; 5] {
+            let lent = |block: &mut Self, first: usize, end: usize| {
+                let begin = block.0.as_mut_ptr().wrapping_add(first);
+                Some(Extent::lent(begin, end - first))
+            };
+            [
+                None,
+                Some(Extent::WORDS),
+                lent(self, at, at + bytes),
+                lent(self, at - 3, at + bytes + 5),
+                lent(self, 0, BLOCK),
+            ]
+        }
+    }
+
+    #[test]
+    fn it_copies_what_a_plain_copy_does_and_nothing_else() {
+        for (to, from) in (0..8).flat_map(|to| (0..8).map(move |from| (8 + to, 8 + from))) {
+            for bytes in 0..=40 {
+                let sharings = Block::of(0).sharings(to, bytes).len();
+                for kind in 0..sharings * sharings {
+                    let (mut target, mut source) = (Block::of(100), Block::of(7));
+                    let mut expected = target.0;
+                    expected[to..to + bytes].copy_from_slice(&source.0[from..from + bytes]);
+                    let of_target = target.sharings(to, bytes)[kind % sharings];
+                    let of_source = source.sharings(from, bytes)[kind / sharings];
+                    let written = target.memory(to, bytes, of_target);
+                    // SAFETY: both are owned here, and nobody else accesses them.
+                    unsafe { copy(written, source.memory(from, bytes, of_source)) };
+                    assert_eq!(target.0, expected, "{bytes} from {from} to {to}, {kind}");
+                    assert_eq!(source.0, Block::of(7).0);
+                }
+            }
+        }
+    }
+
+    /// Which bytes of a block are accessed with words, in a slice of it.
+    fn by_words(block: &mut Block, first: usize, end: usize) -> Vec<usize> {
+        let begin = block.0.as_mut_ptr();
+        let extent = Extent::lent(begin.wrapping_add(first), end - first);
+        let is_word =
+            |&at: &usize| matches!(extent.access(begin.wrapping_add(at)), Access::Word { .. });
+        (first..end).filter(is_word).collect()
+    }
+
+    #[test]
+    fn words_lie_wholly_in_the_memory() {
+        let mut block = Block::of(0);
+        let whole = |words: std::ops::Range<usize>| (8 * words.start..8 * words.end).collect();
+        for first in 0..8 {
+            for end in first..BLOCK {
+                let words: Vec<usize> = whole(first.div_ceil(8)..(end / 8).max(first.div_ceil(8)));
+                assert_eq!(by_words(&mut block, first, end), words, "{first}..{end}");
+            }
+        }
+        let byte = block.0.as_mut_ptr().wrapping_add(13);
+        assert!(matches!(Extent::WORDS.access(byte), Access::Word { index: 5, .. }));
+    }
+
+    /// Threads that store parts of the same words find what they have stored, however often.
+    #[test]
+    fn parts_of_a_word_survive_stores_beside_them() {
+        const ROUNDS: u32 = 1_000_000;
+        // Three parts of two words, with a gap; all are in one heap.
+        let parts = [(0, 3), (3, 9), (13, 3)];
+        let mut block = Block::of(0);
+        let pointers = parts.map(|(at, bytes)| {
+            let Memory { at, .. } = block.memory(at, bytes, None);
+            (at.expose_provenance(), bytes)
+        });
+        let all_here = Barrier::new(parts.len());
+        thread::scope(|scope| {
+            for (at, bytes) in pointers {
+                let all_here = &all_here;
+                scope.spawn(move || {
+                    let at = ptr::with_exposed_provenance_mut(at);
+                    let shared = Memory { at, bytes, shared: Some(Extent::WORDS) };
+                    all_here.wait();
+                    for round in (1..=ROUNDS).rev() {
+                        let (mut given, mut found) = ([round.to_le_bytes()[0]; 9], [0; 9]);
+                        let private = |at| Memory { at, bytes, shared: None };
+                        // SAFETY: a part of a block that lives on, accessed by words in all
+                        // threads, and local memory.
+                        unsafe { copy(shared, private(given.as_mut_ptr())) };
+                        // SAFETY: as above.
+                        unsafe { copy(private(found.as_mut_ptr()), shared) };
+                        assert_eq!(found[..bytes], given[..bytes]);
+                    }
+                });
+            }
+        });
+        let mut expected = Block::of(0).0;
+        parts.iter().for_each(|&(at, bytes)| expected[at..at + bytes].fill(1));
+        assert_eq!(block.0, expected);
+    }
+}

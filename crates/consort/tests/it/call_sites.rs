@@ -1,0 +1,135 @@
+//! Choices are refined alike on all PEs, wherever in a program they make their calls, with whatever
+//! closures, and whatever plans each still keeps.
+
+use consort::{Collective, Pes, Rank, Result, Sum, Sync, Team};
+
+use crate::{
+    data::Random,
+    turns::{LIMIT, alone, note},
+};
+
+/// More kinds of calls than plans are kept.
+const KINDS: usize = 400;
+const CALLS: usize = 15_000;
+/// As many times as PEs add up when they decide.
+const TIMES: usize = consort_tuner::online::TIMES;
+
+/// Places in a program that make the same calls.
+macro_rules! sites {
+    ($($site:ident)*) => {$(
+        mod $site {
+            use consort::{Rank, Result, Sum, Team};
+
+            #[inline(never)]
+            pub(super) fn sum(team: Team<'_>, value: u64) -> Result<u64> {
+                team.all_reduce(value, Sum)
+            }
+
+            #[inline(never)]
+            pub(super) fn join(team: Team<'_>, value: u64) -> Result<u64> {
+                team.all_reduce(value, |a: u64, b: u64| a | b)
+            }
+
+            #[inline(never)]
+            pub(super) fn share(team: Team<'_>, data: &mut [u64], root: Rank) -> Result<()> {
+                team.broadcast_slice(data, root)
+            }
+
+            #[inline(never)]
+            pub(super) fn sums(team: Team<'_>, data: &[u64], sums: &mut [u64]) -> Result<()> {
+                team.all_reduce_slice(data, sums, Sum)
+            }
+        }
+    )*};
+}
+
+sites!(one two);
+
+/// Calls that all PEs make, drawn from `program`, from sites that each draws of its own.
+fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
+    let (pes, me) = (u64::from(team.size()), u64::from(team.rank().0));
+    let (mut program, mut own) = (Random(seed), Random(!seed ^ me));
+    let all_ranks = pes * (pes - 1) / 2;
+    for call in 0..calls {
+        if me == 0 {
+            note(format!("CONSORT_SEED={seed}, call {call}"));
+        }
+        let value = program.below(1000) as u64;
+        let is_one = own.chance(2);
+        match program.below(10) {
+            0..3 => {
+                let sum = if is_one { one::sum } else { two::sum };
+                assert_eq!(sum(team, value + me)?, pes * value + all_ranks);
+            }
+            3 => {
+                let bits = match own.below(3) {
+                    0 => one::join(team, 1 << me)?,
+                    1 => two::join(team, 1 << me)?,
+                    _ => team.all_reduce(1 << me, |a: u64, b: u64| a + b)?,
+                };
+                assert_eq!(bits, (1 << pes) - 1);
+            }
+            4..6 => {
+                let sync = if program.chance(2) { Sync::MINE } else { team.sync() };
+                let sums = if is_one { one::sums } else { two::sums };
+                let (data, mut sum) = ([value + me; TIMES], [0; TIMES]);
+                sums(team.with(sync), &data, &mut sum)?;
+                assert_eq!(sum, [pes * value + all_ranks; TIMES]);
+            }
+            _ => {
+                let share = if is_one { one::share } else { two::share };
+                let root = Rank(u32::try_from(value % pes).expect("few"));
+                let mut data =
+                    vec![if team.rank() == root { value } else { 0 }; program.below(KINDS)];
+                share(team, &mut data, root)?;
+                assert!(data.iter().all(|&element| element == value));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn at_random(seed: u64) {
+    let outcome = alone(2 * LIMIT, move || {
+        Pes::threads(3).without_wisdom().online(0.5).run(|pe| {
+            let world = pe.world();
+            play(world, seed, CALLS)?;
+            let part = world.split(Some(world.rank().0 / 2), 0)?.expect("a colour");
+            play(part, seed, CALLS / 10)?;
+            Ok((world.served_by(Collective::AllReduce), part.size()))
+        })
+    });
+    outcome.unwrap_or_else(|error| panic!("CONSORT_SEED={seed} repeats this: {error}"));
+}
+
+#[test]
+fn sites_that_differ_from_pe_to_pe() {
+    match std::env::var("CONSORT_SEED") {
+        Ok(seed) => at_random(seed.parse().expect("CONSORT_SEED is a number")),
+        Err(_) => (0..3).for_each(at_random),
+    }
+}
+
+/// The plan of one PE is in use when a rest ends, and another's is gone.
+#[test]
+fn a_rest_ends_at_the_same_call_everywhere() {
+    alone(LIMIT, || {
+        Pes::threads(2).without_wisdom().online(0.5).run(|pe| {
+            let (world, me) = (pe.world(), u64::from(pe.world().rank().0));
+            for call in 0..40_000_u64 {
+                // PE 0 always comes from one place, PE 1 from another each time.
+                let sum = if me == 0 || call % 3 == 0 { one::sum } else { two::sum };
+                assert_eq!(sum(world, call + me)?, 2 * call + 1, "call {call}");
+                if me == 1 && call % 7 == 0 {
+                    let plus = |a: u64, b: u64| a.wrapping_add(b);
+                    assert_eq!(world.all_reduce(call, plus)?, 2 * call);
+                } else if call % 7 == 0 {
+                    let plus = |a: u64, b: u64| b.wrapping_add(a);
+                    assert_eq!(world.all_reduce(call, plus)?, 2 * call);
+                }
+            }
+            world.all_reduce(1, Sum)
+        })
+    })
+    .unwrap();
+}

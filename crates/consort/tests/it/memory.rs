@@ -1,0 +1,198 @@
+//! What a job takes of the machine's memory, and what of it comes back.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use consort::{Pes, Rank, Result, Sum, Symmetric, Team};
+
+use crate::turns::{LIMIT, alone};
+
+const MB: usize = 1 << 20;
+
+/// Bytes of this process that are in memory now; `None` where the system does not say.
+fn resident() -> Option<usize> {
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    Some(statm.split_whitespace().nth(1)?.parse::<usize>().ok()? * 4096)
+}
+
+/// Bytes that have come to be in memory since.
+fn more_than(before: Option<usize>) -> usize {
+    resident().unwrap_or(0).saturating_sub(before.unwrap_or(0))
+}
+
+/// What a launch of so many PEs takes in memory, and the time before PE 0 runs.
+fn launch(pes: u32) -> (usize, Duration) {
+    alone(LIMIT, move || {
+        let (before, begun) = (resident(), Instant::now());
+        let all = Pes::threads(pes)
+            .without_wisdom()
+            .run(|pe| {
+                let after = begun.elapsed();
+                pe.world().barrier()?;
+                let bytes = if pe.world().rank() == Rank(0) { more_than(before) } else { 0 };
+                pe.world().barrier()?;
+                Ok((bytes, after))
+            })
+            .expect("nothing fails");
+        all[0].1
+    })
+}
+
+#[test]
+fn a_launch_touches_little() {
+    let (bytes, _) = launch(64);
+    assert!(bytes < 32 * MB, "64 PEs take {} MB", bytes / MB);
+    let (bytes, after) = launch(1000);
+    assert!(bytes < 500 * MB, "1000 PEs take {} MB", bytes / MB);
+    assert!(after < Duration::from_secs(2), "PE 0 begins after {after:?}");
+}
+
+#[test]
+fn a_split_touches_little_and_is_quick() {
+    let (best, bytes) = alone(LIMIT, || {
+        let all = Pes::threads(64)
+            .without_wisdom()
+            .run(|pe| {
+                let world = pe.world();
+                world.barrier()?;
+                let before = resident();
+                let mut best = Duration::MAX;
+                for key in 0..10 {
+                    world.barrier()?;
+                    let begun = Instant::now();
+                    world.split(Some(world.rank().0 % 3), key)?;
+                    best = best.min(begun.elapsed());
+                }
+                world.barrier()?;
+                Ok((best, more_than(before)))
+            })
+            .expect("nothing fails");
+        all[0].1
+    });
+    assert!(best < Duration::from_millis(50), "a split of 64 PEs takes {best:?}");
+    assert!(bytes < 32 * MB, "ten splits of 64 PEs take {} MB", bytes / MB);
+}
+
+/// Grows by less than this over all rounds but the first.
+fn keeps_its_size(rounds: usize, round: impl Fn(Team<'_>, usize) -> Result<()> + Sync) {
+    let all = Pes::threads(3)
+        .without_wisdom()
+        .run(|pe| {
+            let world = pe.world();
+            let mut before = None;
+            for number in 0..rounds {
+                if number == rounds / 8 {
+                    world.barrier()?;
+                    before = resident();
+                    world.barrier()?;
+                }
+                round(world, number)?;
+            }
+            world.barrier()?;
+            Ok(more_than(before))
+        })
+        .expect("nothing fails");
+    let bytes = all[0].1;
+    assert!(bytes < MB, "{bytes} bytes more after {rounds} rounds");
+}
+
+#[test]
+fn nothing_is_left_of_teams_that_were_freed() {
+    alone(LIMIT, || {
+        keeps_its_size(4000, |world, number| {
+            let me = world.rank().0;
+            let team = world.split(Some(me % 2), 0)?.expect("all give a colour");
+            let sum = team.all_reduce(u64::from(me), Sum)?;
+            assert_eq!(sum, [2, 1][(me % 2) as usize]);
+            if number % 8 == 0 {
+                let memory = team.symmetric::<u64>(100 + number % 50)?;
+                memory.store(0, sum)?;
+                team.start_broadcast(vec![number; 10], Rank(0))?.wait()?;
+                team.split(None, 0)?;
+            }
+            team.free()
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_of_calls_of_ever_new_lengths() {
+    alone(LIMIT, || {
+        keeps_its_size(4000, |world, number| {
+            let mut data = vec![0_u16; number];
+            world.broadcast_slice(&mut data, Rank(0))?;
+            drop(world.symmetric::<u8>(number)?);
+            Ok(())
+        });
+    });
+}
+
+/// The memory of a team that was freed is another's: no message of the first is taken for one.
+#[test]
+fn a_new_team_finds_nothing_of_the_last() {
+    alone(LIMIT, || {
+        Pes::threads(4)
+            .without_wisdom()
+            .run(|pe| {
+                let world = pe.world();
+                let me = world.rank().0;
+                let mut stale = Vec::new();
+                for round in 0..200_u32 {
+                    let color = (me + round) % 2;
+                    let team = world.split(Some(color), -i64::from(me))?.expect("a colour");
+                    for value in 0..round % 7 {
+                        assert_eq!(team.all_reduce(value, Sum)?, 2 * value);
+                        assert_eq!(team.broadcast([me; 100], Rank(0))?[99] % 2, me % 2);
+                    }
+                    team.free()?;
+                    stale.push(team);
+                    let freed = |result: Result<u32>| result.is_err();
+                    assert!(stale.iter().all(|team| freed(team.all_reduce(1, Sum))));
+                    assert!(stale.iter().all(|team| team.barrier().is_err()));
+                }
+                Ok(())
+            })
+            .expect("nothing fails");
+    });
+}
+
+#[test]
+fn memory_is_placed_when_all_have_dropped_what_they_drop_before() {
+    alone(LIMIT, || {
+        for _ in 0..50 {
+            Pes::threads(3)
+                .without_wisdom()
+                .heap_bytes(MB)
+                .run(|pe| {
+                    for round in 0..20 {
+                        let memory: Symmetric<'_, u8> = pe.world().symmetric(600 << 10)?;
+                        assert_eq!(memory.load(round)?, 0, "it is clear again");
+                        memory.store(round, 1)?;
+                        pe.world().barrier()?;
+                    }
+                    Ok(())
+                })
+                .expect("there is room for one at a time");
+        }
+    });
+}
+
+/// Memory that is forgotten stays taken, and nothing else comes of it.
+#[test]
+fn forgotten_memory_is_gone_for_good() {
+    alone(LIMIT, || {
+        let job = Pes::threads(2).without_wisdom().heap_bytes(MB).run(|pe| {
+            let world = pe.world();
+            let forgotten = world.symmetric::<u8>(MB - 1024)?;
+            if world.rank() == Rank(0) {
+                std::mem::forget(forgotten);
+            }
+            assert!(world.symmetric::<u8>(2048).is_err());
+            drop(world.symmetric::<u8>(1024)?);
+            Ok(())
+        });
+        job.expect("nothing fails");
+    });
+}

@@ -1,0 +1,163 @@
+//! The numbers that calls and steps have: told apart exactly, used again, and past their wrap.
+
+use consort::{Candidate, Collective, Error, Pes, Rank, Result, Sum, Sync, Team};
+use consort_native::{Failure, SEQUENCE_BITS};
+
+use crate::turns::{LIMIT, alone};
+
+fn two() -> Pes {
+    Pes::threads(2).without_wisdom()
+}
+
+/// Lengths whose names had one hash of 24 bits: data was cut off, or an assertion failed.
+#[test]
+fn lengths_whose_names_are_alike_are_told_apart() {
+    alone(LIMIT, || {
+        for (algorithm, lengths) in [("flat", [1588, 3375]), ("direct", [750, 8224])] {
+            let job = two().force(Collective::Broadcast, Candidate::new(algorithm)).run(|pe| {
+                let mut data = vec![7_u8; lengths[pe.world().rank().index()]];
+                pe.world().broadcast_slice(&mut data, Rank(0))
+            });
+            match job {
+                Err(Error::Mismatched(Failure::Mismatched { one, other, .. })) => {
+                    let named = [one.1, other.1];
+                    for (length, name) in lengths.iter().zip(&named) {
+                        assert!(name.contains(&format!("({length} bytes of u8")), "{named:?}");
+                    }
+                }
+                other => panic!("{algorithm}: {other:?}"),
+            }
+        }
+    });
+}
+
+/// More different calls than have numbers at a time where few are held, and each is right.
+#[test]
+fn numbers_are_used_again() {
+    alone(LIMIT, || {
+        let job = two().run(|pe| {
+            let world = pe.world();
+            let mut data = vec![0_u8; 5_000];
+            for len in 0..data.len() {
+                let data = &mut data[..len];
+                if let Some(last) = data.last_mut() {
+                    *last = world.rank().0.try_into().unwrap_or(u8::MAX);
+                }
+                world.broadcast_slice(data, Rank(1))?;
+                assert!(data.last().is_none_or(|&last| last == 1));
+            }
+            Ok(())
+        });
+        job.expect("nothing fails");
+    });
+}
+
+#[test]
+fn a_job_without_a_number_left_says_so_and_goes_on_when_plans_are_dropped() {
+    alone(LIMIT, || {
+        let job = two().run(|pe| {
+            let world = pe.world();
+            world.barrier()?; // planned, it can be called when there is no number left
+            let mut plans = Vec::new();
+            let most = loop {
+                match world.plan_broadcast::<u8>(plans.len(), Rank(0)) {
+                    Ok(plan) => plans.push(plan),
+                    Err(Error::Calls { most }) => break most,
+                    Err(error) => return Err(error),
+                }
+            };
+            assert!(plans.len() > 60_000, "{} plans of {most}", plans.len());
+            world.barrier()?;
+            let text = Error::Calls { most }.to_string();
+            assert!(text.contains("drop planned calls"), "{text}");
+            drop(plans);
+            world.barrier()?;
+            assert_eq!(world.all_reduce(1, Sum)?, 2);
+            assert_eq!(
+                world.plan_broadcast::<u8>(70_000, Rank(0))?.start(vec![3; 70_000])?.wait()?[9],
+                3
+            );
+            Ok(())
+        });
+        job.expect("nothing fails");
+    });
+}
+
+/// Calls of all kinds from here on cross the end of the sequence numbers.
+fn close_to_the_end(before: u64) -> Pes {
+    two().first_step((1 << SEQUENCE_BITS) - before)
+}
+
+fn calls(world: Team<'_>, count: usize) -> Result<()> {
+    for number in 0..count {
+        let value = number as u64;
+        assert_eq!(world.all_reduce(value, Sum)?, 2 * value);
+        assert_eq!(world.broadcast([value; 200], Rank(0))?, [value; 200]);
+        let strict = world.with(Sync::STRICT);
+        assert_eq!(strict.reduce(value, Sum, Rank(1))?.unwrap_or(2 * value), 2 * value);
+        let started = world.start_all_gather(vec![value; 30])?;
+        world.barrier()?;
+        assert_eq!(started.wait()?, vec![value; 60]);
+    }
+    Ok(())
+}
+
+#[test]
+fn results_are_right_past_the_end_of_sequence_numbers() {
+    alone(LIMIT, || {
+        for before in [1, 2, 3, 10, 50, 500] {
+            let run = close_to_the_end(before).run(|pe| {
+                calls(pe.world(), 300)?;
+                let team = pe.world().split(Some(0), 0)?.expect("a colour");
+                calls(team, 100)?;
+                team.free()
+            });
+            run.expect("nothing fails");
+        }
+    });
+}
+
+#[test]
+fn who_leaves_early_is_told_past_the_end_of_sequence_numbers() {
+    alone(LIMIT, || {
+        for before in (1..40).step_by(3) {
+            let job = close_to_the_end(before).run(|pe| {
+                let world = pe.world();
+                calls(world, 4)?;
+                if world.rank() == Rank(0) {
+                    world.broadcast([0_u64; 5], Rank(1))
+                } else {
+                    Ok([0; 5])
+                }
+            });
+            match job {
+                Err(Error::Mismatched(Failure::Finished { rank, waiting, call, .. })) => {
+                    assert_eq!((rank, waiting), (Rank(1), Rank(0)));
+                    assert!(call.starts_with("broadcast(40 bytes"), "{call}");
+                }
+                other => panic!("{before} steps before the end: {other:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn mismatches_are_told_by_name_past_the_end_of_sequence_numbers() {
+    alone(LIMIT, || {
+        for before in (1..40).step_by(3) {
+            let job = close_to_the_end(before).run(|pe| {
+                let world = pe.world();
+                calls(world, 4)?;
+                if world.rank() == Rank(0) {
+                    world.barrier()
+                } else {
+                    world.all_reduce(1, Sum).map(drop)
+                }
+            });
+            let error = job.expect_err("calls do not match").to_string();
+            let named = error.contains("PE 0 called barrier()")
+                && error.contains("PE 1 called all_reduce(");
+            assert!(named, "{before} steps before the end: {error}");
+        }
+    });
+}

@@ -1,0 +1,184 @@
+//! Who waits for long is not stuck: PEs that compute inside their calls while others wait in calls
+//! of other teams.
+
+use std::{
+    sync::atomic::{
+        AtomicBool, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{Candidate, Collective, Error, Pes, PlanError, Rank, Sync, Team};
+
+use crate::{
+    registry::one_each,
+    turns::{LIMIT, alone, note},
+};
+
+/// As long as a PE computes: several times longer than a deadlock takes to be told.
+const LONG: Duration = Duration::from_millis(400);
+
+/// Sums, and sleeps once, after `at` times: that takes long, and no core.
+fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + std::marker::Sync {
+    let applied = AtomicU64::new(0);
+    move |a, b| {
+        if applied.fetch_add(1, Relaxed) == at {
+            thread::sleep(nap);
+        }
+        a.wrapping_add(b)
+    }
+}
+
+/// Whoever combines slowly in a team's all-reduce, and moves much, is waited for in the world's
+/// barrier. The longer each PE computes between its waits, the more often it seems to have waited
+/// when it does.
+fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
+    const WORDS: usize = 3 << 21;
+    for round in 0..rounds {
+        note(format!("{candidate}, round {round}"));
+        let outcome = Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
+            let world = pe.world();
+            if let Some(team) = world.strided(Rank(1), 1, 3)? {
+                team.force(Collective::AllReduce, Some(candidate.clone()));
+                let (source, mut target) = (vec![1_u64; WORDS], vec![0; WORDS]);
+                if team.rank() == Rank(round % 3) {
+                    thread::sleep(LONG / 8);
+                }
+                let nap = LONG / 8 * (1 + (team.rank().0 + round) % 3);
+                match team.all_reduce_slice(&source, &mut target, slow(1, nap)) {
+                    Err(Error::Plan(PlanError::Incapable { .. })) => {}
+                    reduced => {
+                        reduced?;
+                        assert!(target.iter().all(|&sum| sum == 3));
+                    }
+                }
+            }
+            world.barrier()
+        });
+        outcome.unwrap_or_else(|error| panic!("{candidate}: round {round}: {error}"));
+    }
+}
+
+#[test]
+fn a_team_that_computes_in_a_call_is_not_stuck() {
+    alone(2 * LIMIT, || {
+        for candidate in one_each(Collective::AllReduce) {
+            computes_in_a_call(&candidate, 1);
+        }
+        let piece_bytes = 1 << 20;
+        let name = "reduce_scatter_all_gather";
+        computes_in_a_call(&Candidate::new(name).with("piece_bytes", piece_bytes), 6);
+    });
+}
+
+/// Waits outside of the library.
+fn until(flag: &AtomicBool) {
+    let since = Instant::now();
+    while !flag.load(Acquire) {
+        assert!(since.elapsed() < LIMIT / 2, "nobody raises the flag");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_>>> {
+    world.of(&[Rank(one), Rank(other)])
+}
+
+/// PE 0 waits for a nonblocking call that PE 1 has to pass on, who computes inside another one, with
+/// PE 2 and PE 4, who is not there yet. PE 3 waits for PE 0, and makes the first call after that.
+#[test]
+fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
+    static WAITS: AtomicBool = AtomicBool::new(false);
+    const SHORT: Duration = Duration::from_millis(50);
+    alone(LIMIT, || {
+        WAITS.store(false, Relaxed);
+        let chain = Candidate::new("knomial").with("radix", 1);
+        let pes = Pes::threads(5).heap_bytes(1 << 20).force(Collective::Broadcast, chain);
+        pes.force(Collective::Reduce, Candidate::new("flat")).run(|pe| {
+            let world = pe.world();
+            let line = world.of(&[2, 1, 0, 3].map(Rank))?;
+            let three = world.of(&[1, 2, 4].map(Rank))?;
+            let pair = pair(world, 0, 3)?;
+            let start = || {
+                let line = line.expect("in it");
+                line.start_broadcast(vec![u64::from(line.rank().0) + 7], Rank(0))
+            };
+            let reduce = || three.expect("in it").reduce(1, slow(0, LONG), Rank(0));
+            match world.rank().0 {
+                0 => {
+                    assert_eq!(start()?.wait()?, [7]);
+                    pair.expect("in it").barrier()?;
+                }
+                1 => {
+                    let pending = start()?;
+                    WAITS.store(true, Release);
+                    assert_eq!(reduce()?, Some(3));
+                    assert_eq!(pending.wait()?, [7]);
+                }
+                2 => {
+                    until(&WAITS);
+                    // PE 1 is known to wait by then. It computes once it has this, and has not seen
+                    // that yet.
+                    thread::sleep(SHORT);
+                    reduce()?;
+                    thread::sleep(SHORT);
+                    assert_eq!(start()?.wait()?, [7]);
+                }
+                3 => {
+                    pair.expect("in it").barrier()?;
+                    assert_eq!(start()?.wait()?, [7]);
+                }
+                _ => {
+                    thread::sleep(2 * LONG);
+                    reduce()?;
+                }
+            }
+            world.barrier()
+        })
+    })
+    .unwrap();
+}
+
+/// PE 0 waits for credits of PE 1, who has left the call that they are for, and waits in another
+/// team for one that computes. PE 3 waits for PE 0.
+#[test]
+fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
+    const QUARTER: usize = 16;
+    alone(LIMIT, || {
+        Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
+            let world = pe.world();
+            let lower = pair(world, 0, 1)?;
+            let middle = pair(world, 1, 2)?;
+            let outer = pair(world, 0, 3)?;
+            let run = |team: Team<'_>, calls: std::ops::Range<usize>| {
+                for call in calls {
+                    let value = team.with(Sync::LOOSE).broadcast(call, Rank(0))?;
+                    assert_eq!(value, call);
+                }
+                Ok::<(), Error>(())
+            };
+            match world.rank().0 {
+                0 => {
+                    lower.expect("in it").barrier()?;
+                    run(lower.expect("in it"), 1..5 * QUARTER)?;
+                    outer.expect("in it").barrier()?;
+                }
+                1 => {
+                    lower.expect("in it").barrier()?;
+                    run(lower.expect("in it"), 1..2 * QUARTER)?;
+                    middle.expect("in it").barrier()?;
+                    run(lower.expect("in it"), 2 * QUARTER..5 * QUARTER)?;
+                }
+                2 => {
+                    thread::sleep(LONG);
+                    middle.expect("in it").barrier()?;
+                }
+                _ => outer.expect("in it").barrier()?,
+            }
+            world.barrier()
+        })
+    })
+    .unwrap();
+}
