@@ -150,7 +150,7 @@ macro_rules! types {
         })*
 
         /// Does something with the type of a step.
-        macro_rules! with_type {
+        macro_rules! match_type {
             ($which:expr, $T:ident => $body:expr) => {
                 match $which {
                     $($crate::programs::elements::Type::$name => {
@@ -188,7 +188,7 @@ types! {
     Empty: crate::programs::elements::Empty, Bytewise, |_| Empty, |_, _| Empty;
 }
 
-pub(super) use with_type;
+pub(super) use match_type as with_type;
 
 /// The bytes of elements.
 pub(super) fn bytes<T: Pod>(elements: &[T]) -> Vec<u8> {

@@ -29,6 +29,11 @@ fn hash(seed: u64, member: usize) -> u64 {
     Random(seed ^ (member as u64) << 40).next()
 }
 
+/// A number below `end`.
+fn draw(seed: u64, member: usize, end: usize) -> usize {
+    Random(seed ^ (member as u64) << 40).below(end)
+}
+
 /// The colour and the key of a member.
 fn color_and_key(seed: u64, member: usize) -> (Option<u32>, i64) {
     let hash = hash(seed, member);
@@ -51,13 +56,13 @@ fn stride(seed: u64, size: usize) -> (usize, i32, usize) {
 fn listed(seed: u64, size: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..size).collect();
     order.sort_by_key(|&member| hash(seed, member));
-    order.truncate(1 + (hash(seed, 99) as usize) % size);
+    order.truncate(1 + draw(seed, 99, size));
     order
 }
 
 fn rows(seed: u64, size: usize) -> usize {
     let divisors: Vec<_> = (1..=size).filter(|rows| size.is_multiple_of(*rows)).collect();
-    divisors[hash(seed, 0) as usize % divisors.len()]
+    divisors[draw(seed, 0, divisors.len())]
 }
 
 impl Division {

@@ -36,19 +36,32 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Words by which a text may name a step, instead of a PE.
+fn words(step: &Step) -> Vec<&'static str> {
+    match step {
+        Step::Call(call) | Step::Start { call, .. } => vec![call.collective.name()],
+        Step::Overlap { calls, .. } => calls.iter().map(|call| call.collective.name()).collect(),
+        Step::Barrier => vec!["barrier"],
+        Step::Allocate { .. } => vec!["allocation", "symmetric"],
+        Step::Divide { .. } => vec!["split(", "strided(", "of(", "cartesian("],
+        Step::Free { .. } => vec!["free("],
+        Step::Scene { .. } => vec!["symmetric", "counter", "announce", "all_reduce"],
+        Step::Refill { .. } | Step::Force { .. } | Step::Give { .. } | Step::Finish { .. } => {
+            Vec::new()
+        }
+    }
+}
+
 /// Whether a text names a PE that departed, or what it was to call.
 fn names(program: &Program, mutations: &[Mutation], text: &str) -> bool {
     mutations.iter().any(|mutation| {
-        let collective = match &program.steps[mutation.at] {
-            Step::Call(call) | Step::Start { call, .. } => Some(call.collective.name()),
-            Step::Barrier => Some("barrier"),
-            Step::Allocate { .. } => Some("allocation"),
-            _ => None,
-        };
         let pe = format!("PE {}", mutation.pe);
-        let is_named =
-            |(at, _)| !text[at + pe.len()..].starts_with(|next: char| next.is_ascii_digit());
-        text.match_indices(&pe).any(is_named) || collective.is_some_and(|name| text.contains(name))
+        let is_named = |(at, _)| {
+            let rest = &text[at + pe.len()..];
+            !rest.starts_with(|next: char| next.is_ascii_digit())
+        };
+        text.match_indices(&pe).any(is_named)
+            || words(&program.steps[mutation.at]).iter().any(|word| text.contains(word))
     })
 }
 

@@ -272,6 +272,12 @@ fn kind(random: &mut Random) -> Kind {
     }
 }
 
+/// Whether others wait for this PE's signals or counts: if it goes on without them, by code of its
+/// own, they wait for ever, as the program says.
+fn leaves_waiting(step: &Step) -> bool {
+    matches!(step, Step::Scene { scene: Scene::Signals | Scene::Counted, .. })
+}
+
 /// One departure, or two of two PEs.
 pub(super) fn mutations(program: &Program) -> Vec<Mutation> {
     let mut random = Random(program.seed ^ 0x6d75_7461);
@@ -290,7 +296,7 @@ pub(super) fn mutations(program: &Program) -> Vec<Mutation> {
         }
         let at = *random.pick(&places);
         let throws = matches!(kind, Kind::Panic(_) | Kind::Operator(_));
-        let catches = throws && random.chance(2);
+        let catches = throws && random.chance(2) && !leaves_waiting(&program.steps[at]);
         let is_armed = random.chance(4);
         found.push(Mutation { pe, at, kind, catches, is_armed });
     }

@@ -230,7 +230,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
         let (found, expected) = if is_word {
             let mine = of(me)[0];
             let found = if here {
-                team.all_reduce(mine, |a, b| u64::composed(a, b))?
+                team.all_reduce(mine, u64::composed)?
             } else {
                 elsewhere::all_reduce(team, mine)?
             };
@@ -255,10 +255,10 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
 mod elsewhere {
     use consort::{Result, Sum, Team};
 
-    use crate::programs::elements::Datum;
+    use crate::programs::calls::closure;
 
     pub(super) fn all_reduce(team: Team<'_>, mine: u64) -> Result<u64> {
-        team.all_reduce(mine, |left: u64, right: u64| u64::composed(left, right))
+        team.all_reduce(mine, closure::<u64>(None))
     }
 
     pub(super) fn sum(team: Team<'_>, mine: &[u64], found: &mut [u64]) -> Result<()> {
