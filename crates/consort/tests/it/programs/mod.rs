@@ -1,8 +1,8 @@
 //! Random programs, and random departures from them, against an oracle.
 //!
 //! A program is data, made from a seed and the same for all PEs. An oracle works out what each step
-//! must leave behind, and the PEs check that as they go. A mutated program is one from which one PE,
-//! or two, departs: then every PE is right, or gets an error that names who departed; nobody hangs.
+//! must leave behind, and the PEs check that as they go. From a mutated program a PE departs, or
+//! two: then every PE is right, or gets an error that names who departed; nobody hangs.
 //!
 //! | file | what |
 //! | --- | --- |
