@@ -112,8 +112,8 @@ impl Setting {
         Self { rank, ..self }
     }
 
-    /// Whether all that a PE contributes or receives has an address; the work of an algorithm counts
-    /// up to twice as much.
+    /// Whether all that a PE contributes or receives has an address. Algorithms count up to twice
+    /// as much.
     #[must_use]
     fn is_addressable(&self) -> bool {
         let all = self.bytes.checked_mul(2 * self.pes as usize);

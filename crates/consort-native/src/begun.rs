@@ -69,7 +69,7 @@ impl Begun {
     /// The call is complete: gives the credits that have waited for it.
     pub fn complete(&self) {
         let Shore { group, ledger, rank, .. } = &*self.shore;
-        group.move_on(*rank);
+        group.move_on(*rank, true);
         ledger.complete(self.number, |credit| group.give_credit(*rank, credit));
     }
 

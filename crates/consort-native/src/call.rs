@@ -201,7 +201,7 @@ impl<'c> Call<'c> {
         if (watched, seen) != (self.watched.load(Relaxed), self.seen.load(Relaxed)) {
             self.watched.store(watched, Relaxed);
             self.seen.store(seen, Relaxed);
-            self.group.move_on(self.rank);
+            self.group.move_on(self.rank, self.flies);
         }
         Poll::Pending
     }
@@ -215,7 +215,7 @@ impl<'c> Call<'c> {
         }
         if is_new {
             self.watched.store(NO_WORD, Relaxed);
-            self.group.move_on(self.rank);
+            self.group.move_on(self.rank, self.flies);
         }
         Poll::Pending
     }

@@ -80,8 +80,8 @@ pub(crate) const MEETING_WORDS: usize = 2;
 /// Words of a meeting to which each PE brings a word: a cell of each.
 pub(crate) const BRINGING_WORDS: usize = 2 * CELL_WORDS;
 
-/// In what a member shows, on lines of its own: the word that says where it has finished, the one
-/// that counts its waits, and the words of its recent calls.
+/// In what a member shows, on lines of its own: the word that says where it has finished, the two
+/// that count the waits of its blocking and of its nonblocking calls, and those of recent calls.
 const FINISHED: usize = 0;
 const MOVES: usize = 1;
 const HISTORY: usize = 2 * LINE_WORDS;
@@ -274,24 +274,19 @@ impl Group {
         self.member_line(borrower, self.geometry.loans + line * LINE_WORDS)
     }
 
-    /// Counts on whenever a call of a member waits for something else than before, and whenever a
-    /// nonblocking one is complete.
+    /// Says that a call of a member has got on: that it waits for something else than before, or
+    /// is complete.
     #[inline(always)]
-    fn moves_of(&self, rank: Rank) -> &LineWord {
-        self.member(rank, MOVES)
-    }
-
-    /// Says that a call of a member has got on.
-    #[inline(always)]
-    pub(crate) fn move_on(&self, rank: Rank) {
-        // Of two threads that count at once one may be lost, and the count is another still.
-        let moves = self.moves_of(rank);
+    pub(crate) fn move_on(&self, rank: Rank, is_nonblocking: bool) {
+        // Each word is counted on by one at a time: the PE, or who polls its nonblocking calls.
+        let moves = self.member(rank, MOVES + usize::from(is_nonblocking));
         moves.store(moves.load(Relaxed) + 1, Relaxed);
     }
 
     /// Grows whenever a call of a member gets on.
     pub(crate) fn moves(&self) -> u64 {
-        self.members().map(|rank| self.moves_of(rank).load(Relaxed)).sum()
+        let words = self.members().flat_map(|rank| [(rank, MOVES), (rank, MOVES + 1)]);
+        words.map(|(rank, word)| self.member(rank, word).load(Relaxed)).sum()
     }
 
     /// All members.

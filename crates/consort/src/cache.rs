@@ -9,7 +9,7 @@ use std::{
 };
 
 use consort_collectives::{Algorithm, Plan};
-use consort_fabric::{Candidate, Collective, Op, Rank, Sync};
+use consort_fabric::{Candidate, Collective, Kernel, Op, Rank, Sync};
 use consort_native::{Begun, Call, CallNumber, Endpoint, Operands};
 
 /// Plans that are kept; a power of two.
@@ -23,7 +23,7 @@ pub(crate) struct Key {
     pub(crate) bytes: usize,
     /// Of the element's type, by the address of its name.
     pub(crate) datatype: usize,
-    /// Of the operator on it.
+    /// Of the operator on it, by [`Key::of_operator`].
     pub(crate) kernel: usize,
 }
 
@@ -44,6 +44,13 @@ impl Key {
             | (sync.entry as u64) << 40
             | (sync.exit as u64) << 42
             | u64::from(symmetric) << 44
+    }
+
+    /// Of an operator, by the addresses of its code and of its name: operators that do the same
+    /// have one code.
+    #[inline]
+    pub(crate) fn of_operator(kernel: &Kernel<'_>, name: &'static str) -> usize {
+        kernel.identity() ^ name.as_ptr().addr().rotate_left(20)
     }
 
     #[inline]

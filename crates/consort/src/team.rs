@@ -653,7 +653,7 @@ impl<'p> Team<'p> {
             call: Key::pack(collective, self.sync, root.unwrap_or(Rank(0)), symmetric),
             bytes,
             datatype: datatype.as_ptr().addr(),
-            kernel: operands.kernel.as_ref().map_or(0, Kernel::identity),
+            kernel: operands.kernel.as_ref().map_or(0, |one| Key::of_operator(one, operator)),
         };
         if let Some(ready) = self.state.cache.find(&key) {
             return self.state.run(&*ready, operands);
@@ -763,7 +763,7 @@ impl<'k> Shape<'k> {
         let call = Key::pack(self.collective, sync, root, self.symmetric)
             | if self.nonblocking { Key::NONBLOCKING } else { 0 };
         let datatype = self.datatype.as_ptr().addr();
-        let kernel = self.kernel.as_ref().map_or(0, |(kernel, _)| kernel.identity());
+        let kernel = self.kernel.as_ref().map_or(0, |(one, name)| Key::of_operator(one, name));
         Key { call, bytes: self.bytes, datatype, kernel }
     }
 

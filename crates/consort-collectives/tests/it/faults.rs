@@ -205,7 +205,7 @@ fn what_cannot_be_reached_is_told() {
         let operands = Operands { source: Buffer::Owned(vec![0; 24]), ..Operands::NONE };
         let call = pe.begin(operands).await;
         if pe.rank() == Rank(0) {
-            let _unreachable = call.reach(Rank(1), Span::source(8, 16));
+            let _theirs = call.reach(Rank(1), Span::source(8, 16));
         }
     };
     drop(Simulation::explored(2).run(member));

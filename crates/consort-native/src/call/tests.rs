@@ -45,11 +45,11 @@ fn symmetric_memory_is_reached_at_the_same_offset() {
                 symmetric memory"
 )]
 fn a_buffer_that_is_not_there_is_not_reached() {
-    on_pe_0([Some(128), None], |call| drop(call.reach(Rank(1), Span::target(0, 8))));
+    on_pe_0([Some(128), None], |call| call.reach(Rank(1), Span::target(0, 8)));
 }
 
 #[test]
 #[should_panic(expected = "scratch memory is private")]
 fn scratch_memory_is_not_reached() {
-    on_pe_0([None, None], |call| drop(call.reach(Rank(1), Span::accumulator(8))));
+    on_pe_0([None, None], |call| call.reach(Rank(1), Span::accumulator(8)));
 }

@@ -6,8 +6,10 @@
 //!
 //! | byte | access |
 //! | --- | --- |
-//! | in an aligned 64-bit word that lies wholly in the memory | the word; a part of it is stored by comparing and exchanging it |
+//! | in an aligned 64-bit word that lies wholly in the memory | with all of the word |
 //! | in the rest of a word at either end of the memory | the byte alone |
+//!
+//! A part of a word is stored by comparing and exchanging the word.
 //!
 //! **Symmetric heaps and message buffers** begin aligned and are whole words, so their bytes are
 //! all accessed by words: here, by atomic operations and waits on words of a heap, by the lines

@@ -185,9 +185,9 @@ impl Team<'_> {
     }
 }
 
-/// What a PE brings to a call in symmetric memory, blocking or not. The memory of a broadcast is the
-/// root's source and everyone else's target. To all others a PE brings both buffers: one that it has
-/// no use for says where the root's lies.
+/// What a PE brings to a call in symmetric memory, blocking or not. The memory of a broadcast is
+/// the root's source and everyone else's target. To all others a PE brings both buffers: one that
+/// it has no use for says where the root's lies.
 #[inline]
 pub(crate) fn brought<'b>(
     collective: Collective,

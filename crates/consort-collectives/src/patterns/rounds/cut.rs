@@ -5,9 +5,9 @@
 //! make or to refuse, for longer messages. The operations of one chunk are made at a time, in
 //! memory that the next chunk uses again.
 //!
-//! A PE gives a sender its word some chunks before it takes what the word is for. So there are three
-//! places in the rounds: of the next operation, of the next chunk to take, and of the next to tell
-//! a sender of.
+//! A PE gives a sender its word some chunks before it takes what the word is for. So there are
+//! three places in the rounds: of the next operation, of the next chunk to take, and of the next to
+//! tell a sender of.
 
 use std::iter::Peekable;
 
