@@ -1,0 +1,206 @@
+//! Blocking calls, by every method that a collective has.
+
+use consort::{Collective, Operator, Pieces, Result, Symmetric, Team};
+
+use super::{
+    elements::{Datum, bytes, elements},
+    expect::Part,
+    payloads::Payload,
+    program::{Call, Form},
+};
+use crate::typed;
+
+/// A closure, which is taken to be associative only; it may panic instead of combining.
+pub(super) fn closure<T: Datum>(
+    charge: Option<Payload>,
+) -> impl Operator<T> + Clone + Send + 'static {
+    move |left, right| {
+        if let Some(payload) = charge {
+            payload.throw();
+        }
+        T::composed(left, right)
+    }
+}
+
+/// Pieces of these lengths, one in each block of `len` elements.
+pub(super) fn pieces(counts: &[usize], len: usize) -> Pieces {
+    let displacements: Vec<_> = (0..counts.len()).map(|at| at * len).collect();
+    Pieces::at(counts, &displacements).expect("short")
+}
+
+/// The pieces of the root, and on others none.
+pub(super) fn pieces_of_root(part: Part<'_>, counts: &[usize]) -> Pieces {
+    if part.is_root() { pieces(counts, part.call.len) } else { Pieces::default() }
+}
+
+/// Makes a call on data of its own; returns what its target holds then.
+pub(super) fn call<T: Datum>(
+    team: Team<'_>,
+    part: Part<'_>,
+    charge: Option<Payload>,
+) -> Result<Option<Vec<u8>>> {
+    if part.call.ordered {
+        call_by::<T, _>(team, part, closure::<T>(charge))
+    } else {
+        call_by::<T, _>(team, part, T::Commutative::default())
+    }
+}
+
+fn call_by<T: Datum, O: Operator<T>>(
+    team: Team<'_>,
+    part: Part<'_>,
+    operator: O,
+) -> Result<Option<Vec<u8>>> {
+    let Call { collective, len, form, uneven, .. } = *part.call;
+    let root = part.call.root_rank(part.size);
+    let source = elements::<T>(&part.source(), part.given() * len);
+    let mut target = elements::<T>(&part.blank(), part.received() * len);
+    match form {
+        Form::Values if collective.is_varied() => {
+            return Ok(varied_values(team, part, &source)?.map(|all| bytes(&all)));
+        }
+        Form::Values => {
+            let found = typed::values(team, collective, &source, operator, root)?;
+            return Ok(found.map(|all| bytes(&all)));
+        }
+        Form::InPlace => in_place(team, collective, &source, &mut target, operator, root)?,
+        Form::Generic => team.collective_slice(collective, &source, &mut target, operator, root)?,
+        _ if uneven => varied_slices(team, part, &source, &mut target)?,
+        _ => typed::slices(team, collective, &source, &mut target, operator, root)?,
+    }
+    Ok(Some(bytes(&target)))
+}
+
+/// In place where that can be.
+fn in_place<T: Datum, O: Operator<T>>(
+    team: Team<'_>,
+    collective: Collective,
+    source: &[T],
+    target: &mut [T],
+    operator: O,
+    root: consort::Rank,
+) -> Result<()> {
+    match collective {
+        Collective::AllReduce => {
+            target.copy_from_slice(source);
+            team.all_reduce_in_place(target, operator)
+        }
+        Collective::Scan => {
+            target.copy_from_slice(source);
+            team.scan_in_place(target, operator)
+        }
+        Collective::Exchange => {
+            target.copy_from_slice(source);
+            team.exchange_in_place(target)
+        }
+        Collective::AllGather => {
+            target[team.rank().index() * source.len()..][..source.len()].copy_from_slice(source);
+            team.all_gather_in_place(target)
+        }
+        _ => typed::slices(team, collective, source, target, operator, root),
+    }
+}
+
+fn varied_values<T: Datum>(team: Team<'_>, part: Part<'_>, source: &[T]) -> Result<Option<Vec<T>>> {
+    let Call { collective, len, .. } = *part.call;
+    let (size, root) = (part.size, part.call.root_rank(part.size));
+    let [given, _] = part.counts();
+    let mine = part.count(part.me, part.call.root_of(size));
+    Ok(match collective {
+        Collective::ScatterV => {
+            Some(team.scatter_v(source, &pieces_of_root(part, &given), root)?)
+        }
+        Collective::GatherV => team.gather_v(&source[..mine], root)?.map(|(all, _)| all),
+        Collective::AllGatherV => Some(team.all_gather_v(&source[..mine])?.0),
+        _ => Some(team.exchange_v(source, &pieces(&given, len))?.0),
+    })
+}
+
+fn varied_slices<T: Datum>(
+    team: Team<'_>,
+    part: Part<'_>,
+    source: &[T],
+    target: &mut [T],
+) -> Result<()> {
+    let Call { collective, len, .. } = *part.call;
+    let (root, root_at) = (part.call.root_rank(part.size), part.call.root_of(part.size));
+    let [given, received] = part.counts();
+    let (mine, from_root) = (part.count(part.me, root_at), part.count(root_at, part.me));
+    match collective {
+        Collective::ScatterV => {
+            let given = pieces_of_root(part, &given);
+            team.scatter_v_slice(source, &given, &mut target[..from_root], root)
+        }
+        Collective::GatherV => {
+            let received = pieces_of_root(part, &received);
+            team.gather_v_slice(&source[..mine], target, &received, root)
+        }
+        Collective::AllGatherV => {
+            team.all_gather_v_slice(&source[..mine], target, &pieces(&received, len))
+        }
+        _ => {
+            let received = pieces(&received, len);
+            team.exchange_v_slice(source, &pieces(&given, len), target, &received)
+        }
+    }
+}
+
+/// Makes a call in symmetric memory.
+pub(super) fn call_in_memory<T: Datum>(
+    team: Team<'_>,
+    part: Part<'_>,
+    (from, to): (&Symmetric<'_, T>, &Symmetric<'_, T>),
+    charge: Option<Payload>,
+) -> Result<()> {
+    if part.call.uneven {
+        varied_memory(team, part, from, to)
+    } else if part.call.ordered {
+        call_in_memory_by(team, part, from, to, closure::<T>(charge))
+    } else {
+        call_in_memory_by(team, part, from, to, T::Commutative::default())
+    }
+}
+
+fn call_in_memory_by<T: Datum, O: Operator<T>>(
+    team: Team<'_>,
+    part: Part<'_>,
+    from: &Symmetric<'_, T>,
+    to: &Symmetric<'_, T>,
+    operator: O,
+) -> Result<()> {
+    let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
+    if let Form::GenericMemory { .. } = part.call.form {
+        team.collective_symmetric(collective, from, to, operator, root)
+    } else {
+        typed::symmetric(team, collective, from, to, operator, root)
+    }
+}
+
+fn varied_memory<T: Datum>(
+    team: Team<'_>,
+    part: Part<'_>,
+    from: &Symmetric<'_, T>,
+    to: &Symmetric<'_, T>,
+) -> Result<()> {
+    let Call { collective, len, .. } = *part.call;
+    let (root, root_at) = (part.call.root_rank(part.size), part.call.root_of(part.size));
+    let [given, received] = part.counts();
+    let (mine, from_root) = (part.count(part.me, root_at), part.count(root_at, part.me));
+    match collective {
+        Collective::ScatterV => {
+            let given = pieces_of_root(part, &given);
+            team.scatter_v_symmetric(from, &given, to, from_root, root)
+        }
+        Collective::GatherV => {
+            let received = pieces_of_root(part, &received);
+            team.gather_v_symmetric(from, mine, to, &received, root)
+        }
+        Collective::AllGatherV => {
+            team.all_gather_v_symmetric(from, mine, to, &pieces(&received, len))
+        }
+        _ => {
+            let received = pieces(&received, len);
+            team.exchange_v_symmetric(from, &pieces(&given, len), to, &received)
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! Programs from seeds.
+//!
+//! The generator keeps to the rules of the modes: what an entry or an exit of mode None leaves in
+//! use is not touched before a barrier, and what a nonblocking call uses not before it is complete.
+
+use std::collections::HashSet;
+
+use consort::{Collective, Mode, Sync, Waiting};
+
+use super::{
+    elements::Type,
+    groups::{Division, Groups},
+    program::{Call, End, Form, Gift, Program, Scene, Step},
+};
+use crate::{data::Random, registry::everything};
+
+/// Symmetric memory of each PE; of a program that uses most of it at a time.
+const HEAP_BYTES: usize = 6 << 20;
+const TIGHT_BYTES: usize = 256 << 10;
+/// Tickets at a time.
+const TICKETS: usize = 8;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Use {
+    /// Touched since the last barrier: no mode None before the next.
+    is_touched: bool,
+    /// Perhaps still in use by others: not to be touched before the next barrier.
+    is_busy: bool,
+    /// In use by a nonblocking call, until it is complete.
+    is_started: bool,
+}
+
+/// Four blocks: two of a length, and two of as much for each PE.
+struct Bundle {
+    slot: usize,
+    block: usize,
+    ty: Type,
+    len: usize,
+    uses: [Use; 4],
+}
+
+struct Slot {
+    groups: Groups,
+    is_alive: bool,
+    /// What is forced here, or was in its parent.
+    forced: HashSet<Collective>,
+}
+
+struct Generator {
+    random: Random,
+    is_tight: bool,
+    is_forcing: bool,
+    slots: Vec<Slot>,
+    bundles: Vec<Bundle>,
+    blocks: usize,
+    /// Tickets that have no end yet.
+    open: Vec<(usize, Call)>,
+    tickets: usize,
+    is_large_left: bool,
+    steps: Vec<Step>,
+}
+
+/// The program of a seed.
+pub(super) fn program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let pes = *random.pick(&[1, 2, 2, 2, 3, 3, 3, 4, 4, 5]);
+    let pes = if random.chance(30) { *random.pick(&[6, 8, 11]) } else { pes };
+    let waiting = *random.pick(&Waiting::EVERY);
+    let waiting = Some(waiting).filter(|&one| pes <= 2 || one != Waiting::Spin);
+    let (helpers, online) = (random.chance(5), random.chance(4));
+    let is_tight = random.chance(10);
+    let is_forcing = random.chance(2);
+    let mut forced = Vec::new();
+    for _ in 0..if is_forcing { random.below(5) } else { 0 } {
+        let collective = *random.pick(&Collective::EVERY);
+        forced.push((collective, random.pick(&everything(collective)).clone()));
+    }
+    let length = 5 + random.below(36);
+    let world = Slot {
+        groups: vec![(0..pes).collect()],
+        is_alive: true,
+        forced: forced.iter().map(|(collective, _)| *collective).collect(),
+    };
+    let mut generator = Generator {
+        random,
+        is_tight,
+        is_forcing,
+        slots: vec![world],
+        bundles: Vec::new(),
+        blocks: 0,
+        open: Vec::new(),
+        tickets: 0,
+        is_large_left: true,
+        steps: Vec::new(),
+    };
+    if !is_tight {
+        generator.allocate(0);
+    }
+    while generator.steps.len() < length {
+        generator.step();
+    }
+    generator.end();
+    Program {
+        seed,
+        pes,
+        waiting,
+        helpers,
+        online,
+        heap_bytes: if is_tight { TIGHT_BYTES } else { HEAP_BYTES },
+        forced,
+        slots: generator.slots.into_iter().map(|slot| slot.groups).collect(),
+        steps: generator.steps,
+    }
+}
+
+/// Whether each team of `inner` lies in one of `outer`.
+fn lies_in(inner: &Groups, outer: &Groups) -> bool {
+    inner
+        .iter()
+        .all(|group| outer.iter().any(|other| group.iter().all(|member| other.contains(member))))
+}
+
+impl Generator {
+    fn seed(&mut self) -> u64 {
+        self.random.next()
+    }
+
+    fn barrier(&mut self) {
+        self.steps.push(Step::Barrier);
+        for usage in self.bundles.iter_mut().flat_map(|bundle| &mut bundle.uses) {
+            *usage = Use { is_started: usage.is_started, ..Use::default() };
+        }
+    }
+
+    /// A slot with teams.
+    fn slot(&mut self) -> usize {
+        let alive: Vec<_> =
+            (0..self.slots.len()).filter(|&slot| self.slots[slot].is_alive).collect();
+        if self.random.chance(2) { 0 } else { *self.random.pick(&alive) }
+    }
+
+    /// Elements of a block of a call: mostly few bytes, or about as many as a line or a chunk has.
+    fn len(&mut self, ty: Type) -> usize {
+        let size = ty.bytes().max(1);
+        let around = |bytes: usize| (bytes / size).max(1);
+        match self.random.below(40) {
+            0..=2 => 0,
+            3..=9 => 1,
+            10..=14 => 2 + self.random.below(6),
+            15..=19 => around(48 + self.random.below(17)),
+            20..=23 => around(500 + self.random.below(700)),
+            24..=27 => around(*self.random.pick(&[4096, 8192])) + self.random.below(3) - 1,
+            28..=30 => around(16_384) + self.random.below(3) - 1,
+            31 => around(40_000),
+            32 if self.is_large_left => {
+                self.is_large_left = false;
+                let bytes = if self.random.chance(6) { 1 << 20 } else { 130_000 };
+                around(bytes) + 1
+            }
+            _ => around(8 << self.random.below(6)),
+        }
+    }
+
+    fn allocate(&mut self, slot: usize) {
+        let ty = *self.random.pick(Type::EVERY);
+        let len = self.len(ty).min(130_000 / ty.bytes().max(1));
+        let block = self.blocks;
+        self.blocks += 4;
+        self.bundles.push(Bundle { slot, block, ty, len, uses: [Use::default(); 4] });
+        self.steps.push(Step::Allocate { slot, block, ty, len });
+    }
+
+    /// A call on data of its own, of a slot's teams.
+    fn own_call(&mut self, slot: usize, forms: &[Form]) -> Call {
+        let random = &mut self.random;
+        let form = *random.pick(forms);
+        let fits = |collective: &Collective| match form {
+            Form::Planned => {
+                matches!(collective, Collective::Broadcast | Collective::AllReduce)
+            }
+            Form::Values | Form::Owned => true,
+            _ => *collective != Collective::Barrier,
+        };
+        let all: Vec<_> = Collective::EVERY.into_iter().filter(fits).collect();
+        let collective = *random.pick(&all);
+        let may_be_left = matches!(form, Form::Values | Form::Owned | Form::Planned);
+        let syncs: Vec<_> =
+            Sync::every().filter(|sync| may_be_left || sync.exit != Mode::None).collect();
+        let (sync, ty) = (*random.pick(&syncs), *random.pick(Type::EVERY));
+        let root = u32::try_from(random.below(8)).expect("few");
+        let (ordered, seed) = (random.chance(2), random.next());
+        let can_be_uneven = matches!(form, Form::Values | Form::Slices | Form::Owned);
+        let uneven = can_be_uneven && collective.is_varied() && random.chance(2);
+        let is_word = form == Form::Values && !collective.is_varied();
+        let len = if is_word { 1 } else { self.len(ty) };
+        let len = if collective == Collective::Barrier { 0 } else { len };
+        Call { slot, collective, sync, root, ty, ordered, len, seed, uneven, form }
+    }
+
+    /// A block to be used in these modes.
+    fn claim(&mut self, bundle: usize, index: usize, sync: Sync) {
+        let is_loose = sync.entry == Mode::None || sync.exit == Mode::None;
+        let Use { is_touched, is_busy, .. } = self.bundles[bundle].uses[index];
+        if is_busy || (is_touched && is_loose) {
+            self.barrier();
+        }
+    }
+
+    fn used(&mut self, bundle: usize, index: usize, sync: Sync) {
+        let is_busy = sync.exit == Mode::None;
+        let usage = &mut self.bundles[bundle].uses[index];
+        *usage = Use { is_touched: true, is_busy, ..*usage };
+    }
+
+    /// A call in symmetric memory: its bundle, source and target.
+    fn memory_call(&mut self, starts: bool) -> Option<(Call, usize, usize, usize)> {
+        let slot = self.slot();
+        let several = 2;
+        let all: Vec<_> =
+            Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier).collect();
+        let collective = *self.random.pick(&all);
+        let index = |blocks: u32, second: usize| second + if blocks > 1 { 2 } else { 0 };
+        let from = index(collective.source_blocks(several, true), 0);
+        let to = match collective {
+            Collective::Broadcast => from,
+            _ => index(collective.target_blocks(several, true), 1),
+        };
+        // Memory of teams that hold these serves too, where nothing depends on their size, and
+        // where all PEs know that the call is served.
+        let is_plain = self.slots[slot].forced.is_empty() && from < 2 && to < 2;
+        let groups = &self.slots[slot].groups;
+        let fits = |bundle: &Bundle| {
+            let is_own = bundle.slot == slot;
+            let is_free = |at: usize| !bundle.uses[at].is_started;
+            is_free(from)
+                && is_free(to)
+                && (is_own || (is_plain && lies_in(groups, &self.slots[bundle.slot].groups)))
+        };
+        let fitting: Vec<_> =
+            (0..self.bundles.len()).filter(|&at| fits(&self.bundles[at])).collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let random = &mut self.random;
+        let at = *random.pick(&fitting);
+        let (ty, len, block) = {
+            let Bundle { ty, len, block, .. } = self.bundles[at];
+            (ty, len, block)
+        };
+        let (from_block, to_block) = (block + from, block + to);
+        let form = match (starts, random.chance(2)) {
+            (true, _) => Form::StartMemory { from: from_block, to: to_block },
+            (false, true) => Form::Memory { from: from_block, to: to_block },
+            (false, false) => Form::GenericMemory { from: from_block, to: to_block },
+        };
+        let sync = *random.pick(&Sync::every().collect::<Vec<_>>());
+        let root = u32::try_from(random.below(8)).expect("few");
+        // Sums of sums of floats would not be exact for long.
+        let ordered = ty == Type::F64 || random.chance(2);
+        let is_typed = matches!(form, Form::Memory { .. });
+        let uneven = is_typed && collective.is_varied() && random.chance(2);
+        let seed = random.next();
+        let call = Call { slot, collective, sync, root, ty, ordered, len, seed, uneven, form };
+        Some((call, at, from, to))
+    }
+
+    fn step(&mut self) {
+        match self.random.below(if self.is_tight { 50 } else { 70 }) {
+            0..=2 => self.barrier(),
+            3..=4 => self.force(),
+            5..=7 => self.divide(),
+            8 => self.free(),
+            9..=16 => {
+                let slot = self.slot();
+                let call = self.own_call(slot, &[Form::Values]);
+                self.steps.push(Step::Call(call));
+            }
+            17..=24 => {
+                let slot = self.slot();
+                let forms = [Form::Slices, Form::Slices, Form::InPlace, Form::Generic];
+                let call = self.own_call(slot, &forms);
+                self.steps.push(Step::Call(call));
+            }
+            25..=32 => {
+                let slot = self.slot();
+                let call = self.own_call(slot, &[Form::Owned, Form::Owned, Form::Planned]);
+                self.start(call);
+            }
+            33..=38 => self.finish(),
+            39..=41 => self.overlap(),
+            42..=49 => self.scene(),
+            50..=51 => self.refill(),
+            52 if self.bundles.len() < 4 => {
+                let slot = self.slot();
+                self.allocate(slot);
+            }
+            53 => self.give(),
+            54..=62 => {
+                if let Some((call, bundle, from, to)) = self.memory_call(false) {
+                    for index in [from, to] {
+                        self.claim(bundle, index, call.sync);
+                    }
+                    for index in [from, to] {
+                        self.used(bundle, index, call.sync);
+                    }
+                    self.steps.push(Step::Call(call));
+                }
+            }
+            _ => {
+                if let Some((call, bundle, from, to)) = self.memory_call(true) {
+                    for index in [from, to] {
+                        self.claim(bundle, index, call.sync);
+                    }
+                    for index in [from, to] {
+                        self.used(bundle, index, call.sync);
+                        self.bundles[bundle].uses[index].is_started = true;
+                    }
+                    self.start(call);
+                }
+            }
+        }
+    }
+
+    fn force(&mut self) {
+        if !self.is_forcing {
+            return;
+        }
+        let slot = self.slot();
+        let collective = *self.random.pick(&Collective::EVERY);
+        let all = everything(collective);
+        let candidate = (!self.random.chance(4)).then(|| self.random.pick(&all).clone());
+        self.slots[slot].forced.insert(collective);
+        self.steps.push(Step::Force { slot, collective, candidate });
+    }
+
+    fn divide(&mut self) {
+        if self.slots.len() > 6 {
+            return;
+        }
+        let (parent, seed) = (self.slot(), self.seed());
+        let division = match self.random.below(4) {
+            0 => Division::Split { seed },
+            1 => Division::Strided { seed },
+            2 => Division::Listed { seed },
+            _ => Division::Grid { seed },
+        };
+        let slot = self.slots.len();
+        for groups in division.of(&self.slots[parent].groups) {
+            let forced = self.slots[parent].forced.clone();
+            self.slots.push(Slot { groups, is_alive: true, forced });
+        }
+        self.steps.push(Step::Divide { parent, division, slot });
+    }
+
+    /// Frees teams whose symmetric memory is given up before; calls may be under way.
+    fn free(&mut self) {
+        let slot = self.slot();
+        if slot == 0 {
+            return;
+        }
+        let of_slot = |bundle: &Bundle| bundle.slot == slot;
+        if self.bundles.iter().filter(|bundle| of_slot(bundle)).any(Bundle::is_started) {
+            return;
+        }
+        while let Some(at) = self.bundles.iter().position(of_slot) {
+            self.give_bundle(at);
+        }
+        self.slots[slot].is_alive = false;
+        self.steps.push(Step::Free { slot });
+    }
+
+    fn start(&mut self, call: Call) {
+        if self.open.len() >= TICKETS {
+            self.finish();
+        }
+        let ticket = self.tickets;
+        self.tickets += 1;
+        self.open.push((ticket, call.clone()));
+        self.steps.push(Step::Start { call, ticket });
+    }
+
+    fn finish(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.open.len());
+        let (ticket, call) = self.open.swap_remove(at);
+        let ends = [End::Wait, End::Wait, End::Test, End::Await, End::Drop, End::Forget];
+        let end = *self.random.pick(&ends);
+        self.steps.push(Step::Finish { ticket, end });
+        // Nobody hears when the others are complete: their memory is not used any more.
+        if !matches!(end, End::Drop | End::Forget) {
+            for bundle in &mut self.bundles {
+                let Some((from, to)) = call.memory() else { continue };
+                for block in [from, to] {
+                    if let Some(usage) = bundle.uses.get_mut(block.wrapping_sub(bundle.block)) {
+                        let is_busy = call.sync.exit == Mode::None;
+                        *usage = Use { is_touched: true, is_busy, is_started: false };
+                    }
+                }
+            }
+        }
+    }
+
+    fn overlap(&mut self) {
+        let slot = self.slot();
+        let first = self.own_call(slot, &[Form::Scoped]);
+        let mut calls = vec![first];
+        for _ in 0..self.random.below(4) {
+            let (ty, sync) = (calls[0].ty, calls[0].sync);
+            let mut call = self.own_call(slot, &[Form::Scoped]);
+            call.len = call.len.min(130_000 / ty.bytes().max(1));
+            calls.push(Call { ty, sync, ..call });
+        }
+        let ends = [End::Wait, End::Test, End::Await, End::Drop, End::Forget];
+        let ends = calls.iter().map(|_| *self.random.pick(&ends)).collect();
+        let barrier = self.random.chance(3);
+        self.steps.push(Step::Overlap { calls, ends, barrier });
+    }
+
+    fn scene(&mut self) {
+        let (mut slot, seed) = (self.slot(), self.seed());
+        let mut scene = *self.random.pick(&Scene::EVERY);
+        if scene == Scene::Churn {
+            slot = 0;
+            if !self.is_tight {
+                scene = Scene::Puts;
+            }
+        }
+        self.steps.push(Step::Scene { slot, scene, seed });
+    }
+
+    fn refill(&mut self) {
+        if self.bundles.is_empty() {
+            return;
+        }
+        let (at, index) = (self.random.below(self.bundles.len()), self.random.below(4));
+        if self.bundles[at].uses[index].is_started {
+            return;
+        }
+        self.claim(at, index, Sync::MINE);
+        self.used(at, index, Sync::MINE);
+        let (block, seed) = (self.bundles[at].block + index, self.seed());
+        self.steps.push(Step::Refill { block, seed });
+    }
+
+    fn give(&mut self) {
+        if self.bundles.len() > 1 {
+            let at = self.random.below(self.bundles.len());
+            self.give_bundle(at);
+        }
+    }
+
+    /// Gives up a bundle, perhaps while a call that was started uses it.
+    fn give_bundle(&mut self, at: usize) {
+        let bundle = self.bundles.swap_remove(at);
+        let is_small = bundle.len * bundle.ty.bytes() < 10_000;
+        let gift = match self.random.below(5) {
+            0 | 1 => Gift::Drop,
+            2 if is_small => Gift::Forget,
+            _ => Gift::Staggered,
+        };
+        // What others may still reach is theirs until all are past a barrier.
+        if bundle.uses.iter().any(|usage| usage.is_busy) {
+            self.barrier();
+        }
+        for index in [2, 0, 3, 1] {
+            self.steps.push(Step::Give { block: bundle.block + index, gift });
+        }
+    }
+
+    fn end(&mut self) {
+        while !self.open.is_empty() {
+            if self.random.chance(4) {
+                // The PE's end completes it.
+                self.open.pop();
+            } else {
+                self.finish();
+            }
+        }
+        self.barrier();
+    }
+}
+
+impl Bundle {
+    fn is_started(&self) -> bool {
+        self.uses.iter().any(|usage| usage.is_started)
+    }
+}

@@ -1,0 +1,128 @@
+//! What may come of a program: every PE is right, or is told who departed.
+
+use std::fmt;
+
+use super::{
+    job::{Report, State},
+    mutate::{Kind, Mutation, Role},
+    names::are_confused,
+    program::{Program, Step},
+};
+
+/// What should not have come of a program.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) kind: FaultKind,
+    pub(super) text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    /// Data is not as it must be, and nobody was told.
+    Wrong,
+    /// An error, where nothing was wrong.
+    FalseAlarm,
+    /// An error that names neither who departed nor the call.
+    Unnamed,
+    /// A PE panicked that was not to.
+    Panicked,
+    /// A PE that failed, in a job that did not.
+    Unheard,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.kind, self.text)
+    }
+}
+
+/// Words by which a text may name a step, instead of a PE.
+fn words(step: &Step) -> Vec<&'static str> {
+    match step {
+        Step::Call(call) | Step::Start { call, .. } => vec![call.collective.name()],
+        Step::Overlap { calls, .. } => calls.iter().map(|call| call.collective.name()).collect(),
+        Step::Barrier => vec!["barrier"],
+        Step::Allocate { .. } => vec!["allocation", "symmetric"],
+        Step::Divide { .. } => vec!["split(", "strided(", "of(", "cartesian("],
+        Step::Free { .. } => vec!["free("],
+        Step::Scene { .. } => vec!["symmetric", "counter", "announce", "all_reduce"],
+        Step::Refill { .. } | Step::Force { .. } | Step::Give { .. } | Step::Finish { .. } => {
+            Vec::new()
+        }
+    }
+}
+
+/// Whether a text names a PE that departed, or what it was to call.
+fn names(program: &Program, mutations: &[Mutation], text: &str) -> bool {
+    mutations.iter().any(|mutation| {
+        let pe = format!("PE {}", mutation.pe);
+        let is_named = |(at, _)| {
+            let rest = &text[at + pe.len()..];
+            !rest.starts_with(|next: char| next.is_ascii_digit())
+        };
+        text.match_indices(&pe).any(is_named)
+            || words(&program.steps[mutation.at]).iter().any(|word| text.contains(word))
+    })
+}
+
+/// Whether a PE must fail, whatever the others do.
+fn must_fail(mutation: &Mutation) -> bool {
+    matches!(mutation.kind, Kind::Fail | Kind::Panic(_)) && !mutation.catches
+}
+
+pub(super) fn judge(
+    program: &Program,
+    mutations: &[Mutation],
+    roles: &[Role],
+    report: &Report,
+) -> Option<Fault> {
+    let fault = |kind, text: String| Some(Fault { kind, text });
+    let is_harmless = mutations.iter().all(|mutation| mutation.kind.is_harmless());
+    let is_mutated = |pe: usize| mutations.iter().any(|one| one.pe as usize == pe);
+    // Data that does not match is told first: what else is told often comes of it.
+    for (pe, state) in report.states.iter().enumerate() {
+        match state {
+            State::Corrupt(step) => {
+                return fault(FaultKind::Wrong, format!("PE {pe}: freed memory, step {step}"));
+            }
+            State::Wrong(step, what) if !are_confused(program, roles) => {
+                return fault(FaultKind::Wrong, format!("PE {pe} in step {step}: {what}"));
+            }
+            _ => {}
+        }
+    }
+    for (pe, state) in report.states.iter().enumerate() {
+        if is_mutated(pe) && !is_harmless {
+            continue;
+        }
+        match state {
+            State::Failed(step, error) if is_harmless => {
+                return fault(FaultKind::FalseAlarm, format!("PE {pe} in step {step}: {error}"));
+            }
+            State::Failed(step, error) => {
+                let text = error.to_string();
+                let is_told = names(program, mutations, &text)
+                    // A PE that has seen wrong data, since calls were confused, says so.
+                    || report.states.iter().any(|state| matches!(state, State::Wrong(..)));
+                if !is_told {
+                    return fault(FaultKind::Unnamed, format!("PE {pe} in step {step}: {text}"));
+                }
+            }
+            State::Playing(step) => {
+                return fault(FaultKind::Panicked, format!("PE {pe} in step {step}"));
+            }
+            State::Done | State::Left | State::Wrong(..) | State::Corrupt(_) => {}
+        }
+    }
+    let is_armed = mutations.iter().any(|mutation| mutation.is_armed);
+    match &report.outcome {
+        Err(panic) if !is_armed => fault(FaultKind::Panicked, format!("the launch: {panic}")),
+        Ok(Err(error)) if is_harmless => {
+            fault(FaultKind::FalseAlarm, format!("the launch: {error}"))
+        }
+        Ok(Ok(())) if mutations.iter().any(must_fail) => {
+            fault(FaultKind::Unheard, "the launch went well".to_owned())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! The calls of a program by their names, as far as PEs must agree on them.
+//!
+//! PEs that make one call of a name more than others, or less, or in another order, are not told
+//! where names are the same: then they have made the same calls, only with other data.
+
+use consort::{Collective, Mode, Sync};
+
+use super::{
+    elements::Type,
+    groups::Division,
+    mutate::{Role, Turn},
+    program::{Call, Form, Program, Scene, Step},
+};
+use crate::data::Random;
+
+/// A collective call: its name, and the step that it belongs to.
+type Named = (String, usize);
+
+fn name(call: &Call) -> Vec<String> {
+    let Call { collective, sync, ty, ordered, len, form, root, .. } = *call;
+    if collective == Collective::Barrier {
+        return vec![format!("{} barrier", is_started(form))];
+    }
+    let keeps = form == Form::Values && collective.is_varied() && sync.exit == Mode::None;
+    let sync = if keeps { Sync { exit: Mode::Mine, ..sync } } else { sync };
+    let bytes = if collective.is_varied() { 0 } else { len * ty.bytes() };
+    let root = collective.is_rooted().then_some(root);
+    let operator = collective.combines().then_some(ordered);
+    let memory = call.memory().is_some();
+    let started = is_started(form);
+    let of = |collective: Collective| {
+        format!("{started} {collective} {sync} {bytes} {root:?} {ty:?} {operator:?} {memory}")
+    };
+    match form {
+        Form::Values if collective.is_varied() => vec![of(collective.regular()), of(collective)],
+        Form::Planned => vec![of(collective); 2],
+        _ => vec![of(collective)],
+    }
+}
+
+fn is_started(form: Form) -> bool {
+    matches!(form, Form::Owned | Form::Planned | Form::Scoped | Form::StartMemory { .. })
+}
+
+/// An all-reduce of words in the default modes.
+fn all_reduce(len: usize, ordered: bool, form: Form) -> Vec<String> {
+    name(&Call {
+        slot: 0,
+        collective: Collective::AllReduce,
+        sync: Sync::MINE,
+        root: 0,
+        ty: Type::U64,
+        ordered,
+        len,
+        seed: 0,
+        uneven: false,
+        form,
+    })
+}
+
+fn names_of_scene(scene: Scene, seed: u64) -> Vec<String> {
+    let of = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let mut random = Random(seed);
+    match scene {
+        Scene::Puts | Scene::Atomics => of(&["symmetric", "false barrier"]),
+        Scene::Signals => of(&["symmetric"; 2]),
+        Scene::Counted => of(&["symmetric", "counter", "counter"]),
+        Scene::Announce => of(&["announcements", "announcements", "close"]),
+        Scene::Churn => of(&["symmetric", "false barrier"].repeat(3)),
+        Scene::Repeat => {
+            let calls = 4 + random.below(60);
+            let is_word = random.chance(2);
+            let len = if is_word { 1 } else { 3 };
+            vec![all_reduce(len, is_word, Form::Slices); calls].concat()
+        }
+        Scene::Burst => {
+            let sum = all_reduce(1, false, Form::Owned);
+            let gather = || sum[0].replace("all-reduce", "all-gather");
+            let of =
+                |call| if call % 16 == 3 { vec![sum[0].clone(), gather()] } else { sum.clone() };
+            (0..2 + random.below(90)).flat_map(of).collect()
+        }
+    }
+}
+
+/// The calls of a turn, and the slot of their teams.
+fn names(turn: &Turn) -> Option<(usize, Vec<String>)> {
+    let slot = turn.step.slot()?;
+    Some((
+        slot,
+        match &turn.step {
+            Step::Barrier => vec!["false barrier".to_owned(); 2],
+            Step::Divide { division: Division::Split { .. }, .. } => vec!["split".to_owned()],
+            Step::Divide { division, .. } => vec![format!("{division:?}")],
+            Step::Free { .. } => vec!["free".to_owned()],
+            Step::Allocate { .. } => vec!["symmetric".to_owned(); 4],
+            Step::Call(call) | Step::Start { call, .. } => name(call),
+            Step::Overlap { calls, barrier, .. } => {
+                let barrier = barrier.then(|| "false barrier".to_owned());
+                calls.iter().flat_map(name).chain(barrier).collect()
+            }
+            Step::Scene { scene, seed, .. } => names_of_scene(*scene, *seed),
+            _ => return None,
+        },
+    ))
+}
+
+/// Whether in some team a call of one step meets those of another, and all have one name.
+pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
+    (0..program.slots.len()).any(|slot| {
+        let calls = |role: &Role| -> Vec<Named> {
+            let of = |turn: &Turn| {
+                let (at, names) = names(turn)?;
+                let number = turn.number;
+                let named = move |name: String| (name, number);
+                (at == slot).then(|| names.into_iter().map(named).collect::<Vec<_>>())
+            };
+            role.turns.iter().filter_map(of).flatten().collect()
+        };
+        program.slots[slot].iter().any(|group| {
+            let all: Vec<_> = group.iter().map(|&pe| calls(&roles[pe as usize])).collect();
+            meet_others(&all)
+        })
+    })
+}
+
+/// Whether the calls of a team's PEs meet others of one name before any of another name.
+fn meet_others(all: &[Vec<Named>]) -> bool {
+    let most = all.iter().map(Vec::len).max().unwrap_or(0);
+    for index in 0..most {
+        let mut here = all.iter().filter_map(|calls| calls.get(index));
+        let Some((name, number)) = here.next() else { return false };
+        let mut is_other_step = false;
+        for (other, its_number) in here {
+            if other != name {
+                return false;
+            }
+            is_other_step |= its_number != number;
+        }
+        if is_other_step {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn calls_of_one_name_are_confused() {
+    let of = |calls: &[(&str, usize)]| -> Vec<Named> {
+        calls.iter().map(|&(name, number)| (name.to_owned(), number)).collect()
+    };
+    let program = of(&[("barrier", 1), ("barrier", 2), ("split", 3)]);
+    assert!(!meet_others(&[program.clone(), program.clone()]));
+    assert!(meet_others(&[program.clone(), of(&[("barrier", 2), ("split", 3)])]));
+    assert!(!meet_others(&[program, of(&[("split", 3), ("barrier", 2)])]));
+}

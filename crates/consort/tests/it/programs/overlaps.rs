@@ -1,0 +1,108 @@
+//! Calls on borrowed slices, within a scope.
+
+use consort::{Collective, Error, Operator, Overlap, Pending, PlanError, Rank, Result, Team};
+
+use super::{
+    calls::closure,
+    elements::{Datum, bytes, elements},
+    expect::Part,
+    payloads::Payload,
+    program::End,
+    starts::Ticket,
+};
+
+/// How the body of a scope ends, where it does not return as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Breach {
+    Panic(Payload),
+    Error,
+}
+
+/// What is to be done in a scope.
+pub(super) struct Scope<'c> {
+    pub(super) parts: Vec<Part<'c>>,
+    pub(super) ends: &'c [End],
+    pub(super) has_barrier: bool,
+    pub(super) breach: Option<Breach>,
+    pub(super) charge: Option<Payload>,
+}
+
+/// Starts the calls of a scope and ends their tickets. Returns what their targets hold after it,
+/// `None` for those that no algorithm serves.
+pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut buffers: Vec<_> = scope.parts.iter().map(buffers::<T>).collect();
+    let lent: Vec<_> = scope.parts.iter().zip(&mut buffers).collect();
+    let served = team.overlap(|overlap| {
+        let mut tickets = Vec::new();
+        for (part, (source, target)) in lent {
+            tickets.push(match start(overlap, *part, source, target, scope.charge) {
+                Err(Error::Plan(PlanError::Incapable { .. })) => None,
+                other => Some(other?),
+            });
+        }
+        let served: Vec<_> = tickets.iter().map(Option::is_some).collect();
+        if scope.has_barrier {
+            team.barrier()?;
+        }
+        match scope.breach {
+            Some(Breach::Panic(payload)) => payload.throw(),
+            Some(Breach::Error) => return Err(Error::Wisdom("an error on purpose".to_owned())),
+            None => {}
+        }
+        // The last one first.
+        for (ticket, end) in tickets.into_iter().zip(scope.ends).rev() {
+            if let Some(ticket) = ticket {
+                Box::new(ticket).end(*end)?;
+            }
+        }
+        Ok(served)
+    })?;
+    let found = buffers.into_iter().zip(served);
+    Ok(found.map(|((_, target), is_served)| is_served.then(|| bytes(&target))).collect())
+}
+
+/// A PE's source and target; a broadcast's is the target.
+fn buffers<T: Datum>(part: &Part<'_>) -> (Vec<T>, Vec<T>) {
+    let len = part.call.len;
+    let source = elements(&part.source(), part.given() * len);
+    (source, elements(&part.blank(), part.received() * len))
+}
+
+fn start<'s, T: Datum>(
+    overlap: &'s Overlap<'s, '_>,
+    part: Part<'_>,
+    source: &'s mut Vec<T>,
+    target: &'s mut Vec<T>,
+    charge: Option<Payload>,
+) -> Result<Pending<'s, ()>> {
+    let root = part.call.root_rank(part.size);
+    if part.call.collective == Collective::Broadcast {
+        let data = if part.is_root() { source } else { target };
+        return overlap.start_broadcast(data, root);
+    }
+    if part.call.ordered {
+        start_by(overlap, part, (source, target), closure::<T>(charge), root)
+    } else {
+        start_by(overlap, part, (source, target), T::Commutative::default(), root)
+    }
+}
+
+/// Half of the calls by the method of their name.
+fn start_by<'s, T: Datum, O: Operator<T> + Send + 's>(
+    overlap: &'s Overlap<'s, '_>,
+    part: Part<'_>,
+    (source, target): (&'s [T], &'s mut [T]),
+    operator: O,
+    root: Rank,
+) -> Result<Pending<'s, ()>> {
+    let call = part.call;
+    match call.collective {
+        Collective::Reduce if call.seed & 1 == 0 => {
+            overlap.start_reduce(source, target, operator, root)
+        }
+        Collective::AllReduce if call.seed & 1 == 0 => {
+            overlap.start_all_reduce(source, target, operator)
+        }
+        other => overlap.start_collective(other, call.len, (source, target), operator, root),
+    }
+}

@@ -1,0 +1,287 @@
+//! A program: what all PEs do, step by step, as data that anybody can read.
+//!
+//! Teams lie in *slots*. A slot holds the teams that one step has made, which have no PE in common:
+//! a step that names a slot is done by each of its teams, and by nobody else. So all PEs can follow
+//! one order of steps.
+
+use std::fmt;
+
+use consort::{Candidate, Collective, Rank, Sync, Waiting};
+
+use super::{
+    elements::Type,
+    groups::{Division, Groups},
+};
+
+/// What is launched, and what all PEs do then.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) seed: u64,
+    pub(super) pes: u32,
+    pub(super) waiting: Option<Waiting>,
+    pub(super) helpers: bool,
+    pub(super) online: bool,
+    pub(super) heap_bytes: usize,
+    pub(super) forced: Vec<(Collective, Candidate)>,
+    /// The teams of each slot; the world is slot 0.
+    pub(super) slots: Vec<Groups>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// What all PEs of some teams do next.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// All PEs meet, and look at their symmetric memory.
+    Barrier,
+    /// Write the caller's own part of a block.
+    Refill {
+        block: usize,
+        seed: u64,
+    },
+    Force {
+        slot: usize,
+        collective: Collective,
+        candidate: Option<Candidate>,
+    },
+    /// Make the teams of a slot, or of two, out of each team of another.
+    Divide {
+        parent: usize,
+        division: Division,
+        slot: usize,
+    },
+    Free {
+        slot: usize,
+    },
+    /// Four blocks from number `block` on: two of `len` elements, and two of as many for each PE.
+    Allocate {
+        slot: usize,
+        block: usize,
+        ty: Type,
+        len: usize,
+    },
+    /// Give up a block.
+    Give {
+        block: usize,
+        gift: Gift,
+    },
+    Call(Call),
+    /// Start a call, and keep its ticket.
+    Start {
+        call: Call,
+        ticket: usize,
+    },
+    Finish {
+        ticket: usize,
+        end: End,
+    },
+    Overlap {
+        calls: Vec<Call>,
+        ends: Vec<End>,
+        barrier: bool,
+    },
+    Scene {
+        slot: usize,
+        scene: Scene,
+        seed: u64,
+    },
+}
+
+/// One call of a collective.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) slot: usize,
+    pub(super) collective: Collective,
+    pub(super) sync: Sync,
+    /// The root's rank, if the team is large enough.
+    pub(super) root: u32,
+    pub(super) ty: Type,
+    /// Whether it combines by a closure.
+    pub(super) ordered: bool,
+    /// Elements of a block.
+    pub(super) len: usize,
+    pub(super) seed: u64,
+    /// Whether the pieces of a varied collective differ.
+    pub(super) uneven: bool,
+    pub(super) form: Form,
+}
+
+/// By which method a call is made, and on what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Single elements, or what a varied collective returns.
+    Values,
+    Slices,
+    InPlace,
+    /// `collective_slice`.
+    Generic,
+    Memory {
+        from: usize,
+        to: usize,
+    },
+    /// `collective_symmetric`.
+    GenericMemory {
+        from: usize,
+        to: usize,
+    },
+    /// `start_*`.
+    Owned,
+    /// `plan_*`, started once before the call itself.
+    Planned,
+    /// `start_symmetric`.
+    StartMemory {
+        from: usize,
+        to: usize,
+    },
+    /// `start_*` of a scope.
+    Scoped,
+}
+
+/// What becomes of a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Wait,
+    Test,
+    Await,
+    Drop,
+    Forget,
+}
+
+/// How symmetric memory is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gift {
+    Drop,
+    /// Every second PE drops it at the next barrier only.
+    Staggered,
+    Forget,
+}
+
+/// Several operations that bring their own memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scene {
+    /// Put to the right between barriers, and get from the left.
+    Puts,
+    /// Put with signal to the right, and wait for the signal.
+    Signals,
+    /// Add to a word of one PE, and to one of each.
+    Atomics,
+    /// Counting puts to all, and counting gets.
+    Counted,
+    /// Announce from several PEs.
+    Announce,
+    /// Allocate and give up more than half of the heap, several times.
+    Churn,
+    /// One kind of call many times, from two places of the source.
+    Repeat,
+    /// As many nonblocking calls as the window has room for, and more.
+    Burst,
+}
+
+impl Scene {
+    pub(super) const EVERY: [Self; 8] = [
+        Self::Puts,
+        Self::Signals,
+        Self::Atomics,
+        Self::Counted,
+        Self::Announce,
+        Self::Churn,
+        Self::Repeat,
+        Self::Burst,
+    ];
+}
+
+impl Step {
+    /// The slot whose teams do it.
+    pub(super) fn slot(&self) -> Option<usize> {
+        match self {
+            Self::Barrier => Some(0),
+            Self::Force { slot, .. }
+            | Self::Free { slot }
+            | Self::Allocate { slot, .. }
+            | Self::Scene { slot, .. } => Some(*slot),
+            Self::Divide { parent, .. } => Some(*parent),
+            Self::Call(call) | Self::Start { call, .. } => Some(call.slot),
+            Self::Overlap { calls, .. } => Some(calls[0].slot),
+            Self::Refill { .. } | Self::Give { .. } | Self::Finish { .. } => None,
+        }
+    }
+}
+
+impl Call {
+    /// The root in a team of so many PEs.
+    pub(super) fn root_of(&self, size: usize) -> usize {
+        self.root as usize % size
+    }
+
+    /// As [`Call::root_of`], for the library.
+    pub(super) fn root_rank(&self, size: usize) -> Rank {
+        Rank(u32::try_from(self.root_of(size)).expect("a rank"))
+    }
+
+    /// The symmetric memory that it uses, if it does.
+    pub(super) fn memory(&self) -> Option<(usize, usize)> {
+        match self.form {
+            Form::Memory { from, to }
+            | Form::GenericMemory { from, to }
+            | Form::StartMemory { from, to } => Some((from, to)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { slot, collective, sync, root, ty, len, form, .. } = self;
+        write!(f, "teams {slot}: {collective} of {len} {ty:?}, {sync}, {form:?}")?;
+        if collective.is_rooted() {
+            write!(f, ", root {root}")?;
+        }
+        if collective.combines() {
+            f.write_str(if self.ordered { ", a closure" } else { ", commutative" })?;
+        }
+        if self.uneven { f.write_str(", uneven") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(call) => write!(f, "{call}"),
+            Self::Start { call, ticket } => write!(f, "ticket {ticket} = {call}"),
+            Self::Force { slot, collective, candidate: Some(candidate) } => {
+                write!(f, "teams {slot}: {collective} by {candidate}")
+            }
+            Self::Force { slot, collective, candidate: None } => {
+                write!(f, "teams {slot}: {collective} by what is chosen")
+            }
+            Self::Overlap { calls, ends, barrier } => {
+                f.write_str("overlap")?;
+                for (call, end) in calls.iter().zip(ends) {
+                    write!(f, "\n        {call}; then {end:?}")?;
+                }
+                if *barrier { f.write_str("\n        with a barrier between") } else { Ok(()) }
+            }
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pes, waiting, helpers, online, heap_bytes, .. } = self;
+        writeln!(
+            f,
+            "{pes} PEs, waiting {waiting:?}, helpers {helpers}, online {online}, {heap_bytes} \
+             bytes of heap"
+        )?;
+        for (collective, candidate) in &self.forced {
+            writeln!(f, "{collective} by {candidate}")?;
+        }
+        for (slot, groups) in self.slots.iter().enumerate() {
+            writeln!(f, "teams {slot}: {groups:?}")?;
+        }
+        for (number, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{number:4}  {step}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+//! Operations that make sense together only: one-sided ones without races, announcements, and many
+//! calls in a row. A scene brings its own memory, and gives it up at once.
+
+use std::mem;
+
+use consort::{Error, Rank, Signal, Sum, Team, Until};
+
+use super::{calls::closure, elements::Datum, payloads::Payload, program::Scene};
+use crate::data::Random;
+
+/// Why a step did not go well.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Error(Error),
+    /// What was found instead of what must be.
+    Wrong(String),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+pub(super) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Trouble> {
+    if holds { Ok(()) } else { Err(Trouble::Wrong(what())) }
+}
+
+fn words(seed: u64, rank: Rank, len: usize) -> Vec<u64> {
+    let mut random = Random(seed ^ u64::from(rank.0) << 48);
+    (0..len).map(|_| random.next()).collect()
+}
+
+/// What a PE does in the middle of a scene, instead of going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    Fail,
+    Throw(Payload),
+    /// Neither close announcements nor drop them.
+    Forget,
+}
+
+/// The middle of a scene.
+fn middle(cut: Option<Cut>) -> Result<(), Trouble> {
+    match cut {
+        Some(Cut::Fail) => Err(Error::Wisdom("an error on purpose".to_owned()).into()),
+        Some(Cut::Throw(payload)) => payload.throw(),
+        Some(Cut::Forget) | None => Ok(()),
+    }
+}
+
+/// Plays a scene.
+pub(super) fn play(
+    team: Team<'_>,
+    scene: Scene,
+    seed: u64,
+    heap_bytes: usize,
+    cut: Option<Cut>,
+) -> Result<(), Trouble> {
+    match scene {
+        Scene::Puts => puts(team, seed, cut),
+        Scene::Signals => signals(team, seed, cut),
+        Scene::Atomics => atomics(team, seed, cut),
+        Scene::Counted => counted(team, seed, cut),
+        Scene::Announce => announce(team, seed, cut),
+        Scene::Churn => churn(team, seed, heap_bytes, cut),
+        Scene::Repeat => repeat(team, seed, cut),
+        Scene::Burst => burst(team, seed, cut),
+    }
+}
+
+fn length(seed: u64) -> usize {
+    *Random(seed).pick(&[0, 1, 1, 7, 8, 100, 1500])
+}
+
+fn puts(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    let (me, len) = (team.rank(), length(seed));
+    let memory = team.symmetric::<u64>(len)?;
+    memory.put(team.right(), 0, &words(seed, me, len))?;
+    middle(cut)?;
+    team.barrier()?;
+    let mut found = vec![0; len];
+    memory.get(me, 0, &mut found)?;
+    let left = words(seed, team.left(), len);
+    ensure(found == left, || format!("what PE {} put", team.left()))?;
+    memory.get_combine(team.right(), 0, &mut found, closure(None))?;
+    let mine = words(seed, me, len);
+    let both: Vec<_> = left.iter().zip(&mine).map(|(&a, &b)| u64::composed(a, b)).collect();
+    ensure(found == both, || "what was combined with what was got".to_owned())
+}
+
+fn signals(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    const ROUNDS: usize = 3;
+    let (me, len) = (team.rank(), length(seed));
+    let memory = team.symmetric::<u64>(ROUNDS * len)?;
+    let flag = team.symmetric::<u64>(1)?;
+    for round in 0..ROUNDS {
+        let (first, number) = (round * len, round as u64 + 1);
+        if round == 1 {
+            middle(cut)?;
+        }
+        let data = words(seed ^ number, me, len);
+        if seed & 1 == 0 {
+            memory.put_signal(team.right(), first, &data, &flag, 0, Signal::Add(1))?;
+        } else {
+            memory.put(team.right(), first, &data)?;
+            memory.fence()?;
+            flag.signal(team.right(), 0, Signal::Set(number))?;
+        }
+        flag.wait_until(0, Until::AtLeast(number))?;
+        let mut found = vec![0; len];
+        memory.get(me, first, &mut found)?;
+        let put = words(seed ^ number, team.left(), len);
+        ensure(found == put, || format!("what came with signal {number}"))?;
+    }
+    Ok(())
+}
+
+fn atomics(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    const TIMES: u64 = 5;
+    let pes = team.size();
+    let memory = team.symmetric::<u64>(2)?;
+    let place = Rank(u32::try_from(Random(seed).below(pes as usize)).expect("a rank"));
+    for _ in 0..TIMES {
+        memory.fetch_add(place, 0, u64::from(team.rank().0) + 1)?;
+    }
+    for at in (0..pes).map(Rank) {
+        memory.fetch_add(at, 1, 1)?;
+    }
+    middle(cut)?;
+    team.barrier()?;
+    let pes = u64::from(pes);
+    let sum = if team.rank() == place { TIMES * pes * (pes + 1) / 2 } else { 0 };
+    let found = [memory.load(0)?, memory.load(1)?];
+    ensure(found == [sum, pes], || format!("{found:?} where {:?} was added", [sum, pes]))
+}
+
+fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    let (me, pes, len) = (team.rank(), team.size(), length(seed));
+    let inbox = team.symmetric::<u64>(len * pes as usize)?;
+    let (arrived, fetched) = (team.counter()?, team.counter()?);
+    for to in (0..pes).map(Rank) {
+        let data = words(seed ^ u64::from(to.0) << 32, me, len);
+        inbox.put_counted(to, me.index() * len, &data, &arrived)?;
+    }
+    middle(cut)?;
+    arrived.wait(pes.into())?;
+    let mut found = vec![0; len * pes as usize];
+    inbox.get(me, 0, &mut found)?;
+    let of = |from| words(seed ^ u64::from(me.0) << 32, Rank(from), len);
+    ensure(found == (0..pes).flat_map(of).collect::<Vec<_>>(), || "counted puts".to_owned())?;
+    let mut own = vec![0; len];
+    // Who got it may not have all its counted puts yet, but has this one's.
+    inbox.get_notify(team.right(), me.index() * len, &mut own, &fetched)?;
+    let put = words(seed ^ u64::from(team.right().0) << 32, me, len);
+    ensure(own == put, || "a counted get".to_owned())?;
+    let count = fetched.wait(1)?;
+    ensure(count == 1, || format!("{count} counted gets"))
+}
+
+/// The messages of a PE: some are longer than a chunk.
+fn messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
+    let mut random = Random(seed ^ u64::from(source.0) << 40);
+    let count = random.below(4);
+    let message = |random: &mut Random| {
+        let len = *random.pick(&[0, 1, 50, 3000, 33_000]);
+        (0..len).map(|_| random.next().to_le_bytes()[0]).collect()
+    };
+    (0..count).map(|_| message(&mut random)).collect()
+}
+
+fn announce(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    let mut heard = vec![Vec::new(); team.size() as usize];
+    let mut board = team.announcements(|source, data| {
+        if let Some(Cut::Throw(payload)) = cut {
+            payload.throw();
+        }
+        heard[source.index()].push(data.to_vec());
+    })?;
+    for message in messages(seed, team.rank()) {
+        board.broadcast(&message)?;
+        if message.len() == 1 {
+            board.poll()?;
+        }
+    }
+    if cut == Some(Cut::Forget) {
+        #[expect(clippy::mem_forget, reason = "one that is dropped says so")]
+        mem::forget(board);
+        return Ok(());
+    }
+    if cut == Some(Cut::Fail) {
+        middle(cut)?;
+    }
+    board.close()?;
+    for (source, heard) in (0..team.size()).map(Rank).zip(heard) {
+        let said = if source == team.rank() { Vec::new() } else { messages(seed, source) };
+        ensure(heard == said, || {
+            format!("{} messages of PE {source}, which sent {}", heard.len(), said.len())
+        })?;
+    }
+    Ok(())
+}
+
+fn churn(team: Team<'_>, seed: u64, heap_bytes: usize, cut: Option<Cut>) -> Result<(), Trouble> {
+    let bytes = heap_bytes / 5 * 3;
+    for round in 0..3 {
+        let memory = team.symmetric::<u8>(bytes)?;
+        let byte = seed.to_le_bytes()[0].wrapping_add(round);
+        memory.put(team.right(), bytes - 1, &[byte])?;
+        middle(cut)?;
+        team.barrier()?;
+        let found = [memory.load(0)?, memory.load(bytes - 1)?];
+        ensure(found == [0, byte], || format!("{found:?} in new memory, not [0, {byte}]"))?;
+    }
+    Ok(())
+}
+
+/// Calls of one kind, whose closures lie at other places of the source on other PEs.
+fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    let mut random = Random(seed);
+    let calls = 4 + random.below(60);
+    let is_word = random.chance(2);
+    let (me, pes) = (team.rank(), team.size());
+    for call in 0..calls as u64 {
+        if call == 3 {
+            middle(cut)?;
+        }
+        let of = |rank| words(seed ^ call << 16, rank, 3);
+        let here = Random(seed ^ call << 8 ^ u64::from(me.0)).chance(2);
+        let (found, expected) = if is_word {
+            let mine = of(me)[0];
+            let found = if here {
+                team.all_reduce(mine, u64::composed)?
+            } else {
+                elsewhere::all_reduce(team, mine)?
+            };
+            let all = (0..pes).map(|rank| of(Rank(rank))[0]);
+            (vec![found], vec![all.reduce(u64::composed).expect("a PE")])
+        } else {
+            let mut found = vec![0; 3];
+            if here {
+                team.all_reduce_slice(&of(me), &mut found, Sum)?;
+            } else {
+                elsewhere::sum(team, &of(me), &mut found)?;
+            }
+            let sum = |at: usize| (0..pes).fold(0_u64, |a, b| a.wrapping_add(of(Rank(b))[at]));
+            (found, (0..3).map(sum).collect())
+        };
+        ensure(found == expected, || format!("{found:?}, not {expected:?}, in call {call}"))?;
+    }
+    Ok(())
+}
+
+/// The same calls at another place.
+mod elsewhere {
+    use consort::{Result, Sum, Team};
+
+    use crate::programs::calls::closure;
+
+    pub(super) fn all_reduce(team: Team<'_>, mine: u64) -> Result<u64> {
+        team.all_reduce(mine, closure::<u64>(None))
+    }
+
+    pub(super) fn sum(team: Team<'_>, mine: &[u64], found: &mut [u64]) -> Result<()> {
+        team.all_reduce_slice(mine, found, Sum)
+    }
+}
+
+fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    let calls = 2 + Random(seed).below(90) as u64;
+    let (me, pes) = (u64::from(team.rank().0), u64::from(team.size()));
+    let mut tickets = Vec::new();
+    for call in 0..calls {
+        tickets.push((call, team.start_all_reduce(vec![me * call], Sum)?));
+        if call % 16 == 3 {
+            tickets.push((call, team.start_all_gather(vec![me * call])?));
+        }
+    }
+    middle(cut)?;
+    for (call, ticket) in tickets.into_iter().rev() {
+        let found = ticket.wait()?;
+        let sum = vec![call * pes * (pes - 1) / 2];
+        let each = (0..pes).map(|rank| rank * call).collect::<Vec<_>>();
+        ensure(found == sum || found == each, || format!("{found:?} in call {call}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Nonblocking calls, by every method that starts one, and the ends that a ticket may come to.
+
+use std::{
+    future::Future,
+    mem,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+    thread,
+};
+
+use consort::{Collective, Operator, Pending, Result, Symmetric, Team};
+
+use super::{
+    calls::{closure, pieces, pieces_of_root},
+    elements::{Datum, bytes, elements},
+    expect::Part,
+    payloads::Payload,
+    program::{Call, End, Form},
+};
+
+/// How often a PE looks for a call before it waits: who only looks is not known to wait, so that
+/// nobody could tell it of calls that do not match.
+const POLLS: u32 = 2000;
+
+/// What a nonblocking call comes to, as bytes.
+pub(super) trait Outcome: Send {
+    fn found(self) -> Option<Vec<u8>>;
+}
+
+impl Outcome for () {
+    fn found(self) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+impl<T: Datum> Outcome for Vec<T> {
+    fn found(self) -> Option<Vec<u8>> {
+        Some(bytes(&self))
+    }
+}
+
+impl<T: Datum> Outcome for Option<Vec<T>> {
+    fn found(self) -> Option<Vec<u8>> {
+        self.map(|all| bytes(&all))
+    }
+}
+
+/// A ticket for a call of any type.
+pub(super) trait Ticket {
+    /// Brings it to an end; `None` where nobody hears what came of it.
+    fn end(self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>>;
+}
+
+impl<B: Outcome> Ticket for Pending<'_, B> {
+    fn end(mut self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>> {
+        let outcome = match end {
+            End::Wait => self.wait()?,
+            End::Test => {
+                for _ in 0..POLLS {
+                    if self.test()? {
+                        break;
+                    }
+                    thread::yield_now();
+                }
+                self.wait()?
+            }
+            End::Await => awaited(*self)?,
+            End::Drop => {
+                drop(self);
+                return Ok(None);
+            }
+            End::Forget => {
+                #[expect(clippy::mem_forget, reason = "tickets may be forgotten")]
+                mem::forget(self);
+                return Ok(None);
+            }
+        };
+        Ok(Some(outcome.found()))
+    }
+}
+
+/// Polls a ticket as an executor does that never sleeps, for as long as it has patience.
+fn awaited<B>(mut ticket: Pending<'_, B>) -> Result<B> {
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..POLLS {
+        match Pin::new(&mut ticket).poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::yield_now(),
+        }
+    }
+    ticket.wait()
+}
+
+/// Starts a call on data of its own.
+pub(super) fn start<'p, T: Datum>(
+    team: Team<'p>,
+    part: Part<'_>,
+    charge: Option<Payload>,
+) -> Result<Box<dyn Ticket + 'p>> {
+    if !part.call.collective.combines() {
+        return start_moving::<T>(team, part);
+    }
+    if part.call.ordered {
+        start_by::<T, _>(team, part, closure::<T>(charge))
+    } else {
+        start_by::<T, _>(team, part, T::Commutative::default())
+    }
+}
+
+fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
+    team: Team<'p>,
+    part: Part<'_>,
+    operator: O,
+) -> Result<Box<dyn Ticket + 'p>> {
+    let Call { collective, form, len, .. } = *part.call;
+    let source = elements::<T>(&part.source(), part.given() * len);
+    let root = part.call.root_rank(part.size);
+    Ok(match collective {
+        Collective::Reduce => Box::new(team.start_reduce(source, operator, root)?),
+        Collective::AllReduce if form == Form::Planned => {
+            let plan = team.plan_all_reduce(len, operator)?;
+            drop(plan.start(source.clone())?);
+            Box::new(plan.start(source)?)
+        }
+        Collective::AllReduce => Box::new(team.start_all_reduce(source, operator)?),
+        Collective::ReduceScatter => Box::new(team.start_reduce_scatter(source, operator)?),
+        Collective::Scan => Box::new(team.start_scan(source, operator)?),
+        Collective::ExclusiveScan => Box::new(team.start_exclusive_scan(source, operator)?),
+        other => unreachable!("{other} combines nothing"),
+    })
+}
+
+fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn Ticket + 'p>> {
+    let Call { collective, form, len, .. } = *part.call;
+    let mut source = elements::<T>(&part.source(), part.given() * len);
+    let (root, root_at) = (part.call.root_rank(part.size), part.call.root_of(part.size));
+    let [given, received] = part.counts();
+    let (mine, from_root) = (part.count(part.me, root_at), part.count(root_at, part.me));
+    if collective == Collective::Broadcast && !part.is_root() {
+        source = vec![T::zeroed(); len];
+    }
+    if matches!(collective, Collective::GatherV | Collective::AllGatherV) {
+        source.truncate(mine);
+    }
+    Ok(match collective {
+        Collective::Barrier => Box::new(team.start_barrier()?),
+        Collective::Broadcast if form == Form::Planned => {
+            let plan = team.plan_broadcast(len, root)?;
+            drop(plan.start(source.clone())?);
+            Box::new(plan.start(source)?)
+        }
+        Collective::Broadcast => Box::new(team.start_broadcast(source, root)?),
+        Collective::Scatter => Box::new(team.start_scatter(source, len, root)?),
+        Collective::Gather => Box::new(team.start_gather(source, root)?),
+        Collective::AllGather => Box::new(team.start_all_gather(source)?),
+        Collective::Exchange => Box::new(team.start_exchange(source)?),
+        Collective::ScatterV => {
+            let given = pieces_of_root(part, &given);
+            Box::new(team.start_scatter_v(source, given, from_root, root)?)
+        }
+        Collective::GatherV => {
+            Box::new(team.start_gather_v(source, pieces_of_root(part, &received), root)?)
+        }
+        Collective::AllGatherV => {
+            Box::new(team.start_all_gather_v(source, pieces(&received, len))?)
+        }
+        Collective::ExchangeV => {
+            let (given, received) = (pieces(&given, len), pieces(&received, len));
+            Box::new(team.start_exchange_v(source, given, received)?)
+        }
+        other => unreachable!("{other} combines"),
+    })
+}
+
+/// Starts a call in symmetric memory.
+pub(super) fn start_in_memory<'p, T: Datum>(
+    team: Team<'p>,
+    part: Part<'_>,
+    (from, to): (&Symmetric<'p, T>, &Symmetric<'p, T>),
+    charge: Option<Payload>,
+) -> Result<Box<dyn Ticket + 'p>> {
+    let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
+    Ok(Box::new(if part.call.ordered {
+        team.start_symmetric(collective, from, to, closure::<T>(charge), root)?
+    } else {
+        team.start_symmetric(collective, from, to, T::Commutative::default(), root)?
+    }))
+}
