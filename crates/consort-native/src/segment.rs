@@ -158,8 +158,12 @@ mod mapped {
     /// They are whole pages of a mapping, which nobody uses now.
     unsafe fn clear(at: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's promise: pages of a private mapping are zero when touched again.
-        let done = unsafe { madvise(at.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
-        assert!(done.is_ok(), "the system takes pages back");
+        let taken = unsafe { madvise(at.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
+        if taken.is_err() {
+            // It takes none that the program has locked, or that are parts of larger ones.
+            // SAFETY: the caller's promise.
+            unsafe { at.as_ptr().write_bytes(0, bytes) };
+        }
     }
 
     /// The pages are some of a mapping's. A kernel without large pages refuses, and need not do
@@ -234,6 +238,19 @@ mod tests {
             assert!(kept.iter().all(|word| word.load(Relaxed) == 7));
             assert!(cleared.iter().all(|word| word.load(Relaxed) == 0));
         }
+    }
+
+    /// As `mlockall` locks all pages of a program.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn pages_that_are_locked_are_cleared_too() {
+        let segment = Arc::new(Segment::reserve(PAGE).expect("a page"));
+        let words = segment.words(0, PAGE / WORD);
+        words.iter().for_each(|word| word.store(7, Relaxed));
+        // SAFETY: a page of the segment, whose content stays what it is.
+        unsafe { rustix::mm::mlock(segment.at(0, PAGE).cast(), PAGE) }.expect("a page is locked");
+        segment.clear(0..PAGE);
+        assert!(words.iter().all(|word| word.load(Relaxed) == 0));
     }
 
     #[test]
