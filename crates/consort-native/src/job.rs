@@ -208,15 +208,27 @@ impl Parts {
     /// The segment, with room for many groups of which the largest has so many bytes, or, where the
     /// system does not reserve as much, for fewer.
     fn reserve(&self, group_bytes: usize) -> Option<Segment> {
-        let mut room = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND).max(group_bytes);
-        loop {
-            let segment = self.ground.checked_add(room).and_then(Segment::reserve);
-            if segment.is_some() || room == group_bytes {
-                return segment;
-            }
-            room = (room / 2).max(group_bytes);
-        }
+        let most = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND);
+        reserve_sparingly(group_bytes, most, |room| {
+            self.ground.checked_add(room).and_then(Segment::reserve)
+        })
     }
+}
+
+/// Reserves `most`, or, where there is not so much, about a quarter of what there is, since threads
+/// and other jobs need some too; at least `least`.
+fn reserve_sparingly<R>(
+    least: usize,
+    most: usize,
+    reserve: impl Fn(usize) -> Option<R>,
+) -> Option<R> {
+    let whole = most.max(least);
+    if let Some(reserved) = reserve(whole) {
+        return Some(reserved);
+    }
+    let mut halves = std::iter::successors(Some(whole / 2), |room| Some(room / 2));
+    let room = halves.find(|&room| room <= least || reserve(room).is_some())?;
+    reserve((room / 4).max(least)).or_else(|| reserve(least))
 }
 
 /// A launch. Lives until its last PE, buffer and handle is gone.
@@ -427,5 +439,25 @@ impl fmt::Debug for CallNumber {
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_memory_is_short_most_of_it_is_left() {
+        let reserve = |least, most, there: usize| {
+            reserve_sparingly(least, most, |room| (room <= there).then_some(room))
+        };
+        assert_eq!(reserve(10, 1000, 1000), Some(1000));
+        assert_eq!(reserve(10, 5, 10), Some(10));
+        for there in 10..1000 {
+            let reserved = reserve(10, 1000, there).expect("the least is there");
+            assert!(reserved == 10 || reserved <= there / 4, "{reserved} of {there}");
+            assert!(reserved >= 10 && reserved >= there / 8 - 1, "{reserved} of {there}");
+        }
+        assert_eq!(reserve(10, 1000, 9), None);
     }
 }
