@@ -268,15 +268,12 @@ impl Endpoint {
     /// Begins the next collective call of the team, to be driven by a flight while other calls are
     /// made. It must end before the PE is a window ahead.
     pub fn start(&self, name: u64, steps: u64) -> Begun {
+        // Before it has a number: who panics, since there is no memory, has not begun the call.
+        let scratch = Some(self.pe.engine.scratch(self.pe.scratch.bytes()));
         let (number, _, word) = self.number(name, steps);
         self.ledger.start(number);
         let shore = Arc::clone(self.shore.borrow_mut().get_or_insert_with(|| self.new_shore()));
-        Begun {
-            shore,
-            number,
-            word,
-            scratch: Some(self.pe.engine.scratch(self.pe.scratch.bytes())),
-        }
+        Begun { shore, number, word, scratch }
     }
 
     #[cold]
