@@ -602,8 +602,12 @@ impl<'p> Team<'p> {
     }
 
     /// Has all later calls of `collective` served by `candidate`, or chosen again with `None`. All
-    /// PEs of the team must say the same before their next call.
+    /// PEs of the team must say the same before their next call. Of a team that is freed it changes
+    /// nothing.
     pub fn force(&self, collective: Collective, candidate: Option<Candidate>) {
+        if self.state.ensure_alive().is_err() {
+            return; // what it had may be another team's
+        }
         self.state.choices.borrow_mut().force(collective, candidate);
         self.state.cache.clear();
         self.state.barrier.borrow_mut().take();
@@ -612,9 +616,11 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// The algorithm of the plan that was made last for `collective`. Local.
+    /// The algorithm of the plan that was made last for `collective`; none once the team is freed.
+    /// Local.
     #[must_use]
     pub fn served_by(&self, collective: Collective) -> Option<Candidate> {
+        self.state.ensure_alive().ok()?;
         match collective {
             Collective::Barrier => {
                 self.state.barrier.borrow().as_ref().map(|ready| ready.candidate().clone())
@@ -698,6 +704,7 @@ impl<'p> Team<'p> {
     /// Makes a plan, and a call by it.
     #[cold]
     fn call_by_new_plan(&self, key: Key, shape: &Shape<'_>, operands: &Operands<'_>) -> Result<()> {
+        drop(self.state.enter()?); // what makes no call leaves no plan, and refines nothing
         self.check_root(shape)?;
         let state = self.state;
         if let Some(online) = &state.online {

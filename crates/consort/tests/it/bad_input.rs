@@ -367,6 +367,10 @@ struct Smuggled<'p>(Team<'p>);
 unsafe impl std::marker::Sync for Smuggled<'_> {}
 
 impl Smuggled<'_> {
+    fn broadcast(&self, bytes: usize) -> Result<()> {
+        self.0.broadcast_slice(&mut vec![0_u8; bytes], Rank(0))
+    }
+
     fn call_everything(&self) -> Vec<Option<Error>> {
         let world = self.0;
         vec![
@@ -409,6 +413,23 @@ fn operators_may_not_call_the_library() {
         again.put(world.right(), 0, &[3])?;
         world.barrier()?;
         assert_eq!((again.load(0)?, memory.load(0)?), (3, 0));
+        world.barrier()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// Also while the plan of the call that it serves is in use, and for a call without a plan.
+#[test]
+fn operators_may_not_plan_calls_either() {
+    let results = on(Pes::threads(2), |world| {
+        let smuggled = Smuggled(world);
+        for round in 1..4 {
+            let add = |a: u64, b: u64| {
+                assert_eq!(smuggled.broadcast(round), Err(Error::Reentrant));
+                a + b
+            };
+            assert_eq!(world.all_reduce(1, add)?, 2);
+        }
         world.barrier()
     });
     assert!(results.iter().all(Result::is_ok), "{results:?}");

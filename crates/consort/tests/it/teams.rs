@@ -6,7 +6,8 @@ use std::{
 };
 
 use consort::{
-    Collective, Error, Failure, Max, Pes, Rank, Result, Sum, Sync, Team, TeamError, Until, Waiting,
+    Candidate, ChosenBy, Collective, Error, Failure, Max, Pes, Rank, Result, Sum, Sync, Team,
+    TeamError, Until, Waiting,
 };
 
 use crate::{
@@ -260,6 +261,37 @@ fn a_freed_team_says_so() {
             assert_eq!(team.rank_of_world(Rank(0)), None);
             assert_eq!(team.size(), 4);
             world.barrier()
+        })
+    })
+    .unwrap();
+}
+
+/// A new team may have what a PE kept for a freed one.
+#[test]
+fn what_is_asked_of_a_freed_team_concerns_no_other() {
+    alone(LIMIT, || {
+        pes_of(5).without_wisdom().online(0.5).run(|pe| {
+            let (world, mut sums) = (pe.world(), [0; 1000]);
+            let is_first = world.rank() == Rank(0);
+            let old = world.of(&[Rank(0), Rank(1)])?;
+            if let Some(old) = old {
+                old.free()?;
+            }
+            if let Some(old) = old.filter(|_| is_first) {
+                let sum = old.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum);
+                assert_eq!(sum.err(), Some(Error::Freed));
+            }
+            let new = world.split(Some(0), 0)?.expect("a colour");
+            for _ in 0..300 {
+                new.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum)?;
+                assert_eq!(sums, [5; 1000]);
+            }
+            if let Some(old) = old.filter(|_| is_first) {
+                old.force(Collective::AllReduce, Some(Candidate::new("ring")));
+                assert_eq!(old.served_by(Collective::AllReduce), None);
+            }
+            assert_eq!(new.choice(Collective::AllReduce, 8).1, ChosenBy::Model);
+            new.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum)
         })
     })
     .unwrap();
