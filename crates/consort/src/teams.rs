@@ -227,24 +227,32 @@ impl<'p> Team<'p> {
         let (row, column) = (self.rank().0 / columns, self.rank().0 % columns);
         let row_members: Vec<Rank> = (0..columns).map(|at| Rank(row * columns + at)).collect();
         let column_members: Vec<Rank> = (0..rows).map(|at| Rank(at * columns + column)).collect();
-        let row = self.join(row, &row_members)?;
-        let column = self.join(column, &column_members)?;
-        let (Some(row), Some(column)) = (row, column) else {
+        // Both are joined, also if there is no memory for the first: all PEs count alike.
+        let parts = [self.part(row, &row_members), self.part(column, &column_members)];
+        let [row, column] = parts;
+        let (Some(row), Some(column)) = (row?, column?) else {
             unreachable!("a PE is in its own row and column")
         };
-        Ok(Grid { row, column })
+        Ok(Grid { row: self.team_of(row), column: self.team_of(column) })
     }
 
     /// The new team of these PEs, if this one is among them.
     fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
-        let part = self.state.endpoint.join(color, members).map_err(|NoGroup| {
+        Ok(self.part(color, members)?.map(|part| self.team_of(part)))
+    }
+
+    /// This PE's part in the new team of these PEs, if it is among them.
+    fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Part>> {
+        self.state.endpoint.join(color, members).map_err(|NoGroup| {
             let pes = members.len();
             self.state.ensure_sound().err().unwrap_or(TeamError::Memory { pes }.into())
-        })?;
-        Ok(part.map(|part| {
-            let state = self.teams.state_for(&self.state, part);
-            Team::new(state, self.teams).with(self.sync())
-        }))
+        })
+    }
+
+    /// The team that this PE has a part in.
+    fn team_of(&self, part: Part) -> Self {
+        let state = self.teams.state_for(&self.state, part);
+        Team::new(state, self.teams).with(self.sync())
     }
 
     /// Frees a team once all its PEs have come here and its nonblocking calls are complete: its

@@ -297,6 +297,40 @@ fn what_is_asked_of_a_freed_team_concerns_no_other() {
     .unwrap();
 }
 
+/// The PEs of one row get a team, those of the other hear that there is no memory.
+#[test]
+fn a_grid_that_only_some_get_memory_for() {
+    alone(LIMIT, || {
+        pes_of(4).run(|pe| {
+            let world = pe.world();
+            let pair = world.of(&[Rank(0), Rank(1)])?;
+            let mut singles = Vec::new();
+            loop {
+                let single = world.of(&[Rank(0)]);
+                if world.all_reduce(u32::from(single.is_err()), Sum)? > 0 {
+                    break;
+                }
+                singles.push(single?);
+            }
+            if let Some(pair) = pair {
+                pair.free()?; // room for one
+            }
+            world.barrier()?;
+            if let Err(error) = world.cartesian(2) {
+                assert_eq!(error, TeamError::Memory { pes: 2 }.into());
+            }
+            for single in singles.drain(..100).flatten() {
+                single.free()?;
+            }
+            world.barrier()?;
+            let all = world.strided(Rank(0), 1, 4)?.expect("all are in it");
+            assert_eq!(all.all_reduce(1, Sum)?, 4, "all have counted the teams alike");
+            Ok(())
+        })
+    })
+    .unwrap();
+}
+
 /// Symmetric memory and counters by the ranks of their team; collectives of another one on them.
 #[test]
 fn memory_of_a_team() {
