@@ -205,10 +205,11 @@ impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
         let state = self.team.state;
         if std::thread::panicking() {
             state.abandon();
-        } else {
+        } else if !state.endpoint.job().is_poisoned() {
             let rank = state.endpoint.rank_in_world();
             let reason = "it dropped its announcements without closing them".to_owned();
             state.endpoint.job().poison(Failure::Pe { rank, reason });
+            state.abandon(); // whoever makes no more calls hears it at its end
         }
     }
 }

@@ -247,6 +247,21 @@ fn one_that_does_not_close_is_told() {
     assert_eq!(error.to_string(), expected);
 }
 
+/// Also where nobody makes another call.
+#[test]
+fn that_nobody_closes_is_told() {
+    for pes in [1, 3] {
+        let outcome = alone(LIMIT, move || {
+            Pes::threads(pes).run(|pe| {
+                drop(pe.world().announcements(|_, _| ())?);
+                Ok(())
+            })
+        });
+        let error = outcome.expect_err("none was closed").to_string();
+        assert!(error.ends_with("it dropped its announcements without closing them"), "{error}");
+    }
+}
+
 #[test]
 fn all_must_agree_on_the_trees() {
     let error = fails(|world, _| {
