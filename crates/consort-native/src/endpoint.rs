@@ -151,8 +151,8 @@ impl Endpoint {
     /// What the PEs of the team share.
     #[inline(always)]
     pub fn group(&self) -> &Arc<Group> {
-        // SAFETY: nothing but `leave` and `serve_again` replaces it, whose callers have nothing that
-        // borrows it.
+        // SAFETY: nothing but `leave` and `serve_again` replaces it, whose callers have nothing
+        // that borrows it.
         unsafe { &*self.group.get() }
     }
 
@@ -186,9 +186,9 @@ impl Endpoint {
         (self.group().number(), number)
     }
 
-    /// This PE's part in a new team of these PEs of this team, whose ranks there are in the order of
-    /// the list. All PEs of this team come here, in the same order of teams; those of other colours
-    /// make teams of their own. `None` for a PE that is not in the list.
+    /// This PE's part in a new team of these PEs of this team, whose ranks there are in the order
+    /// of the list. All PEs of this team come here, in the same order of teams; those of other
+    /// colours make teams of their own. `None` for a PE that is not in the list.
     ///
     /// # Errors
     /// When there is no memory for another team.

@@ -175,7 +175,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// The hold of member `rank` on a group at this place, of PEs given by their ranks in the world.
+    /// The hold of member `rank` on a group at this place, of PEs given by their ranks in the
+    /// world.
     pub(crate) fn new(job: &Arc<Job>, place: Place, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let geometry = Geometry::of(ranks.len());
         let words = job.segment.words(place.at, geometry.words);

@@ -173,7 +173,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_lie_apart_and_the_first_gap_is_taken(steps in vec((1_usize..40, any::<u8>()), 0..100)) {
+        fn pieces_lie_apart_and_the_first_gap_is_taken(
+            steps in vec((1_usize..40, any::<u8>()), 0..100)
+        ) {
             let words = zeros(Space::words(12));
             let space = Space::new(Cells(&words), 200);
             let (mut taken, mut highest): (Vec<(Piece, usize)>, usize) = (Vec::new(), 0);
@@ -197,7 +199,8 @@ mod tests {
                     }
                     Err(NoPiece::Exhausted { free, largest }) => {
                         prop_assert_eq!(first, None);
-                        prop_assert_eq!(free, 200 - taken.iter().map(|(_, its)| its).sum::<usize>());
+                        let used: usize = taken.iter().map(|(_, its)| its).sum();
+                        prop_assert_eq!(free, 200 - used);
                         prop_assert!(largest < bytes);
                     }
                     Err(NoPiece::TooMany { .. }) => prop_assert_eq!(taken.len(), 12),

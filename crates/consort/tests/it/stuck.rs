@@ -86,8 +86,9 @@ fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_
     world.of(&[Rank(one), Rank(other)])
 }
 
-/// PE 0 waits for a nonblocking call that PE 1 has to pass on, who computes inside another one, with
-/// PE 2 and PE 4, who is not there yet. PE 3 waits for PE 0, and makes the first call after that.
+/// PE 0 waits for a nonblocking call that PE 1 has to pass on, who computes inside another one,
+/// with PE 2 and PE 4, who is not there yet. PE 3 waits for PE 0, and makes the first call after
+/// that.
 #[test]
 fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
     static WAITS: AtomicBool = AtomicBool::new(false);
