@@ -33,7 +33,7 @@ use consort_fabric::{
 
 use crate::{
     group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS},
-    job::{Failure, Job, PeState, call_in},
+    job::{Failure, Job, PeState, SEQUENCE_BITS, SEQUENCE_MASK, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
     memory::{Extent, Memory},
@@ -96,6 +96,9 @@ pub struct Call<'c> {
     /// The sequence word that it saw there.
     seen: AtomicU64,
 }
+
+/// What makes a mark of a call's word: odd, so that each bit of the word counts.
+const MARK_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// No word of any inbox.
 const NO_WORD: usize = usize::MAX;
@@ -565,9 +568,18 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
-        // Acquire and release: the last to count has seen what all before it did.
+        assert!((counter as usize) < LINE_WORDS, "a call has {LINE_WORDS} counters");
         let word = &self.words[self.line_at(at, Slot::new(0)) + counter as usize];
-        ready(Ok(word.fetch_add(by, AcqRel)))
+        // A counter says nothing of who has counted. So each adds a mark of its calls so far with
+        // each 1: marks that are alike are 0 again when the count is. Acquire and release: the last
+        // to count has seen what all before it did.
+        let mark = self.word.wrapping_mul(MARK_MIX) >> SEQUENCE_BITS;
+        let by = by.wrapping_mul(1 | mark << SEQUENCE_BITS);
+        let before = word.fetch_add(by, AcqRel);
+        let after = before.wrapping_add(by);
+        let is_alike = after & SEQUENCE_MASK != 0 || after == 0;
+        // Where marks differ, comparing calls with the peers' ends the wait.
+        self.when(move || is_alike.then_some(before & SEQUENCE_MASK))
     }
 
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {

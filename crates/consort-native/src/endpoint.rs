@@ -218,7 +218,7 @@ impl Endpoint {
         // SAFETY: the caller's promise.
         unsafe { self.replace_group(nothing) };
         self.shore.take();
-        self.calls.set(0); // there is nothing left to compare with the peers'
+        self.calls.set(0); // so that `check_peers` has none to compare
     }
 
     /// Becomes this PE's end of another team, after it has left its own.
@@ -296,7 +296,7 @@ impl Endpoint {
     fn number(&self, name: u64, steps: u64) -> (u64, usize, u64) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
-        // Messages carry the whole history: after calls that did not match, none does.
+        // Messages carry the numbers of all calls so far: after one that did not match, none does.
         let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(name);
         self.calls.set(call + 1);
         self.sequence.set(sequence + steps);
@@ -570,7 +570,7 @@ impl Pauses<'_> {
         if calls.get() > 0 {
             self.endpoint.check_peers();
         }
-        if let Some(call) = self.call.filter(|_| job.has_teams()) {
+        if let Some(call) = self.call.filter(|_| job.has_made_teams()) {
             self.told = true;
             job.deadlocks.beat(job, self.endpoint.pe.rank, group, rank, call);
         }
