@@ -302,7 +302,7 @@ impl<'c> Call<'c> {
     #[cold]
     fn disagree(&self, lease: &Lease, bytes: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
-        let call = self.job.name_of(self.group.history(self.rank, self.turn).load(Relaxed));
+        let call = self.group.name_of_own(self.rank, self.word);
         self.job.poison(Failure::Pieces {
             call: call_in(&call, &self.group.team()),
             lender: (world(lease.lender), lease.bytes),

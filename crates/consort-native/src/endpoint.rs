@@ -305,7 +305,7 @@ impl Endpoint {
         let turn = group.geometry.turn(call);
         let own = name << SEQUENCE_BITS | sequence & SEQUENCE_MASK;
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        group.own_history(turn).store(own, Release);
+        group.own_recent(call).store(own, Release);
         (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 

@@ -273,6 +273,27 @@ fn a_barrier_that_counts_tells_calls_that_did_not_match() {
     assert_eq!(passed, 0, "PEs that passed a barrier after calls that did not match");
 }
 
+/// The last call of a quarter of the window does not match, and all start as many nonblocking calls
+/// after it as the window has room for.
+#[test]
+fn mismatches_are_found_a_window_later() {
+    for calls in [13, 29, 61] {
+        mismatched(4, [&["scatter(2 bytes", "root 2"], &["scatter(2 bytes", "root 1"]], {
+            move |world, odd| {
+                for _ in 0..calls {
+                    world.barrier()?;
+                }
+                let team = world.with(Sync { entry: Mode::None, exit: Mode::Mine });
+                let root = Rank(if odd { 1 } else { 2 });
+                team.scatter_slice(&[1_u16, 2, 3, 4], &mut [0], root)?;
+                let start = |call| world.start_all_reduce(vec![call], Sum);
+                let started: Vec<_> = (0..70).map(start).collect::<Result<_>>()?;
+                started.into_iter().try_for_each(|one| one.wait().map(drop))
+            }
+        });
+    }
+}
+
 #[test]
 fn closing_announcements_is_no_barrier() {
     mismatched(2, [&["barrier()"], &["announcements.close()"]], |world, odd| {
