@@ -192,6 +192,8 @@ fn announce(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> 
         middle(cut)?;
     }
     board.close()?;
+    // Where nobody has said anything, no handler has thrown.
+    middle(cut)?;
     for (source, heard) in (0..team.size()).map(Rank).zip(heard) {
         let said = if source == team.rank() { Vec::new() } else { messages(seed, source) };
         ensure(heard == said, || {
