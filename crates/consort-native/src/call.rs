@@ -36,7 +36,7 @@ use crate::{
     job::{Failure, Job, PeState, SEQUENCE_BITS, SEQUENCE_MASK, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
-    memory::{Extent, Memory},
+    memory::{Extent, Memory, Word},
     operands::{Buffer, Operands},
     segment::Segment,
 };
@@ -338,7 +338,7 @@ impl<'c> Call<'c> {
         let word = self.word_of(step);
         if memory.bytes == 8 {
             let at = self.cell_at(to, slot);
-            self.words[at - 1].store(memory.load_word(), Relaxed);
+            self.words[at - 1].store(memory.word().load(), Relaxed);
             self.words[at].store(word, Release); // pairs with the acquire in `Receive`
         } else {
             self.send_lines(to, slot, word, memory);
@@ -380,13 +380,13 @@ impl<'c> Call<'c> {
 
     /// The same on words.
     #[inline(always)]
-    fn combine_word(&self, target: Memory, left: u64, mut right: u64) {
+    fn combine_word(&self, target: Word, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {
             let mut sum = left;
             let at = (&raw mut sum).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
-            target.store_word(sum);
+            target.store(sum);
         }
     }
 
@@ -505,6 +505,7 @@ impl Fabric for Call<'_> {
         target: Span,
     ) -> impl Future<Output = Op> {
         let (left, target) = (self.resolve(left), self.resolve_writable(target));
+        assert!(left.bytes == target.bytes, "what is combined is of one length");
         // A word is combined from a word; a longer message is received first.
         let into =
             if target.bytes == 8 { target } else { self.resolve(Span::incoming(target.bytes)) };
@@ -545,7 +546,7 @@ impl Fabric for Call<'_> {
         target: Span,
     ) -> impl Future<Output = Op> {
         debug_assert!(!slot.is_beside(), "two meetings in a slot would share their words");
-        let (own, target) = (self.resolve(own).load_word(), self.resolve_writable(target));
+        let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
         let ((mine, theirs), word) = (self.bringing_at(peer, slot), self.word_of(step));
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `MeetCombine`

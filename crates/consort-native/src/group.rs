@@ -86,11 +86,23 @@ const FINISHED: usize = 0;
 const MOVES: usize = 1;
 const RECENT: usize = 2 * LINE_WORDS;
 
+/// How many calls of a member are compared with those of others: two windows. After calls that did
+/// not match nobody gets more than a window and a quarter ahead, so all still have them.
+const RECENT_CALLS: usize = 128;
+
+/// The place of a call among the recent ones.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
+const fn recent(call: u64) -> usize {
+    call as usize & (RECENT_CALLS - 1)
+}
+
 impl Geometry {
     /// Small teams get room for long messages, large ones a line a peer and a shorter window.
     pub(crate) fn of(pes: usize) -> Self {
         let lines = (4 * pes).max(256);
         let window = if pes <= 64 { 64 } else { 16 };
+        debug_assert!(2 * window <= RECENT_CALLS, "recent calls are two windows");
         let stride = lines + 1;
         let first_cell = stride * window * LINE_WORDS;
         // Regions of different PEs differ in the low 12 bits of their addresses: a PE that stores
@@ -101,7 +113,7 @@ impl Geometry {
         let first_bringing = first_meeting + lines * window * MEETING_WORDS;
         let per_pe = first_bringing + lines * window * BRINGING_WORDS + apart;
         let first_member = pes * per_pe;
-        let credits = RECENT + Self::recent_calls(window);
+        let credits = RECENT + RECENT_CALLS;
         let leases = credits + pes * LINE_WORDS;
         let loans = leases + window * LINE_WORDS;
         let per_member = loans + window * pes * LOANS as usize * LINE_WORDS + apart;
@@ -138,23 +150,10 @@ impl Geometry {
     pub(crate) fn recent_words(&self, job: &Job, at: usize, mut hand_over: impl FnMut(u64)) {
         let words = job.segment.words(at, self.words);
         for member in words[self.first_member..].chunks_exact(self.per_member) {
-            for word in &member[RECENT..RECENT + Self::recent_calls(self.window)] {
+            for word in &member[RECENT..RECENT + RECENT_CALLS] {
                 hand_over(word.load(Relaxed));
             }
         }
-    }
-
-    /// How many calls of a member are told apart from others': those of two windows. After calls
-    /// that did not match nobody gets a window and a quarter ahead, so all still have them.
-    const fn recent_calls(window: usize) -> usize {
-        2 * window
-    }
-
-    /// The place of a call among the recent ones.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
-    fn recent(&self, call: u64) -> usize {
-        call as usize & (Self::recent_calls(self.window) - 1)
     }
 
     /// The place of a call in the window.
@@ -274,19 +273,18 @@ impl Group {
     /// Where a member keeps the word of a call, one of its recent ones. On lines of its own: it is
     /// written in every call.
     fn recent(&self, rank: Rank, call: u64) -> &LineWord {
-        self.member(rank, RECENT + self.geometry.recent(call))
+        self.member(rank, RECENT + recent(call))
     }
 
     /// The same of this member.
     #[inline(always)]
     pub(crate) fn own_recent(&self, call: u64) -> &LineWord {
-        &self.words[self.own_recent + self.geometry.recent(call)]
+        &self.words[self.own_recent + recent(call)]
     }
 
     /// The words of a member's recent calls, in no order; 0 of those that it has not made.
     fn all_recent(&self, rank: Rank) -> impl Iterator<Item = u64> {
-        let calls = 0..Geometry::recent_calls(self.geometry.window);
-        calls.map(move |at| self.member(rank, RECENT + at).load(Acquire))
+        (0..RECENT_CALLS).map(move |at| self.member(rank, RECENT + at).load(Acquire))
     }
 
     /// The name of the call of this member whose messages have this word.
@@ -410,7 +408,7 @@ impl Group {
     #[cold]
     pub(crate) fn check_peers(&self, rank: Rank, calls: u64, end: u64) {
         let job = &self.job;
-        for call in calls.saturating_sub(2 * self.window())..calls {
+        for call in calls.saturating_sub(RECENT_CALLS as u64)..calls {
             let word = self.word(rank, call);
             for peer in self.others(rank) {
                 let theirs = self.word(peer, call);

@@ -184,37 +184,14 @@ impl Memory {
         self.shared.is_some()
     }
 
-    /// Its 8 bytes.
+    /// The same as a word.
     ///
     /// # Panics
-    /// When there are more or fewer.
+    /// When it has more than 8 bytes, or fewer.
     #[inline(always)]
-    pub(crate) fn load_word(self) -> u64 {
+    pub(crate) fn word(self) -> Word {
         assert!(self.bytes == 8, "a word is 8 bytes");
-        if !self.is_shared() {
-            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
-            return unsafe { self.at.cast::<u64>().read_unaligned() };
-        }
-        let mut word = 0_u64;
-        // SAFETY: 8 bytes are readable, and `word` has 8.
-        unsafe { copy_shared_line(Self::private((&raw mut word).cast(), 8), self) };
-        word
-    }
-
-    /// Writes its 8 bytes.
-    ///
-    /// # Panics
-    /// When there are more or fewer.
-    #[inline(always)]
-    pub(crate) fn store_word(self, mut word: u64) {
-        assert!(self.bytes == 8, "a word is 8 bytes");
-        if self.is_shared() {
-            // SAFETY: 8 bytes are writable, and `word` has 8.
-            unsafe { copy_shared_line(self, Self::private((&raw mut word).cast(), 8)) };
-        } else {
-            // SAFETY: 8 bytes are writable, and nobody else accesses them.
-            unsafe { self.at.cast::<u64>().write_unaligned(word) };
-        }
+        Word(self)
     }
 
     /// All of a private buffer.
@@ -250,7 +227,7 @@ impl Memory {
     pub(crate) fn unpack(self, line: &[LineWord]) {
         assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
         if self.bytes == 8 {
-            return self.store_word(line[0].load(Relaxed));
+            return self.word().store(line[0].load(Relaxed));
         }
         let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
         let from = words.as_ptr().cast::<u8>();
@@ -271,7 +248,7 @@ impl Memory {
     pub(crate) fn copy_from(self, source: Self) {
         assert!(self.bytes == source.bytes, "a copy is as long as what is copied");
         if self.bytes == 8 {
-            self.store_word(source.load_word());
+            self.word().store(source.word().load());
         } else if !(self.is_shared() || source.is_shared()) {
             // SAFETY: both are resolved, of equal length, and nobody else accesses either.
             unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
@@ -306,11 +283,11 @@ impl Memory {
             return;
         }
         if target.bytes == 8 {
-            let (mut a, b) = (left.load_word(), right.load_word());
+            let (mut a, b) = (left.word().load(), right.word().load());
             let sum = (&raw mut a).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(sum, sum, (&raw const b).cast(), 8) };
-            return target.store_word(a);
+            return target.word().store(a);
         }
         if target.bytes <= LINE_PAYLOAD_BYTES {
             let (mut a, b) = (left.pack(), right.pack());
@@ -366,6 +343,45 @@ impl Memory {
     }
 }
 
+/// A piece of memory that is 8 bytes long.
+#[derive(Clone, Copy)]
+pub(crate) struct Word(Memory);
+
+impl Word {
+    /// # Safety
+    /// Each memory has 8 bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn of_eight_bytes<const N: usize>(memories: [Memory; N]) -> [Self; N] {
+        debug_assert!(memories.iter().all(|memory| memory.bytes == 8));
+        memories.map(Self)
+    }
+
+    #[inline(always)]
+    pub(crate) fn load(self) -> u64 {
+        let Self(memory) = self;
+        if !memory.is_shared() {
+            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
+            return unsafe { memory.at.cast::<u64>().read_unaligned() };
+        }
+        let mut word = 0_u64;
+        // SAFETY: 8 bytes are readable, and `word` has 8.
+        unsafe { copy_shared_line(Memory::private((&raw mut word).cast(), 8), memory) };
+        word
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(self, mut word: u64) {
+        let Self(memory) = self;
+        if memory.is_shared() {
+            // SAFETY: 8 bytes are writable, and `word` has 8.
+            unsafe { copy_shared_line(memory, Memory::private((&raw mut word).cast(), 8)) };
+        } else {
+            // SAFETY: 8 bytes are writable, and nobody else accesses them.
+            unsafe { memory.at.cast::<u64>().write_unaligned(word) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,7 +420,7 @@ mod tests {
         #[test]
         #[should_panic(expected = "a word is 8 bytes")]
         fn a_word() {
-            parts(true, [(0, 4)])[0].load_word();
+            parts(true, [(0, 4)])[0].word();
         }
 
         #[test]

@@ -50,7 +50,7 @@ impl Key {
     /// have one code.
     #[inline]
     pub(crate) fn of_operator(kernel: &Kernel<'_>, name: &'static str) -> usize {
-        kernel.identity() ^ name.as_ptr().addr().rotate_left(20)
+        kernel.identity().wrapping_add(name.as_ptr().addr())
     }
 
     #[inline]
