@@ -33,10 +33,10 @@ use consort_fabric::{
 
 use crate::{
     group::{BRINGING_WORDS, CELL_WORDS, Geometry, Group, LINE_WORDS, MEETING_WORDS},
-    job::{Failure, Job, PeState, call_in},
+    job::{Failure, Job, PeState, SEQUENCE_BITS, SEQUENCE_MASK, call_in},
     lending::Accessing,
     line::{Line, LineWord, PAYLOAD_WORDS},
-    memory::{Extent, Memory},
+    memory::{Extent, Memory, Word},
     operands::{Buffer, Operands},
     segment::Segment,
 };
@@ -96,6 +96,9 @@ pub struct Call<'c> {
     /// The sequence word that it saw there.
     seen: AtomicU64,
 }
+
+/// What makes a mark of a call's word: odd, so that each bit of the word counts.
+const MARK_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// No word of any inbox.
 const NO_WORD: usize = usize::MAX;
@@ -299,7 +302,7 @@ impl<'c> Call<'c> {
     #[cold]
     fn disagree(&self, lease: &Lease, bytes: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
-        let call = self.job.name_of(self.group.history(self.rank, self.turn).load(Relaxed));
+        let call = self.group.name_of_own(self.rank, self.word);
         self.job.poison(Failure::Pieces {
             call: call_in(&call, &self.group.team()),
             lender: (world(lease.lender), lease.bytes),
@@ -335,7 +338,7 @@ impl<'c> Call<'c> {
         let word = self.word_of(step);
         if memory.bytes == 8 {
             let at = self.cell_at(to, slot);
-            self.words[at - 1].store(memory.load_word(), Relaxed);
+            self.words[at - 1].store(memory.word().load(), Relaxed);
             self.words[at].store(word, Release); // pairs with the acquire in `Receive`
         } else {
             self.send_lines(to, slot, word, memory);
@@ -377,13 +380,13 @@ impl<'c> Call<'c> {
 
     /// The same on words.
     #[inline(always)]
-    fn combine_word(&self, target: Memory, left: u64, mut right: u64) {
+    fn combine_word(&self, target: Word, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {
             let mut sum = left;
             let at = (&raw mut sum).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
-            target.store_word(sum);
+            target.store(sum);
         }
     }
 
@@ -502,6 +505,7 @@ impl Fabric for Call<'_> {
         target: Span,
     ) -> impl Future<Output = Op> {
         let (left, target) = (self.resolve(left), self.resolve_writable(target));
+        assert!(left.bytes == target.bytes, "what is combined is of one length");
         // A word is combined from a word; a longer message is received first.
         let into =
             if target.bytes == 8 { target } else { self.resolve(Span::incoming(target.bytes)) };
@@ -542,7 +546,7 @@ impl Fabric for Call<'_> {
         target: Span,
     ) -> impl Future<Output = Op> {
         debug_assert!(!slot.is_beside(), "two meetings in a slot would share their words");
-        let (own, target) = (self.resolve(own).load_word(), self.resolve_writable(target));
+        let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
         let ((mine, theirs), word) = (self.bringing_at(peer, slot), self.word_of(step));
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `MeetCombine`
@@ -565,9 +569,18 @@ impl Fabric for Call<'_> {
 
     #[inline(always)]
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
-        // Acquire and release: the last to count has seen what all before it did.
+        assert!((counter as usize) < LINE_WORDS, "a call has {LINE_WORDS} counters");
         let word = &self.words[self.line_at(at, Slot::new(0)) + counter as usize];
-        ready(Ok(word.fetch_add(by, AcqRel)))
+        // A counter says nothing of who has counted. So each adds a mark of its calls so far with
+        // each 1: marks that are alike are 0 again when the count is. Acquire and release: the last
+        // to count has seen what all before it did.
+        let mark = self.word.wrapping_mul(MARK_MIX) >> SEQUENCE_BITS;
+        let by = by.wrapping_mul(1 | mark << SEQUENCE_BITS);
+        let before = word.fetch_add(by, AcqRel);
+        let after = before.wrapping_add(by);
+        let is_alike = after & SEQUENCE_MASK != 0 || after == 0;
+        // Where marks differ, comparing calls with the peers' ends the wait.
+        self.when(move || is_alike.then_some(before & SEQUENCE_MASK))
     }
 
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {

@@ -161,14 +161,24 @@ impl Waits {
         let settled = waits.iter().all(|(_, wait)| {
             (0..).map(Rank).zip(wait.group.ranks()).all(|member| has_looked(member, wait))
         });
-        let name = |wait: &Wait| call_in(&job.name_of(wait.word), &wait.group.team());
-        // Nobody but who has not begun a call can hold it up.
-        let (pe, wait, missing) = waits.iter().filter(|_| settled).find_map(|(pe, wait)| {
-            let mut members = (0..).map(Rank).zip(wait.group.ranks());
-            let missing = members.find(|(member, _)| !Self::has_begun(wait, *member))?;
-            Some((*pe, *wait, *missing.1))
-        })?;
-        let elsewhere = self.of[missing.index()].as_ref()?;
-        Some(Failure::Deadlock { one: (pe, name(wait)), other: (missing, name(elsewhere)) })
+        if !settled {
+            return None;
+        }
+        let first = waits.iter().find_map(|(_, wait)| Self::missing(wait))?;
+        // Each waits for one that waits: in as many steps as there are PEs the way comes to a ring.
+        let next = |pe: Rank| self.of[pe.index()].as_ref().and_then(Self::missing);
+        let one = (0..self.of.len()).try_fold(first, |pe, _| next(pe))?;
+        let other = next(one)?;
+        let name = |pe: Rank| {
+            let wait = self.of[pe.index()].as_ref()?;
+            Some((pe, call_in(&job.name_of(wait.word), &wait.group.team())))
+        };
+        Some(Failure::Deadlock { one: name(one)?, other: name(other)? })
+    }
+
+    /// A PE that has not begun the call: nobody else can hold it up.
+    fn missing(wait: &Wait) -> Option<Rank> {
+        let mut members = (0..).map(Rank).zip(wait.group.ranks());
+        members.find(|(member, _)| !Self::has_begun(wait, *member)).map(|(_, &pe)| pe)
     }
 }

@@ -218,7 +218,7 @@ impl Endpoint {
         // SAFETY: the caller's promise.
         unsafe { self.replace_group(nothing) };
         self.shore.take();
-        self.calls.set(0); // there is nothing left to compare with the peers'
+        self.calls.set(0); // so that `check_peers` has none to compare
     }
 
     /// Becomes this PE's end of another team, after it has left its own.
@@ -293,7 +293,7 @@ impl Endpoint {
     fn number(&self, name: u64, steps: u64) -> (u64, usize, u64) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
-        // Messages carry the whole history: after calls that did not match, none does.
+        // Messages carry the numbers of all calls so far: after one that did not match, none does.
         let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(name);
         self.calls.set(call + 1);
         self.sequence.set(sequence + steps);
@@ -302,7 +302,7 @@ impl Endpoint {
         let turn = group.geometry.turn(call);
         let own = name << SEQUENCE_BITS | sequence & SEQUENCE_MASK;
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        group.own_history(turn).store(own, Release);
+        group.own_recent(call).store(own, Release);
         (call, turn, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 
@@ -567,7 +567,7 @@ impl Pauses<'_> {
         if calls.get() > 0 {
             self.endpoint.check_peers();
         }
-        if let Some(call) = self.call.filter(|_| job.has_teams()) {
+        if let Some(call) = self.call.filter(|_| job.has_made_teams()) {
             self.told = true;
             job.deadlocks.beat(job, self.endpoint.pe.rank, group, rank, call);
         }

@@ -84,13 +84,25 @@ pub(crate) const BRINGING_WORDS: usize = 2 * CELL_WORDS;
 /// that count the waits of its blocking and of its nonblocking calls, and those of recent calls.
 const FINISHED: usize = 0;
 const MOVES: usize = 1;
-const HISTORY: usize = 2 * LINE_WORDS;
+const RECENT: usize = 2 * LINE_WORDS;
+
+/// How many calls of a member are compared with those of others: two windows. After calls that did
+/// not match nobody gets more than a window and a quarter ahead, so all still have them.
+const RECENT_CALLS: usize = 128;
+
+/// The place of a call among the recent ones.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
+const fn recent(call: u64) -> usize {
+    call as usize & (RECENT_CALLS - 1)
+}
 
 impl Geometry {
     /// Small teams get room for long messages, large ones a line a peer and a shorter window.
     pub(crate) fn of(pes: usize) -> Self {
         let lines = (4 * pes).max(256);
         let window = if pes <= 64 { 64 } else { 16 };
+        debug_assert!(2 * window <= RECENT_CALLS, "recent calls are two windows");
         let stride = lines + 1;
         let first_cell = stride * window * LINE_WORDS;
         // Regions of different PEs differ in the low 12 bits of their addresses: a PE that stores
@@ -101,7 +113,7 @@ impl Geometry {
         let first_bringing = first_meeting + lines * window * MEETING_WORDS;
         let per_pe = first_bringing + lines * window * BRINGING_WORDS + apart;
         let first_member = pes * per_pe;
-        let credits = HISTORY + window;
+        let credits = RECENT + RECENT_CALLS;
         let leases = credits + pes * LINE_WORDS;
         let loans = leases + window * LINE_WORDS;
         let per_member = loans + window * pes * LOANS as usize * LINE_WORDS + apart;
@@ -138,7 +150,7 @@ impl Geometry {
     pub(crate) fn recent_words(&self, job: &Job, at: usize, mut hand_over: impl FnMut(u64)) {
         let words = job.segment.words(at, self.words);
         for member in words[self.first_member..].chunks_exact(self.per_member) {
-            for word in &member[HISTORY..HISTORY + self.window] {
+            for word in &member[RECENT..RECENT + RECENT_CALLS] {
                 hand_over(word.load(Relaxed));
             }
         }
@@ -170,7 +182,7 @@ pub struct Group {
     ranks: Box<[Rank]>,
     pub(crate) geometry: Geometry,
     /// The first word of this member's recent calls.
-    own_history: usize,
+    own_recent: usize,
     words: Words,
 }
 
@@ -180,8 +192,8 @@ impl Group {
     pub(crate) fn new(job: &Arc<Job>, place: Place, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let geometry = Geometry::of(ranks.len());
         let words = job.segment.words(place.at, geometry.words);
-        let own_history = geometry.member(rank, HISTORY);
-        Self { job: Arc::clone(job), number: place.number, ranks, geometry, own_history, words }
+        let own_recent = geometry.member(rank, RECENT);
+        Self { job: Arc::clone(job), number: place.number, ranks, geometry, own_recent, words }
     }
 
     /// The hold of member `rank` on the group of this colour that is team number `made` of this
@@ -259,17 +271,28 @@ impl Group {
         Line::of_words(&self.words[first..first + LINE_WORDS])
     }
 
-    /// Where a member keeps the word of a call, by its number modulo the window. On lines of its
-    /// own: it is written in every call.
-    pub(crate) fn history(&self, rank: Rank, turn: usize) -> &LineWord {
-        debug_assert!(turn < self.geometry.window, "a place in the window");
-        self.member(rank, HISTORY + turn)
+    /// Where a member keeps the word of a call, one of its recent ones. On lines of its own: it is
+    /// written in every call.
+    fn recent(&self, rank: Rank, call: u64) -> &LineWord {
+        self.member(rank, RECENT + recent(call))
     }
 
     /// The same of this member.
     #[inline(always)]
-    pub(crate) fn own_history(&self, turn: usize) -> &LineWord {
-        &self.words[self.own_history + turn]
+    pub(crate) fn own_recent(&self, call: u64) -> &LineWord {
+        &self.words[self.own_recent + recent(call)]
+    }
+
+    /// The words of a member's recent calls, in no order; 0 of those that it has not made.
+    fn all_recent(&self, rank: Rank) -> impl Iterator<Item = u64> {
+        (0..RECENT_CALLS).map(move |at| self.member(rank, RECENT + at).load(Acquire))
+    }
+
+    /// The name of the call of this member whose messages have this word.
+    pub(crate) fn name_of_own(&self, rank: Rank, word: u64) -> String {
+        let mut recent = self.all_recent(rank);
+        let own = recent.find(|own| (own ^ word) & SEQUENCE_MASK == 0);
+        self.job.name_of(own.unwrap_or(0))
     }
 
     /// Of a call of the window of a member: how much that it has lent is given back, in word 0, and
@@ -326,13 +349,13 @@ impl Group {
 
     /// The word of a call, one of the last of `rank`.
     pub(crate) fn word(&self, rank: Rank, call: u64) -> u64 {
-        self.history(rank, self.geometry.turn(call)).load(Acquire)
+        self.recent(rank, call).load(Acquire)
     }
 
     /// Whether a member has begun a call, which has this word elsewhere.
     pub(crate) fn has_begun(&self, rank: Rank, call: u64, word: u64) -> bool {
-        // What stands at this place of the window is of this call, of a later one, or of one that
-        // is a window of calls earlier; of a member that has made no such call it is 0.
+        // What stands there is of this call, of a later one, or of one that was long before; of a
+        // member that has made no such call it is 0.
         let theirs = self.word(rank, call);
         theirs != 0 && !is_before(theirs, word)
     }
@@ -386,11 +409,10 @@ impl Group {
     #[cold]
     pub(crate) fn check_peers(&self, rank: Rank, calls: u64, end: u64) {
         let job = &self.job;
-        for call in calls.saturating_sub(self.window())..calls {
-            let turn = self.geometry.turn(call);
-            let word = self.history(rank, turn).load(Relaxed);
+        for call in calls.saturating_sub(RECENT_CALLS as u64)..calls {
+            let word = self.word(rank, call);
             for peer in self.others(rank) {
-                let theirs = self.history(peer, turn).load(Acquire);
+                let theirs = self.word(peer, call);
                 if theirs != 0 && (theirs ^ word) & SEQUENCE_MASK == 0 && theirs != word {
                     let mut both = [(rank, word), (peer, theirs)]
                         .map(|(rank, word)| (self.in_world(rank), job.name_of(word)));
@@ -418,9 +440,8 @@ impl Group {
             let Some(finished) = self.finished(peer).filter(|&finished| finished > end) else {
                 continue;
             };
-            let words = (0..self.geometry.window).map(|turn| self.history(peer, turn));
-            let last = words
-                .map(|word| word.load(Acquire))
+            let last = self
+                .all_recent(peer)
                 .filter(|&word| word != 0)
                 .min_by_key(|word| finished.wrapping_sub(*word) & SEQUENCE_MASK);
             return self.miss(rank, peer, self.job.name_of(last.unwrap_or(0)));

@@ -316,9 +316,9 @@ impl Job {
         self.directory.lock(self.poison_flag())
     }
 
-    /// Whether there are teams besides the world.
-    pub(crate) fn has_teams(&self) -> bool {
-        self.directory.has_teams()
+    /// Whether teams have been made besides the world.
+    pub(crate) fn has_made_teams(&self) -> bool {
+        self.directory.has_made_teams()
     }
 
     /// What the launch fixed.

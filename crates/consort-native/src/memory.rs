@@ -184,31 +184,14 @@ impl Memory {
         self.shared.is_some()
     }
 
-    /// Its 8 bytes.
+    /// The same as a word.
+    ///
+    /// # Panics
+    /// When it has more than 8 bytes, or fewer.
     #[inline(always)]
-    pub(crate) fn load_word(self) -> u64 {
-        debug_assert_eq!(self.bytes, 8);
-        if !self.is_shared() {
-            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
-            return unsafe { self.at.cast::<u64>().read_unaligned() };
-        }
-        let mut word = 0_u64;
-        // SAFETY: 8 bytes are readable, and `word` has 8.
-        unsafe { copy_shared_line(Self::private((&raw mut word).cast(), 8), self) };
-        word
-    }
-
-    /// Writes its 8 bytes.
-    #[inline(always)]
-    pub(crate) fn store_word(self, mut word: u64) {
-        debug_assert_eq!(self.bytes, 8);
-        if self.is_shared() {
-            // SAFETY: 8 bytes are writable, and `word` has 8.
-            unsafe { copy_shared_line(self, Self::private((&raw mut word).cast(), 8)) };
-        } else {
-            // SAFETY: 8 bytes are writable, and nobody else accesses them.
-            unsafe { self.at.cast::<u64>().write_unaligned(word) };
-        }
+    pub(crate) fn word(self) -> Word {
+        assert!(self.bytes == 8, "a word is 8 bytes");
+        Word(self)
     }
 
     /// All of a private buffer.
@@ -218,8 +201,12 @@ impl Memory {
     }
 
     /// What one line of a message carries: up to 56 bytes, padded with zeros.
+    ///
+    /// # Panics
+    /// When there are more.
     #[inline(always)]
     pub(crate) fn pack(self) -> [u64; PAYLOAD_WORDS] {
+        assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
         let mut words = [0_u64; PAYLOAD_WORDS];
         let to = words.as_mut_ptr().cast::<u8>();
         if self.is_shared() {
@@ -233,10 +220,14 @@ impl Memory {
     }
 
     /// Copies the payload of one line that has arrived.
+    ///
+    /// # Panics
+    /// When it does not have so many bytes.
     #[inline(always)]
     pub(crate) fn unpack(self, line: &[LineWord]) {
+        assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
         if self.bytes == 8 {
-            return self.store_word(line[0].load(Relaxed));
+            return self.word().store(line[0].load(Relaxed));
         }
         let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
         let from = words.as_ptr().cast::<u8>();
@@ -250,23 +241,41 @@ impl Memory {
     }
 
     /// Copies between any two memories.
+    ///
+    /// # Panics
+    /// When they differ in length, or others reach them and they overlap.
     #[inline(always)]
     pub(crate) fn copy_from(self, source: Self) {
-        debug_assert_eq!(self.bytes, source.bytes);
+        assert!(self.bytes == source.bytes, "a copy is as long as what is copied");
         if self.bytes == 8 {
-            self.store_word(source.load_word());
+            self.word().store(source.word().load());
         } else if !(self.is_shared() || source.is_shared()) {
             // SAFETY: both are resolved, of equal length, and nobody else accesses either.
             unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
         } else {
-            // SAFETY: both are resolved and of equal length; distinct buffers do not overlap.
+            let apart = self.at.addr().abs_diff(source.at.addr());
+            assert!(apart >= self.bytes, "what others reach is not copied over itself");
+            // SAFETY: both are resolved, of equal length, and do not overlap.
             unsafe { copy_shared(self, source) };
         }
     }
 
+    /// Whether it is the same memory, or shares no byte, of two as long.
+    fn is_same_or_apart(self, other: Self) -> bool {
+        let apart = self.at.addr().abs_diff(other.at.addr());
+        apart == 0 || apart >= self.bytes
+    }
+
     /// Becomes `left (op) right`, through bounce buffers where others may access an operand.
+    ///
+    /// # Panics
+    /// When the three differ in length, or the target shares some bytes of an operand but not all.
     pub(crate) fn combine(self, kernel: &Kernel<'_>, left: Self, right: Self) {
         let target = self;
+        for operand in [left, right] {
+            assert!(target.bytes == operand.bytes, "what is combined is of one length");
+            assert!(target.is_same_or_apart(operand), "a target is an operand, or apart from it");
+        }
         if !(target.is_shared() || left.is_shared() || right.is_shared()) {
             // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
             // buffers, or the target is one of the operands.
@@ -274,11 +283,11 @@ impl Memory {
             return;
         }
         if target.bytes == 8 {
-            let (mut a, b) = (left.load_word(), right.load_word());
+            let (mut a, b) = (left.word().load(), right.word().load());
             let sum = (&raw mut a).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(sum, sum, (&raw const b).cast(), 8) };
-            return target.store_word(a);
+            return target.word().store(a);
         }
         if target.bytes <= LINE_PAYLOAD_BYTES {
             let (mut a, b) = (left.pack(), right.pack());
@@ -334,9 +343,113 @@ impl Memory {
     }
 }
 
+/// A piece of memory that is 8 bytes long.
+#[derive(Clone, Copy)]
+pub(crate) struct Word(Memory);
+
+impl Word {
+    /// # Safety
+    /// Each memory has 8 bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn of_eight_bytes<const N: usize>(memories: [Memory; N]) -> [Self; N] {
+        debug_assert!(memories.iter().all(|memory| memory.bytes == 8));
+        memories.map(Self)
+    }
+
+    #[inline(always)]
+    pub(crate) fn load(self) -> u64 {
+        let Self(memory) = self;
+        if !memory.is_shared() {
+            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
+            return unsafe { memory.at.cast::<u64>().read_unaligned() };
+        }
+        let mut word = 0_u64;
+        // SAFETY: 8 bytes are readable, and `word` has 8.
+        unsafe { copy_shared_line(Memory::private((&raw mut word).cast(), 8), memory) };
+        word
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(self, mut word: u64) {
+        let Self(memory) = self;
+        if memory.is_shared() {
+            // SAFETY: 8 bytes are writable, and `word` has 8.
+            unsafe { copy_shared_line(memory, Memory::private((&raw mut word).cast(), 8)) };
+        } else {
+            // SAFETY: 8 bytes are writable, and nobody else accesses them.
+            unsafe { memory.at.cast::<u64>().write_unaligned(word) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_fabric::Sum;
+
+    /// What an algorithm may get wrong: it is safe code, and is told.
+    mod lengths_that_differ {
+        use super::*;
+
+        /// Parts of one allocation of 256 bytes, others' or private.
+        fn parts<const N: usize>(is_shared: bool, spans: [(usize, usize); N]) -> [Memory; N] {
+            let memory = Box::leak(Box::new([0_u64; 32])).as_mut_ptr().cast::<u8>();
+            let shared = is_shared.then_some(Extent::WORDS);
+            spans.map(|(at, bytes)| Memory { at: memory.wrapping_add(at), bytes, shared })
+        }
+
+        fn combine(is_shared: bool, spans: [(usize, usize); 3]) {
+            let [target, left, right] = parts(is_shared, spans);
+            target.combine(&Kernel::new::<u64, _>(&Sum), left, right);
+        }
+
+        #[test]
+        #[should_panic(expected = "a copy is as long as what is copied")]
+        fn a_copy() {
+            let [target, source] = parts(false, [(0, 16), (64, 24)]);
+            target.copy_from(source);
+        }
+
+        #[test]
+        #[should_panic(expected = "what others reach is not copied over itself")]
+        fn a_copy_that_overlaps() {
+            let [target, source] = parts(true, [(0, 64), (8, 64)]);
+            target.copy_from(source);
+        }
+
+        #[test]
+        #[should_panic(expected = "a word is 8 bytes")]
+        fn a_word() {
+            parts(true, [(0, 4)])[0].word();
+        }
+
+        #[test]
+        #[should_panic(expected = "a line carries at most 56 bytes")]
+        fn a_line() {
+            parts(true, [(0, 64)])[0].pack();
+        }
+
+        #[test]
+        #[should_panic(expected = "what is combined is of one length")]
+        fn operands() {
+            combine(true, [(0, 16), (64, 128), (32, 16)]);
+        }
+
+        #[test]
+        #[should_panic(expected = "a target is an operand, or apart from it")]
+        fn operands_that_overlap() {
+            combine(false, [(8, 16), (0, 16), (64, 16)]);
+        }
+
+        #[test]
+        fn what_may_be_combined() {
+            for is_shared in [false, true] {
+                combine(is_shared, [(0, 16), (0, 16), (64, 16)]);
+                combine(is_shared, [(64, 16), (0, 16), (64, 16)]);
+                combine(is_shared, [(16, 16), (0, 16), (32, 16)]);
+            }
+        }
+    }
 
     #[test]
     fn every_length_arrives() {

@@ -69,11 +69,18 @@ impl Segment {
         self.base.as_ptr().wrapping_add(offset)
     }
 
-    /// Makes whole pages zero and gives them back to the system. Nobody else uses them now.
-    pub(crate) fn clear(&self, Range { start, end }: Range<usize>) {
+    /// Makes whole pages zero and gives them back to the system.
+    ///
+    /// # Safety
+    /// Nobody else uses them until it returns.
+    ///
+    /// # Panics
+    /// When they are not whole pages inside.
+    pub(crate) unsafe fn clear(&self, Range { start, end }: Range<usize>) {
         assert!(start.is_multiple_of(PAGE) && end.is_multiple_of(PAGE), "whole pages are cleared");
         if let Some(at) = NonNull::new(self.at(start, end - start)) {
-            // SAFETY: inside, by the line above, and of this segment's own kind.
+            // SAFETY: they are inside, by the line above, and nobody else uses them, by the
+            // caller's promise; the function is that of this segment's own kind.
             unsafe { (self.clear)(at, end - start) };
         }
     }
@@ -158,9 +165,9 @@ mod mapped {
     /// They are whole pages of a mapping, which nobody uses now.
     unsafe fn clear(at: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's promise: pages of a private mapping are zero when touched again.
-        let taken = unsafe { madvise(at.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
-        if taken.is_err() {
-            // It takes none that the program has locked, or that are parts of larger ones.
+        let done = unsafe { madvise(at.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
+        if done.is_err() {
+            // The system keeps pages that are locked.
             // SAFETY: the caller's promise.
             unsafe { at.as_ptr().write_bytes(0, bytes) };
         }
@@ -233,7 +240,8 @@ mod tests {
             let words = segment.words(PAGE, 2 * PAGE / WORD);
             assert!(words.iter().all(|word| word.load(Relaxed) == 0));
             words.iter().for_each(|word| word.store(7, Relaxed));
-            segment.clear(2 * PAGE..3 * PAGE);
+            // SAFETY: nobody but this thread knows of the segment.
+            unsafe { segment.clear(2 * PAGE..3 * PAGE) };
             let (kept, cleared) = words.split_at(PAGE / WORD);
             assert!(kept.iter().all(|word| word.load(Relaxed) == 7));
             assert!(cleared.iter().all(|word| word.load(Relaxed) == 0));
@@ -249,7 +257,8 @@ mod tests {
         words.iter().for_each(|word| word.store(7, Relaxed));
         // SAFETY: a page of the segment, whose content stays what it is.
         unsafe { rustix::mm::mlock(segment.at(0, PAGE).cast(), PAGE) }.expect("a page is locked");
-        segment.clear(0..PAGE);
+        // SAFETY: nobody but this thread knows of the segment.
+        unsafe { segment.clear(0..PAGE) };
         assert!(words.iter().all(|word| word.load(Relaxed) == 0));
     }
 

@@ -32,8 +32,8 @@ impl Key {
     pub(crate) const NONBLOCKING: u64 = 1 << 45;
     /// In [`Key::call`], from here on, the plan's age.
     const EPOCH: u64 = 1 << 46;
-    /// The last age, which no plan has: all expired ones are let go of before the first comes
-    /// again.
+    /// The age after the last: nothing is found at it, and the next plan that is kept clears the
+    /// cache and begins again at age 0.
     const NO_EPOCH: u64 = !(Self::EPOCH - 1);
 
     /// All that is not a size or a type.
@@ -50,7 +50,7 @@ impl Key {
     /// have one code.
     #[inline]
     pub(crate) fn of_operator(kernel: &Kernel<'_>, name: &'static str) -> usize {
-        kernel.identity() ^ name.as_ptr().addr().rotate_left(20)
+        kernel.identity().wrapping_add(name.as_ptr().addr())
     }
 
     #[inline]

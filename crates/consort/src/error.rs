@@ -126,7 +126,8 @@ pub enum Error {
     /// The result of a nonblocking call was taken before.
     #[error("the result of this nonblocking call has been taken: poll it until it is ready, once")]
     Taken,
-    /// No number is left that would tell another kind of call from the others.
+    /// No number is left that would tell another kind of call from the others. It may come on one
+    /// PE alone, if the others have planned the call before.
     #[error(
         "no number is left for another kind of call: plans hold {most}; drop planned calls, or \
          make calls of fewer lengths"

@@ -24,10 +24,9 @@
 //! element type, operator and modes; otherwise all get [`Error::Mismatched`].
 //!
 //! # Failure
-//! A PE that panics, or returns an error of its own, fails the job: every call that another PE
-//! waits in, and every later one, returns [`Error::PeFailed`]. Nothing hangs. So does a PE whose
-//! operator panics in a collective call, even if the program catches the panic: the others wait for
-//! what that call would have sent.
+//! A PE that panics, returns an error of its own, or whose operator panics in a collective call
+//! (even if the program catches the panic) fails the job: every call that another PE waits in, and
+//! every later one, returns [`Error::PeFailed`]. Nothing hangs.
 
 mod algorithms;
 mod announcements;

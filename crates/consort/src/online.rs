@@ -49,11 +49,19 @@ pub(crate) struct KindKey {
     pub(crate) operator: Option<(&'static str, OperatorClass)>,
 }
 
+/// Kinds of calls that are refined at a time, but for those of a quarter of the window.
+const MOST_KINDS: usize = 256;
+
 /// What a team's PE knows of the kinds of calls that it refines.
 pub(crate) struct Online {
     share: f64,
     kinds: RefCell<HashMap<KindKey, Kind>>,
-    /// The number of the last call at which all plans rest that are kept, or an earlier one.
+    /// Kinds made since all were last forgotten; the same on all PEs.
+    made: Cell<usize>,
+    /// How often all were forgotten.
+    era: Cell<u64>,
+    /// The first call before which kept plans must expire, because some kind's rest ends there. It
+    /// may be earlier than needed, never later.
     wakes: Cell<u64>,
     /// The plan of the call that adds times up: apart from the program's own ones.
     deciding: RefCell<Option<Arc<dyn Ready>>>,
@@ -72,15 +80,22 @@ impl Online {
         Self {
             share,
             kinds: RefCell::default(),
+            made: Cell::new(0),
+            era: Cell::new(0),
             wakes: Cell::new(u64::MAX),
             deciding: RefCell::default(),
         }
     }
 
     /// Whether kept plans are to expire before call number `call` begins a quarter of the window:
-    /// some kind has rested, and this call is the last of its rest.
+    /// some kind has rested, and this call is the last of its rest; or there are so many kinds, and
+    /// plans that they hold, that all are forgotten.
     pub(crate) fn is_due(&self, call: u64) -> bool {
-        let is_due = call >= self.wakes.get();
+        let is_full = self.made.get() >= MOST_KINDS;
+        let is_due = is_full || call >= self.wakes.get();
+        if is_full {
+            self.clear();
+        }
         if is_due {
             self.wakes.set(u64::MAX);
         }
@@ -113,6 +128,8 @@ impl Online {
     /// Forgets all, since algorithms were forced or no longer are.
     pub(crate) fn clear(&self) {
         self.wakes.set(u64::MAX);
+        self.made.set(0);
+        self.era.set(self.era.get() + 1);
         self.kinds.borrow_mut().clear();
         self.deciding.take();
     }
@@ -139,10 +156,16 @@ impl Team<'_> {
         let kind = online.kinds.borrow_mut().remove(&kind_key);
         let mut kind = match kind {
             Some(kind) => kind,
-            None => Kind::new(self.state.contestants(shape, self.sync()), online.share),
+            None => {
+                online.made.set(online.made.get() + 1);
+                Kind::new(self.state.contestants(shape, self.sync()), online.share)
+            }
         };
+        let era = online.era.get();
         let done = self.refine_kind(online, &mut kind, key, shape, operands);
-        online.kinds.borrow_mut().insert(kind_key, kind);
+        if online.era.get() == era {
+            online.kinds.borrow_mut().insert(kind_key, kind);
+        }
         done
     }
 

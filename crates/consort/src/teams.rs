@@ -38,7 +38,8 @@ pub enum TeamError {
         /// The parent's size.
         pes: u32,
     },
-    /// There is no memory for another team.
+    /// There is no memory for another team. It may come in a split for one colour, and not for
+    /// another.
     #[error("there is no memory for another team of {pes} PEs: free teams that are no longer used")]
     Memory {
         /// The size that the team would have.

@@ -12,7 +12,12 @@ use std::{
 use consort_fabric::Op;
 
 use super::Call;
-use crate::{group::LINE_WORDS, line::PAYLOAD_WORDS, memory::Memory, waiting::Watch};
+use crate::{
+    group::LINE_WORDS,
+    line::PAYLOAD_WORDS,
+    memory::{Memory, Word},
+    waiting::Watch,
+};
 
 /// A wait on a step is over when the word is ahead of it by less than this.
 const STEPS_AHEAD: u64 = 1 << 32;
@@ -121,7 +126,7 @@ impl Future for Receive<'_> {
                 return this.call.pending(this.at, seen);
             }
             if this.count == 0 {
-                this.target.store_word(this.call.words[this.at - 1].load(Relaxed));
+                this.target.word().store(this.call.words[this.at - 1].load(Relaxed));
                 return Poll::Ready(Ok(()));
             }
             let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
@@ -164,7 +169,10 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        call.combine_word(*target, left.load_word(), message);
+        // SAFETY: a message in a cell, of which there are no lines to count, is as long as its
+        // target, of 8 bytes, and so is the other operand: `receive_combine` has seen to both.
+        let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
+        call.combine_word(target, left.load(), message);
         Poll::Ready(Ok(()))
     }
 }
@@ -178,7 +186,7 @@ pub(super) struct MeetCombine<'f> {
     pub(super) own: u64,
     /// Whether the own word comes first.
     pub(super) is_left: bool,
-    pub(super) target: Memory,
+    pub(super) target: Word,
 }
 
 // SAFETY: as for `Receive`.

@@ -37,17 +37,18 @@ use crate::{
 use cells::{Cells, size};
 use map::{Full, Key, Map, Value};
 use names::Names;
-use space::{NoPiece, Piece, RING, Space};
+use space::{NoPiece, Piece, Space};
 
 /// Every block of symmetric memory begins at a multiple of this, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
 
-/// Entries that there is room for.
-const ENTRIES: usize = 1 << 17;
 /// Blocks of symmetric memory, and groups, at once.
 const PIECES: usize = 1 << 16;
 /// Names of calls that have numbers at once.
 const NAMES: usize = 1 << 16;
+/// Entries that there is room for: of all of these, and of as many groups that are being formed or
+/// blocks that there was no memory for. A group has at most one of the latter at a time.
+const ENTRIES: usize = 3 * PIECES + NAMES;
 
 /// The first words of keys.
 const BLOCK: u64 = 1;
@@ -63,6 +64,9 @@ const HEAD: usize = 32;
 /// In place of a piece or a number: there was none, for this reason.
 const EXHAUSTED: u64 = u64::MAX;
 const TOO_MANY: u64 = u64::MAX - 1;
+
+/// Why another entry fits.
+const ROOM: &str = "there is room for entries of as many pieces and names as there may be";
 
 /// Polls of the lock before the first yield.
 const SPINS: u32 = 100;
@@ -168,8 +172,8 @@ impl Directory {
         Self { words, segment: Arc::clone(segment), heap_bytes, ground }
     }
 
-    /// Whether there are teams besides the world.
-    pub(crate) fn has_teams(&self) -> bool {
+    /// Whether teams have been made besides the world.
+    pub(crate) fn has_made_teams(&self) -> bool {
         self.words[GROUPS].load(Relaxed) > 1
     }
 
@@ -232,26 +236,21 @@ impl Locked<'_> {
         holders: usize,
         asked: usize,
     ) -> Result<Taken, HeapError> {
+        if asked == 0 {
+            return Ok(Taken { at: 0, fresh: 0 }); // nothing fits into a full heap, too
+        }
         let key = [BLOCK, number.0, number.1];
-        let value = match self.map.get(&key) {
-            Some(value) => value,
-            None => {
-                let value = self.place(asked, holders);
-                if let Err(Full) = self.map.put(&key, &value) {
-                    self.give_back(&value);
-                    return Err(HeapError::TooMany { most: self.map.most() });
-                }
-                value
-            }
-        };
+        let value = self.map.get(&key).unwrap_or_else(|| {
+            let value = self.place(asked, holders);
+            self.map.put(&key, &value).expect(ROOM);
+            value
+        });
         self.found(&key, &value, asked)
     }
 
     /// What an allocation's entry is to say.
     fn place(&self, asked: usize, holders: usize) -> Value {
         let taken = match asked.checked_next_multiple_of(BLOCK_ALIGN) {
-            // Nothing fits into a full heap.
-            Some(0) => Ok(Piece { number: RING, at: 0, fresh: 0 }),
             Some(bytes) => self.heap.take(bytes),
             None => self.heap.take(usize::MAX),
         };
@@ -300,15 +299,14 @@ impl Locked<'_> {
         if is_last {
             self.map.remove(key);
         } else {
-            // It is there, so there is room for it.
-            let _ = self.map.put(key, &value);
+            self.map.put(key, &value).expect(ROOM);
         }
         is_last
     }
 
     /// Gives the memory of a block back, if it has some.
     fn give_back(&self, &[_, piece, ..]: &Value) {
-        if ![EXHAUSTED, TOO_MANY, RING as u64].contains(&piece) {
+        if piece != EXHAUSTED && piece != TOO_MANY {
             self.heap.give_back(size(piece));
         }
     }
@@ -332,15 +330,12 @@ impl Locked<'_> {
         bytes: usize,
     ) -> Result<Place, NoGroup> {
         let key = [FORMING, parent, made << 32 | u64::from(color)];
-        let value = match self.map.get(&key) {
-            Some(value) => value,
-            None => {
-                let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
-                let value = [pes as u64, number, 0, 0];
-                self.map.put(&key, &value).map_err(|Full| NoGroup)?;
-                value
-            }
-        };
+        let value = self.map.get(&key).unwrap_or_else(|| {
+            let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
+            let value = [pes as u64, number, 0, 0];
+            self.map.put(&key, &value).expect(ROOM);
+            value
+        });
         self.let_go(&key, &value);
         let [_, number, ..] = value;
         let [_, piece, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
@@ -361,10 +356,7 @@ impl Locked<'_> {
         let number = self.groups.get(0);
         let at = self.directory.ground + at;
         let value = [pes as u64, piece as u64, pes as u64, 0];
-        if let Err(Full) = self.map.put(&[GROUP, number, 0], &value) {
-            self.ground.give_back(piece);
-            return Err(NoGroup);
-        }
+        self.map.put(&[GROUP, number, 0], &value).expect(ROOM);
         self.groups.set(0, number + 1);
         Ok(Place { number, at })
     }
@@ -375,7 +367,12 @@ impl Locked<'_> {
         let Some(value) = self.map.get(&key) else { return };
         if self.let_go(&key, &value) {
             let [_, piece, ..] = value;
-            self.directory.segment.clear(self.place_of(piece));
+            // SAFETY: each member has left, which a `Group` does when it is dropped, and nothing
+            // else uses the memory; nobody gets it again before it is given back, under this lock.
+            #[expect(unsafe_code, reason = "clears the memory of a group that all have left")]
+            unsafe {
+                self.directory.segment.clear(self.place_of(piece));
+            }
             self.ground.give_back(size(piece));
         }
     }

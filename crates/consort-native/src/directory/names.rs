@@ -40,7 +40,7 @@ pub(super) struct Names<'d> {
     map: &'d Map<'d>,
 }
 
-/// What a name is found by: 120 bits of hash, so that two names never share one.
+/// What a name is found by: 128 bits of hash. That two names share one is not to be expected.
 fn key(text: &str) -> Key {
     let hash = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -84,10 +84,7 @@ impl<'d> Names<'d> {
             return Ok(number);
         }
         let number = self.number(recent)?;
-        if let Err(full) = self.map.put(&key, &[number, 0, 0, 0]) {
-            self.put_aside(number);
-            return Err(full);
-        }
+        self.map.put(&key, &[number, 0, 0, 0]).expect("there is room for as many names");
         self.cells.set(Self::at(number, HOLDERS), 1);
         self.write(number, text);
         Ok(number)
@@ -144,7 +141,9 @@ impl<'d> Names<'d> {
     /// A holder lets go of a number.
     pub(super) fn release(&self, number: u64) {
         let holders = Self::at(number, HOLDERS);
-        self.cells.set(holders, self.cells.get(holders) - 1);
+        let before = self.cells.get(holders);
+        assert!(before != 0 && before != NOBODY, "a number is let go of by who holds it");
+        self.cells.set(holders, before - 1);
     }
 
     fn write(&self, number: u64, text: &str) {

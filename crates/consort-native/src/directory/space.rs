@@ -21,7 +21,7 @@ const MADE: usize = 1;
 const FRESH: usize = 2;
 
 /// The ring's own piece, before the first and after the last; it begins at 0 and is empty.
-pub(super) const RING: usize = 0;
+const RING: usize = 0;
 
 /// A piece that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

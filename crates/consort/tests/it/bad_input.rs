@@ -5,6 +5,7 @@
 use std::{
     fmt::Debug,
     sync::{Mutex, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -248,6 +249,49 @@ fn allocations_are_no_barriers() {
     mismatched(2, [&["symmetric(1 of u64)"], &["counter()"]], |world, odd| {
         if odd { world.counter().map(drop) } else { world.symmetric::<u64>(1).map(drop) }
     });
+}
+
+/// Who comes last to a barrier that counts waits for nobody, and is told all the same.
+#[test]
+fn a_barrier_that_counts_tells_calls_that_did_not_match() {
+    let mut passed = 0;
+    for _ in 0..20 {
+        let results =
+            on(Pes::threads(3).force(Collective::Barrier, Candidate::new("central")), |world| {
+                let memory = world.symmetric::<u64>(1)?;
+                let me = world.rank();
+                let root = if me == Rank(1) { Rank(1) } else { Rank(0) };
+                // With so loose modes a root waits for nobody.
+                world.with(Sync::LOOSE).broadcast_symmetric(&memory, root)?;
+                if me == Rank(0) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                world.barrier().map(|()| me)
+            });
+        passed += results.iter().flatten().count();
+    }
+    assert_eq!(passed, 0, "PEs that passed a barrier after calls that did not match");
+}
+
+/// The last call of a quarter of the window does not match, and all start as many nonblocking calls
+/// after it as the window has room for.
+#[test]
+fn mismatches_are_found_a_window_later() {
+    for calls in [13, 29, 61] {
+        mismatched(4, [&["scatter(2 bytes", "root 2"], &["scatter(2 bytes", "root 1"]], {
+            move |world, odd| {
+                for _ in 0..calls {
+                    world.barrier()?;
+                }
+                let team = world.with(Sync { entry: Mode::None, exit: Mode::Mine });
+                let root = Rank(if odd { 1 } else { 2 });
+                team.scatter_slice(&[1_u16, 2, 3, 4], &mut [0], root)?;
+                let start = |call| world.start_all_reduce(vec![call], Sum);
+                let started: Vec<_> = (0..70).map(start).collect::<Result<_>>()?;
+                started.into_iter().try_for_each(|one| one.wait().map(drop))
+            }
+        });
+    }
 }
 
 #[test]

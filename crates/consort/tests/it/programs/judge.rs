@@ -40,7 +40,10 @@ impl fmt::Display for Fault {
 fn words(step: &Step) -> Vec<&'static str> {
     match step {
         Step::Call(call) | Step::Start { call, .. } => vec![call.collective.name()],
-        Step::Overlap { calls, .. } => calls.iter().map(|call| call.collective.name()).collect(),
+        Step::Overlap { calls, barrier, .. } => {
+            let barrier = barrier.then_some("barrier");
+            calls.iter().map(|call| call.collective.name()).chain(barrier).collect()
+        }
         Step::Barrier => vec!["barrier"],
         Step::Allocate { .. } => vec!["allocation", "symmetric"],
         Step::Divide { .. } => vec!["split(", "strided(", "of(", "cartesian("],

@@ -192,6 +192,8 @@ fn announce(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> 
         middle(cut)?;
     }
     board.close()?;
+    // Where nobody has said anything, no handler has thrown.
+    middle(cut)?;
     for (source, heard) in (0..team.size()).map(Rank).zip(heard) {
         let said = if source == team.rank() { Vec::new() } else { messages(seed, source) };
         ensure(heard == said, || {
@@ -270,13 +272,19 @@ fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let calls = 2 + Random(seed).below(90) as u64;
     let (me, pes) = (u64::from(team.rank().0), u64::from(team.size()));
     let mut tickets = Vec::new();
-    for call in 0..calls {
-        tickets.push((call, team.start_all_reduce(vec![me * call], Sum)?));
-        if call % 16 == 3 {
-            tickets.push((call, team.start_all_gather(vec![me * call])?));
+    let mut start_all = || -> consort::Result<()> {
+        for call in 0..calls {
+            tickets.push((call, team.start_all_reduce(vec![me * call], Sum)?));
+            if call % 16 == 3 {
+                tickets.push((call, team.start_all_gather(vec![me * call])?));
+            }
         }
-    }
+        Ok(())
+    };
+    let started = start_all();
+    // A PE departs also where what was forced serves none of them.
     middle(cut)?;
+    started?;
     for (call, ticket) in tickets.into_iter().rev() {
         let found = ticket.wait()?;
         let sum = vec![call * pes * (pes - 1) / 2];
