@@ -247,6 +247,10 @@ impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
         self.f.count(at, counter, by)
     }
 
+    fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
+        self.f.arrive(at, counter, pes)
+    }
+
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
         self.f.lend(to, loan, self.own(span))
     }

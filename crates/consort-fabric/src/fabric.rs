@@ -313,6 +313,18 @@ pub trait Fabric {
     /// at 0, and whoever uses one brings it back to 0 before the call ends.
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>>;
 
+    /// Counts the caller among `pes` that come to counter `counter` of `at`. Says whether it is the
+    /// last, by whom the counter is 0 again.
+    fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
+        async move {
+            let is_last = self.count(at, counter, 1).await? + 1 == pes;
+            if is_last {
+                self.count(at, counter, pes.wrapping_neg()).await?;
+            }
+            Ok(is_last)
+        }
+    }
+
     /// Lends a buffer to `to`, who may read it, and write it where it is the target. Loans 0 and 1
     /// of a call are distinct. The call does not end before it is given back.
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op>;

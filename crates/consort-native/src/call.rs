@@ -571,16 +571,27 @@ impl Fabric for Call<'_> {
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         assert!((counter as usize) < LINE_WORDS, "a call has {LINE_WORDS} counters");
         let word = &self.words[self.line_at(at, Slot::new(0)) + counter as usize];
-        // A counter says nothing of who has counted. So each adds a mark of its calls so far with
-        // each 1: marks that are alike are 0 again when the count is. Acquire and release: the last
-        // to count has seen what all before it did.
+        // Acquire and release: the last to count has seen what all before it did.
+        ready(Ok(word.fetch_add(by, AcqRel)))
+    }
+
+    #[inline(always)]
+    fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
+        assert!((counter as usize) < LINE_WORDS, "a call has {LINE_WORDS} counters");
+        let word = &self.words[self.line_at(at, Slot::new(0)) + counter as usize];
+        // A count says nothing of who has come. So each adds a mark of its calls so far as well:
+        // where all are alike, they are as many times the own one as PEs have come. Acquire and
+        // release: the last to come has seen what all before it did.
         let mark = self.word.wrapping_mul(MARK_MIX) >> SEQUENCE_BITS;
-        let by = by.wrapping_mul(1 | mark << SEQUENCE_BITS);
-        let before = word.fetch_add(by, AcqRel);
-        let after = before.wrapping_add(by);
-        let is_alike = after & SEQUENCE_MASK != 0 || after == 0;
+        let own = 1 | mark << SEQUENCE_BITS;
+        let come = word.fetch_add(own, AcqRel).wrapping_add(own);
+        let is_last = come & SEQUENCE_MASK == pes;
+        if is_last {
+            word.store(0, Relaxed); // seen by those who wait for what this one tells them now
+        }
         // Where marks differ, comparing calls with the peers' ends the wait.
-        self.when(move || is_alike.then_some(before & SEQUENCE_MASK))
+        let is_alike = !is_last || come == own.wrapping_mul(pes);
+        self.when(move || is_alike.then_some(is_last))
     }
 
     fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {

@@ -51,11 +51,10 @@ impl Algorithm for Central {
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { others, counter, release } = schedule;
-        let peers = others.len() as u64;
-        if f.count(Rank(0), *counter, 1).await? < peers {
+        let pes = others.len() as u64 + 1;
+        if !f.arrive(Rank(0), *counter, pes).await? {
             return f.wait(*release, 0).await;
         }
-        f.count(Rank(0), *counter, peers.wrapping_add(1).wrapping_neg()).await?;
         for &peer in others {
             f.signal(peer, *release, 0).await?;
         }

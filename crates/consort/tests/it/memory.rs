@@ -75,11 +75,11 @@ fn a_split_touches_little_and_is_quick() {
     assert!(bytes < 32 * MB, "ten splits of 64 PEs take {} MB", bytes / MB);
 }
 
-/// Grows by less than this over all rounds but the first.
 fn keeps_its_size(rounds: usize, round: impl Fn(Team<'_>, usize) -> Result<()> + Sync) {
     keeps_its_size_on(Pes::threads(3), rounds, round);
 }
 
+/// Grows by less than 2 MB over all rounds but the first.
 fn keeps_its_size_on(
     pes: Pes,
     rounds: usize,
@@ -103,7 +103,7 @@ fn keeps_its_size_on(
         })
         .expect("nothing fails");
     let bytes = all[0].1;
-    assert!(bytes < MB, "{bytes} bytes more after {rounds} rounds");
+    assert!(bytes < 2 * MB, "{bytes} bytes more after {rounds} rounds");
 }
 
 #[test]
