@@ -280,9 +280,8 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const WIDE_COUNT: usize = 32;
 
-/// As [`all`], in vectors of 32 bytes. Min and Max of floats do
-/// twice the work of the processor's own, which leave the order of zeros open; vectors twice as wide
-/// make up for it.
+/// As [`all`], in vectors of 32 bytes. Min and Max of floats do twice the work of the processor's
+/// own, which leave the order of zeros open; vectors twice as wide make up for it.
 ///
 /// # Safety
 /// As [`combine`], and the machine has AVX2.
