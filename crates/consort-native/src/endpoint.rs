@@ -504,6 +504,8 @@ struct Pauses<'e> {
     endpoint: &'e Endpoint,
     since: Option<Instant>,
     looked: u32,
+    /// When calls were last compared while the helper polled.
+    compared: Option<Instant>,
     yields: u32,
     ready: bool,
     /// Whether a message would wake it.
@@ -533,6 +535,7 @@ impl<'e> Pauses<'e> {
             endpoint,
             since: None,
             looked: 0,
+            compared: None,
             yields: 0,
             ready: false,
             sleeps,
@@ -546,7 +549,18 @@ impl<'e> Pauses<'e> {
 }
 
 impl Pauses<'_> {
-    /// Compares calls with the peers, every few milliseconds.
+    /// Compares calls with the peers, every few milliseconds, where that is all that may be done.
+    fn compare_calls(&mut self) {
+        let now = Instant::now();
+        let compared = *self.compared.get_or_insert(now);
+        if now - compared >= LOOK_AROUND && !self.endpoint.job.is_poisoned() {
+            self.compared = Some(now);
+            self.endpoint.check_peers();
+        }
+    }
+
+    /// Compares calls with the peers, and looks for those that wait or have finished, every few
+    /// milliseconds.
     #[cold]
     fn look_around(&mut self) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
@@ -583,7 +597,9 @@ impl Idle for Pauses<'_> {
             return self.pause_alone();
         }
         if !self.endpoint.poll_flights() {
-            // No look around before this PE has looked for what its flights wait for.
+            // The helper polls them, perhaps for long. That peers wait, or have finished, is only
+            // looked at by who has looked for what they may have sent.
+            self.compare_calls();
             std::thread::yield_now();
             return POLLS_PER_PROGRESS;
         }

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::data::Random;
 
+/// Bytes of a block that a PE makes instead of a smaller one, at most.
+const MOST_BYTES: usize = 8 << 20;
+
 /// How late a PE is that is late.
 pub(super) const LATE: Duration = Duration::from_millis(700);
 
@@ -182,8 +185,12 @@ fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
             other.sync = *random.pick(&all);
         }
         Kind::Type if is_own && !is_barrier => {
-            let all: Vec<_> = Type::EVERY.iter().filter(|&&one| one != call.ty).collect();
-            other.ty = **random.pick(&all);
+            let fits =
+                |one: Type| one != call.ty && call.len.saturating_mul(one.bytes()) <= MOST_BYTES;
+            let all: Vec<_> = Type::EVERY.iter().filter(|&&one| fits(one)).collect();
+            if !all.is_empty() {
+                other.ty = **random.pick(&all);
+            }
         }
         Kind::Class if call.collective.combines() => other.ordered = !call.ordered,
         Kind::Collective if is_own && !is_planned && !is_barrier => {

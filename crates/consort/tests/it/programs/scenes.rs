@@ -4,6 +4,7 @@
 use std::mem;
 
 use consort::{Error, Rank, Signal, Sum, Team, Until};
+use consort_collectives::PlanError;
 
 use super::{calls::closure, elements::Datum, payloads::Payload, program::Scene};
 use crate::data::Random;
@@ -57,7 +58,7 @@ pub(super) fn play(
     heap_bytes: usize,
     cut: Option<Cut>,
 ) -> Result<(), Trouble> {
-    match scene {
+    let played = match scene {
         Scene::Puts => puts(team, seed, cut),
         Scene::Signals => signals(team, seed, cut),
         Scene::Atomics => atomics(team, seed, cut),
@@ -66,7 +67,12 @@ pub(super) fn play(
         Scene::Churn => churn(team, seed, heap_bytes, cut),
         Scene::Repeat => repeat(team, seed, cut),
         Scene::Burst => burst(team, seed, cut),
+    };
+    // A PE departs also where a call before that was served by nothing that was forced.
+    if let Err(Trouble::Error(Error::Plan(PlanError::Incapable { .. }))) = played {
+        middle(cut)?;
     }
+    played
 }
 
 fn length(seed: u64) -> usize {
@@ -272,19 +278,13 @@ fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let calls = 2 + Random(seed).below(90) as u64;
     let (me, pes) = (u64::from(team.rank().0), u64::from(team.size()));
     let mut tickets = Vec::new();
-    let mut start_all = || -> consort::Result<()> {
-        for call in 0..calls {
-            tickets.push((call, team.start_all_reduce(vec![me * call], Sum)?));
-            if call % 16 == 3 {
-                tickets.push((call, team.start_all_gather(vec![me * call])?));
-            }
+    for call in 0..calls {
+        tickets.push((call, team.start_all_reduce(vec![me * call], Sum)?));
+        if call % 16 == 3 {
+            tickets.push((call, team.start_all_gather(vec![me * call])?));
         }
-        Ok(())
-    };
-    let started = start_all();
-    // A PE departs also where what was forced serves none of them.
+    }
     middle(cut)?;
-    started?;
     for (call, ticket) in tickets.into_iter().rev() {
         let found = ticket.wait()?;
         let sum = vec![call * pes * (pes - 1) / 2];
