@@ -33,22 +33,6 @@ impl Default for Line {
 }
 
 impl Line {
-    /// So many lines of zeros. The system gives zeroed pages as they are touched, so each PE's
-    /// lines come to lie near it.
-    #[cfg(not(loom))]
-    #[expect(unsafe_code, reason = "makes a large array without touching it")]
-    pub(crate) fn array(count: usize) -> Box<[Self]> {
-        let zeroed = Box::<[Self]>::new_zeroed_slice(count);
-        // SAFETY: a line is eight atomic words, for which zero is a value.
-        unsafe { zeroed.assume_init() }
-    }
-
-    /// So many lines of zeros.
-    #[cfg(loom)]
-    pub(crate) fn array(count: usize) -> Box<[Self]> {
-        (0..count).map(|_| Self::default()).collect()
-    }
-
     /// The line that is these eight words.
     ///
     /// # Panics

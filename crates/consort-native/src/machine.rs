@@ -41,7 +41,7 @@ pub(crate) struct Queue {
 
 impl Default for Queue {
     fn default() -> Self {
-        let lines = Line::array(usize::try_from(CAPACITY).unwrap_or(0));
+        let lines = (0..CAPACITY).map(|_| Line::default()).collect();
         Self { sent: Line::default(), received: Line::default(), lines }
     }
 }
