@@ -1,28 +1,18 @@
 //! The consort command.
 
-mod bench;
-mod bench_command;
-mod bytes;
-mod calibrate;
-mod explain;
-mod machines;
-mod model;
-mod mpi;
+mod args;
+mod commands;
 mod output;
-mod peers;
-mod predict;
-mod record;
-mod reproduce;
-mod sim;
-mod topo;
-mod tune;
-mod warnings;
-mod wisdom;
-mod workbench;
+mod wisdom_file;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use commands::{
+    bench::Bench, calibrate::Calibrate, explain::Explain, machines::Machines, model::Model,
+    predict::Predict, reproduce::Reproduce, sim::Sim, topo::Topo, tune::Tune, wisdom::Wisdom,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,22 +37,22 @@ struct Consort {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    Topo(topo::Topo),
-    Tune(tune::Tune),
-    Explain(explain::Explain),
-    Wisdom(wisdom::Wisdom),
-    Bench(bench_command::Bench),
-    Machines(machines::Machines),
-    Calibrate(calibrate::Calibrate),
-    Predict(predict::Predict),
-    Reproduce(reproduce::Reproduce),
-    Sim(sim::Sim),
-    Model(model::Model),
+    Topo(Topo),
+    Tune(Tune),
+    Explain(Explain),
+    Wisdom(Wisdom),
+    Bench(Bench),
+    Machines(Machines),
+    Calibrate(Calibrate),
+    Predict(Predict),
+    Reproduce(Reproduce),
+    Sim(Sim),
+    Model(Model),
 }
 
 fn main() -> ExitCode {
     let Consort { command } = Consort::parse();
-    warnings::show();
+    output::warnings::show();
     let done = |()| ExitCode::SUCCESS;
     let result = match command {
         Command::Topo(topo) => topo.run().map(done),

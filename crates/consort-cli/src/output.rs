@@ -1,14 +1,22 @@
 //! What commands print: tables and times for people, JSON for programs.
 
+pub(crate) mod machine;
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod svg;
+pub(crate) mod warnings;
+
 use std::{
     fs,
     io::{self, ErrorKind, IsTerminal, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use consort::Candidate;
+use consort_bench::page::{Page, Part};
+pub(crate) use consort_bench::units::{ratio, time};
 use serde::Serialize;
 
 /// No line that is printed is longer.
@@ -48,6 +56,18 @@ pub(crate) fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Resul
         return print(&text);
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes JSON objects where a file is named for them, and prints a text otherwise.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn tell<T: Serialize>(
+    json: Option<&PathBuf>,
+    objects: &[T],
+    text: impl FnOnce() -> String,
+) -> Result<()> {
+    json.map_or_else(|| print(&text()), |path| write_json_lines(path, objects))
 }
 
 /// The text and a line's end, broken between words where lines would be too long; all lines are
@@ -93,20 +113,18 @@ pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// A time with three digits that matter: `123 ns`, `4.56 us`, `78.9 ms`.
-pub(crate) fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 999.5 => (ns, "ns"),
-        ns if ns < 999_500.0 => (ns / 1e3, "us"),
-        ns if ns < 999_500_000.0 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
+/// The text of a page.
+pub(crate) fn page(page: &Page) -> String {
+    let text = |part: &Part| match part {
+        Part::Lines(text) => text.clone(),
+        Part::Paragraph(text) => wrapped(text),
+        Part::Table { header, rows, numbers } => {
+            let mut table = table(header.clone());
+            table.add_rows(rows.clone());
+            finish(table, numbers)
+        }
     };
-    format!("{} {unit}", three_digits(value))
-}
-
-/// A ratio: `3.42x`, `118x`.
-pub(crate) fn ratio(ratio: f64) -> String {
-    format!("{}x", three_digits(ratio))
+    page.parts().iter().map(text).collect()
 }
 
 /// A candidate for narrow columns: `shared(chunk=64K)` for `shared(chunk_bytes=65536)`.
@@ -131,26 +149,9 @@ pub(crate) fn brief(candidate: &Candidate) -> String {
     format!("{}({})", candidate.algorithm, parameters.join(","))
 }
 
-fn three_digits(value: f64) -> String {
-    let decimals = match value {
-        value if value < 9.995 => 2,
-        value if value < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_three_digits() {
-        let times = [0.1, 9.996, 123.4, 999.6, 4567.0, 78_900_000.0, 2e9].map(time);
-        let expected = ["0.10 ns", "10.0 ns", "123 ns", "1.00 us", "4.57 us", "78.9 ms", "2.00 s"];
-        assert_eq!(times, expected);
-        assert_eq!([0.5, 12.34, 118.2].map(ratio), ["0.50x", "12.3x", "118x"]);
-    }
 
     #[test]
     fn long_lines_are_broken_between_words() {

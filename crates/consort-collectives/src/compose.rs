@@ -9,16 +9,19 @@
 //!
 //! They share the call: the first uses the lower half of the inbox and the second the upper one,
 //! and counters of their own. The first keeps the caller's mode at entry and the second that at
-//! exit; between them a PE's buffers are its own. What the first lends is back when it ends.
+//! exit; between them a PE's buffers are its own. What the first exposes is detached when it ends.
+
+mod part;
 
 use std::marker::PhantomData;
 
 use consort_fabric::{
-    Atomic, Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, Place, Query,
-    Rank, Signal, Slot, Span, Step, Sync, Until,
+    CallSpec, Candidate, Capabilities, Collective, Fabric, MachineModel, Op, Query, Rank, SyncMode,
+    SyncModes,
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
+pub(crate) use part::Part;
 
 /// What makes one algorithm of two.
 pub trait Composition: 'static {
@@ -65,10 +68,10 @@ pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -
 /// What the parts are asked for, with their modes: between the two a PE's buffers are its own.
 fn parts<C: Composition>(query: &Query) -> (Query, Query) {
     let (first, second) = C::queries(query);
-    let Sync { entry, exit } = query.sync;
+    let SyncModes { entry, exit } = query.sync;
     (
-        Query { sync: Sync { entry, exit: Mode::Mine }, ..first },
-        Query { sync: Sync { entry: Mode::Mine, exit }, ..second },
+        Query { sync: SyncModes { entry, exit: SyncMode::Mine }, ..first },
+        Query { sync: SyncModes { entry: SyncMode::Mine, exit }, ..second },
     )
 }
 
@@ -83,34 +86,32 @@ impl<C: Composition> Algorithm for Composed<C> {
             Self::parameter(candidate, index)?;
         }
         let (first, second) = C::parts(candidate);
-        let (of_first, of_second) = parts::<C>(&setting.query());
+        let (of_first, of_second) = parts::<C>(&setting.call.query());
         let bytes = |query: &Query| usize::try_from(query.bytes).unwrap_or(usize::MAX);
         let result = |Query { collective, bytes, .. }: Query| {
-            u64::from(collective.target_blocks(setting.pes, false)) * bytes
+            u64::from(collective.target_blocks(setting.call.pes, false)) * bytes
         };
-        let is_whole = bytes(&of_first).is_multiple_of(setting.element_bytes.max(1));
-        if !is_whole || result(of_second) != result(setting.query()) {
+        let is_whole = bytes(&of_first).is_multiple_of(setting.call.element_bytes.max(1));
+        if !is_whole || result(of_second) != result(setting.call.query()) {
             return Err(Self::incapable("the data is not divided into equal blocks of elements"));
         }
-        let middle = setting.first_slot + setting.lines() / 2;
-        let part = |query: &Query| Setting {
-            collective: query.collective,
-            root: Rank(0),
-            bytes: bytes(query),
-            sync: query.sync,
-            ..*setting
+        let middle = setting.first_channel + setting.lines() / 2;
+        let part = |query: &Query| {
+            let (collective, sync, bytes) = (query.collective, query.sync, bytes(query));
+            let call = CallSpec { collective, root: Rank(0), bytes, sync, ..setting.call };
+            Setting { call, ..*setting }
         };
-        let capabilities = Capabilities { inbox_lines: middle, ..setting.capabilities };
+        let capabilities = Capabilities { inbox_channels: middle, ..setting.capabilities };
         let lower = Setting { capabilities, ..part(&of_first) };
         let upper =
-            Setting { first_slot: middle, counter: setting.counter + 2, ..part(&of_second) };
+            Setting { first_channel: middle, counter: setting.counter + 2, ..part(&of_second) };
         let gathers = of_second.collective == Collective::AllGather;
         Ok(Schedule {
             first: C::First::schedule(&lower, &first)
-                .map_err(|error| of_whole::<Self>(lower.collective, error))?,
+                .map_err(|error| of_whole::<Self>(lower.call.collective, error))?,
             second: C::Second::schedule(&upper, &second)
-                .map_err(|error| of_whole::<Self>(upper.collective, error))?,
-            apart: if gathers { upper.bytes } else { 0 },
+                .map_err(|error| of_whole::<Self>(upper.call.collective, error))?,
+            apart: if gathers { upper.call.bytes } else { 0 },
         })
     }
 
@@ -132,211 +133,6 @@ impl<C: Composition> Algorithm for Composed<C> {
     }
 }
 
-/// One part's view of the call: the first's target and the second's source are what goes from one
-/// to the other, a place in the caller's target. One of several parts that each have a place in the
-/// target, and share the source, is like a first one.
-pub(crate) struct Part<'f, F, const IS_SECOND: bool> {
-    f: &'f F,
-    /// Where the place is on this PE, and on PE 0, and how far apart those of successive PEs are.
-    own: usize,
-    first: usize,
-    apart: usize,
-}
-
-impl<'f, F: Fabric, const IS_SECOND: bool> Part<'f, F, IS_SECOND> {
-    /// The view of a part whose place begins at `first + r * apart` on PE `r`.
-    #[inline(always)]
-    pub(crate) fn new(f: &'f F, first: usize, apart: usize) -> Self {
-        Self { f, own: first + f.rank().index() * apart, first, apart }
-    }
-
-    /// A span of the part, where the place begins at `place`.
-    #[inline(always)]
-    fn at(&self, place: usize, span: Span) -> Span {
-        match span.place {
-            Place::Source if IS_SECOND => Span::target(place + span.at, span.bytes),
-            Place::Target if !IS_SECOND => Span::target(place + span.at, span.bytes),
-            _ => span,
-        }
-    }
-
-    #[inline(always)]
-    fn own(&self, span: Span) -> Span {
-        self.at(self.own, span)
-    }
-}
-
-impl<F: Fabric, const IS_SECOND: bool> Fabric for Part<'_, F, IS_SECOND> {
-    type Lease = F::Lease;
-
-    fn capabilities(&self) -> Capabilities {
-        self.f.capabilities()
-    }
-
-    #[inline(always)]
-    fn rank(&self) -> Rank {
-        self.f.rank()
-    }
-
-    #[inline(always)]
-    fn size(&self) -> u32 {
-        self.f.size()
-    }
-
-    #[inline(always)]
-    fn send(&self, to: Rank, slot: Slot, step: Step, source: Span) -> impl Future<Output = Op> {
-        self.f.send(to, slot, step, self.own(source))
-    }
-
-    #[inline(always)]
-    fn receive(&self, slot: Slot, step: Step, target: Span) -> impl Future<Output = Op> {
-        self.f.receive(slot, step, self.own(target))
-    }
-
-    #[inline(always)]
-    fn receive_combine(
-        &self,
-        slot: Slot,
-        step: Step,
-        left: Span,
-        target: Span,
-    ) -> impl Future<Output = Op> {
-        self.f.receive_combine(slot, step, self.own(left), self.own(target))
-    }
-
-    #[inline(always)]
-    fn signal(&self, to: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.f.signal(to, slot, step)
-    }
-
-    #[inline(always)]
-    fn wait(&self, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.f.wait(slot, step)
-    }
-
-    #[inline(always)]
-    fn meet(&self, peer: Rank, slot: Slot, step: Step) -> impl Future<Output = Op> {
-        self.f.meet(peer, slot, step)
-    }
-
-    #[inline(always)]
-    fn meet_combine(
-        &self,
-        peer: Rank,
-        slot: Slot,
-        step: Step,
-        own: Span,
-        target: Span,
-    ) -> impl Future<Output = Op> {
-        self.f.meet_combine(peer, slot, step, self.own(own), self.own(target))
-    }
-
-    #[inline(always)]
-    async fn copy(&self, target: Span, source: Span) -> Op {
-        let (target, source) = (self.own(target), self.own(source));
-        // What is to be gathered lies in its place.
-        if target == source { Ok(()) } else { self.f.copy(target, source).await }
-    }
-
-    #[inline(always)]
-    fn combine(&self, target: Span, left: Span, right: Span) -> impl Future<Output = Op> {
-        self.f.combine(self.own(target), self.own(left), self.own(right))
-    }
-
-    fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
-        self.f.count(at, counter, by)
-    }
-
-    fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
-        self.f.arrive(at, counter, pes)
-    }
-
-    fn lend(&self, to: Rank, loan: u32, span: Span) -> impl Future<Output = Op> {
-        self.f.lend(to, loan, self.own(span))
-    }
-
-    fn borrow(&self, from: Rank, loan: u32) -> impl Future<Output = Op<F::Lease>> {
-        self.f.borrow(from, loan)
-    }
-
-    fn piece(&self, place: Place, index: u32) -> Span {
-        self.own(self.f.piece(place, index))
-    }
-
-    fn agree(&self, lease: &F::Lease, bytes: usize) -> impl Future<Output = Op> {
-        self.f.agree(lease, bytes)
-    }
-
-    fn give_back(&self, lease: F::Lease) -> impl Future<Output = Op> {
-        self.f.give_back(lease)
-    }
-
-    fn reclaim(&self) -> impl Future<Output = Op> {
-        self.f.reclaim()
-    }
-
-    fn reach(&self, peer: Rank, span: Span) -> F::Lease {
-        self.f.reach(peer, self.at(self.first + peer.index() * self.apart, span))
-    }
-
-    fn get(&self, lease: &F::Lease, at: usize, target: Span) -> impl Future<Output = Op> {
-        self.f.get(lease, at, self.own(target))
-    }
-
-    fn get_combine(
-        &self,
-        lease: &F::Lease,
-        at: usize,
-        left: Span,
-        target: Span,
-    ) -> impl Future<Output = Op> {
-        self.f.get_combine(lease, at, self.own(left), self.own(target))
-    }
-
-    fn put(&self, lease: &F::Lease, at: usize, source: Span) -> impl Future<Output = Op> {
-        self.f.put(lease, at, self.own(source))
-    }
-
-    fn put_signal(
-        &self,
-        lease: &F::Lease,
-        at: usize,
-        source: Span,
-        word: usize,
-        how: Signal,
-    ) -> impl Future<Output = Op> {
-        self.f.put_signal(lease, at, self.own(source), word, how)
-    }
-
-    fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> impl Future<Output = Op<u64>> {
-        self.f.atomic(at, word, operation)
-    }
-
-    fn wait_until(&self, word: usize, until: Until) -> impl Future<Output = Op<u64>> {
-        self.f.wait_until(word, until)
-    }
-
-    fn fence(&self) -> impl Future<Output = Op> {
-        self.f.fence()
-    }
-
-    fn quiet(&self) -> impl Future<Output = Op> {
-        self.f.quiet()
-    }
-
-    fn yield_now(&self) -> impl Future<Output = Op> {
-        self.f.yield_now()
-    }
-
-    fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
-        self.f.credit(to, quarter)
-    }
-
-    fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
-        self.f.await_credits(quarter)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use consort_fabric::OperatorClass;
@@ -355,20 +151,20 @@ mod tests {
         }
     }
 
-    fn refused(collective: Collective, bytes: u64, inbox_lines: u32, candidate: &str) -> String {
+    fn refused(collective: Collective, bytes: u64, inbox_channels: u32, candidate: &str) -> String {
         let query = Query {
             collective,
-            sync: Sync::STRICT,
+            sync: SyncModes::STRICT,
             pes: 8,
             bytes,
             operator: OperatorClass::Ordered,
             symmetric: false,
         };
         let capabilities = Capabilities {
-            inbox_lines,
+            inbox_channels,
             scratch_bytes: 4096,
             buffer_bytes: 8192,
-            lending: false,
+            exposes: false,
             buffered: true,
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");
@@ -392,7 +188,7 @@ mod tests {
         assert_eq!(
             part_of_all_reduce("reduce_scatter_all_gather(piece_bytes=16384)"),
             "reduce_scatter_all_gather cannot serve this call: its reduce_scatter by direct: \
-             the fabric cannot lend buffers"
+             the fabric cannot expose buffers"
         );
         assert_eq!(
             refused(Collective::AllGather, 8, 10, "all_broadcast(radix=2)"),

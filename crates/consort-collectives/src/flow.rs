@@ -22,7 +22,7 @@
 //!
 //! Cost: nothing for calls that synchronize; for others `P - 1` additions a quarter.
 
-use consort_fabric::{Fabric, Op, Rank};
+use consort_fabric::{Credits, Op, Rank};
 
 /// What was called in a quarter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Turn {
     ///
     /// # Errors
     /// When the job has failed.
-    pub async fn run<F: Fabric>(self, f: &F) -> Op {
+    pub async fn run<F: Credits>(self, f: &F) -> Op {
         if let Some(credit) = self.give {
             for peer in (0..f.size()).map(Rank).filter(|&peer| peer != f.rank()) {
                 f.credit(peer, credit).await?;

@@ -1,11 +1,11 @@
-//! A plan: an algorithm's schedule, bracketed by the synchronization that the caller asked for.
+//! A plan: an algorithm's schedule, between the entry and exit barriers that the caller asked for.
 //!
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
 //! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. Of two
 //! PEs one learns from the data itself all that the barrier would say, and one signal is left; but
 //! not where the root does something that no data tells of, as to copy its own block.
 
-use consort_fabric::{Candidate, Collective, Fabric, Mode, Op};
+use consort_fabric::{Candidate, Collective, Fabric, Op, SyncMode};
 
 use crate::{Algorithm, Direction, PlanError, Setting, barrier::Synchronizer};
 
@@ -18,34 +18,34 @@ pub struct Plan<A: Algorithm> {
 }
 
 impl<A: Algorithm> Plan<A> {
-    /// The plan of `collective` for `setting`, with `barrier` to enter and leave together. Succeeds
+    /// The plan for `setting`, with `barrier` to enter and leave together. Succeeds
     /// on all PEs of a team or on none.
     ///
     /// # Errors
     /// When a candidate is unknown, its parameters are wrong, or it cannot serve the setting.
     pub fn new(
-        collective: Collective,
         setting: &Setting,
         candidate: &Candidate,
         barrier: &Candidate,
     ) -> Result<Self, PlanError> {
-        // Upwards a root that acts apart has to hear that it may begin, downwards to tell its end.
+        // Upwards a root that acts apart waits for the signal that it may begin, downwards it
+        // signals its end.
         let told_by = |apart| {
             let is_apart = A::ROOT_ACTS_APART && A::DIRECTION == apart;
             if is_apart { Direction::Neither } else { A::DIRECTION }
         };
-        let bracket = |mode, direction, beside, counter| {
-            (mode == Mode::All && collective != Collective::Barrier)
+        let barrier_for = |mode, direction, second_word, counter| {
+            (mode == SyncMode::All && setting.call.collective != Collective::Barrier)
                 .then(|| {
-                    let setting = Setting { first_slot: 1, beside, counter, ..*setting };
+                    let setting = Setting { first_channel: 1, second_word, counter, ..*setting };
                     Synchronizer::new(&setting, barrier, direction)
                 })
                 .transpose()
         };
         Ok(Self {
-            entry: bracket(setting.sync.entry, told_by(Direction::Up), true, 0)?,
+            entry: barrier_for(setting.call.sync.entry, told_by(Direction::Up), true, 0)?,
             schedule: A::schedule(setting, candidate)?,
-            exit: bracket(setting.sync.exit, told_by(Direction::Down), false, 2)?,
+            exit: barrier_for(setting.call.sync.exit, told_by(Direction::Down), false, 2)?,
         })
     }
 

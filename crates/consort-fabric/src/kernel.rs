@@ -8,7 +8,8 @@
 use std::{fmt, marker::PhantomData, str::FromStr};
 
 /// Plain old data: any bit pattern is a value, and there is no padding. Derive it for your structs
-/// with `bytemuck`: `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)] #[repr(C)]`.
+/// with `bytemuck` and its feature `derive`: `#[derive(Clone, Copy, bytemuck::Pod,
+/// bytemuck::Zeroable)] #[repr(C)]`.
 pub use bytemuck::Pod;
 
 /// What an algorithm must know of an operator.
@@ -203,6 +204,7 @@ impl<'k> Kernel<'k> {
     }
 
     /// Whether operands may be exchanged.
+    #[inline]
     #[must_use]
     pub const fn class(&self) -> OperatorClass {
         self.class

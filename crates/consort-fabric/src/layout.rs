@@ -32,6 +32,7 @@ impl Layout<'_> {
 
     /// Where the blocks of equal length lie that a PE of a team of `pes`, being the root or not,
     /// contributes and receives; for a varied collective.
+    #[inline]
     #[must_use]
     pub fn of_blocks(
         collective: Collective,

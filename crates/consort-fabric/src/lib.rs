@@ -6,24 +6,34 @@
 //! [`MachineModel`] that cost functions are written over. Nothing here knows a thread, a process
 //! or a network.
 
+mod call_spec;
+mod channel;
+mod counters;
+mod credits;
 mod error;
 mod fabric;
 mod interrupts;
 mod kernel;
 mod layout;
 mod machine;
+mod messages;
 mod model;
+mod one_sided;
 mod rank;
 pub mod reference;
+mod rendezvous;
+mod rma;
+mod span;
 pub mod statistics;
 mod sync;
 mod tuning;
 
-pub use error::{Poisoned, Signature};
-pub use fabric::{
-    Atomic, Capabilities, Fabric, LINE_PAYLOAD_BYTES, Op, Place, Signal, Slot, Span, Step, Until,
-    not_reached,
-};
+pub use call_spec::CallSpec;
+pub use channel::{Channel, LINE_PAYLOAD_BYTES, Step};
+pub use counters::Counters;
+pub use credits::Credits;
+pub use error::Poisoned;
+pub use fabric::{Capabilities, Fabric, Local, Op};
 pub use interrupts::{Heard, Interrupts, Notice, Then};
 pub use kernel::{
     BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
@@ -31,7 +41,12 @@ pub use kernel::{
 };
 pub use layout::Layout;
 pub use machine::{MESSAGE_WORDS, Machine};
+pub use messages::Messages;
 pub use model::MachineModel;
+pub use one_sided::{Atomic, Signal, Until};
 pub use rank::Rank;
-pub use sync::{Mode, Sync, UnknownSync};
+pub use rendezvous::Rendezvous;
+pub use rma::{Rma, not_reached};
+pub use span::{Place, Span};
+pub use sync::{SyncMode, SyncModes, UnknownSyncModes};
 pub use tuning::{BadCandidate, Candidate, Collective, Query, UnknownCollective};

@@ -41,6 +41,36 @@ impl MachineModel {
         }
     }
 
+    /// How many PEs of a team of `pes` work on each core, one after the other.
+    #[must_use]
+    pub fn pes_a_core(&self, pes: u32) -> f64 {
+        f64::from(pes) / self.cores_of(pes)
+    }
+
+    /// How many cores work for a team of `pes`.
+    #[must_use]
+    pub fn cores_of(&self, pes: u32) -> f64 {
+        f64::from(self.cores.min(pes).max(1))
+    }
+
+    /// Whether PEs of a team of `pes` share cores.
+    #[must_use]
+    pub const fn is_shared(&self, pes: u32) -> bool {
+        pes > self.cores
+    }
+
+    /// What writing, or reading, the cache lines of a message of `bytes` costs.
+    #[must_use]
+    pub fn lines_ns(&self, bytes: f64) -> f64 {
+        lines(bytes) * self.next_line_ns
+    }
+
+    /// The same of the lines after the first.
+    #[must_use]
+    pub fn later_lines_ns(&self, bytes: f64) -> f64 {
+        (lines(bytes) - 1.0) * self.next_line_ns
+    }
+
     /// What a message of `bytes` costs in a row of calls that overlap. A word shares its line with
     /// those of the next calls. Of a longer one the first lines follow each other at a third of a
     /// transfer, until the processors foresee the rest. (Measured, two PEs far apart, in transfers
@@ -50,7 +80,7 @@ impl MachineModel {
         if bytes <= 8.0 {
             return self.transfer_ns / 4.0;
         }
-        let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil();
+        let lines = lines(bytes);
         self.transfer_ns * (0.5 + lines.min(8.0) / 3.0) + (lines - 8.0).max(0.0) * self.next_line_ns
     }
 
@@ -65,11 +95,16 @@ impl MachineModel {
     /// PEs outnumber cores, the turns of the scheduler that it takes to run every PE once a hop.
     #[must_use]
     pub fn hops_ns(&self, hops: f64, pes: u32) -> f64 {
-        if pes > self.cores {
+        if self.is_shared(pes) {
             let turn = f64::from(pes) / f64::from(self.cores.max(1)) * self.switch_ns;
             hops * turn
         } else {
             hops * (self.transfer_ns + self.overhead_ns)
         }
     }
+}
+
+/// The cache lines of a message.
+fn lines(bytes: f64) -> f64 {
+    (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0)
 }

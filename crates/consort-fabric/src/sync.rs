@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 
 /// What one end of a collective waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
+pub enum SyncMode {
     /// Entry: data may move as soon as any PE has entered. Exit: until the last has left.
     None,
     /// Entry: a PE's buffers are untouched until it enters. Exit: they are settled when it leaves.
@@ -16,7 +16,7 @@ pub enum Mode {
     All,
 }
 
-impl Mode {
+impl SyncMode {
     /// Every mode, loosest first.
     pub const EVERY: [Self; 3] = [Self::None, Self::Mine, Self::All];
 
@@ -31,36 +31,36 @@ impl Mode {
 
 /// The entry and the exit mode of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sync {
+pub struct SyncModes {
     /// When data may begin to move.
-    pub entry: Mode,
+    pub entry: SyncMode,
     /// When a PE may leave.
-    pub exit: Mode,
+    pub exit: SyncMode,
 }
 
-impl Sync {
+impl SyncModes {
     /// All/All: the collective seems to run alone, after everything before and before all after.
-    pub const STRICT: Self = Self { entry: Mode::All, exit: Mode::All };
+    pub const STRICT: Self = Self { entry: SyncMode::All, exit: SyncMode::All };
     /// None/None: successive collectives overlap freely.
-    pub const LOOSE: Self = Self { entry: Mode::None, exit: Mode::None };
+    pub const LOOSE: Self = Self { entry: SyncMode::None, exit: SyncMode::None };
     /// Mine/Mine, the default: what a caller of MPI expects.
-    pub const MINE: Self = Self { entry: Mode::Mine, exit: Mode::Mine };
+    pub const MINE: Self = Self { entry: SyncMode::Mine, exit: SyncMode::Mine };
 
     /// All nine combinations, loosest first.
     pub fn every() -> impl Iterator<Item = Self> {
-        Mode::EVERY
+        SyncMode::EVERY
             .into_iter()
-            .flat_map(|entry| Mode::EVERY.into_iter().map(move |exit| Self { entry, exit }))
+            .flat_map(|entry| SyncMode::EVERY.into_iter().map(move |exit| Self { entry, exit }))
     }
 }
 
-impl Default for Sync {
+impl Default for SyncModes {
     fn default() -> Self {
         Self::MINE
     }
 }
 
-impl fmt::Display for Sync {
+impl fmt::Display for SyncModes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::STRICT => f.pad("strict"),
@@ -77,14 +77,14 @@ impl fmt::Display for Sync {
     "`{0}` is no synchronization mode: use strict, loose, mine, or ENTRY/EXIT with each of \
      none, mine, all (for example mine/all)"
 )]
-pub struct UnknownSync(String);
+pub struct UnknownSyncModes(String);
 
-impl FromStr for Sync {
-    type Err = UnknownSync;
+impl FromStr for SyncModes {
+    type Err = UnknownSyncModes;
 
-    fn from_str(text: &str) -> Result<Self, UnknownSync> {
+    fn from_str(text: &str) -> Result<Self, UnknownSyncModes> {
         let lower = text.to_ascii_lowercase();
-        let mode = |name: &str| Mode::EVERY.into_iter().find(|mode| mode.name() == name);
+        let mode = |name: &str| SyncMode::EVERY.into_iter().find(|mode| mode.name() == name);
         let sync = match lower.as_str() {
             "strict" => Some(Self::STRICT),
             "loose" => Some(Self::LOOSE),
@@ -93,7 +93,7 @@ impl FromStr for Sync {
                 .split_once('/')
                 .and_then(|(entry, exit)| Some(Self { entry: mode(entry)?, exit: mode(exit)? })),
         };
-        sync.ok_or_else(|| UnknownSync(text.to_owned()))
+        sync.ok_or_else(|| UnknownSyncModes(text.to_owned()))
     }
 }
 
@@ -103,10 +103,10 @@ mod tests {
 
     #[test]
     fn every_mode_is_read_back_from_its_name() {
-        assert_eq!(Sync::every().count(), 9);
-        for sync in Sync::every() {
+        assert_eq!(SyncModes::every().count(), 9);
+        for sync in SyncModes::every() {
             assert_eq!(sync.to_string().parse(), Ok(sync));
         }
-        assert!("tight".parse::<Sync>().is_err());
+        assert!("tight".parse::<SyncModes>().is_err());
     }
 }

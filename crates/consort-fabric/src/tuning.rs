@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use crate::{OperatorClass, Sync};
+use crate::{OperatorClass, SyncModes};
 
 /// A collective operation.
 ///
@@ -72,6 +72,7 @@ impl Collective {
     }
 
     /// The same on blocks of equal length.
+    #[inline]
     #[must_use]
     pub const fn regular(self) -> Self {
         match self {
@@ -84,6 +85,7 @@ impl Collective {
     }
 
     /// Whether the pieces that it moves may differ in length.
+    #[inline]
     #[must_use]
     pub const fn is_varied(self) -> bool {
         matches!(self, Self::ScatterV | Self::GatherV | Self::AllGatherV | Self::ExchangeV)
@@ -112,12 +114,14 @@ impl Collective {
     }
 
     /// Whether one PE is the root, from which the data comes or to which it goes.
+    #[inline]
     #[must_use]
     pub const fn is_rooted(self) -> bool {
         matches!(self.regular(), Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
     }
 
     /// Whether data are combined, by an operator.
+    #[inline]
     #[must_use]
     pub const fn combines(self) -> bool {
         matches!(
@@ -127,6 +131,7 @@ impl Collective {
     }
 
     /// How many blocks a PE of a team of `pes` contributes, being the root or not.
+    #[inline]
     #[must_use]
     pub const fn source_blocks(self, pes: u32, is_root: bool) -> u32 {
         match self {
@@ -147,6 +152,7 @@ impl Collective {
 
     /// How many blocks a PE of a team of `pes` receives, being the root or not. A broadcast's root
     /// has its block already.
+    #[inline]
     #[must_use]
     pub const fn target_blocks(self, pes: u32, is_root: bool) -> u32 {
         match self {
@@ -195,7 +201,7 @@ pub struct Query {
     /// The operation.
     pub collective: Collective,
     /// Its synchronization modes.
-    pub sync: Sync,
+    pub sync: SyncModes,
     /// The size of the team.
     pub pes: u32,
     /// Bytes of a block; 0 for a barrier.

@@ -1,45 +1,78 @@
-//! The threads fabric: cache lines, waiting, topology and affinity of this machine.
+//! The threads fabric: one runtime for PEs that share memory.
 //!
 //! A [`Job`] is what the PEs of a launch share, a [`Group`] what those of a team do, an
 //! [`Endpoint`] is one PE's end of a team, and a [`Call`] is one collective's view: the
-//! shared-memory implementation of [`consort_fabric::Fabric`]. [`Begun`] is a call that
-//! an [`Engine`] drives while its PE does something else. A [`NoticeBoard`] is a PE's part in
-//! broadcasts that only their source calls.
+//! shared-memory implementation of [`consort_fabric::Fabric`]. A [`StartedCall`] is a call that an
+//! [`Engine`] drives while its PE does something else. [`OneSided`] operations need no call. A
+//! [`NotificationBoard`] is a PE's part in broadcasts that only their source calls.
+//!
+//! | folder | what |
+//! | --- | --- |
+//! | `host` | the machine: topology, affinity |
+//! | `launch` | a job: what is fixed, the segment's layout, failure |
+//! | `segment`, `state` | shared memory, and what lies there of the job and of each PE |
+//! | `directory` | what PEs agree on without a message |
+//! | `team` | groups |
+//! | `inbox` | where messages arrive |
+//! | `call` | the fabric |
+//! | `endpoint` | a PE's end of a team: numbering, waiting |
+//! | `progress` | what moves calls on |
+//! | `heap` | symmetric memory |
+//! | `memory` | copies and combinations |
+//! | `sync` | atomics and futexes, or loom's |
 
-pub mod affinity;
-mod begun;
-pub mod bell;
 mod call;
-mod deadlock;
 mod directory;
 mod endpoint;
-mod engine;
-mod group;
-mod job;
-mod ledger;
-mod lending;
-pub mod limits;
-pub mod line;
+mod heap;
+mod host;
+mod inbox;
+mod launch;
 mod machine;
 mod memory;
-mod notices;
-mod operands;
+mod notifications;
+mod progress;
 mod segment;
-mod symmetric;
+mod state;
 mod sync;
-pub mod topology;
-mod waiting;
+mod tally;
+mod team;
 
-pub use begun::Begun;
-pub use call::{Call, Lease};
-pub use directory::{BLOCK_ALIGN, HeapError, NoGroup, NoNumber};
-pub use endpoint::{Endpoint, Part};
-pub use engine::{Engine, Flights, Panic, discard, panic_reason};
-pub use group::Group;
-pub use job::{CallNumber, Config, Failure, Job, SEQUENCE_BITS};
-pub use lending::{Access, Accessing};
+pub use call::{
+    operands::{Buffer, Operands},
+    remote::Remote,
+    started::StartedCall,
+    view::Call,
+};
+pub use directory::{
+    blocks::{BLOCK_ALIGN, HeapError},
+    call_names::NoNumber,
+    groups::NoGroup,
+};
+pub use endpoint::identity::Endpoint;
+pub use heap::{block::Block, one_sided::OneSided, word::Width};
+pub use host::{affinity, topology};
+pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
+pub use launch::{
+    call_number::CallNumber,
+    config::Config,
+    failure::{Failure, Members},
+    job::Job,
+    panic::{Panic, discard, panic_reason},
+};
 pub use machine::{NativeMachine, Words};
-pub use notices::NoticeBoard;
-pub use operands::{Buffer, Operands};
-pub use symmetric::Block;
-pub use waiting::{Parker, UnknownWaiting, Waiting};
+pub use notifications::NotificationBoard;
+pub use progress::{
+    engine::Engine,
+    policy::{UnknownWaiting, Waiting},
+};
+pub use segment::origin::{Origin, UnknownOrigin};
+pub use state::{
+    accessing::{Access, Accessing},
+    beat::{Beat, Beats, Wait},
+    parker::{Epoch, Parker},
+    poison::{Poison, PoisonFlag},
+};
+pub use sync::futex::Scope;
+pub use tally::{Counted, Tally};
+pub use team::group::Group;

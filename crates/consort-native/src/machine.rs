@@ -1,15 +1,4 @@
-//! The native [`Machine`]: atomics, and a queue of messages a PE.
-//!
-//! The queue is a ring of lines with many senders and one receiver (Vyukov 2010). Line `i` serves
-//! the messages `i`, `i + CAPACITY`, ...; its last word says what it waits for:
-//!
-//! | last word | state |
-//! | --- | --- |
-//! | `2 (n / CAPACITY)` | free for message `n` |
-//! | `2 (n / CAPACITY) + 1` | holds message `n` |
-//!
-//! A sender takes a number by one atomic addition, waits until its line is free, fills it and says
-//! so; the receiver empties lines in turn. Cost: one addition, and one line transfer a message.
+//! The native [`Machine`]: atomics, and a queue of messages for each PE (see `state::queue`).
 
 use std::{
     future::{Future, poll_fn, ready},
@@ -24,35 +13,7 @@ use std::{
 
 use consort_fabric::{MESSAGE_WORDS, Machine, Op, Poisoned, Rank, Until};
 
-use crate::{job::Job, line::Line};
-
-/// Messages that a queue holds.
-const CAPACITY: u64 = 64;
-
-/// A PE's queue of incoming messages.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    /// Word 0: numbers given to senders.
-    sent: Line,
-    /// Word 0: messages received. Written by the receiver alone.
-    received: Line,
-    lines: Box<[Line]>,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        let lines = (0..CAPACITY).map(|_| Line::default()).collect();
-        Self { sent: Line::default(), received: Line::default(), lines }
-    }
-}
-
-impl Queue {
-    /// The line of message `number`, and what its last word is while it is free for that.
-    fn place(&self, number: u64) -> (&Line, u64) {
-        let index = usize::try_from(number % CAPACITY).unwrap_or(0);
-        (&self.lines[index], number / CAPACITY * 2)
-    }
-}
+use crate::{launch::job::Job, state::queue::Queue};
 
 /// A cache line of eight atomic words.
 #[repr(align(64))]
@@ -80,7 +41,7 @@ impl<'j> NativeMachine<'j> {
     }
 
     fn queue(&self) -> &Queue {
-        &self.job.states[self.rank.index()].queue
+        &self.job.queues[self.rank.index()]
     }
 
     fn when<'f, T>(
@@ -112,7 +73,7 @@ impl Machine for NativeMachine<'_> {
     }
 
     fn now_ns(&self) -> u64 {
-        u64::try_from(self.job.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        self.job.now_ns()
     }
 
     #[inline(always)]
@@ -170,15 +131,15 @@ impl Machine for NativeMachine<'_> {
 
     async fn send(&self, to: Rank, message: &[u64]) -> Op {
         assert!(message.len() <= MESSAGE_WORDS, "a message has at most {MESSAGE_WORDS} words");
-        let state = &self.job.states[to.index()];
-        let number = state.queue.sent.counter(0).fetch_add(1, Relaxed);
-        let (line, free) = state.queue.place(number);
+        let queue = &self.job.queues[to.index()];
+        let number = queue.sent.counter(0).fetch_add(1, Relaxed);
+        let (line, free) = queue.place(number);
         self.when(|| (line.word() == free).then_some(())).await?;
         for index in 0..MESSAGE_WORDS {
             line.write(index, message.get(index).copied().unwrap_or(0));
         }
         line.publish(free + 1);
-        state.parker.wake();
+        self.job.wake(to);
         Ok(())
     }
 

@@ -7,9 +7,8 @@
 
 use std::time::Instant;
 
-use consort_collectives::{Algorithm, Plan, Setting, Visitor, visit};
-use consort_fabric::{Candidate, Collective, Kernel, Op, OperatorClass, Rank, Sum, Sync};
-use consort_sim::{Buffer, Operands, Outcome, Pe, Simulation, machines::Machine};
+use consort_fabric::{CallSpec, Candidate, Collective, Kernel, Op, Sum, SyncModes};
+use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation, machines::Machine};
 
 /// Calls of a simulation: as many as need no flow control.
 const CALLS: u32 = 4;
@@ -17,35 +16,23 @@ const CALLS: u32 = 4;
 const TIMES: u32 = 5;
 const BYTES: usize = 8;
 
-struct Calls<'c> {
-    simulation: &'c Simulation,
-    candidate: &'c Candidate,
-    collective: Collective,
-    setting: Setting,
-}
-
-impl Visitor for Calls<'_> {
-    type Output = Outcome<Op>;
-
-    fn visit<A: Algorithm>(self) -> Outcome<Op> {
-        let Self { simulation, candidate, collective, setting } = self;
-        let member = async |pe: &Pe<'_>| -> Op {
-            let plan = Plan::<A>::new(collective, &setting.at(pe.rank()), candidate, candidate);
-            let plan = plan.expect("it can serve");
-            for _ in 0..CALLS {
-                pe.align().await;
-                let operands = Operands {
-                    kernel: Some(Kernel::new::<u64, _>(&Sum)),
-                    source: Buffer::Owned(vec![1; BYTES]),
-                    target: Buffer::Owned(vec![0; BYTES]),
-                    layouts: None,
-                };
-                plan.run(&pe.begin(operands).await).await?;
-            }
-            Ok(())
-        };
-        simulation.run(member).expect("it comes to an end")
-    }
+/// Makes the calls on every PE.
+fn calls(simulation: &Simulation, plans: &Plans) -> Outcome<Op> {
+    let member = async |pe: &Pe<'_>| -> Op {
+        let mut caller = Caller::new(pe);
+        for _ in 0..CALLS {
+            pe.align().await;
+            let operands = Operands {
+                kernel: Some(Kernel::new::<u64, _>(&Sum)),
+                source: Buffer::Owned(vec![1; BYTES]),
+                target: Buffer::Owned(vec![0; BYTES]),
+                layouts: None,
+            };
+            caller.call(plans, operands).await?;
+        }
+        Ok(())
+    };
+    simulation.run(member).expect("it comes to an end")
 }
 
 /// The most memory that the process has used, in MiB, where the system says it.
@@ -66,29 +53,16 @@ fn main() {
         (Collective::Reduce, "knomial(radix=2)"),
     ] {
         let candidate: Candidate = candidate.parse().expect("a candidate");
-        let setting = Setting {
+        let call = CallSpec {
             collective,
-            rank: Rank(0),
-            pes,
-            root: Rank(0),
+            sync: SyncModes::MINE,
             bytes: BYTES,
             element_bytes: BYTES,
-            operator: OperatorClass::Commutative,
-            sync: Sync::MINE,
-            symmetric: false,
-            capabilities: simulation.capabilities().expect("the machine has these PEs"),
-            first_slot: Setting::first_slot(collective, pes),
-            beside: false,
-            counter: 1,
+            ..CallSpec::barrier(pes)
         };
         let began = Instant::now();
-        let mut events = 0;
-        for _ in 0..TIMES {
-            let calls =
-                Calls { simulation: &simulation, candidate: &candidate, collective, setting };
-            let outcome = visit(collective, &candidate.algorithm, calls).expect("it is known");
-            events += outcome.events;
-        }
+        let plans = simulation.plan(&call, &candidate, &candidate).expect("it can serve");
+        let events: u64 = (0..TIMES).map(|_| calls(&simulation, &plans).events).sum();
         let s = began.elapsed().as_secs_f64();
         println!(
             "{collective} by {candidate}, {pes} PEs, {} calls: {events} events in {s:.3} s, {:.2} \

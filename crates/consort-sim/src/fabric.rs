@@ -7,15 +7,15 @@
 use std::future::Future;
 
 use consort_fabric::{
-    Atomic, Capabilities, Fabric, Kernel, Layout, Op, Place, Rank, Signal, Slot, Span, Step, Until,
-    not_reached,
+    Atomic, Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank,
+    Rendezvous, Rma, Signal, Span, Step, Until, not_reached,
 };
 
 use crate::{
     costs::{Site, Where},
     engine::Time,
     memory::combined,
-    world::{Lease, Local, Parcel, World},
+    world::{Parcel, PeState, Remote, World},
 };
 
 /// A buffer that a PE brings to a call.
@@ -91,7 +91,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    fn local(&self) -> &'c Local {
+    fn local(&self) -> &'c PeState {
         self.world.local(self.rank)
     }
 
@@ -117,9 +117,9 @@ impl<'c> Call<'c> {
         Where { pe: self.rank, place: span.place, at: span.at }
     }
 
-    fn theirs(lease: &Lease, at: usize, bytes: usize) -> Where {
-        assert!(at + bytes <= lease.span.bytes, "a copy must lie in what is lent");
-        Where { pe: lease.lender, place: lease.span.place, at: lease.span.at + at }
+    fn theirs(remote: &Remote, at: usize, bytes: usize) -> Where {
+        assert!(at + bytes <= remote.span.bytes, "a copy must lie in what is lent");
+        Where { pe: remote.lender, place: remote.span.place, at: remote.span.at + at }
     }
 
     /// Has something arrive, no earlier than the puts before the last fence.
@@ -158,7 +158,7 @@ impl<'c> Call<'c> {
     /// Receives a message and hands its bytes to `keep`, piece by piece.
     async fn take(
         &self,
-        slot: Slot,
+        channel: Channel,
         step: Step,
         to: Span,
         mut keep: impl FnMut(usize, &[u8]),
@@ -168,7 +168,7 @@ impl<'c> Call<'c> {
         loop {
             let since = self.now();
             let mail = &self.local().mail;
-            let test = || mail.borrow_mut().take(self.call, slot, step);
+            let test = || mail.borrow_mut().take(self.call, channel, step);
             let message = self.world.engine.wait(test).await;
             let bytes = message.data.len();
             assert!(done + bytes <= to.bytes, "a message is as long as its target");
@@ -187,9 +187,9 @@ impl<'c> Call<'c> {
     }
 
     /// Puts, and returns the first moment at which the data is there.
-    async fn put_at(&self, lease: &Lease, at: usize, source: Span) -> Time {
+    async fn put_at(&self, remote: &Remote, at: usize, source: Span) -> Time {
         let (source, since) = (self.resolve(source), self.now());
-        let to = Self::theirs(lease, at, source.bytes);
+        let to = Self::theirs(remote, at, source.bytes);
         let data = self.local().read(source);
         self.local().account.message(source.bytes);
         let from = self.mine(source);
@@ -225,73 +225,13 @@ impl<'c> Call<'c> {
     }
 }
 
-impl Fabric for Call<'_> {
-    type Lease = Lease;
-
-    fn capabilities(&self) -> Capabilities {
-        self.world.costs.capabilities(self.size())
-    }
-
+impl Local for Call<'_> {
     fn rank(&self) -> Rank {
         self.rank
     }
 
     fn size(&self) -> u32 {
         self.world.pes()
-    }
-
-    async fn send(&self, to: Rank, slot: Slot, step: Step, source: Span) -> Op {
-        let (source, since, costs) = (self.resolve(source), self.now(), &self.world.costs);
-        let piece_bytes = costs.hands_over().unwrap_or(usize::MAX);
-        self.local().account.message(source.bytes);
-        let mut done = 0;
-        loop {
-            let bytes = piece_bytes.min(source.bytes - done);
-            let piece = Span { at: source.at + done, bytes, ..source };
-            let data = self.local().read(piece);
-            let arrives = costs.send(self.site(), to, self.mine(piece), bytes).await;
-            self.post(to, arrives, Parcel::Message { call: self.call, slot, step, data });
-            if costs.hands_over().is_some() {
-                let (mail, waits) = (&self.local().mail, self.now());
-                let test = || mail.borrow_mut().taken.checked_sub(1);
-                mail.borrow_mut().taken = self.world.engine.wait(test).await;
-                costs.handed_over(self.site(), waits).await;
-            }
-            done += bytes;
-            if done == source.bytes {
-                self.note("send", Some(to), since, done);
-                return Ok(());
-            }
-        }
-    }
-
-    async fn receive(&self, slot: Slot, step: Step, target: Span) -> Op {
-        let target = self.resolve(target);
-        let keep = |at: usize, data: &[u8]| self.local().write(target.place, target.at + at, data);
-        self.take(slot, step, target, keep).await
-    }
-
-    async fn receive_combine(&self, slot: Slot, step: Step, left: Span, target: Span) -> Op {
-        let (left, target) = (self.resolve(left), self.resolve(target));
-        let incoming = Span::incoming(target.bytes);
-        let keep = |at: usize, data: &[u8]| self.local().write(Place::Incoming, at, data);
-        self.take(slot, step, incoming, keep).await?;
-        self.combine(target, left, incoming).await
-    }
-
-    async fn signal(&self, to: Rank, slot: Slot, step: Step) -> Op {
-        self.tell(to, "signal", Parcel::Signal { call: self.call, slot, step }).await
-    }
-
-    async fn wait(&self, slot: Slot, step: Step) -> Op {
-        let mail = &self.local().mail;
-        let set = || mail.borrow().signalled(self.call, slot, step).map(|from| ((), Some(from)));
-        self.hear("wait", set).await
-    }
-
-    async fn meet(&self, peer: Rank, slot: Slot, step: Step) -> Op {
-        self.signal(peer, slot, step).await?;
-        self.wait(slot, step).await
     }
 
     async fn copy(&self, target: Span, source: Span) -> Op {
@@ -314,6 +254,164 @@ impl Fabric for Call<'_> {
         Ok(())
     }
 
+    fn vector_block(&self, place: Place, index: u32) -> Span {
+        let layouts = self.layouts.expect("a varied collective has layouts");
+        Layout::span(&layouts, place, index)
+    }
+}
+
+impl Messages for Call<'_> {
+    async fn send(&self, to: Rank, channel: Channel, step: Step, source: Span) -> Op {
+        let (source, since, costs) = (self.resolve(source), self.now(), &self.world.costs);
+        let piece_bytes = costs.hands_over().unwrap_or(usize::MAX);
+        self.local().account.message(source.bytes);
+        let mut done = 0;
+        loop {
+            let bytes = piece_bytes.min(source.bytes - done);
+            let piece = Span { at: source.at + done, bytes, ..source };
+            let data = self.local().read(piece);
+            let arrives = costs.send(self.site(), to, self.mine(piece), bytes).await;
+            self.post(to, arrives, Parcel::Message { call: self.call, channel, step, data });
+            if costs.hands_over().is_some() {
+                let (mail, waits) = (&self.local().mail, self.now());
+                let test = || mail.borrow_mut().taken.checked_sub(1);
+                mail.borrow_mut().taken = self.world.engine.wait(test).await;
+                costs.handed_over(self.site(), waits).await;
+            }
+            done += bytes;
+            if done == source.bytes {
+                self.note("send", Some(to), since, done);
+                return Ok(());
+            }
+        }
+    }
+
+    async fn receive(&self, channel: Channel, step: Step, target: Span) -> Op {
+        let target = self.resolve(target);
+        let keep = |at: usize, data: &[u8]| self.local().write(target.place, target.at + at, data);
+        self.take(channel, step, target, keep).await
+    }
+
+    async fn receive_combine(&self, channel: Channel, step: Step, left: Span, target: Span) -> Op {
+        let (left, target) = (self.resolve(left), self.resolve(target));
+        let incoming = Span::incoming(target.bytes);
+        let keep = |at: usize, data: &[u8]| self.local().write(Place::Incoming, at, data);
+        self.take(channel, step, incoming, keep).await?;
+        self.combine(target, left, incoming).await
+    }
+
+    async fn signal(&self, to: Rank, channel: Channel, step: Step) -> Op {
+        self.tell(to, "signal", Parcel::Signal { call: self.call, channel, step }).await
+    }
+
+    async fn wait(&self, channel: Channel, step: Step) -> Op {
+        let mail = &self.local().mail;
+        let set = || mail.borrow().signalled(self.call, channel, step).map(|from| ((), Some(from)));
+        self.hear("wait", set).await
+    }
+}
+
+impl Rma for Call<'_> {
+    type Remote = Remote;
+
+    fn reach(&self, peer: Rank, span: Span) -> Remote {
+        let own = self.resolve(span);
+        if !matches!(own.place, Place::Heap | Place::Buffer) {
+            not_reached(self.rank, peer, span);
+        }
+        Remote { lender: peer, span: own, reached: true }
+    }
+
+    async fn get(&self, remote: &Remote, at: usize, target: Span) -> Op {
+        let (target, since) = (self.resolve(target), self.now());
+        let from = Self::theirs(remote, at, target.bytes);
+        self.local().account.message(target.bytes);
+        self.world.costs.transfer(self.site(), from, self.mine(target), target.bytes).await;
+        let data = self.world.local(from.pe).read(span_of(from, target.bytes));
+        self.local().write(target.place, target.at, &data);
+        self.note("get", Some(from.pe), since, target.bytes);
+        Ok(())
+    }
+
+    async fn get_combine(&self, remote: &Remote, at: usize, left: Span, target: Span) -> Op {
+        let (left, target, since) = (self.resolve(left), self.resolve(target), self.now());
+        let from = Self::theirs(remote, at, target.bytes);
+        self.local().account.message(target.bytes);
+        let (own, to) = (self.mine(left), self.mine(target));
+        self.world.costs.get_combine(self.site(), from, own, to, target.bytes).await;
+        let right = self.world.local(from.pe).read(span_of(from, target.bytes));
+        self.combine_into(target, &self.local().read(left), &right);
+        self.note("get and combine", Some(from.pe), since, target.bytes);
+        Ok(())
+    }
+
+    async fn put(&self, remote: &Remote, at: usize, source: Span) -> Op {
+        self.put_at(remote, at, source).await;
+        Ok(())
+    }
+
+    async fn put_signal(
+        &self,
+        remote: &Remote,
+        at: usize,
+        source: Span,
+        word: usize,
+        how: Signal,
+    ) -> Op {
+        let landed = self.put_at(remote, at, source).await;
+        let set = self.world.costs.signal(self.site(), remote.lender).await;
+        self.post(remote.lender, set.max(landed), Parcel::HeapSignal { word, how });
+        Ok(())
+    }
+
+    fn fence(&self) -> impl Future<Output = Op> {
+        let local = self.local();
+        local.fenced.set(local.fenced.get().max(local.puts_landed.get()));
+        std::future::ready(Ok(()))
+    }
+
+    async fn quiet(&self) -> Op {
+        self.world.engine.sleep_until(self.local().puts_landed.get()).await;
+        Ok(())
+    }
+}
+
+impl Rendezvous for Call<'_> {
+    async fn expose(&self, to: Rank, loan: u32, span: Span) -> Op {
+        self.lent.set(self.lent.get() + 1);
+        let remote = Remote { lender: self.rank, span: self.resolve(span), reached: false };
+        self.tell(to, "lend", Parcel::Loan { call: self.call, loan, remote }).await
+    }
+
+    async fn attach(&self, from: Rank, loan: u32) -> Op<Remote> {
+        let mail = &self.local().mail;
+        let test = || mail.borrow_mut().take_loan(self.call, from, loan);
+        self.hear("borrow", || test().map(|remote| (remote, Some(from)))).await
+    }
+
+    async fn check_length(&self, remote: &Remote, bytes: usize) -> Op {
+        let lent = remote.span.bytes;
+        assert_eq!(lent, bytes, "PE {} and PE {} say the same", remote.lender, self.rank);
+        Ok(())
+    }
+
+    async fn detach(&self, remote: Remote) -> Op {
+        if remote.reached {
+            return Ok(());
+        }
+        self.tell(remote.lender, "give back", Parcel::GivenBack).await
+    }
+
+    async fn await_detached(&self) -> Op {
+        let (mail, lent) = (&self.local().mail, self.lent.take());
+        let test = || Some((mail.borrow().given_back.checked_sub(lent)?, None));
+        let left = self.hear("await_detached", test).await?;
+        mail.borrow_mut().given_back = left;
+        Ok(())
+    }
+}
+
+impl Counters for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
         let since = self.now();
         self.world.costs.reach_word(self.site(), at).await;
@@ -326,96 +424,27 @@ impl Fabric for Call<'_> {
         self.note("count", Some(at), since, 8);
         Ok(before)
     }
+}
 
-    async fn lend(&self, to: Rank, loan: u32, span: Span) -> Op {
-        self.lent.set(self.lent.get() + 1);
-        let lease = Lease { lender: self.rank, span: self.resolve(span), reached: false };
-        self.tell(to, "lend", Parcel::Loan { call: self.call, loan, lease }).await
+impl Credits for Call<'_> {
+    async fn credit(&self, to: Rank, quarter: u64) -> Op {
+        self.tell(to, "credit", Parcel::Credit { quarter }).await
     }
 
-    async fn borrow(&self, from: Rank, loan: u32) -> Op<Lease> {
-        let mail = &self.local().mail;
-        let test = || mail.borrow_mut().take_loan(self.call, from, loan);
-        self.hear("borrow", || test().map(|lease| (lease, Some(from)))).await
+    async fn await_credits(&self, quarter: u64) -> Op {
+        let (mail, peers) = (&self.local().mail, self.size() - 1);
+        let given = || mail.borrow_mut().has_credits(quarter, peers);
+        self.hear("credits", || given().then_some(((), None))).await
     }
+}
 
-    fn piece(&self, place: Place, index: u32) -> Span {
-        let layouts = self.layouts.expect("a varied collective has layouts");
-        Layout::span(&layouts, place, index)
-    }
-
-    async fn agree(&self, lease: &Lease, bytes: usize) -> Op {
-        let lent = lease.span.bytes;
-        assert_eq!(lent, bytes, "PE {} and PE {} say the same", lease.lender, self.rank);
-        Ok(())
-    }
-
-    async fn give_back(&self, lease: Lease) -> Op {
-        if lease.reached {
-            return Ok(());
-        }
-        self.tell(lease.lender, "give back", Parcel::GivenBack).await
-    }
-
-    async fn reclaim(&self) -> Op {
-        let (mail, lent) = (&self.local().mail, self.lent.take());
-        let test = || Some((mail.borrow().given_back.checked_sub(lent)?, None));
-        let left = self.hear("reclaim", test).await?;
-        mail.borrow_mut().given_back = left;
-        Ok(())
-    }
-
-    fn reach(&self, peer: Rank, span: Span) -> Lease {
-        let own = self.resolve(span);
-        if !matches!(own.place, Place::Heap | Place::Buffer) {
-            not_reached(self.rank, peer, span);
-        }
-        Lease { lender: peer, span: own, reached: true }
-    }
-
-    async fn get(&self, lease: &Lease, at: usize, target: Span) -> Op {
-        let (target, since) = (self.resolve(target), self.now());
-        let from = Self::theirs(lease, at, target.bytes);
-        self.local().account.message(target.bytes);
-        self.world.costs.transfer(self.site(), from, self.mine(target), target.bytes).await;
-        let data = self.world.local(from.pe).read(span_of(from, target.bytes));
-        self.local().write(target.place, target.at, &data);
-        self.note("get", Some(from.pe), since, target.bytes);
-        Ok(())
-    }
-
-    async fn get_combine(&self, lease: &Lease, at: usize, left: Span, target: Span) -> Op {
-        let (left, target, since) = (self.resolve(left), self.resolve(target), self.now());
-        let from = Self::theirs(lease, at, target.bytes);
-        self.local().account.message(target.bytes);
-        let (own, to) = (self.mine(left), self.mine(target));
-        self.world.costs.get_combine(self.site(), from, own, to, target.bytes).await;
-        let right = self.world.local(from.pe).read(span_of(from, target.bytes));
-        self.combine_into(target, &self.local().read(left), &right);
-        self.note("get and combine", Some(from.pe), since, target.bytes);
-        Ok(())
-    }
-
-    async fn put(&self, lease: &Lease, at: usize, source: Span) -> Op {
-        self.put_at(lease, at, source).await;
-        Ok(())
-    }
-
-    async fn put_signal(
-        &self,
-        lease: &Lease,
-        at: usize,
-        source: Span,
-        word: usize,
-        how: Signal,
-    ) -> Op {
-        let landed = self.put_at(lease, at, source).await;
-        let set = self.world.costs.signal(self.site(), lease.lender).await;
-        self.post(lease.lender, set.max(landed), Parcel::HeapSignal { word, how });
-        Ok(())
-    }
-
-    async fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> Op<u64> {
+impl Call<'_> {
+    /// An atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
+    /// consistent. Returns what was there.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub async fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> Op<u64> {
         let since = self.now();
         self.world.costs.reach_word(self.site(), at).await;
         let theirs = self.world.local(at);
@@ -441,31 +470,14 @@ impl Fabric for Call<'_> {
         Ok(before)
     }
 
-    async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
+    /// Waits on the 64-bit word at heap offset `word` of the caller\'s own memory.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
         let local = self.local();
         let word = || Some(local.word(word)).filter(|&value| until.holds(value));
         self.hear("wait", || Some((word()?, None))).await
-    }
-
-    fn fence(&self) -> impl Future<Output = Op> {
-        let local = self.local();
-        local.fenced.set(local.fenced.get().max(local.puts_landed.get()));
-        std::future::ready(Ok(()))
-    }
-
-    async fn quiet(&self) -> Op {
-        self.world.engine.sleep_until(self.local().puts_landed.get()).await;
-        Ok(())
-    }
-
-    async fn credit(&self, to: Rank, quarter: u64) -> Op {
-        self.tell(to, "credit", Parcel::Credit { quarter }).await
-    }
-
-    async fn await_credits(&self, quarter: u64) -> Op {
-        let (mail, peers) = (&self.local().mail, self.size() - 1);
-        let given = || mail.borrow_mut().has_credits(quarter, peers);
-        self.hear("credits", || given().then_some(((), None))).await
     }
 }
 

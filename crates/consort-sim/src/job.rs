@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use consort_collectives::PlanError;
 use consort_fabric::{Capabilities, Rank};
 
 use crate::{
@@ -64,6 +65,9 @@ pub enum SimulationError {
         /// What was asked for.
         asked: u32,
     },
+    /// No plan can be made.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
 }
 
 /// What a simulation came to.
@@ -286,6 +290,11 @@ impl<'w> Pe<'w> {
     #[must_use]
     pub fn window(&self) -> u64 {
         self.world.local(self.rank).mail.borrow().window()
+    }
+
+    /// How many calls it has begun.
+    pub(crate) const fn calls(&self) -> u64 {
+        self.calls.get()
     }
 
     /// Begins the next call. Every PE makes the same calls, one after the other.

@@ -1,4 +1,7 @@
 //! Simulated machines: the algorithms of Consort in virtual time, and models in closed form.
+//!
+//! A [`Simulation`] runs a program on each PE of a machine. A program makes calls of collectives by
+//! a [`Caller`], or writes on the fabric itself, by [`Pe::begin`].
 
 mod account;
 pub mod analytic;
@@ -10,6 +13,7 @@ mod job;
 pub mod machines;
 mod mail;
 mod memory;
+mod runtime;
 mod trace;
 mod world;
 
@@ -17,5 +21,6 @@ pub use account::{Cause, Total};
 pub use fabric::{Buffer, Call, Operands};
 pub use interrupts::Listener;
 pub use job::{Outcome, Pe, Simulation, SimulationError};
+pub use runtime::{Caller, Done, Plans};
 pub use trace::{Step, Trace};
-pub use world::Lease;
+pub use world::Remote;

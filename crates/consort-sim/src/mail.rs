@@ -5,9 +5,9 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use consort_fabric::{LINE_PAYLOAD_BYTES, Rank, Slot, Step};
+use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Rank, Step};
 
-use crate::world::Lease;
+use crate::world::Remote;
 
 /// A message that has arrived.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ impl Message {
     }
 }
 
-/// A place of a call in the window and a slot.
-type Key = (u64, Slot);
+/// A place of a call in the window and a channel.
+type Key = (u64, Channel);
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
@@ -38,7 +38,7 @@ pub(crate) struct Mail {
     signals: Map<Key, (u64, Step, Rank)>,
     /// By the first of their lines.
     messages: BTreeMap<Key, Message>,
-    loans: Map<(u64, Rank, u32), Lease>,
+    loans: Map<(u64, Rank, u32), Remote>,
     /// Two-sided messages that were taken.
     pub(crate) taken: u64,
     pub(crate) given_back: u64,
@@ -65,27 +65,27 @@ impl Mail {
         self.window
     }
 
-    /// The sender on `slot` has got as far as `step` of `call`.
-    pub(crate) fn signal(&mut self, from: Rank, call: u64, slot: Slot, step: Step) {
-        let seen = self.signals.entry((call % self.window, slot)).or_default();
+    /// The sender on `channel` has got as far as `step` of `call`.
+    pub(crate) fn signal(&mut self, from: Rank, call: u64, channel: Channel, step: Step) {
+        let seen = self.signals.entry((call % self.window, channel)).or_default();
         *seen = (*seen).max((call, step, from));
     }
 
-    /// The sender on `slot`, if it has got as far as `step` of `call`.
-    pub(crate) fn signalled(&self, call: u64, slot: Slot, step: Step) -> Option<Rank> {
-        let &(latest, reached, from) = self.signals.get(&(call % self.window, slot))?;
+    /// The sender on `channel`, if it has got as far as `step` of `call`.
+    pub(crate) fn signalled(&self, call: u64, channel: Channel, step: Step) -> Option<Rank> {
+        let &(latest, reached, from) = self.signals.get(&(call % self.window, channel))?;
         assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
         (latest == call && reached >= step).then_some(from)
     }
 
-    /// A message comes into the lines from `slot` on, where nothing may be left to take.
-    pub(crate) fn put(&mut self, slot: Slot, message: Message) {
+    /// A message comes into the lines from `channel` on, where nothing may be left to take.
+    pub(crate) fn put(&mut self, channel: Channel, message: Message) {
         let place = message.call % self.window;
-        let end = slot.index() + message.lines();
-        let last = (place, Slot::new(end - 1));
+        let end = channel.index() + message.lines();
+        let last = (place, Channel::new(end - 1));
         let at_or_before = self.messages.range(..=last).next_back();
         if let Some((&(its_place, first), other)) = at_or_before {
-            let free = its_place != place || first.index() + other.lines() <= slot.index();
+            let free = its_place != place || first.index() + other.lines() <= channel.index();
             let Message { from, call, step, .. } = message;
             assert!(
                 free,
@@ -94,21 +94,21 @@ impl Mail {
                 other.step, other.call, other.from
             );
         }
-        self.messages.insert((place, slot), message);
+        self.messages.insert((place, channel), message);
     }
 
     /// Takes message `step` of `call`.
-    pub(crate) fn take(&mut self, call: u64, slot: Slot, step: Step) -> Option<Message> {
-        let key = (call % self.window, slot);
+    pub(crate) fn take(&mut self, call: u64, channel: Channel, step: Step) -> Option<Message> {
+        let key = (call % self.window, channel);
         let is_it = |message: &Message| message.call == call && message.step == step;
         self.messages.get(&key).is_some_and(is_it).then(|| self.messages.remove(&key)).flatten()
     }
 
-    pub(crate) fn lend(&mut self, call: u64, from: Rank, loan: u32, lease: Lease) {
-        self.loans.insert((call, from, loan), lease);
+    pub(crate) fn expose(&mut self, call: u64, from: Rank, loan: u32, remote: Remote) {
+        self.loans.insert((call, from, loan), remote);
     }
 
-    pub(crate) fn take_loan(&mut self, call: u64, from: Rank, loan: u32) -> Option<Lease> {
+    pub(crate) fn take_loan(&mut self, call: u64, from: Rank, loan: u32) -> Option<Remote> {
         self.loans.remove(&(call, from, loan))
     }
 
@@ -167,29 +167,29 @@ mod tests {
     #[test]
     fn a_message_is_taken_once_and_by_its_own_call() {
         let mut mail = Mail::new(16);
-        mail.put(Slot::new(5), message(3, 1, 57));
-        mail.put(Slot::new(7), message(3, 0, 0));
-        mail.put(Slot::new(6), message(4, 0, 100));
-        assert!(mail.take(3, Slot::new(5), 0).is_none());
-        assert!(mail.take(3 + 16, Slot::new(5), 1).is_none());
-        assert!(mail.take(3, Slot::new(5), 1).is_some());
-        assert!(mail.take(3, Slot::new(5), 1).is_none());
+        mail.put(Channel::new(5), message(3, 1, 57));
+        mail.put(Channel::new(7), message(3, 0, 0));
+        mail.put(Channel::new(6), message(4, 0, 100));
+        assert!(mail.take(3, Channel::new(5), 0).is_none());
+        assert!(mail.take(3 + 16, Channel::new(5), 1).is_none());
+        assert!(mail.take(3, Channel::new(5), 1).is_some());
+        assert!(mail.take(3, Channel::new(5), 1).is_none());
     }
 
     #[test]
     #[should_panic(expected = "message 2 of call 1 from PE 0 comes over message 0 of call 1")]
     fn a_line_is_not_overwritten_before_it_is_taken() {
         let mut mail = Mail::new(16);
-        mail.put(Slot::new(5), message(1, 0, 57));
-        mail.put(Slot::new(6), message(1, 2, 8));
+        mail.put(Channel::new(5), message(1, 0, 57));
+        mail.put(Channel::new(6), message(1, 2, 8));
     }
 
     #[test]
     #[should_panic(expected = "is not taken")]
     fn a_long_message_reaches_no_further_than_its_lines() {
         let mut mail = Mail::new(16);
-        mail.put(Slot::new(6), message(1, 0, 8));
-        mail.put(Slot::new(5), message(1, 2, 57));
+        mail.put(Channel::new(6), message(1, 0, 8));
+        mail.put(Channel::new(5), message(1, 2, 57));
     }
 
     #[test]

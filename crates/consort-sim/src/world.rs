@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
 };
 
-use consort_fabric::{Capabilities, Notice, Place, Rank, Signal, Slot, Span, Step};
+use consort_fabric::{Capabilities, Channel, Notice, Place, Rank, Signal, Span, Step};
 
 use crate::{
     account::Account,
@@ -22,10 +22,10 @@ pub(crate) const WINDOW: u64 = 16;
 /// Something on its way to a PE.
 #[derive(Debug)]
 pub(crate) enum Parcel {
-    Signal { call: u64, slot: Slot, step: Step },
-    Message { call: u64, slot: Slot, step: Step, data: Vec<u8> },
+    Signal { call: u64, channel: Channel, step: Step },
+    Message { call: u64, channel: Channel, step: Step, data: Vec<u8> },
     Taken,
-    Loan { call: u64, loan: u32, lease: Lease },
+    Loan { call: u64, loan: u32, remote: Remote },
     GivenBack,
     Credit { quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
@@ -54,7 +54,7 @@ struct Flight {
 
 /// A peer's memory on loan.
 #[derive(Clone, Copy, Debug)]
-pub struct Lease {
+pub struct Remote {
     pub(crate) lender: Rank,
     pub(crate) span: Span,
     /// Reached without asking: nothing to give back.
@@ -63,7 +63,7 @@ pub struct Lease {
 
 /// One PE's part of the world.
 #[derive(Debug, Default)]
-pub(crate) struct Local {
+pub(crate) struct PeState {
     pub(crate) mail: RefCell<Mail>,
     pub(crate) source: RefCell<Vec<u8>>,
     pub(crate) target: RefCell<Vec<u8>>,
@@ -83,7 +83,7 @@ pub(crate) struct Local {
     pub(crate) fenced: Cell<Time>,
 }
 
-impl Local {
+impl PeState {
     /// The bytes of a place.
     pub(crate) fn place(&self, place: Place) -> &RefCell<Vec<u8>> {
         match place {
@@ -141,7 +141,7 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) costs: Costs,
     pub(crate) recorder: Recorder,
-    pub(crate) locals: Vec<Local>,
+    pub(crate) locals: Vec<PeState>,
     /// On its way; places are used again.
     flights: RefCell<Vec<Option<Flight>>>,
     free: RefCell<Vec<u32>>,
@@ -159,12 +159,12 @@ impl World {
         window: u64,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
-        let local = || Local {
+        let local = || PeState {
             mail: RefCell::new(Mail::new(window)),
             heap: RefCell::new(vec![0; heap_bytes]),
             scratch_bytes,
             buffer_bytes,
-            ..Local::default()
+            ..PeState::default()
         };
         Self {
             engine,
@@ -195,7 +195,7 @@ impl World {
         u32::try_from(self.locals.len()).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn local(&self, pe: Rank) -> &Local {
+    pub(crate) fn local(&self, pe: Rank) -> &PeState {
         &self.locals[pe.index()]
     }
 
@@ -234,12 +234,12 @@ impl World {
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
         match parcel {
-            Parcel::Signal { call, slot, step } => mail.signal(from, call, slot, step),
-            Parcel::Message { call, slot, step, data } => {
-                mail.put(slot, Message { from, call, step, data });
+            Parcel::Signal { call, channel, step } => mail.signal(from, call, channel, step),
+            Parcel::Message { call, channel, step, data } => {
+                mail.put(channel, Message { from, call, step, data });
             }
             Parcel::Taken => mail.taken += 1,
-            Parcel::Loan { call, loan, lease } => mail.lend(call, from, loan, lease),
+            Parcel::Loan { call, loan, remote } => mail.expose(call, from, loan, remote),
             Parcel::GivenBack => mail.given_back += 1,
             Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
@@ -264,8 +264,8 @@ impl World {
 mod tests {
     use super::*;
 
-    fn local() -> Local {
-        Local { scratch_bytes: 16, buffer_bytes: 32, ..Local::default() }
+    fn local() -> PeState {
+        PeState { scratch_bytes: 16, buffer_bytes: 32, ..PeState::default() }
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{CallSpec, Candidate, Query};
 
 use crate::{
-    Grid, Rigour, Sample, SearchError, Wisdom, Workbench, choose_or_estimate,
+    Grid, Measured, Rigour, Sample, SearchError, Selector, Wisdom, Workbench,
     search::contest::{duel, ranking, slice},
 };
 
@@ -131,8 +131,9 @@ impl Check<'_> {
                 break;
             }
             let failed = |source| SearchError { query: *query, source };
-            let chosen = choose_or_estimate(wisdom, &*bench, query, self.cores)
-                .map(|choice| choice.entry.choice.clone());
+            let selector = Selector::new(&*bench, Measured::new(wisdom, self.cores));
+            let chosen = selector.select(&CallSpec::from(query));
+            let chosen = chosen.map(|chosen| chosen.candidate.into_owned());
             let duel_slice = slice / DUEL_SHARE;
             let ranking = ranking(bench, query, &field, slice - duel_slice).map_err(failed)?;
             let is_chosen =

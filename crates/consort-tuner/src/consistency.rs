@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use consort_fabric::{Collective, Mode, OperatorClass, Query, Sync};
+use consort_fabric::{Collective, OperatorClass, Query, SyncMode, SyncModes};
 
 use crate::{
     Entry, Wisdom,
@@ -80,8 +80,8 @@ fn compositions(query: &Query) -> Vec<[Query; 2]> {
         AllGather, AllReduce, Broadcast, Exchange, ExclusiveScan, Gather, Reduce, ReduceScatter,
         Scan, Scatter,
     };
-    let Query { collective, sync: Sync { entry, exit }, bytes, .. } = *query;
-    let sync = Sync { entry: entry.max(Mode::Mine), exit: exit.max(Mode::Mine) };
+    let Query { collective, sync: SyncModes { entry, exit }, bytes, .. } = *query;
+    let sync = SyncModes { entry: entry.max(SyncMode::Mine), exit: exit.max(SyncMode::Mine) };
     let pes = u64::from(query.pes);
     let all = bytes.saturating_mul(pes);
     let part = |collective, bytes| Query { collective, sync, bytes, ..*query };
@@ -111,7 +111,7 @@ fn asks_less(less: &Query, more: &Query) -> bool {
         return false;
     }
     if less.collective == Collective::Barrier {
-        return more.collective != Collective::Barrier && more.sync == Sync::STRICT;
+        return more.collective != Collective::Barrier && more.sync == SyncModes::STRICT;
     }
     let Query { collective, sync, operator, symmetric, .. } = *less;
     let to_all = match collective {
@@ -150,7 +150,7 @@ mod tests {
 
     const REDUCE: Query = Query {
         collective: Collective::Reduce,
-        sync: Sync::MINE,
+        sync: SyncModes::MINE,
         pes: 4,
         bytes: 64,
         operator: OperatorClass::Ordered,
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn less_is_asked_by_looser_modes_and_easier_arguments() {
         assert!(!asks_less(&REDUCE, &REDUCE));
-        assert!(asks_less(&Query { sync: Sync::LOOSE, ..REDUCE }, &REDUCE));
-        assert!(asks_less(&REDUCE, &Query { sync: Sync::STRICT, ..REDUCE }));
-        assert!(!asks_less(&Query { sync: Sync::STRICT, ..REDUCE }, &REDUCE));
+        assert!(asks_less(&Query { sync: SyncModes::LOOSE, ..REDUCE }, &REDUCE));
+        assert!(asks_less(&REDUCE, &Query { sync: SyncModes::STRICT, ..REDUCE }));
+        assert!(!asks_less(&Query { sync: SyncModes::STRICT, ..REDUCE }, &REDUCE));
         let easy = Query { operator: OperatorClass::Commutative, ..REDUCE };
         assert!(asks_less(&easy, &REDUCE) && !asks_less(&REDUCE, &easy));
         let reachable = Query { symmetric: true, ..REDUCE };
@@ -181,29 +181,33 @@ mod tests {
             parts.into_iter().map(|parts| parts.map(described)).collect::<Vec<_>>()
         };
         assert_eq!(
-            parts(Collective::AllReduce, Sync::STRICT, 64),
+            parts(Collective::AllReduce, SyncModes::STRICT, 64),
             [
                 ["strict reduce 64", "strict broadcast 64"],
                 ["strict reduce_scatter 16", "strict all_gather 16"],
                 ["strict scan 64", "strict broadcast 64"],
             ]
         );
-        assert_eq!(parts(Collective::AllReduce, Sync::MINE, 6).len(), 2, "6 B are not 4 blocks");
         assert_eq!(
-            parts(Collective::AllGather, Sync::LOOSE, 8),
+            parts(Collective::AllReduce, SyncModes::MINE, 6).len(),
+            2,
+            "6 B are not 4 blocks"
+        );
+        assert_eq!(
+            parts(Collective::AllGather, SyncModes::LOOSE, 8),
             [["mine gather 8", "mine broadcast 32"]]
         );
         assert_eq!(
-            parts(Collective::ReduceScatter, Sync::MINE, 8),
+            parts(Collective::ReduceScatter, SyncModes::MINE, 8),
             [["mine reduce 32", "mine scatter 8"]]
         );
-        assert_eq!(parts(Collective::Barrier, Sync::STRICT, 0), [[""; 2]; 0]);
+        assert_eq!(parts(Collective::Barrier, SyncModes::STRICT, 0), [[""; 2]; 0]);
     }
 
     #[test]
     fn a_barrier_is_part_of_what_is_strict() {
-        let barrier = Query { collective: Collective::Barrier, sync: Sync::STRICT, ..REDUCE };
-        assert!(asks_less(&barrier, &Query { sync: Sync::STRICT, ..REDUCE }));
+        let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..REDUCE };
+        assert!(asks_less(&barrier, &Query { sync: SyncModes::STRICT, ..REDUCE }));
         assert!(!asks_less(&barrier, &REDUCE));
     }
 }

@@ -18,12 +18,17 @@ pub(crate) fn rounded_ns(time_ns: f64) -> f64 {
     ((time_ns * 10.0).round() / 10.0).clamp(*TIMES_NS.start(), *TIMES_NS.end())
 }
 
-/// The candidates for `query` with their estimates, the most promising first; those that the
-/// model cannot tell apart in the order of their names.
-pub(crate) fn ranked<C: Catalog + ?Sized>(catalog: &C, query: &Query) -> Vec<(Candidate, f64)> {
+/// Those candidates for `query` that are `able`, with their estimates, the most promising first;
+/// those that the model cannot tell apart in the order of their names.
+pub(crate) fn ranked<C: Catalog + ?Sized>(
+    catalog: &C,
+    query: &Query,
+    able: impl Fn(&Candidate) -> bool,
+) -> Vec<(Candidate, f64)> {
     let mut ranked: Vec<_> = catalog
         .candidates(query)
         .into_iter()
+        .filter(|candidate| able(candidate))
         .map(|candidate| {
             let estimate_ns = rounded_ns(catalog.estimate_ns(query, &candidate));
             (candidate, estimate_ns)
@@ -33,9 +38,13 @@ pub(crate) fn ranked<C: Catalog + ?Sized>(catalog: &C, query: &Query) -> Vec<(Ca
     ranked
 }
 
-/// The model's choice as an entry; `None` if the catalogue has no candidate.
-pub(crate) fn estimated<C: Catalog + ?Sized>(catalog: &C, query: &Query) -> Option<Entry> {
-    let mut ranked = ranked(catalog, query).into_iter();
+/// The model's choice among those that are `able`, as an entry; `None` if none is.
+pub(crate) fn estimated<C: Catalog + ?Sized>(
+    catalog: &C,
+    query: &Query,
+    able: impl Fn(&Candidate) -> bool,
+) -> Option<Entry> {
+    let mut ranked = ranked(catalog, query, able).into_iter();
     let (choice, median_ns) = ranked.next()?;
     let runner_up = ranked.next().map(|(candidate, median_ns)| RunnerUp { candidate, median_ns });
     Some(Entry {

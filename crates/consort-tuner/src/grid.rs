@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use consort_fabric::{Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 use crate::query::canonical;
 
@@ -13,7 +13,7 @@ pub struct Grid {
     /// Operations.
     pub collectives: Vec<Collective>,
     /// Synchronization modes.
-    pub syncs: Vec<Sync>,
+    pub syncs: Vec<SyncModes>,
     /// Team sizes.
     pub pes: Vec<u32>,
     /// Message sizes in bytes, ascending.
@@ -62,7 +62,7 @@ impl Grid {
         }
         Self {
             collectives: Self::COLLECTIVES.to_vec(),
-            syncs: vec![Sync::MINE, Sync::STRICT, Sync::LOOSE],
+            syncs: vec![SyncModes::MINE, SyncModes::STRICT, SyncModes::LOOSE],
             pes,
             bytes: Self::COARSE_BYTES.to_vec(),
             operators: vec![OperatorClass::Commutative],
@@ -148,6 +148,6 @@ mod tests {
         let all = BTreeSet::from(Grid::COLLECTIVES);
         assert_eq!(all, Collective::regulars().collect());
         assert!(first_row.iter().all(|query| query.pes == 4 && query.symmetric));
-        assert!(first_row[1..].iter().all(|query| query.sync == Sync::MINE));
+        assert!(first_row[1..].iter().all(|query| query.sync == SyncModes::MINE));
     }
 }

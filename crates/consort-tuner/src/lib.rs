@@ -8,8 +8,8 @@
 //! 1. [`Search`] walks a [`Grid`] of queries at a [`Rigour`] and writes entries into [`Wisdom`].
 //! 2. [`Wisdom`] is one machine's readable file: loaded, saved atomically, merged, and refused
 //!    where it does not fit.
-//! 3. [`Wisdom::choose`] answers a query from wisdom, [`choose_or_estimate`] from the model where
-//!    wisdom is silent, and a [`Table`] answers for one team in nanoseconds.
+//! 3. A [`Selector`] answers from wisdom, and from the model where wisdom is silent; a [`Table`] is
+//!    wisdom compiled for one team, which answers in nanoseconds.
 //! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what
 //!    the choices lose against the best.
 //!
@@ -19,7 +19,6 @@
 //! operator and no buffers out of reach; only an operation that combines has an operator class.
 
 mod check;
-mod choice;
 mod consistency;
 mod estimate;
 mod grid;
@@ -27,16 +26,17 @@ pub mod online;
 mod query;
 mod row;
 mod search;
+mod select;
 mod table;
 mod wisdom;
 mod words;
 mod workbench;
 
 pub use check::{Check, Penalty, Report};
-pub use choice::{Choice, Origin, choose_or_estimate};
 pub use consistency::{Inconsistency, inconsistencies};
 pub use grid::Grid;
 pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
+pub use select::{ChosenBy, Measured, Selection, Selector};
 pub use table::Table;
 pub use wisdom::{
     Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path, replace_file,

@@ -1,6 +1,6 @@
 //! Queries in one form, so that two ways to ask for the same thing find the same entry.
 
-use consort_fabric::{Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 /// The largest size told apart: what is larger is answered as this.
 pub(crate) const MAX_BYTES: u64 = (1 << 52) - 1;
@@ -10,7 +10,7 @@ pub(crate) fn canonical(query: &Query) -> Query {
     let mut query = *query;
     query.bytes = query.bytes.min(MAX_BYTES);
     if query.collective == Collective::Barrier {
-        query.sync = Sync::STRICT;
+        query.sync = SyncModes::STRICT;
         query.bytes = 0;
         query.symmetric = true;
     }
@@ -45,13 +45,13 @@ mod tests {
     fn a_barrier_has_one_form() {
         let odd = Query {
             collective: Collective::Barrier,
-            sync: Sync::LOOSE,
+            sync: SyncModes::LOOSE,
             pes: 4,
             bytes: 8,
             operator: OperatorClass::Ordered,
             symmetric: false,
         };
-        let plain = Query { sync: Sync::MINE, bytes: 0, symmetric: true, ..odd };
+        let plain = Query { sync: SyncModes::MINE, bytes: 0, symmetric: true, ..odd };
         assert_eq!(canonical(&odd), canonical(&plain));
         assert_eq!(describe(&canonical(&odd)), "barrier of 4 PEs");
     }
@@ -60,7 +60,7 @@ mod tests {
     fn a_reduction_keeps_its_operator() {
         let reduce = Query {
             collective: Collective::Reduce,
-            sync: Sync::LOOSE,
+            sync: SyncModes::LOOSE,
             pes: 2,
             bytes: u64::MAX,
             operator: OperatorClass::Ordered,

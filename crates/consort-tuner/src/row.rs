@@ -5,7 +5,7 @@
 //! as far as its choice can serve; where one neighbour cannot, the other answers. All arithmetic
 //! is on integers, so that every PE draws the same line.
 
-use consort_fabric::Query;
+use consort_fabric::{CallSpec, Query};
 
 use crate::{
     Catalog, Confidence, Entry, Wisdom,
@@ -23,6 +23,24 @@ pub(crate) struct Span<'a> {
     pub(crate) first_bytes: u64,
     pub(crate) last_bytes: u64,
     pub(crate) entry: &'a Entry,
+}
+
+impl Wisdom {
+    /// The entry that answers `query` on a machine with `cores` usable cores: `None` if wisdom says
+    /// nothing of it. Collective, modes, operator class and kind of memory must be those of an
+    /// entry; the team size and the bytes may be the nearest, if the choice can serve them.
+    #[must_use]
+    pub fn answer<C: Catalog + ?Sized>(
+        &self,
+        catalog: &C,
+        query: &Query,
+        cores: u32,
+    ) -> Option<&Entry> {
+        let query = canonical(query);
+        let mut spans = spans(self, catalog, &query, cores).into_iter();
+        let span = spans.find(|span| (span.first_bytes..=span.last_bytes).contains(&query.bytes));
+        span.map(|span| span.entry)
+    }
 }
 
 /// The spans of the row that is to answer `query`, ascending and apart; empty if none is.
@@ -81,7 +99,7 @@ fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Ent
 /// The sizes within reach of `entry` that its choice can serve for `query`'s team; `None` if it
 /// cannot even serve its own size there.
 fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
-    let serves = |bytes| catalog.serves(&Query { bytes, ..*query }, &entry.choice);
+    let serves = |bytes| catalog.serves(&CallSpec::from(&Query { bytes, ..*query }), &entry.choice);
     let own = entry.query.bytes;
     if !serves(own) {
         return None;

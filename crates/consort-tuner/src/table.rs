@@ -24,7 +24,7 @@ struct TableEntry {
     candidate: Option<u32>,
 }
 
-/// The answers of wisdom for the teams of one size: the same as [`Wisdom::choose`] gives.
+/// The answers of wisdom for the teams of one size: the same as [`Wisdom::answer`] gives.
 #[derive(Clone, Debug)]
 pub struct Table {
     pes: u32,

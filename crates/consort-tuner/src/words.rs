@@ -102,10 +102,13 @@ words! {
 }
 
 impl TransferClass {
+    /// One-way transfers below so many nanoseconds are near.
+    pub const NEAR_BELOW_NS: f64 = 60.0;
+
     /// The class of a one-way transfer of `transfer_ns` nanoseconds.
     #[must_use]
     pub fn of(transfer_ns: f64) -> Self {
-        if transfer_ns < 60.0 { Self::Near } else { Self::Far }
+        if transfer_ns < Self::NEAR_BELOW_NS { Self::Near } else { Self::Far }
     }
 }
 

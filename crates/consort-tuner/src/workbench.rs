@@ -2,7 +2,7 @@
 
 use std::{error::Error, sync::OnceLock, time::Duration, time::Instant};
 
-use consort_fabric::{Candidate, Query, statistics::Summary};
+use consort_fabric::{CallSpec, Candidate, Query, statistics::Summary};
 
 use crate::TransferClass;
 
@@ -17,10 +17,10 @@ pub trait Catalog {
     /// ranks last.
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64;
 
-    /// Whether `candidate` can serve `query`. For each candidate, the sizes at which it can must
-    /// lie in one interval.
-    fn serves(&self, query: &Query, candidate: &Candidate) -> bool {
-        self.candidates(query).contains(candidate)
+    /// Whether `candidate` can serve `call`. For each candidate, the sizes at which it can must lie
+    /// in one interval.
+    fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
+        self.candidates(&call.query()).contains(candidate)
     }
 }
 

@@ -49,7 +49,7 @@ struct Operation {
     runs_ahead: bool,
 }
 
-const OPERATIONS: [Operation; 6] = [
+const OPERATIONS: [Operation; 8] = [
     Operation {
         name: "barrier",
         candidate: (Collective::Barrier, "dissemination(radix=2)"),
@@ -92,7 +92,29 @@ const OPERATIONS: [Operation; 6] = [
         peer: |team| team.all_reduce(black_box(2_u64), Sum).map(drop),
         runs_ahead: false,
     },
+    Operation {
+        name: "reduce_1k_root",
+        candidate: (Collective::Reduce, "chain(chunk_bytes=2048)"),
+        counted: counted_reduce_1k_root,
+        peer: |team| reduce_kib(team, Rank(0)),
+        runs_ahead: true,
+    },
+    Operation {
+        name: "reduce_1k_leaf",
+        candidate: (Collective::Reduce, "chain(chunk_bytes=2048)"),
+        counted: counted_reduce_1k_leaf,
+        peer: |team| reduce_kib(team, Rank(1)),
+        runs_ahead: false,
+    },
 ];
+
+/// A reduction of 1 KiB.
+fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
+    let (source, mut target) = (black_box([1_u32; 256]), [0; 256]);
+    let done = team.reduce_slice(&source, &mut target, Sum, root);
+    keep(target);
+    done
+}
 
 /// Has the compiler believe that a result is used.
 fn keep<T>(result: T) {
@@ -117,6 +139,16 @@ fn counted_reduce_root(team: &Team<'_>) -> Result<()> {
 #[inline(never)]
 fn counted_reduce_leaf(team: &Team<'_>) -> Result<()> {
     team.reduce(black_box(1_u64), Sum, Rank(1)).map(keep)
+}
+
+#[inline(never)]
+fn counted_reduce_1k_root(team: &Team<'_>) -> Result<()> {
+    reduce_kib(team, Rank(0))
+}
+
+#[inline(never)]
+fn counted_reduce_1k_leaf(team: &Team<'_>) -> Result<()> {
+    reduce_kib(team, Rank(1))
 }
 
 #[inline(never)]

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use consort_collectives::{Setting, candidates, estimate_ns, serves};
-use consort_fabric::{Candidate, MachineModel, Query};
+use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Query};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
 
@@ -47,6 +47,13 @@ impl Algorithms {
         &self.identity
     }
 
+    /// What threads can do in a call. The message buffer is one for all blocking calls.
+    pub(crate) fn capabilities(call: &CallSpec) -> Capabilities {
+        let capabilities = Job::capabilities_of(call.pes);
+        let buffer_bytes = if call.nonblocking { 0 } else { capabilities.buffer_bytes };
+        Capabilities { buffer_bytes, ..capabilities }
+    }
+
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -61,8 +68,7 @@ impl Catalog for Algorithms {
         estimate_ns(query, candidate, &self.model)
     }
 
-    fn serves(&self, query: &Query, candidate: &Candidate) -> bool {
-        let setting = Setting::of(query, Job::capabilities_of(query.pes));
-        serves(query.collective, &setting, candidate)
+    fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
+        serves(&Setting::of(*call, Self::capabilities(call)), candidate)
     }
 }

@@ -10,9 +10,9 @@ use std::{
     task::{Context, Waker},
 };
 
-use consort_collectives::announce::{OcBcastAsync, Turns};
+use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
 use consort_fabric::{Op, Rank};
-use consort_native::{Failure, NoticeBoard};
+use consort_native::{Failure, NotificationBoard};
 
 use crate::{Error, Result, Team};
 
@@ -22,7 +22,7 @@ const K: u32 = 7;
 /// Bytes of a chunk: one that stays in a core's own caches.
 const CHUNK_BYTES: usize = 32 << 10;
 
-type Board = OcBcastAsync<NoticeBoard>;
+type Board = OcBcastAsync<NotificationBoard>;
 
 /// One PE's part in broadcasts that only their source calls; from [`Team::announcements`].
 ///
@@ -60,7 +60,7 @@ pub struct Announcements<'p, H: FnMut(Rank, &[u8])> {
     team: Team<'p>,
     board: Rc<RefCell<Board>>,
     /// What the endpoint does for this board while the PE waits elsewhere; kept for as long.
-    _errand: Rc<dyn Fn()>,
+    _callback: Rc<dyn Fn()>,
     handler: H,
     is_closed: bool,
 }
@@ -87,17 +87,18 @@ impl<'p> Team<'p> {
         handler: H,
     ) -> Result<Announcements<'p, H>> {
         let name = format!("announcements with k = {k}");
-        let part = self.allocate(&name, |endpoint| NoticeBoard::allocate(endpoint, CHUNK_BYTES))?;
+        let part =
+            self.allocate(&name, |endpoint| NotificationBoard::allocate(endpoint, CHUNK_BYTES))?;
         let k = k.clamp(1, (self.size() - 1).max(1));
         let board = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Turns::Fair)));
-        let errand: Rc<dyn Fn()> = Rc::new({
+        let callback: Rc<dyn Fn()> = Rc::new({
             let board = Rc::clone(&board);
             // It is borrowed where the PE waits for this very board. That the job has failed is
             // told by the call that waits.
             move || drop(board.try_borrow_mut().map(|mut board| at_once(board.poll())))
         });
-        self.state.endpoint.add_errand(&errand);
-        Ok(Announcements { team: *self, board, _errand: errand, handler, is_closed: false })
+        self.state.endpoint.add_progress_callback(&callback);
+        Ok(Announcements { team: *self, board, _callback: callback, handler, is_closed: false })
     }
 }
 
@@ -208,7 +209,7 @@ impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
         } else if !state.endpoint.job().is_poisoned() {
             let rank = state.endpoint.rank_in_world();
             let reason = "it dropped its announcements without closing them".to_owned();
-            state.endpoint.job().poison(Failure::Pe { rank, reason });
+            state.endpoint.job().poison(&Failure::Pe { rank, reason });
             state.abandon(); // whoever makes no more calls hears it at its end
         }
     }

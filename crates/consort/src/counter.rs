@@ -25,7 +25,7 @@ use consort_fabric::{Atomic, Rank, Signal, Until};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 /// Counts the operations on each PE's symmetric memory that name it; from [`Team::counter`].
 ///

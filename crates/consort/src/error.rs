@@ -2,7 +2,7 @@
 
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
-use consort_native::{Failure, HeapError, Job};
+use consort_native::{Failure, HeapError, Job, UnknownOrigin};
 
 use crate::{PiecesError, TeamError};
 
@@ -91,7 +91,7 @@ pub enum Error {
         "a borrowed slice cannot be left behind in a {0} call, which may return before its data \
          has moved: use symmetric memory, or an exit mode of mine or all"
     )]
-    BorrowedSlice(consort_fabric::Sync),
+    BorrowedSlice(consort_fabric::SyncModes),
     /// A job of no PEs.
     #[error(
         "a job needs at least one PE: give Pes::threads a number from 1 to {}",
@@ -123,6 +123,15 @@ pub enum Error {
     /// A call of a team that has been freed, or of its symmetric memory.
     #[error("the team has been freed: make its calls before, or make another team")]
     Freed,
+    /// A PE's program has returned, but other threads still have handles on its symmetric memory.
+    #[error(
+        "{handles} shared handles on symmetric memory were left when the PE ended: drop them \
+         before its program returns"
+    )]
+    StillShared {
+        /// How many.
+        handles: usize,
+    },
     /// The result of a nonblocking call was taken before.
     #[error("the result of this nonblocking call has been taken: poll it until it is ready, once")]
     Taken,
@@ -142,6 +151,9 @@ pub enum Error {
     /// A forced candidate is unknown or cannot serve the call.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// An environment variable that names no origin of the memory that PEs share.
+    #[error("CONSORT_SEGMENT: {0}")]
+    Segment(UnknownOrigin),
     /// Wisdom that cannot be used.
     #[error("{0}")]
     Wisdom(String),

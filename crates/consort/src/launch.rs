@@ -1,7 +1,7 @@
 //! Launching PEs and collecting their results.
 
 use std::{
-    fmt,
+    env, fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::Arc,
@@ -10,7 +10,7 @@ use std::{
 
 use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
-    Config, Endpoint, Engine, Failure, Job, Panic, Waiting,
+    Config, Endpoint, Engine, Failure, Job, Origin, Panic, Waiting,
     affinity::{self, CpuId},
     discard, panic_reason,
 };
@@ -18,7 +18,8 @@ use consort_native::{
 use consort_tuner::Arrival;
 
 use crate::{
-    Algorithms, Error, Result, Team, choices::Choices, team::State, teams::Teams, wisdom::Source,
+    Algorithms, Error, Result, Team,
+    runtime::{selection::Choices, state::State, teams::Teams, wisdom::Source},
 };
 
 /// The most PEs that a process may have.
@@ -51,6 +52,18 @@ pub struct Pes {
     arrival: Arrival,
     online: Option<f64>,
     first_step: u64,
+    memory: Option<Origin>,
+}
+
+/// The environment variable that says where the memory that PEs share comes from.
+const SEGMENT: &str = "CONSORT_SEGMENT";
+
+/// What `CONSORT_SEGMENT` says: memory of this process, if it says nothing.
+fn memory_of_environment() -> Result<Origin> {
+    match env::var(SEGMENT) {
+        Ok(text) => text.parse().map_err(Error::Segment),
+        Err(_) => Ok(Origin::Private),
+    }
 }
 
 impl Pes {
@@ -68,6 +81,7 @@ impl Pes {
             arrival: Arrival::Together,
             online: None,
             first_step: 1,
+            memory: None,
         }
     }
 
@@ -143,6 +157,16 @@ impl Pes {
         self
     }
 
+    /// Where the memory that the PEs share comes from, instead of what the environment variable
+    /// `CONSORT_SEGMENT` says (`private` or `shared`; private unless it is set): for tests of
+    /// memory that other processes could map, too.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory(mut self, memory: Origin) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
     /// Goes by the model alone, whatever has been measured.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
@@ -154,7 +178,8 @@ impl Pes {
     ///
     /// # Errors
     /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
-    /// cannot be launched; [`Error::Wisdom`] when the wisdom that was named cannot be used;
+    /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` says neither `private` nor
+    /// `shared`; [`Error::Wisdom`] when the wisdom that was named cannot be used;
     /// [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE that failed first.
     pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
     where
@@ -180,7 +205,8 @@ impl Pes {
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let Self { pes, heap_bytes, first_step, .. } = self;
-        let job = Job::new(Config { pes, waiting, cores, heap_bytes, first_step })?;
+        let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
+        let job = Job::new(Config { pes, waiting, cores, heap_bytes, memory, first_step })?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
@@ -217,7 +243,7 @@ fn launch<R: Send>(
                 Ok(handle) => handles.push((rank, handle)),
                 Err(error) => {
                     let reason = error.to_string();
-                    job.poison(Failure::Pe { rank, reason: format!("did not start: {reason}") });
+                    job.poison(&Failure::Pe { rank, reason: format!("did not start: {reason}") });
                     errors.push((rank, Error::Thread { rank, reason }));
                     break;
                 }
@@ -279,7 +305,7 @@ fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Re
         let helper = thread::Builder::new().name(name);
         if let Err(error) = helper.spawn_scoped(scope, move || engine.help(failed)) {
             let reason = error.to_string();
-            job.poison(Failure::Pe { rank, reason: format!("has no helper: {reason}") });
+            job.poison(&Failure::Pe { rank, reason: format!("has no helper: {reason}") });
             return Err(Error::Thread { rank, reason });
         }
         run_pe(pe, job, program)
@@ -292,6 +318,7 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
     let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
         let result = program(pe)?;
         pe.state.ensure_kept()?;
+        pe.state.end_sharing()?;
         pe.alive().try_for_each(State::drain)?;
         let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
         matched.map_err(|_| Error::of_job(job)).map(|()| result)
@@ -299,7 +326,7 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
     let ended = match ended {
         Ok(Ok(result)) => Ok(result),
         Ok(Err(error)) => {
-            job.poison(Failure::Pe { rank, reason: error.to_string() });
+            job.poison(&Failure::Pe { rank, reason: error.to_string() });
             Err(error)
         }
         Err(panic) => Err(failed_by(job, rank, panic)),

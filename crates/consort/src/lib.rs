@@ -30,35 +30,33 @@
 
 mod algorithms;
 mod announcements;
-mod cache;
-mod choices;
 mod collectives;
 mod counter;
 mod error;
 mod launch;
 mod nonblocking;
-mod online;
 mod pieces;
+mod runtime;
 mod symmetric;
 mod team;
 mod teams;
-mod wisdom;
 
 pub use algorithms::Algorithms;
 pub use announcements::Announcements;
-pub use choices::ChosenBy;
 pub use consort_collectives::PlanError;
 pub use consort_fabric::{
-    Atomic, BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, Mode, Operator, Pod, Product,
-    Query, Rank, Signal, Sum, Sync, Until,
+    Atomic, BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, Operator, Pod, Product, Query,
+    Rank, Signal, Sum, SyncMode, SyncModes, Until,
 };
-pub use consort_native::{Failure, HeapError, Waiting};
-pub use consort_tuner::Arrival;
+pub use consort_native::{Failure, HeapError, Members, Waiting};
+#[doc(hidden)]
+pub use consort_native::{Origin, UnknownOrigin};
+pub use consort_tuner::{Arrival, ChosenBy};
 pub use counter::Counter;
 pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};
 pub use nonblocking::{Overlap, Pending, Planned};
 pub use pieces::{Pieces, PiecesError};
-pub use symmetric::{Symmetric, Word};
+pub use symmetric::{memory::Symmetric, shared::SharedSymmetric, word::Word};
 pub use team::Team;
 pub use teams::{Grid, TeamError};

@@ -3,12 +3,10 @@
 //! All PEs of the parent make a call that says what is made; then each knows who its fellows are,
 //! by computing it from arguments that match, or, in a split, from what all have brought.
 
-use std::cell::{Cell, OnceCell, RefCell};
-
 use consort_fabric::Rank;
-use consort_native::{NoGroup, Part};
+use consort_native::{Group, NoGroup};
 
-use crate::{Error, Result, Team, team::State};
+use crate::{Error, Result, Team};
 
 /// The colour, in what a PE brings to a split, of one that is to be in no team.
 const NO_COLOR: i64 = -1;
@@ -57,62 +55,6 @@ pub struct Grid<'p> {
     pub row: Team<'p>,
     /// The PEs of its column, by row.
     pub column: Team<'p>,
-}
-
-/// The states of the teams that a PE has made, which stay where they are: a binary tree, in which
-/// the number of a team leads to it, bit by bit from the lowest.
-#[derive(Default)]
-pub(crate) struct Teams {
-    root: Node,
-    count: Cell<usize>,
-    /// The numbers of states whose teams are freed.
-    spare: RefCell<Vec<usize>>,
-}
-
-#[derive(Default)]
-struct Node {
-    state: OnceCell<State>,
-    next: [OnceCell<Box<Self>>; 2],
-}
-
-impl Teams {
-    /// The state for a PE's part in a team that is made of `parent`: that of a team that was freed,
-    /// or a new one, which is kept for as long as the PE lives.
-    fn state_for(&self, parent: &State, part: Part) -> &State {
-        let spare = self.spare.borrow_mut().pop();
-        if let Some(state) = spare.and_then(|number| self.node(number).state.get()) {
-            state.serve_again(parent, part);
-            return state;
-        }
-        let number = self.count.replace(self.count.get() + 1) + 1;
-        self.node(number).state.get_or_init(|| parent.of_part(number, part))
-    }
-
-    /// The node of a number, from 1 on: its highest bit says where it ends.
-    fn node(&self, mut number: usize) -> &Node {
-        let mut node = &self.root;
-        while number > 1 {
-            node = node.next[number & 1].get_or_init(Box::default);
-            number >>= 1;
-        }
-        node
-    }
-
-    /// Has the state of a team that is freed serve others.
-    fn spare(&self, state: &State) {
-        self.spare.borrow_mut().push(state.number());
-    }
-
-    /// All states.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
-        let mut nodes = vec![&self.root];
-        std::iter::from_fn(move || {
-            let node = nodes.pop()?;
-            nodes.extend(node.next.iter().filter_map(OnceCell::get).map(|next| &**next));
-            Some(node.state.get())
-        })
-        .flatten()
-    }
 }
 
 impl<'p> Team<'p> {
@@ -243,7 +185,7 @@ impl<'p> Team<'p> {
     }
 
     /// This PE's part in the new team of these PEs, if it is among them.
-    fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Part>> {
+    fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Group>> {
         self.state.endpoint.join(color, members).map_err(|NoGroup| {
             let pes = members.len();
             self.state.ensure_sound().err().unwrap_or(TeamError::Memory { pes }.into())
@@ -251,7 +193,7 @@ impl<'p> Team<'p> {
     }
 
     /// The team that this PE has a part in.
-    fn team_of(&self, part: Part) -> Self {
+    fn team_of(&self, part: Group) -> Self {
         let state = self.teams.state_for(&self.state, part);
         Team::new(state, self.teams).with(self.sync())
     }

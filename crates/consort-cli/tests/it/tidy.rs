@@ -3,6 +3,7 @@
 //! A check is a function from the texts of the tree, by path, to complaints. Each has two tests:
 //! the tree gives it no reason to complain, and bad input does.
 
+mod circles;
 mod manifests;
 mod sources;
 

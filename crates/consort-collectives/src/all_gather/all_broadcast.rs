@@ -16,17 +16,18 @@
 //! never thinks slower: the composition is here because the source has it.
 
 use consort_fabric::{
-    Candidate, Capabilities, Collective, Fabric, MachineModel, Mode, Op, Query, Rank, Span, Sync,
+    CallSpec, Candidate, Capabilities, Collective, Fabric, Local, MachineModel, Op, Query, Rank,
+    Span, SyncMode, SyncModes,
 };
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
     broadcast::Knomial,
     compose::{Part, of_whole},
-    patterns::{rounds, tree::Shape},
+    protocols::exchange,
+    rank_math::tree::Shape,
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct AllBroadcast;
 
@@ -45,15 +46,17 @@ fn tree(candidate: &Candidate) -> Candidate {
 
 /// The setting of turn `turn` of all, the broadcast from `root`.
 fn part(setting: &Setting, turn: u32, root: Rank) -> Setting {
-    let Setting { pes, sync, .. } = *setting;
+    let Setting { call: CallSpec { pes, sync, .. }, .. } = *setting;
     // Between two turns a PE's buffers are its own.
-    let entry = if turn == 0 { sync.entry } else { Mode::Mine };
-    let exit = if turn + 1 == pes { sync.exit } else { Mode::Mine };
+    let entry = if turn == 0 { sync.entry } else { SyncMode::Mine };
+    let exit = if turn + 1 == pes { sync.exit } else { SyncMode::Mine };
     let share = setting.lines() / pes;
-    let first_slot = setting.first_slot + root.0 * share;
-    let capabilities = Capabilities { inbox_lines: first_slot + share, ..setting.capabilities };
-    let sync = Sync { entry, exit };
-    Setting { collective: Collective::Broadcast, root, sync, first_slot, capabilities, ..*setting }
+    let first_channel = setting.first_channel + root.0 * share;
+    let capabilities =
+        Capabilities { inbox_channels: first_channel + share, ..setting.capabilities };
+    let sync = SyncModes { entry, exit };
+    let call = CallSpec { collective: Collective::Broadcast, root, sync, ..setting.call };
+    Setting { call, first_channel, capabilities, ..*setting }
 }
 
 impl Algorithm for AllBroadcast {
@@ -65,7 +68,7 @@ impl Algorithm for AllBroadcast {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         Self::parameter(candidate, 0)?;
-        let Setting { rank, pes, bytes, capabilities, .. } = *setting;
+        let Setting { rank, capabilities, call: CallSpec { pes, bytes, .. }, .. } = *setting;
         let (first, broadcast) = (part(setting, 0, Rank(0)), tree(candidate));
         let refused = |error| of_whole::<Self>(Collective::Broadcast, error);
         let first = Knomial::schedule(&first, &broadcast).map_err(refused)?;
@@ -87,8 +90,8 @@ impl Algorithm for AllBroadcast {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
         let depth = Shape::Knomial(radix.unwrap_or(2)).depth(query.pes);
-        let passed_on = rounds::cost_ns(query, model, [(f64::from(depth) - 1.0, bytes)]).max(0.0);
-        bytes / model.copy_gbps + rounds::cost_at_once_ns(query, model, others, bytes) + passed_on
+        let passed_on = exchange::cost_ns(query, model, [(f64::from(depth) - 1.0, bytes)]).max(0.0);
+        bytes / model.copy_gbps + exchange::cost_at_once_ns(query, model, others, bytes) + passed_on
     }
 
     #[inline(always)]

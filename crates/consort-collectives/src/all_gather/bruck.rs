@@ -5,22 +5,19 @@
 //! ports one after the other, or at once where the inbox has a place for all. There blocks are
 //! shifted at the end; here they go to their places at once, and wrap around.
 //!
-//! Protocol (`patterns/rounds`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it sends
+//! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it sends
 //! the first of them, as many as are missing, to PE `r - d n` and receives those after it from PE
 //! `r + d n`, for `d` from 1 to `k - 1`; then it has `k n`.
 //!
 //! Cost: `log_k P` phases of `k - 1` messages, `P - 1` blocks.
 
-use std::future::Future;
-
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::rounds::{self, Buffers, Keep, Program, Round},
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Bruck;
 
@@ -36,8 +33,8 @@ fn phases(pes: u32, radix: u32) -> Vec<Vec<(u32, u32)>> {
     phases
 }
 
-fn program(setting: &Setting, radix: u32) -> Option<Program> {
-    let Setting { rank, pes, bytes, .. } = *setting;
+fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
+    let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let phases = phases(pes, radix);
     let sizes = || phases.iter().flatten().map(|&(_, blocks)| blocks as usize * bytes);
     let count = u32::try_from(sizes().count()).ok()?;
@@ -50,38 +47,38 @@ fn program(setting: &Setting, radix: u32) -> Option<Program> {
         let parts = [part(first, head), part(0, count - head)];
         parts.into_iter().take(if head < count { 2 } else { 1 }).collect::<Vec<_>>()
     };
-    let (mut all, mut first, mut word) = (Vec::new(), 0, 0);
+    let (mut all, mut first, mut credit) = (Vec::new(), 0, 0);
     for phase in phases {
         let mut rounds = Vec::new();
         for (far, count) in phase {
             let to = rank.plus(u64::from(pes - far), pes);
             let from = rank.plus(far.into(), pes);
             let sent = if count == 1 && all.is_empty() { vec![own] } else { blocks(rank, count) };
-            let received = (from, blocks(from, count), Keep::Stores);
-            rounds.push(Round::alike(first, word, Some((to, sent)), Some(received)));
+            let round = Round::at(first, credit).send(to, sent);
+            rounds.push(round.receive(from, blocks(from, count), Keep::Stores));
             first += buffers.chunks(count as usize * bytes);
-            word += 1;
+            credit += 1;
         }
         all.append(&mut buffers.at_once(setting, rounds));
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);
-    Some(Program::new(setting, &buffers, all))
+    Some(Rounds::new(setting, &buffers, all))
 }
 
 impl Algorithm for Bruck {
     const NAME: &'static str = "bruck";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (2, 1 << 16) }];
-    type Schedule = Program;
+    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
         let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
-        program(setting, radix).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting, radix).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(program: &Program) -> u64 {
-        program.steps()
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -89,11 +86,16 @@ impl Algorithm for Bruck {
         let phases = phases(query.pes, radix.unwrap_or(2));
         let bytes = query.bytes as f64;
         let round = |&(_, blocks): &(u32, u32)| (1.0, f64::from(blocks) * bytes);
-        bytes / model.copy_gbps + rounds::cost_ns(query, model, phases.iter().flatten().map(round))
+        bytes / model.copy_gbps
+            + exchange::cost_ns(query, model, phases.iter().flatten().map(round))
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
-        rounds::run(f, program)
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
     }
 }

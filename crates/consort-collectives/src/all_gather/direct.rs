@@ -3,21 +3,20 @@
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone.
 //!
-//! Protocol (`patterns/shown`):
+//! Protocol (`patterns/exposed`):
 //! 1. everyone shows its source to everyone, and copies its own block;
 //! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
 //! 3. each waits until all are done with its source.
 //!
-//! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` loans.
+//! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::shown::{Shown, others},
+    protocols::exposed::{Exposed, others},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Direct;
 
@@ -26,7 +25,7 @@ pub struct Direct;
 pub struct Schedule {
     /// Of a block.
     bytes: usize,
-    shown: Shown,
+    exposed: Exposed,
 }
 
 impl Algorithm for Direct {
@@ -36,30 +35,30 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let bytes = setting.bytes;
-        let shown = Shown::to_all(setting, Span::source(0, bytes))
-            .ok_or(Self::incapable("the fabric cannot lend buffers"))?;
-        Ok(Schedule { bytes, shown })
+        let bytes = setting.call.bytes;
+        let exposed = Exposed::to_all(setting, Span::source(0, bytes))
+            .ok_or(Self::incapable("the fabric cannot expose buffers"))?;
+        Ok(Schedule { bytes, exposed })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
-        Shown::cost_ns(query, model) + work * turns
+        let turns = model.pes_a_core(query.pes);
+        Exposed::cost_ns(query, model) + work * turns
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, ref shown } = *schedule;
+    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, ref exposed } = *schedule;
         let (me, block) = (f.rank(), |of: Rank| Span::target(of.index() * bytes, bytes));
-        shown.show(f).await?;
+        exposed.expose(f).await?;
         f.copy(block(me), Span::source(0, bytes)).await?;
         for peer in others(me, f.size()) {
-            let data = shown.open(f, peer).await?;
+            let data = exposed.attach(f, peer).await?;
             f.get(&data, 0, block(peer)).await?;
-            shown.close(f, peer, data).await?;
+            exposed.detach(f, peer, data).await?;
         }
-        shown.end(f).await
+        exposed.await_detached(f).await
     }
 }

@@ -11,7 +11,6 @@ use crate::{
     gather,
 };
 
-/// See the head of this file.
 pub type GatherBroadcast = Composed<Parts>;
 
 /// What it is composed of.

@@ -3,7 +3,7 @@
 //! Source: Chen, Zhang, Zhang and Yuan 2005, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet".
 //!
-//! Protocol, for `P` even (`patterns/rounds`):
+//! Protocol, for `P` even (`protocols/exchange`):
 //! 1. each PE exchanges its block with its partner, the one with which it shares `r / 2`;
 //! 2. in rounds 1 to `P / 2 - 1` it exchanges two blocks, with the neighbour on the other side and
 //!    then with the partner again, by turns: those of its own pair at first, and then those that it
@@ -12,21 +12,18 @@
 //! Cost: `P / 2` transfers one after the other, `P - 1` blocks; every PE talks to its neighbours
 //! alone, and half as often as around a ring.
 
-use std::future::Future;
-
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::rounds::{self, Buffers, Keep, Program, Round},
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct NeighbourExchange;
 
-fn program(setting: &Setting) -> Option<Program> {
-    let Setting { rank, pes, bytes, .. } = *setting;
+fn rounds(setting: &Setting) -> Option<Rounds> {
+    let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let buffers = Buffers::new(setting, pes / 2, 2 * bytes, 1, 2)?;
     let partner = Rank(rank.0 ^ 1);
     let is_first = rank < partner;
@@ -44,45 +41,50 @@ fn program(setting: &Setting) -> Option<Program> {
         let is_after = is_first != is_from_other;
         (mine + if is_after { far } else { pairs - far }) % pairs
     };
-    let received = (partner, vec![setting.target_block(partner.0)], Keep::Stores);
-    let mut all = vec![Round::alike(0, 0, Some((partner, vec![own])), Some(received))];
+    let first_round = Round::at(0, 0).send(partner, [own]);
+    let theirs = [setting.target_block(partner.0)];
+    let mut all = vec![first_round.receive(partner, theirs, Keep::Stores)];
     let mut first = buffers.chunks(bytes);
     for round in 1..pairs {
-        let (peer, word) = if round % 2 == 1 { (other, 1) } else { (partner, 0) };
-        let sent = pair(if round == 1 { mine } else { news(round - 1) });
-        let received = (peer, pair(news(round)), Keep::Stores);
-        all.push(Round::alike(first, word, Some((peer, sent)), Some(received)));
+        let (peer, credit) = if round % 2 == 1 { (other, 1) } else { (partner, 0) };
+        let given = pair(if round == 1 { mine } else { news(round - 1) });
+        let exchange = Round::at(first, credit).send(peer, given);
+        all.push(exchange.receive(peer, pair(news(round)), Keep::Stores));
         first += buffers.chunks(2 * bytes);
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);
-    Some(Program::new(setting, &buffers, all))
+    Some(Rounds::new(setting, &buffers, all))
 }
 
 impl Algorithm for NeighbourExchange {
     const NAME: &'static str = "neighbour_exchange";
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Program;
+    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.pes.is_multiple_of(2) {
-            return Err(Self::incapable(format!("{} PEs cannot be paired", setting.pes)));
+        if !setting.call.pes.is_multiple_of(2) {
+            return Err(Self::incapable(format!("{} PEs cannot be paired", setting.call.pes)));
         }
-        program(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(program: &Program) -> u64 {
-        program.steps()
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, pairs) = (query.bytes as f64, f64::from(query.pes / 2));
         let rounds = [(1.0, bytes), (pairs - 1.0, 2.0 * bytes)];
-        bytes / model.copy_gbps + rounds::cost_ns(query, model, rounds)
+        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
-        rounds::run(f, program)
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
     }
 }

@@ -3,26 +3,23 @@
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 //! operations in MPICH", section 4.1.
 //!
-//! Protocol, in rounds 0 to `log2 P - 1` (`patterns/rounds`), for `P` a power of two: PE `r`
+//! Protocol, in rounds 0 to `log2 P - 1` (`protocols/exchange`), for `P` a power of two: PE `r`
 //! exchanges with PE `r xor 2^i` the `2^i` blocks of those that differ from itself in lower bits.
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks.
 
-use std::future::Future;
-
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::rounds::{self, Buffers, Keep, Program, Round},
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct RecursiveDoubling;
 
-fn program(setting: &Setting) -> Option<Program> {
-    let Setting { rank, pes, bytes, .. } = *setting;
+fn rounds(setting: &Setting) -> Option<Rounds> {
+    let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let count = pes.ilog2();
     let buffers = Buffers::new(setting, count, bytes * (pes / 2) as usize, 1, count)?;
     let own = setting.source_block(0);
@@ -37,40 +34,44 @@ fn program(setting: &Setting) -> Option<Program> {
         let (mine, theirs) = (rank.0 / size * size, (rank.0 ^ size) / size * size);
         let partner = Rank(rank.0 ^ size);
         let sent = if index == 0 { vec![own] } else { blocks(mine, size) };
-        let received = (partner, blocks(theirs, size), Keep::Stores);
-        all.push(Round::alike(first, index, Some((partner, sent)), Some(received)));
+        let round = Round::at(first, index).send(partner, sent);
+        all.push(round.receive(partner, blocks(theirs, size), Keep::Stores));
         first += buffers.chunks(size as usize * bytes);
     }
     Round::copy_first(&mut all, setting.target_block(rank.0), own);
-    Some(Program::new(setting, &buffers, all))
+    Some(Rounds::new(setting, &buffers, all))
 }
 
 impl Algorithm for RecursiveDoubling {
     const NAME: &'static str = "recursive_doubling";
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Program;
+    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.pes.is_power_of_two() {
-            return Err(Self::incapable(format!("{} PEs are no power of two", setting.pes)));
+        if !setting.call.pes.is_power_of_two() {
+            return Err(Self::incapable(format!("{} PEs are no power of two", setting.call.pes)));
         }
-        program(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(program: &Program) -> u64 {
-        program.steps()
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let rounds =
             (0..query.pes.max(1).ilog2()).map(|index| (1.0, bytes * f64::from(1 << index)));
-        bytes / model.copy_gbps + rounds::cost_ns(query, model, rounds)
+        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
-        rounds::run(f, program)
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
     }
 }

@@ -3,22 +3,23 @@
 //! Idea: as in the reduction `direct` a contribution needs no copy. What one PE would combine for
 //! all, all can combine at once, each for itself, and nothing has to be sent back.
 //!
-//! Protocol (`patterns/shown`):
+//! Protocol (`patterns/exposed`):
 //! 1. everyone shows its source to everyone;
 //! 2. each, a block at a time, combines all contributions in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!
-//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` loans, or in symmetric memory
-//! with no mode Mine the passes alone. Of two PEs none can do with less; of more, `shared` divides
-//! the work.
+//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` exposed buffers, or in symmetric
+//! memory with no mode Mine the passes alone. Of two PEs none can do with less; of more, `shared`
+//! divides the work.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Span};
-
-use crate::{
-    Algorithm, Parameter, PlanError, Setting, patterns::shown::Shown, reduce::combine_in_order,
+use consort_fabric::{
+    CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rendezvous, Span,
 };
 
-/// See the head of this file.
+use crate::{
+    Algorithm, Parameter, PlanError, Setting, protocols::exposed::Exposed, reduce::combine_in_order,
+};
+
 #[derive(Debug)]
 pub struct Direct;
 
@@ -28,7 +29,7 @@ pub struct Schedule {
     bytes: usize,
     block: usize,
     class: OperatorClass,
-    shown: Shown,
+    exposed: Exposed,
 }
 
 impl Algorithm for Direct {
@@ -40,12 +41,12 @@ impl Algorithm for Direct {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let Setting { bytes, element_bytes, operator, .. } = *setting;
+        let Setting { call: CallSpec { bytes, element_bytes, class: operator, .. }, .. } = *setting;
         let element = element_bytes.max(1);
         let block = (wanted / element).max(1) * element;
-        let shown = Shown::to_all(setting, Span::source(0, bytes))
-            .ok_or(Self::incapable("the fabric cannot lend buffers"))?;
-        Ok(Schedule { bytes, block, class: operator, shown })
+        let exposed = Exposed::to_all(setting, Span::source(0, bytes))
+            .ok_or(Self::incapable("the fabric cannot expose buffers"))?;
+        Ok(Schedule { bytes, block, class: operator, exposed })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -55,20 +56,20 @@ impl Algorithm for Direct {
         let again = if block > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let blocks = (bytes / block).ceil() * model.overhead_ns * others;
         let work = others * model.pulled_ns(bytes, others) + again + blocks;
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
-        Shown::cost_ns(query, model) + work * turns
+        let turns = model.pes_a_core(query.pes);
+        Exposed::cost_ns(query, model) + work * turns
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, block, class, ref shown } = *schedule;
-        shown.show(f).await?;
-        let leases = shown.open_all(f, f.size()).await?;
+    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, block, class, ref exposed } = *schedule;
+        exposed.expose(f).await?;
+        let remotes = exposed.attach_all(f, f.size()).await?;
         for at in (0..bytes).step_by(block) {
             let sum = Span::target(at, block.min(bytes - at));
-            combine_in_order(f, &leases, at, sum, class).await?;
+            combine_in_order(f, &remotes, at, sum, class).await?;
         }
-        shown.close_all(f, leases).await?;
-        shown.end(f).await
+        exposed.detach_all(f, remotes).await?;
+        exposed.await_detached(f).await
     }
 }

@@ -4,25 +4,25 @@
 //! all have sent. The work grows with the PEs, so it is for few of them.
 //!
 //! Protocol:
-//! 1. send the own data to every other PE, into the slot of the sender's rank;
+//! 1. send the own data to every other PE, into the channel of the sender's rank;
 //! 2. combine the own and the others' in the order of the ranks.
 //!
-//! Two PEs with a word each meet on a line, as in the barrier `dissemination`.
+//! Two PEs with a word each make a pairwise combine, as the pairwise sync of the barrier
+//! `dissemination`.
 //!
 //! Cost: one transfer, `P - 1` messages a PE. It is also what each PE's writing to a line of its
 //! own, and reading those of all others, comes to: a PE waits for words in its own memory alone, so
-//! each has a copy of the line in everybody's, a cell for 8 bytes.
+//! each has a copy of the cache line in everybody's, a short slot for 8 bytes.
 //!
 //! Source: everyone's data on everyone's flags, as for the barriers of Nishtala and Yelick 2009,
 //! section 3; all-to-all is a dissemination of radix `P`.
 
 use consort_fabric::{
-    Candidate, Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, OperatorClass, Query, Rank, Slot, Span,
+    CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Flat;
 
@@ -33,7 +33,7 @@ pub struct Schedule {
     /// Of two PEs: what there is to do then.
     pair: Option<Pair>,
     /// Where each PE's message comes, by its rank; the own one is not used.
-    slots: Box<[Slot]>,
+    channels: Box<[Channel]>,
 }
 
 /// One PE of two.
@@ -41,11 +41,11 @@ pub struct Schedule {
 struct Pair {
     peer: Rank,
     /// Where the own message goes, and where the other comes.
-    slots: (Slot, Slot),
+    channels: (Channel, Channel),
     /// Whether the own data may come first in the combination.
     is_left: bool,
-    /// Where they meet, if each has a word.
-    meeting: Option<Slot>,
+    /// The channel of a pairwise combine, if each has a word.
+    pairwise: Option<Channel>,
 }
 
 impl Algorithm for Flat {
@@ -55,40 +55,39 @@ impl Algorithm for Flat {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let Setting { pes, bytes, .. } = *setting;
+        let Setting { call: CallSpec { pes, bytes, .. }, .. } = *setting;
         if !setting.capabilities.buffered {
             return Err(Self::incapable("the fabric's sends wait for their receivers"));
         }
         let Some(lines) = message_lines(setting, pes) else {
             return Err(Self::incapable("the messages do not fit the inbox"));
         };
-        let slot = |rank: u32| setting.slot(rank * lines);
+        let channel = |rank: u32| setting.channel(rank * lines);
         let me = setting.rank.0;
         let pair = (pes == 2).then(|| Pair {
             peer: Rank(1 - me),
-            slots: (slot(me), slot(1 - me)),
-            is_left: me == 0 || setting.operator == OperatorClass::Commutative,
-            meeting: (bytes == 8).then(|| slot(0)),
+            channels: (channel(me), channel(1 - me)),
+            is_left: me == 0 || setting.call.class == OperatorClass::Commutative,
+            pairwise: (bytes == 8).then(|| channel(0)),
         });
-        Ok(Schedule { bytes, pair, slots: (0..pes).map(slot).collect() })
+        Ok(Schedule { bytes, pair, channels: (0..pes).map(channel).collect() })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
-        let lines = (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
-        let message = lines * model.next_line_ns + bytes / model.copy_gbps;
+        let message = model.lines_ns(bytes) + bytes / model.copy_gbps;
         let work = (others - 1.0).max(0.0) * (message + model.overhead_ns) + message;
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let turns = model.pes_a_core(query.pes);
         model.hops_ns(1.0, query.pes) + work * turns
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, pair, ref slots } = *schedule;
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, pair, ref channels } = *schedule;
         let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
-        if let Some(Pair { peer, slots: (to, from), is_left, meeting }) = pair {
-            if let Some(slot) = meeting {
-                return f.meet_combine(peer, slot, 0, own, sum).await;
+        if let Some(Pair { peer, channels: (to, from), is_left, pairwise }) = pair {
+            if let Some(channel) = pairwise {
+                return f.pairwise_combine(peer, channel, 0, own, sum).await;
             }
             f.send(peer, to, 0, own).await?;
             if is_left {
@@ -99,18 +98,18 @@ impl Algorithm for Flat {
         }
         let me = f.rank();
         for peer in (0..f.size()).map(Rank).filter(|&peer| peer != me) {
-            f.send(peer, slots[me.index()], 0, own).await?;
+            f.send(peer, channels[me.index()], 0, own).await?;
         }
         let mut so_far = None;
-        for (rank, &slot) in slots.iter().enumerate() {
+        for (rank, &channel) in channels.iter().enumerate() {
             match (so_far, rank == me.index()) {
                 (None, true) => {
                     so_far = Some(own);
                     continue;
                 }
-                (None, false) => f.receive(slot, 0, sum).await?,
+                (None, false) => f.receive(channel, 0, sum).await?,
                 (Some(left), true) => f.combine(sum, left, own).await?,
-                (Some(left), false) => f.receive_combine(slot, 0, left, sum).await?,
+                (Some(left), false) => f.receive_combine(channel, 0, left, sum).await?,
             }
             so_far = Some(sum);
         }
@@ -121,7 +120,7 @@ impl Algorithm for Flat {
 /// How many lines a message of the whole data takes, if so many of them fit the inbox, and one the
 /// memory for what is combined next.
 pub(super) fn message_lines(setting: &Setting, messages: u32) -> Option<u32> {
-    let lines = u32::try_from(setting.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1)).ok()?;
+    let lines = u32::try_from(Channel::count_for(setting.call.bytes)).ok()?;
     let fits = lines.checked_mul(messages).is_some_and(|all| all <= setting.lines());
-    (fits && setting.bytes <= setting.capabilities.scratch_bytes).then_some(lines)
+    (fits && setting.call.bytes <= setting.capabilities.scratch_bytes).then_some(lines)
 }

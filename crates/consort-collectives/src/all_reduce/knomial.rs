@@ -1,7 +1,8 @@
-//! k-nomial all-reduce: up a k-nomial tree to PE 0, and down the same tree.
+//! All-reduce over a tree, up to PE 0 and down again, of which `chain` and `knomial` are rows.
 //!
-//! A composition of the reduction `knomial` and the broadcast `knomial` (Bala et al. 1995, section
-//! 4.2, for radix 2).
+//! `knomial` is composed of the reduction and the broadcast of that name (Bala et al. 1995, section
+//! 4.2, for radix 2); `chain` of the reduction of that name and the broadcast `pipelined` of radix
+//! 1, for long messages where buffers cannot be exposed.
 
 use consort_fabric::{Candidate, Query};
 
@@ -12,14 +13,16 @@ use crate::{
     reduce,
 };
 
-/// See the head of this file.
-pub type Knomial = Composed<Parts>;
+/// A k-nomial tree.
+pub type Knomial = Composed<OverKnomial>;
+/// A pipelined chain.
+pub type Chain = Composed<OverChain>;
 
-/// What it is composed of.
+/// What [`Knomial`] is composed of.
 #[derive(Debug)]
-pub struct Parts;
+pub struct OverKnomial;
 
-impl Composition for Parts {
+impl Composition for OverKnomial {
     const NAME: &'static str = "knomial";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
@@ -27,9 +30,33 @@ impl Composition for Parts {
     type Second = broadcast::Knomial;
 
     fn parts(candidate: &Candidate) -> (Candidate, Candidate) {
-        let tree =
-            Candidate::new("knomial").with("radix", candidate.parameter("radix").unwrap_or(0));
+        let radix = candidate.parameter("radix").unwrap_or(0);
+        let tree = Candidate::new("knomial").with("radix", radix);
         (tree.clone(), tree)
+    }
+
+    fn queries(query: &Query) -> (Query, Query) {
+        reduce_and_broadcast(query)
+    }
+}
+
+/// What [`Chain`] is composed of.
+#[derive(Debug)]
+pub struct OverChain;
+
+impl Composition for OverChain {
+    const NAME: &'static str = "chain";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "chunk_bytes", values: &[1024, 4096], range: (1, 1 << 30) }];
+    type First = reduce::Chain;
+    type Second = broadcast::Pipelined;
+
+    fn parts(candidate: &Candidate) -> (Candidate, Candidate) {
+        let chunk = candidate.parameter("chunk_bytes").unwrap_or(0);
+        (
+            Candidate::new("chain").with("chunk_bytes", chunk),
+            Candidate::new("pipelined").with("chunk_bytes", chunk).with("radix", 1),
+        )
     }
 
     fn queries(query: &Query) -> (Query, Query) {

@@ -13,7 +13,6 @@ use crate::{
     reduce,
 };
 
-/// See the head of this file.
 pub type OcBcast = Composed<Parts>;
 
 /// What it is composed of.

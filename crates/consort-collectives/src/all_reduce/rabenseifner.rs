@@ -4,7 +4,7 @@
 //! Rabenseifner and Gropp 2005, section 4.5. Neighbours come first, so that what is combined is a
 //! row of ranks, and each half of the data is a range.
 //!
-//! Protocol (`patterns/rounds`), for `P = 2^n + e`:
+//! Protocol (`protocols/exchange`), for `P = 2^n + e`:
 //! 1. of the first `2 e` PEs each second one gives its data to the one before it, and waits;
 //! 2. the other `2^n`, in rounds 0 to `n - 1`, exchange halves of the range that they have with the
 //!    PE at distance `2^i` of them: the lower one combines the first half, the other the second;
@@ -14,21 +14,21 @@
 //! Cost: `2 log2 P` transfers and `2 (P - 1) / P` of the data through a PE; two transfers more, of
 //! all the data, where `P` is no power of two.
 
-use std::{future::Future, ops::Range};
+use std::ops::Range;
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::rounds::{self, Buffers, Keep, Program, Round},
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Rabenseifner;
 
-fn program(setting: &Setting) -> Option<Program> {
-    let Setting { rank: Rank(rank), pes, bytes, element_bytes, .. } = *setting;
+fn rounds(setting: &Setting) -> Option<Rounds> {
+    let Setting { rank: Rank(rank), call: CallSpec { pes, bytes, element_bytes, .. }, .. } =
+        *setting;
     let element = element_bytes.max(1);
     let count = pes.ilog2();
     let folded = pes - (1 << count);
@@ -38,17 +38,16 @@ fn program(setting: &Setting) -> Option<Program> {
     let buffers = Buffers::new(setting, 2 * count + folds, longest, 1, count + 1)?;
     let chunks = buffers.chunks(longest);
     let (all, sum) = (Span::source(0, bytes), Span::target(0, bytes));
-    // Number of a message, and of its word: those of halving and doubling with one PE are one.
-    let round =
-        |number: u32, word, sent, received| Round::alike(number * chunks, word, sent, received);
+    // The credits of halving and doubling with one PE are one.
+    let round = |number: u32, credit| Round::at(number * chunks, credit);
     let last = 2 * count + 1;
     if rank < 2 * folded && rank % 2 == 1 {
         let worker = Rank(rank - 1);
         let rounds = vec![
-            round(0, 0, Some((worker, vec![all])), None),
-            round(last, 0, None, Some((worker, vec![sum], Keep::Stores))),
+            round(0, 0).send(worker, [all]),
+            round(last, 0).receive(worker, [sum], Keep::Stores),
         ];
-        return Some(Program::new(setting, &buffers, rounds));
+        return Some(Rounds::new(setting, &buffers, rounds));
     }
     let waiting = (rank < 2 * folded).then_some(Rank(rank + 1));
     // PEs that exchange are numbered anew, in the order of their ranks.
@@ -57,8 +56,7 @@ fn program(setting: &Setting) -> Option<Program> {
     let mut rounds = Vec::new();
     let mut have: fn(usize, usize) -> Span = Span::source;
     if let Some(waiting) = waiting {
-        let keep = Keep::After(vec![all]);
-        rounds.push(round(0, 0, None, Some((waiting, vec![sum], keep))));
+        rounds.push(round(0, 0).receive(waiting, [sum], Keep::After(vec![all])));
         have = Span::target;
     }
     let before = u32::from(folded > 0);
@@ -74,57 +72,62 @@ fn program(setting: &Setting) -> Option<Program> {
         let (first, second) = (kept.start..middle, middle..kept.end);
         let (mine, theirs, keep): (_, _, fn(_) -> _) =
             if node < other { (first, second, Keep::After) } else { (second, first, Keep::Before) };
-        let (sent, operand) = (span(have, &theirs), span(have, &mine));
-        let received = (rank_of(other), span(Span::target, &mine), keep(operand));
-        let sent = Some((rank_of(other), sent));
-        rounds.push(round(before + index, 1 + index, sent, Some(received)));
+        let halve = round(before + index, 1 + index).send(rank_of(other), span(have, &theirs));
+        let operand = keep(span(have, &mine));
+        rounds.push(halve.receive(rank_of(other), span(Span::target, &mine), operand));
         given.push(theirs);
         kept = mine;
         have = Span::target;
     }
     for index in (0..count).rev() {
         let (other, theirs) = (rank_of(node ^ (1 << index)), &given[index as usize]);
-        let received = (other, span(Span::target, theirs), Keep::Stores);
-        let sent = Some((other, span(Span::target, &kept)));
-        let number = before + 2 * count - 1 - index;
-        rounds.push(round(number, 1 + index, sent, Some(received)));
+        let double = round(before + 2 * count - 1 - index, 1 + index)
+            .send(other, span(Span::target, &kept))
+            .receive(other, span(Span::target, theirs), Keep::Stores);
+        rounds.push(double);
         kept = kept.start.min(theirs.start)..kept.end.max(theirs.end);
     }
     if let Some(waiting) = waiting {
-        rounds.push(round(last, 0, Some((waiting, vec![sum])), None));
+        rounds.push(round(last, 0).send(waiting, [sum]));
     }
-    Some(Program::new(setting, &buffers, rounds))
+    Some(Rounds::new(setting, &buffers, rounds))
 }
 
 impl Algorithm for Rabenseifner {
     const NAME: &'static str = "rabenseifner";
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Program;
+    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        if setting.pes < 2 || setting.bytes / setting.element_bytes.max(1) < setting.pes as usize {
+        if setting.call.pes < 2
+            || setting.call.bytes / setting.call.element_bytes.max(1) < setting.call.pes as usize
+        {
             return Err(Self::incapable("it needs an element a PE, and two PEs"));
         }
-        program(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(program: &Program) -> u64 {
-        program.steps()
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, count) = (query.bytes as f64, query.pes.max(1).ilog2());
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let turns = model.pes_a_core(query.pes);
         let is_folded = !query.pes.is_power_of_two();
         let combined = bytes * if is_folded { 2.0 } else { 1.0 } / model.copy_gbps * turns;
         let halves = (1..=count).map(|index| (2.0, bytes / f64::from(1 << index)));
         let folds = is_folded.then_some((2.0, bytes));
-        combined + rounds::cost_ns(query, model, halves.chain(folds))
+        combined + exchange::cost_ns(query, model, halves.chain(folds))
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
-        rounds::run(f, program)
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
     }
 }

@@ -11,12 +11,11 @@
 //!
 //! Cost: `log2 P` transfers, two more where `P` is no power of two.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span};
+use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Span};
 
 use super::flat::message_lines;
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct RecursiveDoubling;
 
@@ -25,7 +24,7 @@ pub struct RecursiveDoubling;
 pub struct Schedule {
     bytes: usize,
     role: Role,
-    fold: Slot,
+    fold: Channel,
     /// Whether both partners send before they receive; else the one whose ranks come first does.
     both_send: bool,
 }
@@ -39,7 +38,7 @@ enum Role {
         /// Whose data it has besides its own.
         folded: Option<Rank>,
         /// With whom, and whether that one's ranks come first.
-        rounds: Box<[(Rank, bool, Slot)]>,
+        rounds: Box<[(Rank, bool, Channel)]>,
     },
 }
 
@@ -50,7 +49,7 @@ impl Algorithm for RecursiveDoubling {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let Setting { rank: Rank(rank), pes, bytes, .. } = *setting;
+        let Setting { rank: Rank(rank), call: CallSpec { pes, bytes, .. }, .. } = *setting;
         let rounds = pes.ilog2();
         let Some(lines) = message_lines(setting, rounds + 1) else {
             return Err(Self::incapable("the messages do not fit the inbox"));
@@ -64,7 +63,7 @@ impl Algorithm for RecursiveDoubling {
             let node = if rank < 2 * folded { rank / 2 } else { rank - folded };
             let with = |round: u32| {
                 let other = node ^ (1 << round);
-                (rank_of(other), other < node, setting.slot((1 + round) * lines))
+                (rank_of(other), other < node, setting.channel((1 + round) * lines))
             };
             Role::Works {
                 folded: (rank < 2 * folded).then_some(Rank(rank + 1)),
@@ -72,21 +71,20 @@ impl Algorithm for RecursiveDoubling {
             }
         };
         let both_send = setting.capabilities.buffered;
-        Ok(Schedule { bytes, role, fold: setting.slot(0), both_send })
+        Ok(Schedule { bytes, role, fold: setting.channel(0), both_send })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
-        let lines = (bytes / consort_fabric::LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
-        let work = lines * model.next_line_ns * 2.0 + bytes / model.copy_gbps;
+        let work = 2.0 * model.lines_ns(bytes) + bytes / model.copy_gbps;
         let extra = if query.pes.is_power_of_two() { 0.0 } else { 2.0 };
         let rounds = f64::from(query.pes.max(1).ilog2()) + extra;
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let turns = model.pes_a_core(query.pes);
         rounds * (model.hops_ns(1.0, query.pes) + work * turns)
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, ref role, fold, both_send } = *schedule;
         let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
         let (folded, rounds) = match role {
@@ -101,19 +99,19 @@ impl Algorithm for RecursiveDoubling {
             f.receive_combine(fold, 0, own, sum).await?;
             so_far = sum;
         }
-        for &(partner, is_before, slot) in rounds {
+        for &(partner, is_before, channel) in rounds {
             let theirs = Span::incoming(bytes);
             if both_send || !is_before {
-                f.send(partner, slot, 0, so_far).await?;
+                f.send(partner, channel, 0, so_far).await?;
             }
             if is_before {
-                f.receive(slot, 0, theirs).await?;
+                f.receive(channel, 0, theirs).await?;
                 if !both_send {
-                    f.send(partner, slot, 0, so_far).await?;
+                    f.send(partner, channel, 0, so_far).await?;
                 }
                 f.combine(sum, theirs, so_far).await?;
             } else {
-                f.receive_combine(slot, 0, so_far, sum).await?;
+                f.receive_combine(channel, 0, so_far, sum).await?;
             }
             so_far = sum;
         }

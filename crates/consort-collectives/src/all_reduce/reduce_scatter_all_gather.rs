@@ -5,7 +5,7 @@
 //! Hargrove and Yelick 2011, section 3.5; Rabenseifner 2004 for why it is good for long data).
 //! Where `shared` puts each block into everyone's target, here everyone gets it.
 //!
-//! Cost: a pass over the data to combine and one to gather; `2 P (P - 1)` loans.
+//! Cost: a pass over the data to combine and one to gather; `2 P (P - 1)` exposed buffers.
 
 use consort_fabric::{Candidate, Collective, Query};
 
@@ -15,7 +15,6 @@ use crate::{
     reduce_scatter,
 };
 
-/// See the head of this file.
 pub type ReduceScatterAllGather = Composed<Parts>;
 
 /// What it is composed of.

@@ -5,18 +5,19 @@
 //! Chakraborty, Bayatpour, Subramoni and Panda 2018 for a shared address space).
 //!
 //! Protocol:
-//! 1. everyone lends its source (loan 0) and its target (loan 1) to everyone;
+//! 1. everyone exposes its source (exposure 0) and its target (exposure 1) to everyone;
 //! 2. each combines its share, a block at a time, in the order of the ranks, and puts the block
 //!    into everyone's target;
 //! 3. each gives back, after a fence, and waits until all of its own is back.
 //!
-//! Cost: a pass over the message a PE, whatever their number, and `2 P (P - 1)` loans.
+//! Cost: a pass over the message a PE, whatever their number, and `2 P (P - 1)` exposed buffers.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, MachineModel, Op, OperatorClass, Query, Rank, Rendezvous, Span,
+};
 
 use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Shared;
 
@@ -39,10 +40,10 @@ impl Algorithm for Shared {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        if !setting.capabilities.lending {
-            return Err(Self::incapable("the fabric cannot lend buffers"));
+        if !setting.capabilities.exposes {
+            return Err(Self::incapable("the fabric cannot expose buffers"));
         }
-        let Setting { rank, pes, bytes, element_bytes, .. } = *setting;
+        let Setting { rank, call: CallSpec { pes, bytes, element_bytes, .. }, .. } = *setting;
         let element = element_bytes.max(1);
         let wanted = wanted.min(setting.capabilities.scratch_bytes);
         if wanted < element {
@@ -56,33 +57,33 @@ impl Algorithm for Shared {
             bytes,
             share: (edge(rank.index()), edge(rank.index() + 1)),
             block: wanted / element * element,
-            class: setting.operator,
+            class: setting.call.class,
         })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
-        let cores = f64::from(model.cores.min(query.pes).max(1));
+        let cores = model.cores_of(query.pes);
         // Each byte is read on every PE, and written on every PE, but for the own ones.
         let moved = 2.0 * bytes * (pes - 1.0) / model.pull_gbps + bytes / model.copy_gbps;
-        let loans = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
-        model.hops_ns(3.0, query.pes) + loans + moved / cores
+        let exposures = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(3.0, query.pes) + exposures + moved / cores
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Rendezvous>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, share: (from, to), block, class } = *schedule;
         let (me, pes) = (f.rank(), f.size());
         for peer in (0..pes).map(Rank).filter(|&peer| peer != me) {
-            f.lend(peer, 0, Span::source(0, bytes)).await?;
-            f.lend(peer, 1, Span::target(0, bytes)).await?;
+            f.expose(peer, 0, Span::source(0, bytes)).await?;
+            f.expose(peer, 1, Span::target(0, bytes)).await?;
         }
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         for peer in (0..pes).map(Rank) {
             let is_own = peer == me;
-            sources.push(if is_own { None } else { Some(f.borrow(peer, 0).await?) });
+            sources.push(if is_own { None } else { Some(f.attach(peer, 0).await?) });
             if !is_own {
-                targets.push(f.borrow(peer, 1).await?);
+                targets.push(f.attach(peer, 1).await?);
             }
         }
         for at in (from..to).step_by(block) {
@@ -95,9 +96,9 @@ impl Algorithm for Shared {
             f.copy(Span::target(at, sum.bytes), sum).await?;
         }
         f.fence().await?;
-        for lease in sources.into_iter().flatten().chain(targets) {
-            f.give_back(lease).await?;
+        for remote in sources.into_iter().flatten().chain(targets) {
+            f.detach(remote).await?;
         }
-        f.reclaim().await
+        f.await_detached().await
     }
 }

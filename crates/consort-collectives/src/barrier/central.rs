@@ -6,16 +6,15 @@
 //! waiting on a peer's memory; so the release is `P - 1` signals.
 //!
 //! Protocol: add 1 to the counter; the PE that finds `P - 1` sets it back to 0 and signals all
-//! others; these wait in slot 0.
+//! others; these wait in channel 0.
 //!
 //! Cost: `P` atomic additions to one line, `P - 1` messages. Where PEs outnumber cores it needs the
 //! fewest turns of the scheduler: each PE runs once.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot};
+use consort_fabric::{Candidate, Channel, Counters, MachineModel, Messages, Op, Query, Rank};
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Central;
 
@@ -24,7 +23,7 @@ pub struct Central;
 pub struct Schedule {
     others: Box<[Rank]>,
     counter: u32,
-    release: Slot,
+    release: Channel,
 }
 
 impl Algorithm for Central {
@@ -34,13 +33,13 @@ impl Algorithm for Central {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let others = (0..setting.pes).map(Rank).filter(|&rank| rank != setting.rank).collect();
-        Ok(Schedule { others, counter: setting.counter, release: setting.slot(0) })
+        let others = (0..setting.call.pes).map(Rank).filter(|&rank| rank != setting.rank).collect();
+        Ok(Schedule { others, counter: setting.counter, release: setting.channel(0) })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let pes = f64::from(query.pes);
-        if query.pes > model.cores {
+        if model.is_shared(query.pes) {
             model.hops_ns(1.0, query.pes)
         } else {
             // Each addition takes the line from the one before.
@@ -49,7 +48,7 @@ impl Algorithm for Central {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Counters>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { others, counter, release } = schedule;
         let pes = others.len() as u64 + 1;
         if !f.arrive(Rank(0), *counter, pes).await? {

@@ -1,29 +1,28 @@
 //! Dissemination barrier of radix k.
 //!
-//! Idea: in each round everyone tells `k - 1` others and hears from as many; after
+//! Idea: in each round everyone signals `k - 1` others and waits for as many; after
 //! `ceil(log_k P)` rounds everyone has heard of everyone, directly or not. Sources: Hensgen, Finkel
 //! and Manber 1988; Mellor-Crummey and Scott 1991, section 3.3; other radices as in Nishtala and
 //! Yelick 2009.
 //!
-//! Protocol, for each round: signal the round's peers, each in a slot of its own; wait for as many
-//! signals.
+//! Protocol, for each round: signal the round's peers, each in a channel of its own; wait for as
+//! many signals.
 //!
 //! Cost: `(k - 1) ceil(log_k P)` messages a PE, `ceil(log_k P)` transfers on the critical path.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot};
+use consort_fabric::{Candidate, Channel, MachineModel, Messages, Op, Query, Rank};
 
-use crate::{Algorithm, Parameter, PlanError, Setting, patterns::dissemination::rounds};
+use crate::{Algorithm, Parameter, PlanError, Setting, rank_math::dissemination::rounds};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Dissemination;
 
-/// Whom a PE signals, and where; as many signals come in, in the same slots.
+/// Whom a PE signals, and where; as many signals come in, in the same channels.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The partner, where there is one round with one: they meet.
-    only: Option<(Rank, Slot)>,
-    rounds: Vec<Box<[(Rank, Slot)]>>,
+    /// The partner, where there is one round with one: a pairwise sync.
+    only: Option<(Rank, Channel)>,
+    rounds: Vec<Box<[(Rank, Channel)]>>,
 }
 
 impl Algorithm for Dissemination {
@@ -35,18 +34,18 @@ impl Algorithm for Dissemination {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
-        let mut slot = 0;
+        let mut channel = 0;
         let mut in_slot = |rank| {
-            slot += 1;
-            (rank, setting.slot(slot - 1))
+            channel += 1;
+            (rank, setting.channel(channel - 1))
         };
-        let rounds: Vec<Box<[_]>> = rounds(setting.rank, setting.pes, radix)
+        let rounds: Vec<Box<[_]>> = rounds(setting.rank, setting.call.pes, radix)
             .into_iter()
             .map(|round| round.to.into_iter().map(&mut in_slot).collect())
             .collect();
         let only = match rounds.as_slice() {
-            // A barrier beside another would find its words.
-            [round] if round.len() == 1 && !setting.beside => Some(round[0]),
+            // A barrier in the second signal words would find the words of the other.
+            [round] if round.len() == 1 && !setting.second_word => Some(round[0]),
             _ => None,
         };
         Ok(Schedule { only, rounds })
@@ -60,16 +59,16 @@ impl Algorithm for Dissemination {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        if let Some((peer, slot)) = schedule.only {
-            return f.meet(peer, slot, 0).await;
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
+        if let Some((peer, channel)) = schedule.only {
+            return f.pairwise_sync(peer, channel, 0).await;
         }
         for round in &schedule.rounds {
-            for &(peer, slot) in round {
-                f.signal(peer, slot, 0).await?;
+            for &(peer, channel) in round {
+                f.signal(peer, channel, 0).await?;
             }
-            for &(_, slot) in round {
-                f.wait(slot, 0).await?;
+            for &(_, channel) in round {
+                f.wait(channel, 0).await?;
             }
         }
         Ok(())

@@ -1,18 +1,17 @@
 //! Barriers: no PE leaves before all have entered. The registry of their algorithms.
 
-use consort_fabric::{Candidate, Fabric, Op, Rank, Slot};
+use consort_fabric::{Candidate, Channel, Fabric, Op, Rank};
 
 use crate::{Algorithm, Direction, PlanError, Setting, algorithm::registry};
 
 registry! {
     central: Central,
     dissemination: Dissemination,
-    flat: Flat,
-    knomial: Knomial,
+    knomial: Flat Knomial,
 }
 
-/// Any of the barriers, ready to run: what brackets an operation that all PEs enter, or leave,
-/// together.
+/// Any of the barriers, ready to run: the entry or exit barrier of an operation that all PEs enter,
+/// or leave, together.
 #[derive(Debug)]
 pub enum Synchronizer {
     /// See [`Central`].
@@ -22,14 +21,14 @@ pub enum Synchronizer {
     /// See [`Flat`] and [`Knomial`].
     Tree(<Knomial as Algorithm>::Schedule),
     /// Of two PEs, the one that the data says nothing: it waits for a signal of the other.
-    Hears(Slot),
+    Waits(Channel),
     /// The other: the data that moves between them says the rest.
-    Tells(Rank, Slot),
+    Signals(Rank, Channel),
 }
 
 impl Synchronizer {
-    /// The barrier that `candidate` names, in the slots and with the counter of `setting`, about an
-    /// operation whose data moves in this direction.
+    /// The barrier that `candidate` names, in the channels and with the counter of `setting`, about
+    /// an operation whose data moves in this direction.
     ///
     /// # Errors
     /// When there is none, or its parameters are wrong.
@@ -38,12 +37,12 @@ impl Synchronizer {
         candidate: &Candidate,
         direction: Direction,
     ) -> Result<Self, PlanError> {
-        if setting.pes == 2 && direction != Direction::Neither {
+        if setting.call.pes == 2 && direction != Direction::Neither {
             // Downwards the root must learn that the other has entered, and then that it has
             // received; upwards the other that the root has entered, and then that it is done.
-            let (peer, slot) = (Rank(1 - setting.rank.0), setting.slot(0));
-            let hears = (setting.rank == setting.root) == (direction == Direction::Down);
-            return Ok(if hears { Self::Hears(slot) } else { Self::Tells(peer, slot) });
+            let (peer, channel) = (Rank(1 - setting.rank.0), setting.channel(0));
+            let waits = (setting.rank == setting.call.root) == (direction == Direction::Down);
+            return Ok(if waits { Self::Waits(channel) } else { Self::Signals(peer, channel) });
         }
         match candidate.algorithm.as_str() {
             Central::NAME => Central::schedule(setting, candidate).map(Self::Central),
@@ -70,8 +69,8 @@ impl Synchronizer {
             Self::Central(schedule) => Central::run(f, schedule).await,
             Self::Dissemination(schedule) => Dissemination::run(f, schedule).await,
             Self::Tree(schedule) => Knomial::run(f, schedule).await,
-            Self::Hears(slot) => f.wait(*slot, 0).await,
-            Self::Tells(peer, slot) => f.signal(*peer, *slot, 0).await,
+            Self::Waits(channel) => f.wait(*channel, 0).await,
+            Self::Signals(peer, channel) => f.signal(*peer, *channel, 0).await,
         }
     }
 }

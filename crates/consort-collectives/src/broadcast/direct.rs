@@ -1,22 +1,23 @@
 //! Direct broadcast: everyone copies from the root's buffer.
 //!
-//! Idea: between threads a message needs no copy in between. The root lends its buffer, and each PE
-//! gets it from there, all at once. It is the flat one-sided tree of Nishtala and Yelick 2009,
+//! Idea: between threads a message needs no copy in between. The root exposes its buffer, and each
+//! PE gets it from there, all at once. It is the flat one-sided tree of Nishtala and Yelick 2009,
 //! section 2, and the rendezvous get of the GASNet collectives.
 //!
 //! Protocol:
-//! 1. the root lends its source to each PE (loan 0), each borrows it;
-//! 2. each gets the whole message into its target, and gives the loan back;
-//! 3. the root leaves when all is given back. In symmetric memory it need not lend, and with exit
-//!    mode None it only says that it is here, and leaves.
+//! 1. the root exposes its source to each PE (exposure 0), each attaches it;
+//! 2. each gets the whole message into its target, and detaches the buffer;
+//! 3. the root leaves when all have detached it. In symmetric memory it need not expose it, and
+//!    with exit mode None it only says that it is here, and leaves.
 //!
 //! Cost: `P - 1` copies side by side, two transfers on the critical path.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Mode, Op, Query, Rank, Slot, Span};
+use consort_fabric::{
+    Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span, SyncMode,
+};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Direct;
 
@@ -25,8 +26,8 @@ pub struct Direct;
 pub struct Schedule {
     root: Rank,
     bytes: usize,
-    /// Where to hear that the root is here, if it may leave early.
-    here: Option<Slot>,
+    /// Where it is signalled that the root is here, if it may leave early.
+    here: Option<Channel>,
 }
 
 impl Algorithm for Direct {
@@ -37,27 +38,27 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.capabilities.lending {
-            return Err(Self::incapable("the fabric cannot lend buffers"));
+        if !setting.capabilities.exposes {
+            return Err(Self::incapable("the fabric cannot expose buffers"));
         }
-        let here = setting.leaves_early().then(|| setting.slot(0));
-        Ok(Schedule { root: setting.root, bytes: setting.bytes, here })
+        let here = setting.leaves_early().then(|| setting.channel(0));
+        Ok(Schedule { root: setting.call.root, bytes: setting.call.bytes, here })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        let copies = (f64::from(query.pes) - 1.0) / f64::from(model.cores.min(query.pes).max(1));
+        let copies = (f64::from(query.pes) - 1.0) / model.cores_of(query.pes);
         let readers = f64::from(model.cores.min(query.pes)) - 1.0;
         let copy = model.pulled_ns(query.bytes as f64, readers) * copies.max(1.0);
-        if query.symmetric && query.sync.exit == Mode::None {
+        if query.symmetric && query.sync.exit == SyncMode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + copy;
         }
-        // The root lends to everyone.
-        let loans = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
-        model.hops_ns(3.0, query.pes) + loans + copy
+        // The root exposes its buffer to everyone.
+        let exposures = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(3.0, query.pes) + exposures + copy
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { root, bytes, here } = *schedule;
         let me = f.rank();
         let others = (0..f.size()).map(Rank).filter(|&rank| rank != me);
@@ -75,14 +76,14 @@ impl Algorithm for Direct {
             }
             None if me == root => {
                 for peer in others {
-                    f.lend(peer, 0, Span::source(0, bytes)).await?;
+                    f.expose(peer, 0, Span::source(0, bytes)).await?;
                 }
-                f.reclaim().await
+                f.await_detached().await
             }
             None => {
-                let data = f.borrow(root, 0).await?;
+                let data = f.attach(root, 0).await?;
                 f.get(&data, 0, Span::target(0, bytes)).await?;
-                f.give_back(data).await
+                f.detach(data).await
             }
         }
     }

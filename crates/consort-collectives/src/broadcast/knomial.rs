@@ -1,47 +1,156 @@
-//! Broadcast down a k-nomial tree.
+//! Broadcasts down a tree, of which `flat`, `knomial` and `pipelined` are rows.
 //!
-//! Idea: whoever has the message sends it on, so that the number of PEs that have it grows by a
-//! factor of `k` each round. Radix 1 is the chain, 2 the binomial tree. Source: Nishtala and Yelick
-//! 2009, section 2.2. Messages and their protocol are those of all trees (`lines`).
+//! Idea: whoever has the message sends it on, so that in a k-nomial tree the number of PEs that
+//! have it grows by a factor of `k` each round (Nishtala and Yelick 2009, section 2.2). Along a
+//! k-ary tree a PE passes chunk `i` on while chunk `i + 1` comes in, so that all levels of the tree
+//! work at once (section 3; Petrović 2015, chapter 4).
 //!
-//! Cost: `P - 1` messages, the depth of the tree on the critical path.
+//! Protocol, for each chunk: receive it from the parent into the target; send it on to each child,
+//! the largest subtree first (`protocols/stream`).
+//!
+//! Cost: `P - 1` messages, the depth of the tree on the critical path; in chunks the depth to fill
+//! the pipeline, then `k` times the message.
 
-use std::future::Future;
+use std::marker::PhantomData;
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
+use consort_fabric::{
+    Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Span, SyncModes,
+};
 
-use super::lines::{self, Schedule};
-use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    protocols::stream::{Chunks, Edge},
+    rank_math::tree::Shape,
+    trees::{self, Tree},
+};
 
-/// See the head of this file.
+/// A broadcast down a tree.
 #[derive(Debug)]
-pub struct Knomial;
+pub struct DownTree<T>(PhantomData<T>);
 
-impl Algorithm for Knomial {
-    const NAME: &'static str = "knomial";
+/// The root sends to everyone.
+pub type Flat = DownTree<trees::Flat>;
+/// A k-nomial tree.
+pub type Knomial = DownTree<trees::Knomial>;
+/// A k-ary tree, in chunks.
+pub type Pipelined = DownTree<trees::Pipelined>;
+
+/// One message is all that this PE has to do with: no loops then.
+#[derive(Debug)]
+enum Only {
+    /// A root with one child sends what it has.
+    Sends(Rank, Channel),
+    /// A leaf takes what comes.
+    Receives(Channel),
+}
+
+/// Where a PE stands in the tree, and how the message is divided.
+#[derive(Debug)]
+pub struct Schedule {
+    only: Option<Only>,
+    chunks: Chunks,
+    parent: Option<Edge>,
+    children: Box<[Edge]>,
+}
+
+impl Schedule {
+    /// `None` if the inbox is too small.
+    fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+        // Channels: `fan` for the children's words that chunks are taken, then one edge's buffers.
+        let fan = shape.fan(setting.call.pes);
+        let room = setting.lines().checked_sub(fan)?;
+        let chunks = Chunks::new(setting.call.bytes, 1, chunk_bytes, room)?;
+        let node = shape.node(setting.rank, setting.call.root, setting.call.pes);
+        let edge =
+            |peer, index| Edge { peer, data: setting.channel(fan), taken: setting.channel(index) };
+        let parent = node.parent.map(|(parent, index)| edge(parent, index));
+        let children: Box<[Edge]> =
+            (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect();
+        let only = match (&parent, &*children) {
+            _ if chunks.count() > 1 => None,
+            (None, [child]) => Some(Only::Sends(child.peer, child.data)),
+            (Some(parent), []) => Some(Only::Receives(parent.data)),
+            _ => None,
+        };
+        Some(Self { only, chunks, parent, children })
+    }
+}
+
+/// What a broadcast over a tree costs by the model.
+fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
+    let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
+    let chunk = bytes.min(chunk_bytes as f64);
+    let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk);
+    let pass = model.lines_ns(bytes) * fan.max(1.0);
+    let depth = f64::from(shape.depth(query.pes));
+    // In a k-ary tree the last child of each node waits for its siblings; in a k-nomial one it
+    // waits at the root alone, for it has no children of its own.
+    let siblings = if matches!(shape, Shape::Kary(_)) { fan - 1.0 } else { 0.0 };
+    let queue = (depth - 1.0).max(0.0) * siblings * model.lines_ns(chunk);
+    if model.is_shared(query.pes) {
+        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        let work = pass * model.pes_a_core(query.pes);
+        let turns = (bytes / chunk.max(1.0) / 2.0).floor();
+        return work + (depth + turns) * model.hops_ns(1.0, query.pes);
+    }
+    if query.sync == SyncModes::LOOSE {
+        let first = model.streamed_ns(bytes);
+        first.max(pass) + fan * (first / 4.0 + model.overhead_ns)
+    } else {
+        depth * hop + queue + pass + fan * model.overhead_ns
+    }
+}
+
+impl<T: Tree> Algorithm for DownTree<T> {
+    const NAME: &'static str = T::NAME;
     const DIRECTION: Direction = Direction::Down;
-    const PARAMETERS: &'static [Parameter] =
-        &[Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) }];
+    const PARAMETERS: &'static [Parameter] = T::PARAMETERS;
     type Schedule = Schedule;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
-        Self::check_names(candidate)?;
-        let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
-        let (shape, chunk_bytes) = (Shape::Knomial(radix), usize::MAX);
+        Self::check(candidate)?;
+        let (shape, chunk_bytes) = T::of(candidate);
         Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
     }
 
     fn steps(schedule: &Schedule) -> u64 {
-        schedule.steps()
+        u64::from(schedule.chunks.count())
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
-        lines::cost_ns(Shape::Knomial(radix.unwrap_or(2)), usize::MAX, query, model)
+        let (shape, chunk_bytes) = T::of(candidate);
+        cost_ns(shape, chunk_bytes, query, model)
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
-        lines::run(f, schedule)
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { only, chunks, parent, children } = schedule;
+        if let Some(only) = only {
+            let (at, bytes) = chunks.range(0);
+            return match only {
+                Only::Sends(peer, channel) => {
+                    f.send(*peer, *channel, 0, Span::source(at, bytes)).await
+                }
+                Only::Receives(channel) => f.receive(*channel, 0, Span::target(at, bytes)).await,
+            };
+        }
+        for index in 0..chunks.count() {
+            let (at, bytes) = chunks.range(index);
+            let mut chunk = Span::source(at, bytes);
+            if let Some(parent) = parent {
+                chunk = Span::target(at, bytes);
+                f.receive(parent.buffer(chunks, index), index, chunk).await?;
+                if chunks.is_awaited(index) {
+                    f.signal(parent.peer, parent.taken, index).await?;
+                }
+            }
+            for child in children {
+                if let Some(earlier) = chunks.awaits(index) {
+                    f.wait(child.taken, earlier).await?;
+                }
+                f.send(child.peer, child.buffer(chunks, index), index, chunk).await?;
+            }
+        }
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@
 //! Protocol, for each chunk:
 //! 1. wait until all children have the chunk before the last, whose place this one takes;
 //! 2. the root copies the chunk into its buffer; others wait to be notified, notify those after
-//!    them among their parent's children, get the chunk into their buffer, and tell the parent;
+//!    them among their parent's children, get the chunk into their buffer, and signal the parent;
 //! 3. notify the first of the own children; copy the chunk from the buffer to the target.
 //!
 //! At the end, wait until all children have the last chunk.
@@ -17,14 +17,16 @@
 //! Cost: a copy, a get a level of the tree, and a copy for the first chunk; a get and a copy for
 //! each further one. `P - 1` notifications and as many words back a chunk.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span, Step, Sync};
+use consort_fabric::{
+    CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
+    SyncModes,
+};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    patterns::tree::{Notified, Shape},
+    rank_math::tree::{Notified, Shape},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct OcBcast;
 
@@ -34,12 +36,12 @@ pub struct Schedule {
     bytes: usize,
     chunk: usize,
     chunks: Step,
-    /// Where a PE hears that its parent has a chunk.
-    notify: Slot,
-    /// The parent, and where it hears that this PE has a chunk.
-    parent: Option<(Rank, Slot)>,
-    /// Where this PE hears that each of its children has a chunk.
-    done: Box<[Slot]>,
+    /// Where a PE is signalled that its parent has a chunk.
+    notify: Channel,
+    /// The parent, and where it is signalled that this PE has a chunk.
+    parent: Option<(Rank, Channel)>,
+    /// Where this PE is signalled that each of its children has a chunk.
+    done: Box<[Channel]>,
     notified: Notified,
 }
 
@@ -56,7 +58,7 @@ impl Algorithm for OcBcast {
         Self::check_names(candidate)?;
         let chunk = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let k = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
-        let Setting { rank, root, pes, bytes, .. } = *setting;
+        let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
         if k > most {
             return Err(Self::incapable(format!("k is {k}, and in {pes} PEs at most {most}")));
@@ -73,12 +75,12 @@ impl Algorithm for OcBcast {
         };
         let shape = Shape::Kary(k);
         let node = shape.node(rank, root, pes);
-        let done = |index| setting.slot(1 + index);
+        let done = |index| setting.channel(1 + index);
         Ok(Schedule {
             bytes,
             chunk,
             chunks,
-            notify: setting.slot(0),
+            notify: setting.channel(0),
             parent: node.parent.map(|(parent, index)| (parent, done(index))),
             done: (0..).zip(node.children).map(|(index, _)| done(index)).collect(),
             notified: shape.notified(rank, root, pes),
@@ -100,13 +102,13 @@ impl Algorithm for OcBcast {
         let readers = f64::from(fan) + 1.0;
         let (get, copy) = (model.pulled_ns(chunk, readers), chunk / model.copy_gbps);
         let work = get + copy + f64::from(fan) * model.overhead_ns;
-        if query.pes > model.cores {
+        if model.is_shared(query.pes) {
             // Every PE's work is done one after the other, and two chunks fill the buffers.
-            let turns = f64::from(query.pes) / f64::from(model.cores.max(1));
+            let turns = model.pes_a_core(query.pes);
             return chunks * work * turns + (depth + (chunks / 2.0).floor()) * notice;
         }
         // In a row of Loose calls the levels work at once, as on successive chunks.
-        let levels = if query.sync == Sync::LOOSE { depth.min(1.0) } else { depth };
+        let levels = if query.sync == SyncModes::LOOSE { depth.min(1.0) } else { depth };
         let level = notice + get + model.overhead_ns;
         let turn = work.max((level + model.hops_ns(1.0, query.pes)) / 2.0);
         // At last the parents look at their children's flags, while the leaves copy.
@@ -115,7 +117,7 @@ impl Algorithm for OcBcast {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, chunk, chunks, notify, parent, ref done, ref notified } = *schedule;
         for index in 0..chunks {
             let at = index as usize * chunk;
@@ -159,17 +161,17 @@ mod tests {
     use crate::candidates;
 
     const CAPABILITIES: Capabilities = Capabilities {
-        inbox_lines: 256,
+        inbox_channels: 256,
         scratch_bytes: 8192,
         buffer_bytes: 8192,
-        lending: false,
+        exposes: false,
         buffered: false,
     };
 
     fn query(pes: u32) -> Query {
         Query {
             collective: Collective::Broadcast,
-            sync: Sync::MINE,
+            sync: SyncModes::MINE,
             pes,
             bytes: 10_000,
             operator: OperatorClass::Commutative,

@@ -11,9 +11,9 @@
 //!    left, PE `i - 1`, and receives slice `i + 1 + r` from its right. Nothing goes to the root,
 //!    which has all.
 //!
-//! Messages travel in chunks over two buffers (`patterns/stream`). Even PEs send first and odd ones
-//! receive first, chunk by chunk: where a send lasts until the receiver has taken it, half of the
-//! PEs then send at a time, and not one after the other. Nobody waits in a ring, since the root
+//! Messages travel in chunks over two buffers (`protocols/stream`). Even PEs send first and odd
+//! ones receive first, chunk by chunk: where a send lasts until the receiver has taken it, half of
+//! the PEs then send at a time, and not one after the other. Nobody waits in a ring, since the root
 //! waits for nobody's chunk.
 //!
 //! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` times the
@@ -21,17 +21,14 @@
 
 use std::ops::Range;
 
-use consort_fabric::{Candidate, Fabric, LINE_PAYLOAD_BYTES, MachineModel, Op, Query, Span, Step};
+use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Span, Step};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    patterns::{
-        halving::{Half, half, rounds},
-        stream::{Chunks, Edge},
-    },
+    protocols::stream::{Chunks, Edge},
+    rank_math::halving::{Half, half, rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct ScatterAllgather;
 
@@ -69,19 +66,20 @@ fn slice_bytes(bytes: usize, pes: u32) -> usize {
 impl Schedule {
     /// `None` if the inbox is too small or there are too many chunks.
     fn new(setting: &Setting) -> Option<Self> {
-        let Setting { rank, root, pes, bytes, .. } = *setting;
-        // Slots: for the word that a chunk of the scatter is taken, one a child; for the same word
-        // in the ring; two buffers for the scatter; two for the ring.
+        let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
+        // Channels: for the word that a chunk of the scatter is taken, one a child; for the same
+        // word in the ring; two buffers for the scatter; two for the ring.
         let words = rounds(pes);
         let room = setting.lines().checked_sub(words + 1)? / 2;
         (room >= 2).then_some(())?;
-        let most = room as usize / 2 * LINE_PAYLOAD_BYTES;
+        let most = Channel::capacity_of(room as usize / 2);
         let divided = |bytes: usize| Chunks::new(bytes, 1, most, room);
         let slice = slice_bytes(bytes, pes);
         let start = |node: u32| bytes.min(node as usize * slice);
         let handed = |peer, index, range: Range<u32>| {
             let (at, end) = (start(range.start), start(range.end));
-            let edge = Edge { peer, data: setting.slot(words + 1), taken: setting.slot(index) };
+            let edge =
+                Edge { peer, data: setting.channel(words + 1), taken: setting.channel(index) };
             Some(Handed { edge, chunks: divided(end - at)?, at })
         };
         let Half { parent, range, children } = half(rank, root, pes);
@@ -93,8 +91,8 @@ impl Schedule {
         let relative = (rank.0 + pes - root.0) % pes;
         let ring = |distance: u32| Edge {
             peer: rank.plus(distance.into(), pes),
-            data: setting.slot(words + 1 + room),
-            taken: setting.slot(words),
+            data: setting.channel(words + 1 + room),
+            taken: setting.channel(words),
         };
         let chunks = divided(slice)?;
         let around = chunks.count().checked_mul(pes - 1)?;
@@ -142,16 +140,15 @@ impl Algorithm for ScatterAllgather {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
-        let lines = |bytes: f64| (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
-        let slice = 2.0 * lines(bytes / pes) * model.next_line_ns;
+        let slice = 2.0 * model.lines_ns(bytes / pes);
         let hops = f64::from(rounds(query.pes)) + pes - 1.0;
-        let work = lines(bytes) * model.next_line_ns + (pes - 1.0) * slice;
-        let turns = (pes / f64::from(model.cores.max(1))).max(1.0);
+        let work = model.lines_ns(bytes) + (pes - 1.0) * slice;
+        let turns = model.pes_a_core(query.pes);
         model.hops_ns(hops, query.pes) + work * turns
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { chunks, relative, pes, received, sent, left, right, .. } = schedule;
         if let Some(Handed { edge, chunks, at }) = received {
             for index in 0..chunks.count() {

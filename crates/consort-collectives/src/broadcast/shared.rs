@@ -7,7 +7,7 @@
 //! as in Nishtala and Yelick 2009, section 1; taking from two ends as in Chase and Lev 2005.
 //!
 //! Protocol:
-//! 1. the root lends its source to each PE, each lends its target to the root (loan 0);
+//! 1. the root exposes its source to each PE, each exposes its target to the root (exposure 0);
 //! 2. both count themselves up at the receiver, in the two halves of one counter; as long as the
 //!    halves have not met, the receiver gets the next chunk from the front, the root puts the next
 //!    from the back; who has had half of them yields once, since the other may be computing beside
@@ -17,11 +17,12 @@
 //!
 //! Cost: about half the copy of `direct` for two PEs; the root helps its receivers one by one.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, Counters, Local, MachineModel, Op, Query, Rank, Rendezvous, Span,
+};
 
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Shared;
 
@@ -54,7 +55,7 @@ impl Schedule {
     }
 
     /// Who has taken half of the chunks leaves the rest to the other, while it has other work.
-    async fn yield_after<F: Fabric>(&self, f: &F, taken: u64) -> Op {
+    async fn yield_after<F: Local>(&self, f: &F, taken: u64) -> Op {
         if taken == self.chunks().div_ceil(2) { f.yield_now().await } else { Ok(()) }
     }
 
@@ -80,11 +81,11 @@ impl Algorithm for Shared {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.capabilities.lending {
-            return Err(Self::incapable("the fabric cannot lend buffers"));
+        if !setting.capabilities.exposes {
+            return Err(Self::incapable("the fabric cannot expose buffers"));
         }
         let chunk = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let Setting { root, bytes, counter, .. } = *setting;
+        let Setting { counter, call: CallSpec { root, bytes, .. }, .. } = *setting;
         if bytes <= chunk {
             return Err(Self::incapable("there is only one chunk"));
         }
@@ -97,27 +98,27 @@ impl Algorithm for Shared {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let chunk = candidate.parameter("chunk_bytes").unwrap_or(32768) as f64;
-        let cores = f64::from(model.cores.min(query.pes).max(1));
+        let cores = model.cores_of(query.pes);
         let copies = ((pes - 1.0) / cores).max(pes / (pes + 2.0));
         let tickets = bytes / chunk * model.transfer_ns / 2.0;
         model.hops_ns(4.0, query.pes) + bytes / model.pull_gbps * copies + tickets
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Rendezvous + Counters>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { root, bytes, counter, .. } = *schedule;
         let me = f.rank();
         if me != root {
-            f.lend(root, 0, Span::target(0, bytes)).await?;
-            let source = f.borrow(root, 0).await?;
+            f.expose(root, 0, Span::target(0, bytes)).await?;
+            let source = f.attach(root, 0).await?;
             let mut taken = 0;
             while let Some((at, bytes)) = schedule.front(f.count(me, counter, 1).await?) {
                 f.get(&source, at, Span::target(at, bytes)).await?;
                 taken += 1;
                 schedule.yield_after(f, taken).await?;
             }
-            f.give_back(source).await?;
-            f.reclaim().await?;
+            f.detach(source).await?;
+            f.await_detached().await?;
             // Nobody counts any more, and everybody else has: this takes off all there is.
             let counted = f.count(me, counter, 0).await?;
             f.count(me, counter, counted.wrapping_neg()).await?;
@@ -125,10 +126,10 @@ impl Algorithm for Shared {
         }
         let others = (0..f.size()).map(Rank).filter(|&rank| rank != me);
         for peer in others.clone() {
-            f.lend(peer, 0, Span::source(0, bytes)).await?;
+            f.expose(peer, 0, Span::source(0, bytes)).await?;
         }
         for peer in others {
-            let target = f.borrow(peer, 0).await?;
+            let target = f.attach(peer, 0).await?;
             let mut taken = 0;
             while let Some((at, bytes)) = schedule.back(f.count(peer, counter, FROM_BACK).await?) {
                 f.put(&target, at, Span::source(at, bytes)).await?;
@@ -136,8 +137,8 @@ impl Algorithm for Shared {
                 schedule.yield_after(f, taken).await?;
             }
             f.fence().await?;
-            f.give_back(target).await?;
+            f.detach(target).await?;
         }
-        f.reclaim().await
+        f.await_detached().await
     }
 }

@@ -10,14 +10,13 @@
 //!
 //! Cost: `P - 1` copies of a block side by side, two transfers on the critical path.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    patterns::{access::Access, shown::others},
+    protocols::{exposed::others, rendezvous::Access},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Direct;
 
@@ -40,34 +39,34 @@ impl Algorithm for Direct {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let access = Access::new(setting, Self::DIRECTION);
-        let access = access.ok_or(Self::incapable("the fabric cannot lend buffers"))?;
-        Ok(Schedule { access, root: setting.root, bytes: setting.bytes })
+        let access = access.ok_or(Self::incapable("the fabric cannot expose buffers"))?;
+        Ok(Schedule { access, root: setting.call.root, bytes: setting.call.bytes })
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        let copies = (f64::from(query.pes) - 1.0) / f64::from(model.cores.min(query.pes).max(1));
+        let copies = (f64::from(query.pes) - 1.0) / model.cores_of(query.pes);
         let writers = f64::from(model.cores.min(query.pes)) - 1.0;
         let copy = model.pulled_ns(query.bytes as f64, writers) * copies.max(1.0);
         Access::cost_ns(query, Self::DIRECTION, model) + copy
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { access, root, bytes } = *schedule;
         let me = f.rank();
         let (all, own) = (Span::target(0, f.size() as usize * bytes), Span::source(0, bytes));
         let mine = me.index() * bytes;
         if me != root {
-            let result = access.take(f, root, all).await?;
+            let result = access.attach(f, root, all).await?;
             f.put(&result, mine, own).await?;
             // What says so may be a barrier that counts, which a fence does not hold back.
             f.quiet().await?;
-            return access.end(f, root, result).await;
+            return access.detach(f, root, result).await;
         }
         for peer in others(me, f.size()) {
-            access.show(f, peer, all).await?;
+            access.expose(f, peer, all).await?;
         }
         f.copy(Span::target(mine, bytes), own).await?;
-        access.settle(f, others(me, f.size())).await
+        access.await_detached(f, others(me, f.size())).await
     }
 }

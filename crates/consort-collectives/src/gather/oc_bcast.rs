@@ -9,21 +9,22 @@
 //! Protocol, for each chunk of each block of the own subtree (`patterns/relay`):
 //! 1. wait until the chunk before the last is taken, whose place this one takes;
 //! 2. copy it, if it is one's own, into the buffer; else wait until the child on its way has it,
-//!    get it from there, and tell the child; the root's go to the target at once;
+//!    get it from there, and signal the child; the root's go to the target at once;
 //! 3. notify the parent.
 //!
 //! At the end, wait until the last chunk is taken.
 //!
 //! Cost: `P - 1` blocks got by the root, and one less for each level further down.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span, Step};
+use consort_fabric::{
+    Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
+};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    patterns::relay::{self, Relay},
+    protocols::relay::{self, Relay},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct OcBcast;
 
@@ -32,9 +33,9 @@ pub struct OcBcast;
 struct Hop {
     /// Whose it is.
     rank: Rank,
-    /// Whose buffer it is got from, where this PE hears that a chunk is there, and the number of
-    /// its first chunk of those that go there; none if it is the own block.
-    child: Option<(Rank, Slot, Step)>,
+    /// Whose buffer it is got from, where this PE is signalled that a chunk is there, and the
+    /// number of its first chunk of those that go there; none if it is the own block.
+    child: Option<(Rank, Channel, Step)>,
 }
 
 /// What a PE does.
@@ -42,10 +43,10 @@ struct Hop {
 pub struct Schedule {
     relay: Relay,
     hops: Box<[Hop]>,
-    /// Where a PE hears that its parent has a chunk.
-    taken: Slot,
-    /// The parent, and where it hears that this PE has a chunk.
-    parent: Option<(Rank, Slot)>,
+    /// Where a PE is signalled that its parent has a chunk.
+    taken: Channel,
+    /// The parent, and where it is signalled that this PE has a chunk.
+    parent: Option<(Rank, Channel)>,
 }
 
 impl Algorithm for OcBcast {
@@ -59,9 +60,9 @@ impl Algorithm for OcBcast {
         Self::check_names(candidate)?;
         let [chunk_bytes, k] = [Self::parameter(candidate, 0)?, Self::parameter(candidate, 1)?];
         let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
-        let ready = |index: u32| setting.slot(1 + index);
+        let ready = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, ready(me)));
-        let mut firsts = vec![0; setting.pes as usize];
+        let mut firsts = vec![0; setting.call.pes as usize];
         let passing = relay.below.iter().map(|&(rank, child)| {
             let next = &mut firsts[child.index as usize];
             let first = std::mem::replace(next, *next + relay.chunks);
@@ -69,7 +70,7 @@ impl Algorithm for OcBcast {
         });
         let own = Hop { rank: setting.rank, child: None };
         let hops = [own].into_iter().chain(passing).collect();
-        Ok(Schedule { hops, taken: setting.slot(0), parent, relay })
+        Ok(Schedule { hops, taken: setting.channel(0), parent, relay })
     }
 
     fn steps(schedule: &Schedule) -> u64 {
@@ -81,7 +82,7 @@ impl Algorithm for OcBcast {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { ref relay, ref hops, taken, parent } = *schedule;
         let mut sent: Step = 0;
         for &Hop { rank, child } in hops {

@@ -1,48 +1,224 @@
-//! Reduction up a k-nomial tree.
+//! Reductions up a tree, of which `flat`, `chain` and `knomial` are rows.
 //!
 //! Idea: a PE combines what its children's subtrees have come to with its own contribution,
-//! smallest subtree first, and sends the result to its parent. Radix 1 is the chain, 2 the binomial
-//! tree. Source: Nishtala and Yelick 2009, sections 2.2 and 4.1. Messages and their protocol are
-//! those of all trees (`lines`).
+//! smallest subtree first, and sends the result to its parent (Nishtala and Yelick 2009, sections
+//! 2.2 and 4.1). Along a chain all PEs work at once, chunk by chunk, and no PE has more than one
+//! child: the best tree for a row of Loose reductions.
 //!
-//! Cost: `P - 1` messages; `(k - 1) log_k P` combinations at the root.
+//! Protocol, for each chunk: combine what the children before this PE send, the own contribution,
+//! and what the children after it send, in this order; send the result to the parent, or keep it
+//! at the root (`protocols/stream`).
+//!
+//! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
+//! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
+//! sends the result on to the root. A flat tree, as all of two PEs are, keeps the order whatever
+//! its root.
+//!
+//! Cost: `P - 1` messages; `(k - 1) log_k P` combinations at the root, `P - 1` of a flat tree, of a
+//! chain `P - 1` chunks to fill the pipeline and then one message.
 
-use std::future::Future;
+use std::marker::PhantomData;
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
+use consort_fabric::{
+    CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
+    SyncModes,
+};
 
-use super::lines::{self, Schedule};
-use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    protocols::stream::{Chunks, Edge},
+    rank_math::tree::Shape,
+    trees::{self, Tree},
+};
 
-/// See the head of this file.
+/// A reduction up a tree.
 #[derive(Debug)]
-pub struct Knomial;
+pub struct UpTree<T>(PhantomData<T>);
 
-impl Algorithm for Knomial {
-    const NAME: &'static str = "knomial";
+/// Everyone sends to the root.
+pub type Flat = UpTree<trees::Flat>;
+/// A pipelined chain.
+pub type Chain = UpTree<trees::Chain>;
+/// A k-nomial tree.
+pub type Knomial = UpTree<trees::Knomial>;
+
+/// What is combined, in this order.
+#[derive(Debug)]
+enum Input {
+    Own,
+    Child(Edge),
+}
+
+/// One message is all that this PE has to do with: no loops then.
+#[derive(Debug)]
+enum Only {
+    /// A leaf sends what it has.
+    Sends(Rank, Channel),
+    /// A root with one child combines what it has with what comes.
+    Combines(Channel),
+}
+
+/// Where a PE stands in the tree, and how the message is divided.
+#[derive(Debug)]
+pub struct Schedule {
+    only: Option<Only>,
+    chunks: Chunks,
+    inputs: Box<[Input]>,
+    parent: Option<Edge>,
+    /// At a root that is not the tree's: where the result comes from.
+    result: Option<Edge>,
+    /// Whether the combination is the result, on this PE.
+    keeps: bool,
+}
+
+impl Schedule {
+    /// `None` if the inbox is too small.
+    fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+        let Setting { rank, call: CallSpec { root, pes, .. }, .. } = *setting;
+        let ordered = setting.call.class == OperatorClass::Ordered;
+        // A flat tree keeps the order whatever its root, and all trees of two PEs are flat.
+        let is_flat = shape == Shape::Flat || pes == 2;
+        let top = if ordered && !is_flat { Rank(0) } else { root };
+        let fan = shape.fan(pes);
+        // Channels: 1 for the parent's word that a chunk is taken; buffers of each child; and of
+        // the result, which comes in like one more child's.
+        let room = setting.lines().checked_sub(1)? / (fan + 1);
+        let chunks =
+            Chunks::new(setting.call.bytes, setting.call.element_bytes, chunk_bytes, room)?;
+        if chunks.chunk_bytes() > setting.capabilities.scratch_bytes {
+            return None;
+        }
+        let edge = |peer, index| Edge {
+            peer,
+            data: setting.channel(1 + index * chunks.lines_per_edge()),
+            taken: setting.channel(0),
+        };
+        let node = shape.node(rank, top, pes);
+        let children = (0..).zip(node.children).map(|(index, child)| edge(child, index));
+        let mut inputs: Vec<_> = children.map(Input::Child).collect();
+        inputs.insert(0, Input::Own);
+        if is_flat {
+            inputs.sort_by_key(|input| match input {
+                Input::Own => rank,
+                Input::Child(child) => child.peer,
+            });
+        }
+        let mut parent = node.parent.map(|(parent, index)| edge(parent, index));
+        let mut result = None;
+        if top != root {
+            if rank == top {
+                parent = Some(edge(root, fan));
+            } else if rank == root {
+                result = Some(edge(top, fan));
+            }
+        }
+        let keeps = rank == root && result.is_none();
+        let only = match (inputs.as_slice(), parent) {
+            _ if chunks.count() > 1 || result.is_some() => None,
+            ([Input::Own], Some(parent)) => Some(Only::Sends(parent.peer, parent.data)),
+            ([Input::Own, Input::Child(child)], None) if keeps => Some(Only::Combines(child.data)),
+            _ => None,
+        };
+        Some(Self { only, chunks, inputs: inputs.into(), parent, keeps, result })
+    }
+}
+
+/// What a reduction over a tree costs by the model.
+fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
+    let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
+    let chunk = bytes.min(chunk_bytes as f64);
+    let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk) + chunk / model.copy_gbps;
+    let pass = (model.lines_ns(bytes) + bytes / model.copy_gbps) * fan.max(1.0);
+    let depth = f64::from(shape.depth(query.pes));
+    if model.is_shared(query.pes) {
+        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        let work = pass * model.pes_a_core(query.pes);
+        let turns = (bytes / chunk.max(1.0) / 2.0).floor();
+        return work + (depth + turns) * model.hops_ns(1.0, query.pes);
+    }
+    if query.sync == SyncModes::LOOSE {
+        let first = model.streamed_ns(bytes);
+        first.max(pass) + fan * (first / 4.0 + model.overhead_ns)
+    } else {
+        depth * hop + pass + fan * model.overhead_ns
+    }
+}
+
+impl<T: Tree> Algorithm for UpTree<T> {
+    const NAME: &'static str = T::NAME;
     const DIRECTION: Direction = Direction::Up;
-    const PARAMETERS: &'static [Parameter] =
-        &[Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) }];
+    const PARAMETERS: &'static [Parameter] = T::PARAMETERS;
     type Schedule = Schedule;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
-        Self::check_names(candidate)?;
-        let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
-        let (shape, chunk_bytes) = (Shape::Knomial(radix), usize::MAX);
+        Self::check(candidate)?;
+        let (shape, chunk_bytes) = T::of(candidate);
         Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
     }
 
     fn steps(schedule: &Schedule) -> u64 {
-        schedule.steps()
+        u64::from(schedule.chunks.count())
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
-        lines::cost_ns(Shape::Knomial(radix.unwrap_or(2)), usize::MAX, query, model)
+        let (shape, chunk_bytes) = T::of(candidate);
+        cost_ns(shape, chunk_bytes, query, model)
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, schedule: &Schedule) -> impl Future<Output = Op> {
-        lines::run(f, schedule)
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { only, chunks, inputs, parent, result, keeps } = schedule;
+        if let Some(only) = only {
+            let (at, bytes) = chunks.range(0);
+            return match only {
+                Only::Sends(peer, channel) => {
+                    f.send(*peer, *channel, 0, Span::source(at, bytes)).await
+                }
+                Only::Combines(channel) => {
+                    f.receive_combine(*channel, 0, Span::source(at, bytes), Span::target(at, bytes))
+                        .await
+                }
+            };
+        }
+        for index in 0..chunks.count() {
+            let (at, bytes) = chunks.range(index);
+            let sum = if *keeps { Span::target(at, bytes) } else { Span::accumulator(bytes) };
+            let mut so_far = None;
+            for input in inputs {
+                match (input, so_far) {
+                    (Input::Own, None) => so_far = Some(Span::source(at, bytes)),
+                    (Input::Own, Some(left)) => {
+                        f.combine(sum, left, Span::source(at, bytes)).await?;
+                    }
+                    (Input::Child(child), left) => {
+                        let channel = child.buffer(chunks, index);
+                        match left {
+                            None => f.receive(channel, index, sum).await?,
+                            Some(left) => f.receive_combine(channel, index, left, sum).await?,
+                        }
+                        so_far = Some(sum);
+                        if chunks.is_awaited(index) {
+                            f.signal(child.peer, child.taken, index).await?;
+                        }
+                    }
+                }
+            }
+            let combined = so_far.unwrap_or(sum);
+            if let Some(parent) = parent {
+                if let Some(earlier) = chunks.awaits(index) {
+                    f.wait(parent.taken, earlier).await?;
+                }
+                f.send(parent.peer, parent.buffer(chunks, index), index, combined).await?;
+            } else if combined != sum {
+                f.copy(sum, combined).await?;
+            }
+            if let Some(result) = result {
+                f.receive(result.buffer(chunks, index), index, Span::target(at, bytes)).await?;
+                if chunks.is_awaited(index) {
+                    f.signal(result.peer, result.taken, index).await?;
+                }
+            }
+        }
+        Ok(())
     }
 }

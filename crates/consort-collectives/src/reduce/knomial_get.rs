@@ -12,7 +12,7 @@
 //! 2. copy the contribution into the own buffer, or at the root into the target;
 //! 3. for each child, when it says that it is ready: combine with its buffer, in one pass, and say
 //!    that its buffer is taken;
-//! 4. tell the parent. At the end, wait until it says that the last chunk is taken.
+//! 4. signal the parent. At the end, wait until it signals that the last chunk is taken.
 //!
 //! The largest subtree may come first: its pass then does not wait for those of the smaller ones,
 //! but they for it; which is faster depends on the machine and the modes. If the operator is not
@@ -24,12 +24,12 @@
 //! buffer, also in a row of Loose calls.
 
 use consort_fabric::{
-    Candidate, Fabric, MachineModel, Op, OperatorClass, Place, Query, Rank, Slot, Span, Step, Sync,
+    CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Place, Query, Rank,
+    Rma, Span, Step, SyncModes,
 };
 
-use crate::{Algorithm, Direction, Parameter, PlanError, Setting, patterns::tree::Shape};
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, rank_math::tree::Shape};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct KnomialGet;
 
@@ -40,7 +40,7 @@ const BUFFER_BYTES: f64 = 65536.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Read {
     peer: Rank,
-    ready: Slot,
+    ready: Channel,
 }
 
 /// What a PE does.
@@ -56,12 +56,12 @@ pub struct Schedule {
     copies: bool,
     /// In the order in which they are combined.
     children: Box<[Read]>,
-    /// Who reads this PE's buffer, and where it is told that it may.
-    reader: Option<(Rank, Slot)>,
+    /// Who reads this PE's buffer, and where it is signalled that it may.
+    reader: Option<(Rank, Channel)>,
     /// At a root that is not the tree's: where the result comes from.
     result: Option<Read>,
-    /// Where a PE hears that its buffer is taken.
-    taken: Slot,
+    /// Where a PE is signalled that its buffer is taken.
+    taken: Channel,
 }
 
 impl Schedule {
@@ -89,8 +89,9 @@ impl Algorithm for KnomialGet {
         Self::check_names(candidate)?;
         let largest_first = Self::parameter(candidate, 0)? == 1;
         let radix = u32::try_from(Self::parameter(candidate, 1)?).unwrap_or(u32::MAX);
-        let Setting { rank, root, pes, bytes, .. } = *setting;
-        let (buffer, element) = (setting.capabilities.buffer_bytes, setting.element_bytes.max(1));
+        let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
+        let (buffer, element) =
+            (setting.capabilities.buffer_bytes, setting.call.element_bytes.max(1));
         let chunk = if bytes <= buffer { bytes } else { buffer / 2 / element * element };
         if chunk < bytes.min(element) {
             let why = format!("elements of {element} B do not fit a message buffer of {buffer} B");
@@ -100,17 +101,17 @@ impl Algorithm for KnomialGet {
         let chunks = chunks.map_err(|_| Self::incapable("there are too many chunks"))?;
         let shape = Shape::Knomial(radix);
         let fan = shape.fan(pes);
-        let ordered = setting.operator == OperatorClass::Ordered;
+        let ordered = setting.call.class == OperatorClass::Ordered;
         if ordered && largest_first && fan > 1 {
             return Err(Self::incapable("largest_first needs a commutative operator"));
         }
-        // Slots: 0 for the word that the own buffer is taken; one a child; one for the result.
+        // Channels: 0 for the word that the own buffer is taken; one a child; one for the result.
         if setting.lines() < fan + 2 {
             return Err(Self::incapable("the inbox is too small"));
         }
         let top = if ordered { Rank(0) } else { root };
         let node = shape.node(rank, top, pes);
-        let ready = |index| setting.slot(1 + index);
+        let ready = |index| setting.channel(1 + index);
         let mut children: Box<[Read]> = (0..)
             .zip(node.children)
             .map(|(index, peer)| Read { peer, ready: ready(index) })
@@ -134,7 +135,7 @@ impl Algorithm for KnomialGet {
             children,
             reader,
             result,
-            taken: setting.slot(0),
+            taken: setting.channel(0),
         })
     }
 
@@ -152,11 +153,12 @@ impl Algorithm for KnomialGet {
         // However few bytes there are, they have to come.
         let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0) + model.overhead_ns;
         let copy = bytes / model.copy_gbps;
-        // As in `direct`: one to hear, one to be told back, and the way to the next call.
+        // As in `direct`: one to be signalled, one to be signalled back, and the way to the next
+        // call.
         let hops = 2.0 * hop;
-        if query.pes > model.cores {
+        if model.is_shared(query.pes) {
             // Every PE's work is done one after the other.
-            let turns = f64::from(query.pes) / f64::from(model.cores.max(1));
+            let turns = model.pes_a_core(query.pes);
             let work = (copy + pass) * turns;
             return work + f64::from(shape.depth(query.pes)) * hop + hops + further * (work + hop);
         }
@@ -164,7 +166,7 @@ impl Algorithm for KnomialGet {
         let passes = f64::from(shape.fan(query.pes)) * pass;
         // A PE works for its children, then waits until its parent has worked for it.
         let stage = if chain { copy.max(passes) } else { copy + passes } + hops;
-        if query.sync == Sync::LOOSE {
+        if query.sync == SyncModes::LOOSE {
             return stage * (1.0 + further);
         }
         // When each PE is ready; children have larger ranks than their parents.
@@ -183,7 +185,7 @@ impl Algorithm for KnomialGet {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { chunks, copies, ref children, reader, result, taken, .. } = *schedule;
         for step in 0..chunks {
             let (at, buffer) = schedule.chunk(step);
@@ -227,10 +229,10 @@ mod tests {
     use super::*;
 
     const CAPABILITIES: Capabilities = Capabilities {
-        inbox_lines: 256,
+        inbox_channels: 256,
         scratch_bytes: 8192,
         buffer_bytes: 8192,
-        lending: false,
+        exposes: false,
         buffered: false,
     };
 
@@ -242,7 +244,7 @@ mod tests {
     ) -> Result<Schedule, PlanError> {
         let query = Query {
             collective: Collective::Reduce,
-            sync: Sync::STRICT,
+            sync: SyncModes::STRICT,
             pes: 8,
             bytes,
             operator,

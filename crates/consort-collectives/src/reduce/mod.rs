@@ -1,21 +1,17 @@
 //! Reductions: everyone's data combined, on the root. The registry of their algorithms.
 //!
-//! `flat`, `knomial` and `chain` send chunks of lines up a tree and differ in its shape
-//! (`lines`); `knomial_get` combines from message buffers, up a tree; `direct` and `shared` combine
+//! `flat`, `knomial` and `chain` send chunks up a tree and differ in its shape (`knomial`);
+//! `knomial_get` combines from message buffers, up a tree; `direct` and `shared` combine
 //! from the callers' buffers. An operator need only be associative: where it is not commutative,
 //! all combine in the order of the ranks, or refuse.
 
 use crate::algorithm::registry;
 
-mod lines;
-
 pub(crate) use direct::combine_in_order;
 
 registry! {
-    chain: Chain,
     direct: Direct,
-    flat: Flat,
-    knomial: Knomial,
+    knomial: Chain Flat Knomial,
     knomial_get: KnomialGet,
     shared: Shared,
 }

@@ -1,24 +1,26 @@
 //! Shared reduction: all PEs combine, each its share of the message.
 //!
-//! Idea: in `direct` the root does all the work. Here everyone lends its source to everyone and the
-//! root its target too; PEs draw chunks by tickets, combine all contributions to a chunk, and put
-//! the result where the root wants it. It is the reduction over a shared address space of Hashmi,
-//! Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks for fixed ones.
+//! Idea: in `direct` the root does all the work. Here everyone exposes its source to everyone and
+//! the root its target too; PEs draw chunks by tickets, combine all contributions to a chunk, and
+//! put the result where the root wants it. It is the reduction over a shared address space of
+//! Hashmi, Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks for fixed ones.
 //!
 //! Protocol:
-//! 1. everyone lends its source to everyone (loan 0), the root its target to everyone (loan 1);
+//! 1. everyone exposes its source to everyone (exposure 0), the root its target to everyone
+//!    (exposure 1);
 //! 2. all draw tickets from the root's counter; chunk `t` is combined, in the order of the ranks,
 //!    by whoever drew `t`, and put into the root's target;
 //! 3. all give back, after a fence; the root, when its target is back, returns the counter to 0.
 //!
-//! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` loans.
+//! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` exposed buffers.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, Counters, MachineModel, Op, OperatorClass, Query, Rank, Rendezvous, Span,
+};
 
 use super::direct::combine_in_order;
 use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Shared;
 
@@ -41,11 +43,11 @@ impl Algorithm for Shared {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.capabilities.lending {
-            return Err(Self::incapable("the fabric cannot lend buffers"));
+        if !setting.capabilities.exposes {
+            return Err(Self::incapable("the fabric cannot expose buffers"));
         }
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let Setting { root, bytes, element_bytes, counter, .. } = *setting;
+        let Setting { counter, call: CallSpec { root, bytes, element_bytes, .. }, .. } = *setting;
         let element = element_bytes.max(1);
         let most = wanted.min(setting.capabilities.scratch_bytes);
         if most < element {
@@ -55,40 +57,40 @@ impl Algorithm for Shared {
         if bytes <= chunk {
             return Err(Self::incapable("there is only one chunk"));
         }
-        Ok(Schedule { root, bytes, chunk, counter, class: setting.operator })
+        Ok(Schedule { root, bytes, chunk, counter, class: setting.call.class })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let chunk = candidate.parameter("chunk_bytes").unwrap_or(16384) as f64;
         // No more work than there are chunks.
-        let cores = f64::from(model.cores.min(query.pes).max(1));
+        let cores = model.cores_of(query.pes);
         let workers = cores.min((bytes / chunk).ceil().max(1.0));
         // All but the root's share of the result moves to who combines it, and back.
         let moves = pes - 1.0 + 2.0 * (workers - 1.0) / workers;
         let passes = bytes * moves / model.pull_gbps;
         let tickets = bytes / chunk * model.transfer_ns;
-        // Everyone hears of everyone's buffer.
-        let loans = 2.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
-        model.hops_ns(5.0, query.pes) + loans + (passes + tickets) / workers
+        // Everyone attaches everyone's buffer.
+        let exposures = 2.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
+        model.hops_ns(5.0, query.pes) + exposures + (passes + tickets) / workers
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Rendezvous + Counters>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { root, bytes, chunk, counter, class } = *schedule;
         let (me, pes) = (f.rank(), f.size());
         let others = (0..pes).map(Rank).filter(|&rank| rank != me);
         for peer in others.clone() {
-            f.lend(peer, 0, Span::source(0, bytes)).await?;
+            f.expose(peer, 0, Span::source(0, bytes)).await?;
             if me == root {
-                f.lend(peer, 1, Span::target(0, bytes)).await?;
+                f.expose(peer, 1, Span::target(0, bytes)).await?;
             }
         }
-        let mut leases = Vec::with_capacity(pes as usize);
+        let mut remotes = Vec::with_capacity(pes as usize);
         for peer in (0..pes).map(Rank) {
-            leases.push(if peer == me { None } else { Some(f.borrow(peer, 0).await?) });
+            remotes.push(if peer == me { None } else { Some(f.attach(peer, 0).await?) });
         }
-        let target = if me == root { None } else { Some(f.borrow(root, 1).await?) };
+        let target = if me == root { None } else { Some(f.attach(root, 1).await?) };
         let chunks = bytes.div_ceil(chunk);
         let share = chunks.div_ceil(pes as usize);
         for taken in 0.. {
@@ -102,17 +104,17 @@ impl Algorithm for Shared {
             }
             let at = ticket * chunk;
             let sum = Span::accumulator(chunk.min(bytes - at));
-            combine_in_order(f, &leases, at, sum, class).await?;
+            combine_in_order(f, &remotes, at, sum, class).await?;
             match &target {
                 Some(target) => f.put(target, at, sum).await?,
                 None => f.copy(Span::target(at, sum.bytes), sum).await?,
             }
         }
         f.fence().await?;
-        for lease in leases.into_iter().chain([target]).flatten() {
-            f.give_back(lease).await?;
+        for remote in remotes.into_iter().chain([target]).flatten() {
+            f.detach(remote).await?;
         }
-        f.reclaim().await?;
+        f.await_detached().await?;
         if me == root {
             f.count(me, counter, ((chunks + pes as usize) as u64).wrapping_neg()).await?;
         }

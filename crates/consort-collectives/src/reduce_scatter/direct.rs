@@ -3,21 +3,22 @@
 //! Idea: the first half of the all-reduce `shared` (Rabenseifner 2004, "Optimization of collective
 //! reduction operations", without messages): a block that one PE combines need not be copied.
 //!
-//! Protocol (`patterns/shown`):
+//! Protocol (`patterns/exposed`):
 //! 1. everyone shows its source to everyone;
 //! 2. each, a piece at a time, combines its block of all sources in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!
-//! Cost: `P - 1` passes over a block a PE, `P (P - 1)` loans. In symmetric memory with no mode Mine
-//! the passes alone.
+//! Cost: `P - 1` passes over a block a PE, `P (P - 1)` exposed buffers. In symmetric memory with no
+//! mode Mine the passes alone.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Span};
-
-use crate::{
-    Algorithm, Parameter, PlanError, Setting, patterns::shown::Shown, reduce::combine_in_order,
+use consort_fabric::{
+    CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rendezvous, Span,
 };
 
-/// See the head of this file.
+use crate::{
+    Algorithm, Parameter, PlanError, Setting, protocols::exposed::Exposed, reduce::combine_in_order,
+};
+
 #[derive(Debug)]
 pub struct Direct;
 
@@ -29,7 +30,7 @@ pub struct Schedule {
     /// Of a piece, in bytes.
     piece: usize,
     class: OperatorClass,
-    shown: Shown,
+    exposed: Exposed,
 }
 
 impl Algorithm for Direct {
@@ -41,12 +42,13 @@ impl Algorithm for Direct {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let Setting { pes, bytes, element_bytes, operator, .. } = *setting;
+        let Setting { call: CallSpec { pes, bytes, element_bytes, class: operator, .. }, .. } =
+            *setting;
         let element = element_bytes.max(1);
         let piece = (wanted / element).max(1) * element;
-        let shown = Shown::to_all(setting, Span::source(0, pes as usize * bytes))
-            .ok_or(Self::incapable("the fabric cannot lend buffers"))?;
-        Ok(Schedule { bytes, piece, class: operator, shown })
+        let exposed = Exposed::to_all(setting, Span::source(0, pes as usize * bytes))
+            .ok_or(Self::incapable("the fabric cannot expose buffers"))?;
+        Ok(Schedule { bytes, piece, class: operator, exposed })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -56,21 +58,21 @@ impl Algorithm for Direct {
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
         let work = others * bytes / model.pull_gbps + again + pieces;
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
-        Shown::cost_ns(query, model) + work * turns
+        let turns = model.pes_a_core(query.pes);
+        Exposed::cost_ns(query, model) + work * turns
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, piece, class, ref shown } = *schedule;
+    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, piece, class, ref exposed } = *schedule;
         let first = f.rank().index() * bytes;
-        shown.show(f).await?;
-        let leases = shown.open_all(f, f.size()).await?;
+        exposed.expose(f).await?;
+        let remotes = exposed.attach_all(f, f.size()).await?;
         for at in (0..bytes).step_by(piece) {
             let sum = Span::target(at, piece.min(bytes - at));
-            combine_in_order(f, &leases, first + at, sum, class).await?;
+            combine_in_order(f, &remotes, first + at, sum, class).await?;
         }
-        shown.close_all(f, leases).await?;
-        shown.end(f).await
+        exposed.detach_all(f, remotes).await?;
+        exposed.await_detached(f).await
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! An operator need only be associative: all combine in the order of the ranks.
 
+use consort_fabric::CallSpec;
+
 use crate::{
     Setting,
     algorithm::registry,
-    patterns::rounds::{Pass, Round},
+    protocols::exchange::{Pass, Round},
 };
 
 registry! {
@@ -30,7 +32,7 @@ impl Pieces {
     /// Such that of `results` blocks a piece each fits the memory for partial results. `None` if no
     /// element does, or there are too many to count.
     fn new(setting: &Setting, results: u32) -> Option<Self> {
-        let Setting { bytes, element_bytes, .. } = *setting;
+        let Setting { call: CallSpec { bytes, element_bytes, .. }, .. } = *setting;
         let scratch = setting.capabilities.scratch_bytes.checked_div(results as usize);
         let Some(most) = scratch.filter(|&most| most < bytes) else {
             return Some(Self { bytes, whole: 1, rest: 0 });
@@ -61,67 +63,19 @@ impl Pieces {
 
 #[cfg(test)]
 mod tests {
-    use consort_fabric::{Candidate, Collective, OperatorClass};
+    use consort_fabric::{CallSpec, Collective, OperatorClass};
 
     use super::*;
-    use crate::{
-        Algorithm,
-        patterns::rounds::{
-            Program,
-            play::{Byte, play, setting},
-        },
-    };
-
-    fn teams() -> impl Iterator<Item = u32> {
-        (1..10).chain([16, 17])
-    }
-
-    /// Everyone has its block of everyone's, combined in the order of the ranks, wherever an
-    /// algorithm can serve; how often it can.
-    fn combines<A: Algorithm<Schedule = Program>>(name: &str) -> usize {
-        let (candidate, mut served) = (Candidate::new(name), 0);
-        for pes in teams() {
-            for (bytes, lines) in [(0, 80), (8, 40), (8, 400), (57, 80), (100, 7), (1100, 40)] {
-                for buffered in [true, false] {
-                    let lines = lines + pes;
-                    let setting = setting(Collective::ReduceScatter, pes, bytes, lines, buffered);
-                    if A::schedule(&setting, &candidate).is_err() {
-                        continue;
-                    }
-                    served += 1;
-                    let program = |setting| A::schedule(&setting, &candidate).expect("as PE 0");
-                    for (rank, target) in (0..pes).zip(play(&setting, program)) {
-                        let sum = |at| {
-                            let place = rank as usize * bytes + at;
-                            let all = (0..pes).map(|from| Byte::of(from, place));
-                            all.reduce(Byte::then).expect("at least one")
-                        };
-                        let expected = (0..bytes).map(sum);
-                        assert!(target.into_iter().eq(expected), "{name}, {pes}, {bytes}");
-                    }
-                }
-            }
-        }
-        served
-    }
-
-    #[test]
-    fn everyone_has_its_block_combined_in_the_order_of_the_ranks() {
-        let all = teams().count() * 12;
-        assert_eq!(combines::<Pairwise>("pairwise"), all);
-        assert!(combines::<Flat>("flat") > all / 8);
-        let powers = teams().filter(|pes| pes.is_power_of_two()).count() * 12;
-        assert!(combines::<RecursiveHalving>("recursive_halving") > powers / 2);
-    }
+    use crate::protocols::exchange::tests::setting;
 
     #[test]
     fn pieces_are_whole_elements_that_fit() {
-        let setting =
-            Setting { element_bytes: 24, ..setting(Collective::ReduceScatter, 4, 240, 40, true) };
+        let setting = setting(Collective::ReduceScatter, 4, 240, 40, true);
+        let call = CallSpec { element_bytes: 24, ..setting.call };
         let of = |results, scratch_bytes| {
             let capabilities =
                 consort_fabric::Capabilities { scratch_bytes, ..setting.capabilities };
-            Pieces::new(&Setting { capabilities, ..setting }, results)
+            Pieces::new(&Setting { call, capabilities, ..setting }, results)
         };
         let pieces = |bytes, whole, rest| Some(Pieces { bytes, whole, rest });
         assert_eq!(of(0, 10), pieces(240, 1, 0));
@@ -131,6 +85,6 @@ mod tests {
         assert_eq!(of(2, 161), pieces(72, 3, 24));
         assert_eq!(of(2, 240), pieces(120, 2, 0));
         assert_eq!(of(2, 47), None);
-        assert_eq!(setting.operator, OperatorClass::Ordered);
+        assert_eq!(setting.call.class, OperatorClass::Ordered);
     }
 }

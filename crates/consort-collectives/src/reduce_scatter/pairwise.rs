@@ -4,29 +4,28 @@
 //! operations in MPICH", section 4.4, for long messages and operators that commute; for others
 //! here what the PEs before and those after this one contribute are combined apart.
 //!
-//! Protocol, in rounds 1 to `P - 1` (`patterns/rounds`): send PE `r - i` its block, receive that of
-//! PE `r + i`, and combine: of PEs after this one with the own block, of those before in the
+//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive that
+//! of PE `r + i`, and combine: of PEs after this one with the own block, of those before in the
 //! memory for partial results, both in the order of the ranks; at last one with the other.
 //!
 //! Cost: `P - 1` transfers one after the other, `P - 1` blocks, each combined once.
 
-use std::future::Future;
-
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
+};
 
 use super::Pieces;
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::rounds::{self, Buffers, Keep, Program, Round},
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Pairwise;
 
-fn program(setting: &Setting) -> Option<Program> {
-    let Setting { rank, pes, bytes, .. } = *setting;
-    let commutes = setting.operator == OperatorClass::Commutative;
+fn rounds(setting: &Setting) -> Option<Rounds> {
+    let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
+    let commutes = setting.call.class == OperatorClass::Commutative;
     // What comes of the PEs before this one fits the memory.
     let pieces = Pieces::new(setting, if commutes { 0 } else { 1 })?;
     let buffers = Buffers::new(setting, pieces.messages(pes - 1)?, pieces.bytes, 1, pes - 1)?;
@@ -48,11 +47,11 @@ fn program(setting: &Setting) -> Option<Program> {
             } else {
                 (before, Keep::After(vec![before]))
             };
-            let (sent, received) = ((to, vec![block_of(to.0)]), (from, vec![target], keep));
-            let first = first + (index - 1) * chunks;
-            let mut round = Round::alike(first, index - 1, Some(sent), Some(received));
+            let mut round = Round::at(first + (index - 1) * chunks, index - 1)
+                .send(to, [block_of(to.0)])
+                .receive(from, [target], keep);
             if target == before && index + 1 == pes {
-                round.combined.push([result, before, so_far]);
+                round = round.combine(result, before, so_far);
             }
             all.push(round);
         }
@@ -62,32 +61,36 @@ fn program(setting: &Setting) -> Option<Program> {
         all
     };
     let passes = pieces.passes((pes - 1) * chunks, of_piece);
-    Some(Program::of_passes(setting, &buffers, passes))
+    Some(Rounds::of_passes(setting, &buffers, passes))
 }
 
 impl Algorithm for Pairwise {
     const NAME: &'static str = "pairwise";
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Program;
+    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        program(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(program: &Program) -> u64 {
-        program.steps()
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let turns = model.pes_a_core(query.pes);
         let combined = others * bytes / model.copy_gbps * turns;
-        combined + rounds::cost_ns(query, model, [(others, bytes)])
+        combined + exchange::cost_ns(query, model, [(others, bytes)])
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
-        rounds::run(f, program)
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
     }
 }

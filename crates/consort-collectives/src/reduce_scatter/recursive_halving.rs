@@ -5,7 +5,7 @@
 //! operators that commute; for others here neighbours do, and then PEs twice as far away: what is
 //! combined is a row of ranks, and the blocks that a PE keeps are strewn.
 //!
-//! Protocol, for `P` a power of two (`patterns/rounds`), for each bit of the ranks, the highest
+//! Protocol, for `P` a power of two (`protocols/exchange`), for each bit of the ranks, the highest
 //! first, or for operators that do not commute the lowest first: send the PE that differs in this
 //! bit the blocks, of those still kept, that differ in it; combine what comes with the others.
 //!
@@ -14,17 +14,16 @@
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks, each combined once.
 
-use std::future::Future;
-
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
+};
 
 use super::Pieces;
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::rounds::{self, Buffers, Keep, Program, Round},
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct RecursiveHalving;
 
@@ -39,9 +38,9 @@ fn joined(spans: impl Iterator<Item = Span>, is_row: bool) -> Vec<Span> {
     }
 }
 
-fn program(setting: &Setting) -> Option<Program> {
-    let Setting { rank: Rank(me), pes, bytes, .. } = *setting;
-    let commutes = setting.operator == OperatorClass::Commutative;
+fn rounds(setting: &Setting) -> Option<Rounds> {
+    let Setting { rank: Rank(me), call: CallSpec { pes, bytes, .. }, .. } = *setting;
+    let commutes = setting.call.class == OperatorClass::Commutative;
     let (count, half) = (pes.ilog2(), pes / 2);
     // Of two PEs each combines in its target.
     let pieces = Pieces::new(setting, if count < 2 { 0 } else { half })?;
@@ -72,9 +71,10 @@ fn program(setting: &Setting) -> Option<Program> {
             let is_before = partner < me && !commutes;
             let keep = if is_before { Keep::Before(operands) } else { Keep::After(operands) };
             let target = |&block: &u32| if round + 1 == count { result } else { place(block) };
-            let sent = (Rank(partner), joined(theirs.iter().map(have), is_row));
-            let received = (Rank(partner), joined(mine.iter().map(target), is_row), keep);
-            all.push(Round::alike(first, round, Some(sent), Some(received)));
+            let halve = Round::at(first, round)
+                .send(Rank(partner), joined(theirs.iter().map(have), is_row))
+                .receive(Rank(partner), joined(mine.iter().map(target), is_row), keep);
+            all.push(halve);
             first += chunks_in(round);
             kept = mine;
         }
@@ -84,37 +84,41 @@ fn program(setting: &Setting) -> Option<Program> {
         all
     };
     let passes = pieces.passes((0..count).map(chunks_in).sum(), of_piece);
-    Some(Program::of_passes(setting, &buffers, passes))
+    Some(Rounds::of_passes(setting, &buffers, passes))
 }
 
 impl Algorithm for RecursiveHalving {
     const NAME: &'static str = "recursive_halving";
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Program;
+    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Program, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        if !setting.pes.is_power_of_two() {
-            return Err(Self::incapable(format!("{} PEs are no power of two", setting.pes)));
+        if !setting.call.pes.is_power_of_two() {
+            return Err(Self::incapable(format!("{} PEs are no power of two", setting.call.pes)));
         }
-        program(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(program: &Program) -> u64 {
-        program.steps()
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let turns = model.pes_a_core(query.pes);
         let combined = (f64::from(query.pes) - 1.0) * bytes / model.copy_gbps * turns;
         let rounds =
             (0..query.pes.max(1).ilog2()).map(|index| (1.0, bytes * f64::from(1 << index)));
-        combined + rounds::cost_ns(query, model, rounds)
+        combined + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, program: &Program) -> impl Future<Output = Op> {
-        rounds::run(f, program)
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
     }
 }

@@ -4,24 +4,24 @@
 //! other has to wait for: of few PEs none is faster than the last, which does as much as a
 //! reduction's root (the flat tree of Nishtala and Yelick 2009, section 4).
 //!
-//! Protocol (`patterns/shown`):
+//! Protocol (`patterns/exposed`):
 //! 1. each PE shows its source to all PEs after it;
 //! 2. each, a piece at a time, combines the contributions of all PEs before it, and its own if the
 //!    scan is inclusive, in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!
-//! Cost: `P - 1` passes over a block at the last PE, `P (P - 1) / 2` loans. In symmetric memory
-//! with no mode Mine the passes alone.
+//! Cost: `P - 1` passes over a block at the last PE, `P (P - 1) / 2` exposed buffers. In symmetric
+//! memory with no mode Mine the passes alone.
 
 use consort_fabric::{
-    Candidate, Collective, Fabric, MachineModel, Op, OperatorClass, Query, Rank, Span,
+    CallSpec, Candidate, Collective, MachineModel, Messages, Op, OperatorClass, Query, Rank,
+    Rendezvous, Span,
 };
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting, patterns::shown::Shown, reduce::combine_in_order,
+    Algorithm, Parameter, PlanError, Setting, protocols::exposed::Exposed, reduce::combine_in_order,
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Direct;
 
@@ -34,7 +34,7 @@ pub struct Schedule {
     class: OperatorClass,
     /// How many PEs' contributions are combined.
     inputs: u32,
-    shown: Shown,
+    exposed: Exposed,
 }
 
 impl Algorithm for Direct {
@@ -46,14 +46,18 @@ impl Algorithm for Direct {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let Setting { rank: Rank(rank), pes, bytes, element_bytes, operator, .. } = *setting;
+        let Setting {
+            rank: Rank(rank),
+            call: CallSpec { pes, bytes, element_bytes, class: operator, .. },
+            ..
+        } = *setting;
         let element = element_bytes.max(1);
         let piece = (wanted / element).max(1) * element;
-        let is_inclusive = setting.collective == Collective::Scan;
-        let shown = Shown::new(setting, Span::source(0, bytes), (rank + 1..pes).map(Rank))
-            .ok_or(Self::incapable("the fabric cannot lend buffers"))?;
+        let is_inclusive = setting.call.collective == Collective::Scan;
+        let exposed = Exposed::new(setting, Span::source(0, bytes), (rank + 1..pes).map(Rank))
+            .ok_or(Self::incapable("the fabric cannot expose buffers"))?;
         let inputs = rank + u32::from(is_inclusive);
-        Ok(Schedule { bytes, piece, class: operator, inputs, shown })
+        Ok(Schedule { bytes, piece, class: operator, inputs, exposed })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -64,20 +68,20 @@ impl Algorithm for Direct {
         let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
         let work = others * model.pulled_ns(bytes, 1.0) + again + pieces;
         // The last PE does as much, the others half of that as a rule.
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1)) / 2.0;
-        Shown::cost_ns(query, model) + work * turns.max(1.0)
+        let turns = model.pes_a_core(query.pes) / 2.0;
+        Exposed::cost_ns(query, model) + work * turns.max(1.0)
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, piece, class, inputs, ref shown } = *schedule;
-        shown.show(f).await?;
-        let leases = shown.open_all(f, inputs).await?;
+    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { bytes, piece, class, inputs, ref exposed } = *schedule;
+        exposed.expose(f).await?;
+        let remotes = exposed.attach_all(f, inputs).await?;
         for at in (0..bytes).step_by(piece) {
             let sum = Span::target(at, piece.min(bytes - at));
-            combine_in_order(f, &leases, at, sum, class).await?;
+            combine_in_order(f, &remotes, at, sum, class).await?;
         }
-        shown.close_all(f, leases).await?;
-        shown.end(f).await
+        exposed.detach_all(f, remotes).await?;
+        exposed.await_detached(f).await
     }
 }

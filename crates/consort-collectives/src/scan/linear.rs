@@ -9,14 +9,15 @@
 //!
 //! Cost: `P - 1` chunks one after the other, then the rest of one message.
 
-use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, Collective, MachineModel, Messages, Op, Query, Rank, Span,
+};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::stream::{Chunks, Edge},
+    protocols::stream::{Chunks, Edge},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct Linear;
 
@@ -38,15 +39,16 @@ impl Algorithm for Linear {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
-        let Setting { rank, pes, bytes, element_bytes, .. } = *setting;
+        let Setting { rank, call: CallSpec { pes, bytes, element_bytes, .. }, .. } = *setting;
         let room = setting.lines().saturating_sub(1);
         let chunks = Chunks::new(bytes, element_bytes, wanted, room)
             .filter(|chunks| chunks.chunk_bytes() <= setting.capabilities.scratch_bytes)
             .ok_or(Self::incapable("the inbox is too small"))?;
-        let edge = |peer| Edge { peer: Rank(peer), data: setting.slot(1), taken: setting.slot(0) };
+        let edge =
+            |peer| Edge { peer: Rank(peer), data: setting.channel(1), taken: setting.channel(0) };
         Ok(Schedule {
             chunks,
-            is_inclusive: setting.collective == Collective::Scan,
+            is_inclusive: setting.call.collective == Collective::Scan,
             before: rank.0.checked_sub(1).map(edge),
             after: Some(rank.0 + 1).filter(|&next| next < pes).map(edge),
         })
@@ -59,38 +61,36 @@ impl Algorithm for Linear {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let chunk = bytes.min(candidate.parameter("chunk_bytes").unwrap_or(4096) as f64);
-        let lines = |bytes: f64| (bytes / 56.0).ceil().max(1.0);
-        let pass = lines(bytes) * model.next_line_ns + bytes / model.copy_gbps;
+        let pass = model.lines_ns(bytes) + bytes / model.copy_gbps;
         let hops = f64::from(query.pes) - 1.0;
-        if query.pes > model.cores {
+        if model.is_shared(query.pes) {
             // Every PE's work is done one after the other, and two chunks fill the buffers.
-            let work = pass * f64::from(query.pes) / f64::from(model.cores.max(1));
+            let work = pass * model.pes_a_core(query.pes);
             let turns = (bytes / chunk.max(1.0) / 2.0).floor();
             return work + (hops / f64::from(query.pes) + turns) * model.hops_ns(1.0, query.pes);
         }
-        let hop = model.hops_ns(1.0, query.pes)
-            + (lines(chunk) - 1.0) * model.next_line_ns
-            + chunk / model.copy_gbps;
+        let hop =
+            model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk) + chunk / model.copy_gbps;
         hops * hop + pass
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { chunks, is_inclusive, before, after } = *schedule;
         for index in 0..chunks.count() {
             let (at, bytes) = chunks.range(index);
             let (own, result) = (Span::source(at, bytes), Span::target(at, bytes));
             let mut so_far = own;
             if let Some(before) = before {
-                let slot = before.buffer(&chunks, index);
+                let channel = before.buffer(&chunks, index);
                 if is_inclusive {
                     // The own block is the later one.
                     let earlier = Span::incoming(bytes);
-                    f.receive(slot, index, earlier).await?;
+                    f.receive(channel, index, earlier).await?;
                     f.combine(result, earlier, own).await?;
                     so_far = result;
                 } else {
-                    f.receive(slot, index, result).await?;
+                    f.receive(channel, index, result).await?;
                     if after.is_some() {
                         so_far = Span::accumulator(bytes);
                         f.combine(so_far, result, own).await?;

@@ -9,18 +9,19 @@
 //!
 //! In an exclusive scan the result lacks the PE's own block, and is combined beside. Where a send
 //! lasts until it is received, PEs of even `rank / d` send first and the others receive first.
-//! Messages are chunks over two buffers a round (`patterns/stream`).
+//! Messages are chunks over two buffers a round (`protocols/stream`).
 //!
 //! Cost: `log2 P` transfers, as many messages a PE.
 
-use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, Collective, MachineModel, Messages, Op, Query, Rank, Span,
+};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    patterns::stream::{Chunks, Edge},
+    protocols::stream::{Chunks, Edge},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct RecursiveDoubling;
 
@@ -49,10 +50,11 @@ impl Algorithm for RecursiveDoubling {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
-        let Setting { rank: Rank(rank), pes, bytes, element_bytes, .. } = *setting;
+        let Setting { rank: Rank(rank), call: CallSpec { pes, bytes, element_bytes, .. }, .. } =
+            *setting;
         let scratch = setting.capabilities.scratch_bytes;
         let count = pes.next_power_of_two().ilog2();
-        // Slots: a round's word that a chunk is taken, each; then the buffers of each.
+        // Channels: a round's word that a chunk is taken, each; then the buffers of each.
         let room = setting.lines().saturating_sub(count) / count.max(1);
         let chunks = Chunks::new(bytes, element_bytes, scratch, room)
             .filter(|chunks| chunks.chunk_bytes() <= scratch)
@@ -61,8 +63,8 @@ impl Algorithm for RecursiveDoubling {
             let distance = 1 << index;
             let edge = |peer| Edge {
                 peer: Rank(peer),
-                data: setting.slot(count + index * chunks.lines_per_edge()),
-                taken: setting.slot(index),
+                data: setting.channel(count + index * chunks.lines_per_edge()),
+                taken: setting.channel(index),
             };
             Round {
                 before: rank.checked_sub(distance).map(edge),
@@ -71,7 +73,7 @@ impl Algorithm for RecursiveDoubling {
                 is_sent_on: index + 1 < count && rank + 2 * distance < pes,
             }
         };
-        let is_inclusive = setting.collective == Collective::Scan;
+        let is_inclusive = setting.call.collective == Collective::Scan;
         Ok(Schedule { chunks, is_inclusive, rounds: (0..count).map(round).collect() })
     }
 
@@ -81,15 +83,14 @@ impl Algorithm for RecursiveDoubling {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
-        let lines = (bytes / consort_fabric::LINE_PAYLOAD_BYTES as f64).ceil().max(1.0);
-        let work = lines * model.next_line_ns * 2.0 + bytes / model.copy_gbps;
+        let work = 2.0 * model.lines_ns(bytes) + bytes / model.copy_gbps;
         let rounds = f64::from(query.pes.next_power_of_two().ilog2());
-        let turns = f64::from(query.pes) / f64::from(model.cores.min(query.pes).max(1));
+        let turns = model.pes_a_core(query.pes);
         rounds * (model.hops_ns(1.0, query.pes) + work * turns)
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { chunks, is_inclusive, ref rounds } = *schedule;
         for index in 0..chunks.count() {
             let (at, bytes) = chunks.range(index);

@@ -10,21 +10,22 @@
 //! 1. unless it is one's own, wait until the chunk before the last is taken, whose place this one
 //!    takes;
 //! 2. the root copies the chunk into its buffer; others wait until the parent has it, get it into
-//!    their buffer, or into the target if it is their own, and tell the parent;
+//!    their buffer, or into the target if it is their own, and signal the parent;
 //! 3. notify the child on its way.
 //!
 //! At the end, wait until the last two chunks are taken.
 //!
 //! Cost: `P - 1` blocks through the root's buffer, and one less for each level further down.
 
-use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query, Rank, Slot, Span, Step};
+use consort_fabric::{
+    Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
+};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    patterns::relay::{self, Relay},
+    protocols::relay::{self, Relay},
 };
 
-/// See the head of this file.
 #[derive(Debug)]
 pub struct OcBcast;
 
@@ -35,8 +36,9 @@ struct Hop {
     rank: Rank,
     /// The number of its first chunk of those that go to the parent's buffer.
     first: Step,
-    /// Who gets it from here, and where this PE hears that it has a chunk; none if it is its own.
-    child: Option<(Rank, Slot)>,
+    /// Who gets it from here, and where this PE is signalled that it has a chunk; none if it is its
+    /// own.
+    child: Option<(Rank, Channel)>,
 }
 
 /// What a PE does.
@@ -44,10 +46,10 @@ struct Hop {
 pub struct Schedule {
     relay: Relay,
     hops: Box<[Hop]>,
-    /// Where a PE hears that its parent has a chunk.
-    notify: Slot,
-    /// The parent, and where it hears that this PE has a chunk.
-    parent: Option<(Rank, Slot)>,
+    /// Where a PE is signalled that its parent has a chunk.
+    notify: Channel,
+    /// The parent, and where it is signalled that this PE has a chunk.
+    parent: Option<(Rank, Channel)>,
 }
 
 impl Algorithm for OcBcast {
@@ -61,7 +63,7 @@ impl Algorithm for OcBcast {
         Self::check_names(candidate)?;
         let [chunk_bytes, k] = [Self::parameter(candidate, 0)?, Self::parameter(candidate, 1)?];
         let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
-        let taken = |index: u32| setting.slot(1 + index);
+        let taken = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, taken(me)));
         // From the level furthest down on, at each PE and so at its parent.
         let below = relay.below.iter().rev();
@@ -75,7 +77,7 @@ impl Algorithm for OcBcast {
             Hop { rank, first, child }
         };
         let hops = all.map(&mut hop).collect();
-        Ok(Schedule { hops, notify: setting.slot(0), parent, relay })
+        Ok(Schedule { hops, notify: setting.channel(0), parent, relay })
     }
 
     fn steps(schedule: &Schedule) -> u64 {
@@ -87,9 +89,9 @@ impl Algorithm for OcBcast {
     }
 
     #[inline(always)]
-    async fn run<F: Fabric>(f: &F, schedule: &Schedule) -> Op {
+    async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { ref relay, ref hops, notify, parent } = *schedule;
-        // Where this PE hears that the last two chunks in its buffer are taken.
+        // Where this PE is signalled that the last two chunks in its buffer are taken.
         let (mut sent, mut takers) = (0, [None; 2]);
         for &Hop { rank, first, child } in hops {
             for (index, at, bytes) in relay.pieces() {

@@ -1,9 +1,22 @@
 //! What a call reaches of a peer's memory, and what it says where it cannot.
 
+#![expect(unsafe_code, reason = "makes a view")]
+
 use std::sync::Arc;
 
-use super::*;
-use crate::{endpoint::Endpoint, job::Config, waiting::Waiting};
+use consort_fabric::{Rank, Rma, Span};
+
+use super::{
+    operands::{Buffer, Operands},
+    remote::Remote,
+    view::Call,
+};
+use crate::{
+    endpoint::identity::Endpoint,
+    launch::{config::Config, job::Job},
+    progress::policy::Waiting,
+    segment::origin::Origin,
+};
 
 const HEAP_BYTES: usize = 4096;
 
@@ -11,7 +24,14 @@ const HEAP_BYTES: usize = 4096;
 /// from these offsets on, or absent.
 fn on_pe_0<R>([source, target]: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) -> R {
     let waiting = Waiting::SpinYield;
-    let config = Config { pes: 2, waiting, cores: 2, heap_bytes: HEAP_BYTES, first_step: 1 };
+    let config = Config {
+        pes: 2,
+        waiting,
+        cores: 2,
+        heap_bytes: HEAP_BYTES,
+        memory: Origin::Private,
+        first_step: 1,
+    };
     let job = Job::new(config).expect("a small heap");
     let endpoint = Endpoint::new(Arc::clone(&job), Rank(0));
     let buffer = |at: Option<usize>| match at {
@@ -20,13 +40,13 @@ fn on_pe_0<R>([source, target]: [Option<usize>; 2], does: impl FnOnce(&Call<'_>)
     };
     let operands = Operands { source: buffer(source), target: buffer(target), ..Operands::NONE };
     // SAFETY: nothing but `does` drives the call.
-    let call = unsafe { endpoint.one_sided(&operands) };
+    let call = unsafe { endpoint.view(&operands) };
     does(&call)
 }
 
-/// How far from the beginning of PE 1's heap a lease begins.
-fn offset(call: &Call<'_>, lease: &Lease) -> usize {
-    lease.at.addr() - call.heap(Rank(1)).addr()
+/// How far from the beginning of PE 1's heap a remote begins.
+fn offset(call: &Call<'_>, remote: &Remote) -> usize {
+    remote.at.addr() - call.heap(Rank(1)).addr()
 }
 
 #[test]

@@ -11,12 +11,11 @@ use std::{
 
 use consort_fabric::Op;
 
-use super::Call;
+use super::view::Call;
 use crate::{
-    group::LINE_WORDS,
-    line::PAYLOAD_WORDS,
-    memory::{Memory, Word},
-    waiting::Watch,
+    inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
+    memory::{piece::Memory, word::Word},
+    progress::executor::Watch,
 };
 
 /// A wait on a step is over when the word is ahead of it by less than this.
@@ -34,6 +33,15 @@ impl Watch for Call<'_> {
         } else {
             std::hint::spin_loop();
         }
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn when<'f, T>(
+        &'f self,
+        test: impl Fn() -> Option<T> + Unpin + 'f,
+    ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
+        When { call: self, test, is_new: true }
     }
 }
 
@@ -99,14 +107,14 @@ impl Future for Wait<'_> {
     }
 }
 
-/// A message that is received: from a cell, or line by line.
+/// A message that is received: in a short slot, or line by line.
 pub(super) struct Receive<'f> {
     pub(super) call: &'f Call<'f>,
     /// Where the next sequence word is due.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) target: Memory,
-    /// Lines that have been received, of so many; of a message in a cell, 0 of none.
+    /// Lines that have been received, of so many; of a message in a short slot, 0 of none.
     pub(super) done: usize,
     pub(super) count: usize,
 }
@@ -169,16 +177,16 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        // SAFETY: a message in a cell, of which there are no lines to count, is as long as its
-        // target, of 8 bytes, and so is the other operand: `receive_combine` has seen to both.
+        // SAFETY: a message in a short slot, of which there are no lines to count, is as long as
+        // its target, of 8 bytes, and so is the other operand: `receive_combine` has seen to both.
         let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
         call.combine_word(target, left.load(), message);
         Poll::Ready(Ok(()))
     }
 }
 
-/// Ready when the peer has brought its word to a meeting, and it is combined with the own one.
-pub(super) struct MeetCombine<'f> {
+/// Ready when the peer's word is in the value pair, and combined with the own one.
+pub(super) struct PairwiseCombine<'f> {
     pub(super) call: &'f Call<'f>,
     /// Where the peer's sequence word is due.
     pub(super) at: usize,
@@ -190,15 +198,15 @@ pub(super) struct MeetCombine<'f> {
 }
 
 // SAFETY: as for `Receive`.
-unsafe impl Send for MeetCombine<'_> {}
+unsafe impl Send for PairwiseCombine<'_> {}
 
-impl Future for MeetCombine<'_> {
+impl Future for PairwiseCombine<'_> {
     type Output = Op;
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
         let Self { call, at, word, own, is_left, target } = *self;
-        let seen = call.words[at].load(Acquire); // pairs with the release in `meet_combine`
+        let seen = call.words[at].load(Acquire); // pairs with the release in `pairwise_combine`
         if seen != word {
             return call.pending(at, seen);
         }
@@ -217,14 +225,15 @@ mod tests {
         task::Waker,
     };
 
-    use consort_fabric::{Fabric, Rank};
+    use consort_fabric::{Local, Rank};
 
     use super::*;
     use crate::{
-        endpoint::Endpoint,
-        job::{Config, Job},
-        operands::Operands,
-        waiting::Waiting,
+        call::operands::Operands,
+        endpoint::identity::Endpoint,
+        launch::{config::Config, job::Job},
+        progress::policy::Waiting,
+        segment::origin::Origin,
     };
 
     /// The end of PE 0 of two.
@@ -234,33 +243,38 @@ mod tests {
             waiting: Waiting::SpinYield,
             cores: 2,
             heap_bytes: 4096,
+            memory: Origin::Private,
             first_step: 1,
         };
         let job: Arc<Job> = Job::new(config).expect("some memory");
         Endpoint::new(job, Rank(0))
     }
 
-    /// Has `test` look at a call of PE 0, which a flight drives or none.
-    fn in_a_call(flies: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
+    /// Has `test` look at a call of PE 0, which an operation drives or none.
+    fn in_a_call(is_nonblocking: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
         let end = end();
         // SAFETY: the only call, and the futures that drive it are polled one at a time.
-        let mut call = unsafe { end.one_sided(&Operands::NONE) };
-        if flies {
-            call.set_flying();
+        let mut call = unsafe { end.view(&Operands::NONE) };
+        if is_nonblocking {
+            call.set_nonblocking();
         }
-        test(&call, &|| end.group().moves());
+        test(&call, &|| end.group().memory.moves());
     }
 
     #[test]
     fn a_flight_yields_once_and_a_blocking_call_never() {
         let mut context = Context::from_waker(Waker::noop());
-        for flies in [false, true] {
-            in_a_call(flies, |call, moves| {
+        for is_nonblocking in [false, true] {
+            in_a_call(is_nonblocking, |call, moves| {
                 for round in 1..4 {
                     let mut yields = pin!(call.yield_now());
                     let polls = [(); 2].map(|()| yields.as_mut().poll(&mut context).is_pending());
-                    assert_eq!(polls, [flies, false]);
-                    assert_eq!(moves(), if flies { round } else { 0 }, "who yields has moved on");
+                    assert_eq!(polls, [is_nonblocking, false]);
+                    assert_eq!(
+                        moves(),
+                        if is_nonblocking { round } else { 0 },
+                        "who yields has moved on"
+                    );
                 }
             });
         }

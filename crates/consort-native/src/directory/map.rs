@@ -4,7 +4,7 @@
 //! apart). An entry is a cache line; those that were removed are used first, so that the table
 //! touches no more memory than the most entries that there were at once. No key begins with 0.
 
-use super::cells::Cells;
+use super::locked_words::LockedWords;
 
 /// What an entry is found by.
 pub(super) type Key = [u64; 3];
@@ -33,7 +33,7 @@ const NONE: usize = 0;
 pub(super) struct Full;
 
 pub(super) struct Map<'d> {
-    cells: Cells<'d>,
+    words: LockedWords<'d>,
 }
 
 impl<'d> Map<'d> {
@@ -43,13 +43,13 @@ impl<'d> Map<'d> {
     }
 
     /// The table in these words.
-    pub(super) fn new(cells: Cells<'d>) -> Self {
-        Self { cells }
+    pub(super) fn new(words: LockedWords<'d>) -> Self {
+        Self { words }
     }
 
     /// How many entries there may be.
     pub(super) fn most(&self) -> usize {
-        (self.cells.len() - HEAD - CHAINS) / ENTRY
+        (self.words.len() - HEAD - CHAINS) / ENTRY
     }
 
     /// A word of an entry; numbers begin at 1.
@@ -63,14 +63,14 @@ impl<'d> Map<'d> {
             let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash ^ (hash >> 29)
         };
-        HEAD + super::cells::size(key.iter().fold(0, mix) % CHAINS as u64)
+        HEAD + super::locked_words::size(key.iter().fold(0, mix) % CHAINS as u64)
     }
 
     /// The word that has the number of a key's entry, or that would have it.
     fn link(&self, key: &Key) -> usize {
         let mut link = Self::chain(key);
         loop {
-            let entry = self.cells.size(link);
+            let entry = self.words.size(link);
             if entry == NONE || self.key(entry) == *key {
                 return link;
             }
@@ -79,15 +79,15 @@ impl<'d> Map<'d> {
     }
 
     fn key(&self, entry: usize) -> Key {
-        self.cells.array(Self::at(entry, KEY))
+        self.words.array(Self::at(entry, KEY))
     }
 
     fn value(&self, entry: usize) -> Value {
-        self.cells.array(Self::at(entry, VALUE))
+        self.words.array(Self::at(entry, VALUE))
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Value> {
-        let entry = self.cells.size(self.link(key));
+        let entry = self.words.size(self.link(key));
         (entry != NONE).then(|| self.value(entry))
     }
 
@@ -98,26 +98,26 @@ impl<'d> Map<'d> {
     pub(super) fn put(&self, key: &Key, value: &Value) -> Result<(), Full> {
         assert!(key[0] != 0, "a key that begins with 0 is none");
         let link = self.link(key);
-        let mut entry = self.cells.size(link);
+        let mut entry = self.words.size(link);
         if entry == NONE {
             entry = self.spare().ok_or(Full)?;
-            self.cells.set_array(Self::at(entry, KEY), key);
-            self.cells.set_size(Self::at(entry, NEXT), NONE);
-            self.cells.set_size(link, entry);
+            self.words.set_array(Self::at(entry, KEY), key);
+            self.words.set_size(Self::at(entry, NEXT), NONE);
+            self.words.set_size(link, entry);
         }
-        self.cells.set_array(Self::at(entry, VALUE), value);
+        self.words.set_array(Self::at(entry, VALUE), value);
         Ok(())
     }
 
     /// An entry that is not used.
     fn spare(&self) -> Option<usize> {
-        let (spare, highest) = (self.cells.size(SPARE), self.cells.size(HIGHEST));
+        let (spare, highest) = (self.words.size(SPARE), self.words.size(HIGHEST));
         if spare != NONE {
-            self.cells.set(SPARE, self.cells.get(Self::at(spare, NEXT)));
+            self.words.set(SPARE, self.words.get(Self::at(spare, NEXT)));
             return Some(spare);
         }
         (highest < self.most()).then(|| {
-            self.cells.set_size(HIGHEST, highest + 1);
+            self.words.set_size(HIGHEST, highest + 1);
             highest + 1
         })
     }
@@ -125,18 +125,18 @@ impl<'d> Map<'d> {
     /// Takes an entry out, if it is there.
     pub(super) fn remove(&self, key: &Key) {
         let link = self.link(key);
-        let entry = self.cells.size(link);
+        let entry = self.words.size(link);
         if entry != NONE {
-            self.cells.set(link, self.cells.get(Self::at(entry, NEXT)));
-            self.cells.set(Self::at(entry, KEY), 0);
-            self.cells.set(Self::at(entry, NEXT), self.cells.get(SPARE));
-            self.cells.set_size(SPARE, entry);
+            self.words.set(link, self.words.get(Self::at(entry, NEXT)));
+            self.words.set(Self::at(entry, KEY), 0);
+            self.words.set(Self::at(entry, NEXT), self.words.get(SPARE));
+            self.words.set_size(SPARE, entry);
         }
     }
 
     /// All entries whose key begins with this.
     pub(super) fn of_kind(&self, kind: u64) -> impl Iterator<Item = (Key, Value)> {
-        (1..=self.cells.size(HIGHEST))
+        (1..=self.words.size(HIGHEST))
             .map(|entry| (self.key(entry), self.value(entry)))
             .filter(move |(key, _)| key[0] == kind)
     }
@@ -145,7 +145,7 @@ impl<'d> Map<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::cells::tests::zeros;
+    use crate::directory::locked_words::tests::zeros;
     use proptest::{collection::vec, prelude::*};
     use std::collections::BTreeMap;
 
@@ -161,7 +161,7 @@ mod tests {
         #[test]
         fn it_holds_what_a_map_holds(steps in vec((0_u64..20, 0_u64..3), 0..200)) {
             let words = zeros(Map::words(12));
-            let map = Map::new(Cells(&words));
+            let map = Map::new(LockedWords(&words));
             let [one, other] = neighbours();
             let key = |word: u64| match word {
                 0 => one,

@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
-    cells::{Cells, size},
+    locked_words::{LockedWords, size},
     map::{Full, Key, Map},
 };
 
@@ -36,7 +36,7 @@ const FEW: u64 = 1024;
 const NOBODY: u64 = u64::MAX;
 
 pub(super) struct Names<'d> {
-    cells: Cells<'d>,
+    words: LockedWords<'d>,
     map: &'d Map<'d>,
 }
 
@@ -47,7 +47,7 @@ fn key(text: &str) -> Key {
         (salt, text).hash(&mut hasher);
         hasher.finish()
     };
-    [super::NAME, hash(1), hash(2)]
+    [super::keys::NAME, hash(1), hash(2)]
 }
 
 impl<'d> Names<'d> {
@@ -57,13 +57,13 @@ impl<'d> Names<'d> {
     }
 
     /// The names in these words, found by `map`.
-    pub(super) fn new(cells: Cells<'d>, map: &'d Map<'d>) -> Self {
-        Self { cells, map }
+    pub(super) fn new(words: LockedWords<'d>, map: &'d Map<'d>) -> Self {
+        Self { words, map }
     }
 
     /// How many numbers there are.
     pub(super) fn most(&self) -> usize {
-        (self.cells.len() - HEAD) / NAME
+        (self.words.len() - HEAD) / NAME
     }
 
     /// A word of the name of a number; numbers begin at 1.
@@ -80,34 +80,34 @@ impl<'d> Names<'d> {
         let key = key(text);
         if let Some([number, ..]) = self.map.get(&key) {
             let holders = Self::at(number, HOLDERS);
-            self.cells.set(holders, self.cells.get(holders) + 1);
+            self.words.set(holders, self.words.get(holders) + 1);
             return Ok(number);
         }
         let number = self.number(recent)?;
         self.map.put(&key, &[number, 0, 0, 0]).expect("there is room for as many names");
-        self.cells.set(Self::at(number, HOLDERS), 1);
+        self.words.set(Self::at(number, HOLDERS), 1);
         self.write(number, text);
         Ok(number)
     }
 
     /// A number that has no name.
     fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, Full> {
-        let highest = self.cells.get(HIGHEST);
-        let is_enough = highest >= self.cells.get(ENOUGH).max(FEW) || size(highest) == self.most();
-        if self.cells.get(SPARE) == 0 && is_enough {
+        let highest = self.words.get(HIGHEST);
+        let is_enough = highest >= self.words.get(ENOUGH).max(FEW) || size(highest) == self.most();
+        if self.words.get(SPARE) == 0 && is_enough {
             let spared = self.sweep(recent);
             // So that a sweep is made for as many new names at least as are left by it.
-            self.cells.set(ENOUGH, 2 * (highest - spared));
+            self.words.set(ENOUGH, 2 * (highest - spared));
         }
-        let spare = self.cells.get(SPARE);
+        let spare = self.words.get(SPARE);
         if spare != 0 {
-            self.cells.set(SPARE, self.cells.get(Self::at(spare, AFTER)));
+            self.words.set(SPARE, self.words.get(Self::at(spare, AFTER)));
             return Ok(spare);
         }
         if size(highest) == self.most() {
             return Err(Full);
         }
-        self.cells.set(HIGHEST, highest + 1);
+        self.words.set(HIGHEST, highest + 1);
         Ok(highest + 1)
     }
 
@@ -120,10 +120,10 @@ impl<'d> Names<'d> {
             }
         });
         let names: Vec<(Key, u64)> =
-            self.map.of_kind(super::NAME).map(|(key, [number, ..])| (key, number)).collect();
+            self.map.of_kind(super::keys::NAME).map(|(key, [number, ..])| (key, number)).collect();
         let mut spared = 0;
         for (key, number) in names {
-            if self.cells.get(Self::at(number, HOLDERS)) == 0 && !is_recent[size(number)] {
+            if self.words.get(Self::at(number, HOLDERS)) == 0 && !is_recent[size(number)] {
                 self.map.remove(&key);
                 self.put_aside(number);
                 spared += 1;
@@ -133,38 +133,38 @@ impl<'d> Names<'d> {
     }
 
     fn put_aside(&self, number: u64) {
-        self.cells.set(Self::at(number, HOLDERS), NOBODY);
-        self.cells.set(Self::at(number, AFTER), self.cells.get(SPARE));
-        self.cells.set(SPARE, number);
+        self.words.set(Self::at(number, HOLDERS), NOBODY);
+        self.words.set(Self::at(number, AFTER), self.words.get(SPARE));
+        self.words.set(SPARE, number);
     }
 
     /// A holder lets go of a number.
     pub(super) fn release(&self, number: u64) {
         let holders = Self::at(number, HOLDERS);
-        let before = self.cells.get(holders);
+        let before = self.words.get(holders);
         assert!(before != 0 && before != NOBODY, "a number is let go of by who holds it");
-        self.cells.set(holders, before - 1);
+        self.words.set(holders, before - 1);
     }
 
     fn write(&self, number: u64, text: &str) {
         let kept = &text.as_bytes()[..text.len().min(KEPT)];
-        self.cells.set_size(Self::at(number, BYTES), text.len());
+        self.words.set_size(Self::at(number, BYTES), text.len());
         for (index, bytes) in kept.chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
-            self.cells.set(Self::at(number, TEXT + index), u64::from_le_bytes(word));
+            self.words.set(Self::at(number, TEXT + index), u64::from_le_bytes(word));
         }
     }
 
     /// The name of a number, shortened if it is long; `None` if it has none.
     pub(super) fn text(&self, number: u64) -> Option<String> {
-        let has_name = (1..=self.cells.get(HIGHEST)).contains(&number)
-            && self.cells.get(Self::at(number, HOLDERS)) != NOBODY;
+        let has_name = (1..=self.words.get(HIGHEST)).contains(&number)
+            && self.words.get(Self::at(number, HOLDERS)) != NOBODY;
         if !has_name {
             return None;
         }
-        let bytes = self.cells.size(Self::at(number, BYTES));
-        let words = (0..KEPT / 8).map(|index| self.cells.get(Self::at(number, TEXT + index)));
+        let bytes = self.words.size(Self::at(number, BYTES));
+        let words = (0..KEPT / 8).map(|index| self.words.get(Self::at(number, TEXT + index)));
         let kept: Vec<u8> = words.flat_map(u64::to_le_bytes).take(bytes).collect();
         let text = String::from_utf8_lossy(&kept);
         if bytes <= KEPT {
@@ -177,15 +177,15 @@ impl<'d> Names<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::cells::tests::zeros;
+    use crate::directory::locked_words::tests::zeros;
 
     const NOT_RECENT: fn(&mut dyn FnMut(u64)) = |_| ();
 
     #[test]
     fn names_keep_their_numbers_until_others_need_them() {
         let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
-        let map = Map::new(Cells(&table));
-        let names = Names::new(Cells(&words), &map);
+        let map = Map::new(LockedWords(&table));
+        let names = Names::new(LockedWords(&words), &map);
         let hold = |text: &str| names.hold(text, NOT_RECENT);
         assert_eq!(["a", "b", "a", "c"].map(hold), [Ok(1), Ok(2), Ok(1), Ok(3)]);
         assert_eq!(hold("d"), Err(Full));
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn long_names_are_told_apart_by_their_ends_and_shown_without() {
         let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
-        let map = Map::new(Cells(&table));
-        let names = Names::new(Cells(&words), &map);
+        let map = Map::new(LockedWords(&table));
+        let names = Names::new(LockedWords(&words), &map);
         let text = "ä".repeat(KEPT) + "x";
         let [one, other] = [0, 1].map(|odd| names.hold(&text[2 * odd..], NOT_RECENT));
         assert_eq!((one, other), (Ok(1), Ok(2)));

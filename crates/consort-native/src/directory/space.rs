@@ -4,7 +4,7 @@
 //! free. Taking one walks the ring as far as the first gap that is large enough; giving one back
 //! unlinks it. Cost: as many steps as there are pieces before the gap.
 
-use super::cells::Cells;
+use super::locked_words::LockedWords;
 
 /// Words of a piece: offset, length, the piece before and the one after.
 const PIECE: usize = 4;
@@ -52,7 +52,7 @@ pub(super) enum NoPiece {
 }
 
 pub(super) struct Space<'d> {
-    cells: Cells<'d>,
+    words: LockedWords<'d>,
     bytes: usize,
 }
 
@@ -63,16 +63,16 @@ impl<'d> Space<'d> {
     }
 
     /// Of `bytes` of memory, by what these words say.
-    pub(super) fn new(cells: Cells<'d>, bytes: usize) -> Self {
-        Self { cells, bytes }
+    pub(super) fn new(words: LockedWords<'d>, bytes: usize) -> Self {
+        Self { words, bytes }
     }
 
     fn get(&self, piece: usize, word: usize) -> usize {
-        self.cells.size(HEAD + piece * PIECE + word)
+        self.words.size(HEAD + piece * PIECE + word)
     }
 
     fn set(&self, piece: usize, word: usize, value: usize) {
-        self.cells.set_size(HEAD + piece * PIECE + word, value);
+        self.words.set_size(HEAD + piece * PIECE + word, value);
     }
 
     fn end(&self, piece: usize) -> usize {
@@ -111,23 +111,23 @@ impl<'d> Space<'d> {
         }
         self.set(before, AFTER, number);
         self.set(after, BEFORE, number);
-        let fresh = self.cells.size(FRESH);
-        self.cells.set_size(FRESH, fresh.max(at + bytes));
+        let fresh = self.words.size(FRESH);
+        self.words.set_size(FRESH, fresh.max(at + bytes));
         Ok(Piece { number, at, fresh: fresh.clamp(at, at + bytes) })
     }
 
     /// A number that no piece has.
     fn number(&self) -> Result<usize, NoPiece> {
-        let spare = self.cells.size(SPARE);
+        let spare = self.words.size(SPARE);
         if spare != RING {
-            self.cells.set_size(SPARE, self.get(spare, AFTER));
+            self.words.set_size(SPARE, self.get(spare, AFTER));
             return Ok(spare);
         }
-        let (made, most) = (self.cells.size(MADE), (self.cells.len() - HEAD) / PIECE - 1);
+        let (made, most) = (self.words.size(MADE), (self.words.len() - HEAD) / PIECE - 1);
         if made == most {
             return Err(NoPiece::TooMany { most });
         }
-        self.cells.set_size(MADE, made + 1);
+        self.words.set_size(MADE, made + 1);
         Ok(made + 1)
     }
 
@@ -136,21 +136,21 @@ impl<'d> Space<'d> {
         let (before, after) = (self.get(number, BEFORE), self.get(number, AFTER));
         self.set(before, AFTER, after);
         self.set(after, BEFORE, before);
-        self.set(number, AFTER, self.cells.size(SPARE));
-        self.cells.set_size(SPARE, number);
+        self.set(number, AFTER, self.words.size(SPARE));
+        self.words.set_size(SPARE, number);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::cells::tests::zeros;
+    use crate::directory::locked_words::tests::zeros;
     use proptest::{collection::vec, prelude::*};
 
     #[test]
     fn pieces_that_were_given_back_are_joined() {
         let words = zeros(Space::words(8));
-        let space = Space::new(Cells(&words), 1024);
+        let space = Space::new(LockedWords(&words), 1024);
         let pieces: Vec<Piece> = (0..4).map(|_| space.take(256).expect("room")).collect();
         assert_eq!(space.take(1), Err(NoPiece::Exhausted { free: 0, largest: 0 }));
         space.give_back(pieces[1].number);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn there_is_an_end_to_pieces_and_those_given_back_count_again() {
         let words = zeros(Space::words(2));
-        let space = Space::new(Cells(&words), 1024);
+        let space = Space::new(LockedWords(&words), 1024);
         let first = space.take(1).expect("room");
         space.take(1).expect("room");
         assert_eq!(space.take(1), Err(NoPiece::TooMany { most: 2 }));
@@ -177,7 +177,7 @@ mod tests {
             steps in vec((1_usize..40, any::<u8>()), 0..100)
         ) {
             let words = zeros(Space::words(12));
-            let space = Space::new(Cells(&words), 200);
+            let space = Space::new(LockedWords(&words), 200);
             let (mut taken, mut highest): (Vec<(Piece, usize)>, usize) = (Vec::new(), 0);
             for (bytes, which) in steps {
                 if which < 100 && !taken.is_empty() {

@@ -16,22 +16,24 @@
 //! that lie in one, and where a new block is cleared. A word may hold the ends of two pieces, so
 //! who stores one keeps what is in the other, even if that changes meanwhile.
 //!
-//! **A slice that its PE lends** to be written may begin and end anywhere. What lies beside it may
+//! **A slice that its PE exposes** to be written may begin and end anywhere. What is next to it may
 //! be accessed by others in any way, so a word that is not wholly in the slice is never accessed as
 //! one, and no byte outside is accessed at all. A word wholly in the slice is nobody's but the
-//! call's, which has borrowed all of it. The loan tells the extent of the slice, also where a part
-//! of it is lent; so lender and borrowers find the same words. From its first loan on the lender
-//! goes through here, too. What it did before happens before a borrower's accesses, and these
-//! before what it does when all is given back.
+//! call's, which has borrowed all of it. The exposure tells the extent of the slice, also where a
+//! part of it is exposed; so owner and peers find the same words. From its first exposure on the
+//! owner goes through here, too. What it did before happens before a peer's accesses, and these
+//! before what it does when all is detached.
 //!
-//! A lent source is written by nobody meanwhile, and is read like private memory.
+//! An exposed source is written by nobody meanwhile, and is read like private memory.
+
+#![expect(unsafe_code, reason = "copies between raw addresses")]
 
 use std::{
     ptr,
     sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
 };
 
-use super::{Extent, Memory};
+use super::{extent::Extent, piece::Memory};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
@@ -163,18 +165,18 @@ mod tests {
             Memory { at: self.0.as_mut_ptr().wrapping_add(at), bytes, shared }
         }
 
-        /// Private, in a heap, and in a slice that is lent: just these bytes, some more, or all.
+        /// Private, in a heap, and in a slice that is exposed: just these bytes, some more, or all.
         fn sharings(&mut self, at: usize, bytes: usize) -> [Option<Extent>; 5] {
-            let lent = |block: &mut Self, first: usize, end: usize| {
+            let exposed = |block: &mut Self, first: usize, end: usize| {
                 let begin = block.0.as_mut_ptr().wrapping_add(first);
-                Some(Extent::lent(begin, end - first))
+                Some(Extent::exposed(begin, end - first))
             };
             [
                 None,
                 Some(Extent::WORDS),
-                lent(self, at, at + bytes),
-                lent(self, at - 3, at + bytes + 5),
-                lent(self, 0, BLOCK),
+                exposed(self, at, at + bytes),
+                exposed(self, at - 3, at + bytes + 5),
+                exposed(self, 0, BLOCK),
             ]
         }
     }
@@ -203,7 +205,7 @@ mod tests {
     /// Which bytes of a block are accessed with words, in a slice of it.
     fn by_words(block: &mut Block, first: usize, end: usize) -> Vec<usize> {
         let begin = block.0.as_mut_ptr();
-        let extent = Extent::lent(begin.wrapping_add(first), end - first);
+        let extent = Extent::exposed(begin.wrapping_add(first), end - first);
         let is_word =
             |&at: &usize| matches!(extent.access(begin.wrapping_add(at)), Access::Word { .. });
         (first..end).filter(is_word).collect()

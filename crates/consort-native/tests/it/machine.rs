@@ -3,14 +3,21 @@
 use std::{sync::Arc, sync::atomic::Ordering, thread};
 
 use consort_fabric::{Machine, Op, Rank, Until};
-use consort_native::{Config, Endpoint, Failure, Job, NativeMachine, Waiting};
+use consort_native::{Config, Endpoint, Failure, Job, NativeMachine, Origin, Waiting};
 
 const PES: u32 = 4;
 
 /// Runs `program` on every PE of a job and returns what they return, in the order of the ranks.
 fn run<R: Send>(program: impl Fn(&Endpoint) -> R + Sync) -> Vec<R> {
     let waiting = Waiting::SpinYieldPark;
-    let config = Config { pes: PES, waiting, cores: 2, heap_bytes: 0, first_step: 1 };
+    let config = Config {
+        pes: PES,
+        waiting,
+        cores: 2,
+        heap_bytes: 0,
+        memory: Origin::Private,
+        first_step: 1,
+    };
     let job = Job::new(config).expect("memory for four PEs");
     thread::scope(|scope| {
         let start = |rank| {

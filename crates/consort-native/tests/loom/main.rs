@@ -10,11 +10,13 @@
 //! ```
 #![cfg(loom)]
 
-mod bell;
+mod accessing;
+mod beat;
 mod credits;
-mod lending;
+mod doorbell;
 mod message;
 mod parking;
+mod poison;
 mod stream;
 
 /// Waits as an executor would that never parks.

@@ -56,20 +56,21 @@ fn without_acknowledgement_a_message_is_overwritten() {
     two_messages(Line::publish, false);
 }
 
-/// Messages of two calls in a row, each in a cell of its own: its payload, then its sequence word.
-fn two_cells_of_a_line(publish_at: fn(&Line, usize, u64)) {
+/// Messages of two calls in a row, each in a short slot of its own: its payload, then its sequence
+/// word.
+fn two_slots_of_a_line(publish_at: fn(&Line, usize, u64)) {
     loom::model(move || {
         let line = Arc::new(Line::default());
         let of_sender = Arc::clone(&line);
         let sender = loom::thread::spawn(move || {
-            for (cell, call) in [(0, 1), (2, 2)] {
-                of_sender.write(cell, 10 * call);
-                publish_at(&of_sender, cell + 1, call);
+            for (slot, call) in [(0, 1), (2, 2)] {
+                of_sender.write(slot, 10 * call);
+                publish_at(&of_sender, slot + 1, call);
             }
         });
-        for (cell, call) in [(0, 1), (2, 2)] {
-            until(|| line.word_at(cell + 1) == call);
-            assert_eq!(line.read(cell), 10 * call, "another payload");
+        for (slot, call) in [(0, 1), (2, 2)] {
+            until(|| line.word_at(slot + 1) == call);
+            assert_eq!(line.read(slot), 10 * call, "another payload");
         }
         sender.join().expect("it ends well");
     });
@@ -77,11 +78,11 @@ fn two_cells_of_a_line(publish_at: fn(&Line, usize, u64)) {
 
 #[test]
 fn messages_of_successive_calls_share_a_line() {
-    two_cells_of_a_line(Line::publish_at);
+    two_slots_of_a_line(Line::publish_at);
 }
 
 #[test]
 #[should_panic(expected = "another payload")]
-fn a_relaxed_sequence_word_of_a_cell_shows_a_stale_payload() {
-    two_cells_of_a_line(|line, index, word| line.counter(index).store(word, Relaxed));
+fn a_relaxed_sequence_word_of_a_short_slot_shows_a_stale_payload() {
+    two_slots_of_a_line(|line, index, word| line.counter(index).store(word, Relaxed));
 }

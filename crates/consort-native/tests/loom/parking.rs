@@ -2,86 +2,95 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::Ordering::{Acquire, Relaxed, Release, SeqCst},
     },
     time::Duration,
 };
 
-use consort_native::{Parker, line::Line};
+use consort_native::{Epoch, Parker, Scope, line::Line};
 use loom::{
-    sync::atomic::{AtomicBool, fence},
-    thread::{Thread, current, park, spawn},
+    sync::{
+        Condvar, Mutex,
+        atomic::{AtomicBool, AtomicU32, fence},
+    },
+    thread::spawn,
 };
 
 /// What a [`Parker`] does, so that a model can also run with a worse one.
 trait Parking: Default + Send + Sync + 'static {
-    fn settle(&self);
-    fn prepare(&self);
-    fn cancel(&self);
-    fn sleep(&self);
+    type Epoch;
+    fn prepare(&self) -> Self::Epoch;
+    fn cancel(&self, epoch: Self::Epoch);
+    fn sleep(&self, epoch: Self::Epoch);
     fn wake(&self);
 }
 
 impl Parking for Parker {
-    fn settle(&self) {
-        self.settle();
+    type Epoch = Epoch;
+
+    fn prepare(&self) -> Epoch {
+        self.prepare()
     }
 
-    fn prepare(&self) {
-        self.prepare();
+    fn cancel(&self, epoch: Epoch) {
+        self.cancel(epoch);
     }
 
-    fn cancel(&self) {
-        self.cancel();
-    }
-
-    fn sleep(&self) {
-        self.sleep(Duration::MAX);
+    fn sleep(&self, epoch: Epoch) {
+        self.sleep(epoch, Duration::MAX, Scope::Process);
     }
 
     fn wake(&self) {
-        self.wake();
+        self.wake(Scope::Process);
     }
 }
 
-/// A parker that fences where it is told to.
+/// A parker that fences where it is told to, and wakes all that sleep or one of them. Its word is
+/// the number of wake-ups and, in the lowest bit, whether there may be sleepers.
 #[derive(Default)]
-struct Fencing<const PREPARE: bool, const WAKE: bool> {
-    asleep: AtomicBool,
-    thread: OnceLock<Thread>,
+struct Fencing<const PREPARE: bool, const WAKE: bool, const ALL: bool = true> {
+    word: AtomicU32,
+    futex: (Mutex<()>, Condvar),
 }
 
-impl<const PREPARE: bool, const WAKE: bool> Parking for Fencing<PREPARE, WAKE> {
-    fn settle(&self) {
-        self.thread.set(current()).expect("once");
-    }
+impl<const PREPARE: bool, const WAKE: bool, const ALL: bool> Parking
+    for Fencing<PREPARE, WAKE, ALL>
+{
+    type Epoch = u32;
 
-    fn prepare(&self) {
-        self.asleep.store(true, Release);
+    fn prepare(&self) -> u32 {
+        let word = self.word.fetch_or(1, Relaxed) | 1;
         if PREPARE {
             fence(SeqCst);
         }
+        word
     }
 
-    fn cancel(&self) {
-        self.asleep.store(false, Relaxed);
-    }
+    fn cancel(&self, _: u32) {}
 
-    fn sleep(&self) {
-        park();
-        self.cancel();
+    fn sleep(&self, word: u32) {
+        let (mutex, condition) = &self.futex;
+        let guard = mutex.lock().expect("no panic");
+        if self.word.load(Acquire) == word {
+            drop(condition.wait(guard).expect("no panic"));
+        }
     }
 
     fn wake(&self) {
         if WAKE {
             fence(SeqCst);
         }
-        if self.asleep.load(Relaxed)
-            && self.asleep.swap(false, Acquire)
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
+        let word = self.word.load(Relaxed);
+        if word & 1 == 1 && self.word.compare_exchange(word, word + 1, Release, Relaxed).is_ok() {
+            let (mutex, condition) = &self.futex;
+            let guard = mutex.lock().expect("no panic");
+            if ALL {
+                condition.notify_all();
+            } else {
+                condition.notify_one();
+            }
+            drop(guard);
         }
     }
 }
@@ -106,14 +115,13 @@ impl<P: Parking> Pe<P> {
 
     /// Looks, prepares to sleep, looks again, sleeps.
     fn sleep_until(&self, arrived: impl Fn(&Self) -> bool, looks_again: bool) {
-        self.parker.settle();
         while !arrived(self) {
-            self.parker.prepare();
+            let epoch = self.parker.prepare();
             if looks_again && arrived(self) {
-                self.parker.cancel();
+                self.parker.cancel(epoch);
                 return;
             }
-            self.parker.sleep();
+            self.parker.sleep(epoch);
         }
     }
 }
@@ -165,6 +173,34 @@ fn two_senders_wake_one_sleeper() {
             sender.join().expect("it ends well");
         }
     });
+}
+
+/// The PE and its helper thread sleep until the same message comes.
+fn two_sleepers<P: Parking>() {
+    loom::model(|| {
+        let pe = Arc::new(Pe::<P>::default());
+        let of_helper = Arc::clone(&pe);
+        let helper = spawn(move || {
+            of_helper.sleep_until(|pe| pe.inbox[0].word() == 1, true);
+        });
+        let of_sender = Arc::clone(&pe);
+        let sender = spawn(move || of_sender.send(0));
+        pe.sleep_until(|pe| pe.inbox[0].word() == 1, true);
+        helper.join().expect("it ends well");
+        sender.join().expect("it ends well");
+    });
+}
+
+#[test]
+fn a_message_wakes_all_sleepers() {
+    two_sleepers::<Parker>();
+    two_sleepers::<Fencing<true, true>>();
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_wake_up_of_one_leaves_the_other() {
+    two_sleepers::<Fencing<true, true, false>>();
 }
 
 fn poison_instead_of_a_message(pe: Pe<impl Parking>) {

@@ -16,7 +16,7 @@ const RARE: u64 = 8;
 /// ... at most so many times.
 const LONGER: u64 = 100;
 
-/// See the head of this file.
+/// The costs, as the head of this file says.
 pub(crate) struct Chaos;
 
 impl Chaos {
@@ -31,10 +31,10 @@ impl Chaos {
 
     pub(super) fn capabilities(&self, pes: u32) -> Capabilities {
         Capabilities {
-            inbox_lines: (4 * pes).max(256),
+            inbox_channels: (4 * pes).max(256),
             scratch_bytes: 16 << 10,
             buffer_bytes: 64 << 10,
-            lending: true,
+            exposes: true,
             buffered: true,
         }
     }

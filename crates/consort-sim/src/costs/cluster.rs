@@ -28,7 +28,7 @@ use crate::{
     machines,
 };
 
-/// See the head of this file.
+/// The costs, as the head of this file says.
 pub(crate) struct Cluster {
     machine: machines::Cluster,
     overhead: Time,
@@ -77,10 +77,10 @@ impl Cluster {
 
     pub(super) fn capabilities(&self, _: u32) -> Capabilities {
         Capabilities {
-            inbox_lines: 1 << 20,
+            inbox_channels: 1 << 20,
             scratch_bytes: 1 << 20,
             buffer_bytes: 1 << 20,
-            lending: true,
+            exposes: true,
             buffered: true,
         }
     }

@@ -69,7 +69,7 @@ struct Word {
     line: Server,
 }
 
-/// See the head of this file.
+/// The costs, as the head of this file says.
 pub(crate) struct Coherent {
     machine: Machine,
     limits: Limits,
@@ -136,10 +136,10 @@ impl Coherent {
 
     pub(super) fn capabilities(&self, _: u32) -> Capabilities {
         Capabilities {
-            inbox_lines: 1 << 20,
+            inbox_channels: 1 << 20,
             scratch_bytes: 64 << 10,
             buffer_bytes: 64 << 10,
-            lending: true,
+            exposes: true,
             buffered: true,
         }
     }

@@ -30,7 +30,7 @@ const JITTER: Time = 20_000;
 /// Lines of a message buffer that RCCE keeps for flags: of 256, 251 are for the message.
 const RCCE_FLAG_LINES: usize = 5;
 
-/// See the head of this file.
+/// The costs, as the head of this file says.
 pub(crate) struct Mesh {
     line_bytes: usize,
     buffer_lines: usize,
@@ -179,10 +179,10 @@ impl Mesh {
         // A line for each flag: one for every peer.
         let data_lines = self.buffer_lines.saturating_sub(pes as usize);
         Capabilities {
-            inbox_lines: 1 << 20,
+            inbox_channels: 1 << 20,
             scratch_bytes: 1 << 20,
             buffer_bytes: data_lines * self.line_bytes,
-            lending: false,
+            exposes: false,
             buffered: false,
         }
     }

@@ -1,6 +1,6 @@
 //! Broadcasts that only their source calls: every message everywhere, once and in order.
 
-use consort_collectives::announce::{OcBcastAsync, Turns};
+use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
 use consort_fabric::Rank;
 use consort_sim::{Listener, Pe, Simulation, machines::Machine};
 

@@ -37,7 +37,7 @@ const SURE_BLOCKS: u32 = 6;
 
 /// The candidates that a search at `rigour` measures.
 pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {
-    let ranked = ranked(bench, query);
+    let ranked = ranked(bench, query, |_| true);
     if rigour != Rigour::Measure {
         return ranked.into_iter().map(|(candidate, _)| candidate).collect();
     }
@@ -184,11 +184,11 @@ fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_fabric::{Collective, OperatorClass, Sync};
+    use consort_fabric::{Collective, OperatorClass, SyncModes};
 
     const QUERY: Query = Query {
         collective: Collective::Broadcast,
-        sync: Sync::MINE,
+        sync: SyncModes::MINE,
         pes: 2,
         bytes: 8,
         operator: OperatorClass::Commutative,

@@ -137,7 +137,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
     /// Puts the model's estimate where there is no measurement, if it is to be had.
     fn estimate(&mut self, query: &Query) {
         if !self.wisdom.entry(query).is_some_and(Entry::is_measured)
-            && let Some(entry) = estimated(&*self.bench, query)
+            && let Some(entry) = estimated(&*self.bench, query, |_| true)
         {
             self.wisdom.insert(entry);
         }

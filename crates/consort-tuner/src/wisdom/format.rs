@@ -6,7 +6,7 @@
 
 use std::{fmt, str::FromStr};
 
-use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::Spanned;
 
@@ -109,7 +109,7 @@ struct WrittenFile {
 #[serde(deny_unknown_fields)]
 struct Row {
     collective: Text<Collective>,
-    sync: Text<Sync>,
+    sync: Text<SyncModes>,
     pes: u32,
     bytes: u64,
     operator: Text<OperatorClass>,

@@ -1,6 +1,6 @@
 //! Whose wisdom it is: the machine, the version of the library, and the set of candidates.
 
-use consort_fabric::{Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 use crate::{Arrival, Catalog, query::canonical};
 
@@ -97,7 +97,7 @@ pub enum Misfit {
 fn candidate_set_hash<C: Catalog + ?Sized>(catalog: &C) -> u64 {
     let mut offers = Vec::new();
     for collective in Collective::EVERY {
-        for sync in [Sync::STRICT, Sync::MINE, Sync::LOOSE] {
+        for sync in [SyncModes::STRICT, SyncModes::MINE, SyncModes::LOOSE] {
             for (pes, bytes) in [(2, 8), (2, 1 << 20), (16, 8), (16, 4096), (16, 1 << 20)] {
                 for (operator, symmetric) in
                     [(OperatorClass::Commutative, true), (OperatorClass::Ordered, false)]

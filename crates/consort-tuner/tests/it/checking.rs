@@ -102,7 +102,7 @@ fn contradictions_are_found_and_noise_is_not() {
     assert!(text.contains("512 bytes") && text.contains("60 ns"), "{text}");
 
     let mut strict = timed(512, 50.0);
-    strict.query.sync = consort_fabric::Sync::STRICT;
+    strict.query.sync = consort_fabric::SyncModes::STRICT;
     wisdom.insert(strict);
     assert_eq!(inconsistencies(&wisdom).len(), 2, "mine is slower than strict");
 

@@ -1,13 +1,13 @@
 //! Choices: which entry answers, and that a table answers alike.
 
-use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
-    Confidence, Entry, Identity, Origin, Rigour, RunnerUp, Table, TransferClass, Wisdom,
-    choose_or_estimate,
+    ChosenBy, Confidence, Entry, Identity, Measured, Rigour, RunnerUp, Selection, Selector, Table,
+    TransferClass, Wisdom,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use crate::fake::{Fake, LINE_BYTES, REDUCE};
+use crate::fake::{Fake, LARGEST_ELEMENT, LINE_BYTES, REDUCE};
 
 const CORES: u32 = 8;
 
@@ -30,14 +30,26 @@ fn wisdom(entries: impl IntoIterator<Item = Entry>) -> Wisdom {
     wisdom
 }
 
+/// Whether an entry of wisdom is one for the question.
+const EXACT: bool = true;
+const NEAREST: bool = false;
+
 /// What wisdom says, and a table of it too.
-fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, Origin)> {
+fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, bool)> {
     let bench = Fake::new(0);
-    let choice = wisdom.choose(&bench, &query, CORES);
-    let candidate = choice.as_ref().map(|choice| &choice.entry.choice);
+    let entry = wisdom.answer(&bench, &query, CORES);
+    let candidate = entry.map(|entry| &entry.choice);
     assert_eq!(Table::new(wisdom, &bench, query.pes, CORES).look_up(&query), candidate);
-    let choice = choice?;
-    Some((choice.entry.choice.to_string(), choice.origin))
+    let is_exact = |entry: &Entry| {
+        let selected = select_by(Measured::Wisdom(wisdom, CORES), &bench, query);
+        assert_eq!((selected.by, &*selected.candidate), (ChosenBy::Wisdom, &entry.choice));
+        selected.is_exact()
+    };
+    entry.map(|entry| (entry.choice.to_string(), is_exact(entry)))
+}
+
+fn select_by<'a>(measured: Measured<'a>, bench: &'a Fake, query: Query) -> Selection<'a> {
+    Selector::new(bench, measured).select(&CallSpec::from(&query)).expect("there are candidates")
 }
 
 fn at(pes: u32, bytes: u64) -> Query {
@@ -47,14 +59,14 @@ fn at(pes: u32, bytes: u64) -> Query {
 #[test]
 fn the_nearest_size_answers_on_a_logarithmic_scale() {
     let wisdom = wisdom([entry(at(8, 64), "flat"), entry(at(8, 4096), "knomial(radix=2)")]);
-    let flat = |origin| Some(("flat".to_owned(), origin));
-    let tree = |origin| Some(("knomial(radix=2)".to_owned(), origin));
-    assert_eq!(chosen(&wisdom, at(8, 64)), flat(Origin::Exact));
-    assert_eq!(chosen(&wisdom, at(8, 512)), flat(Origin::Nearest));
-    assert_eq!(chosen(&wisdom, at(8, 513)), tree(Origin::Nearest));
+    let flat = |is_exact| Some(("flat".to_owned(), is_exact));
+    let tree = |is_exact| Some(("knomial(radix=2)".to_owned(), is_exact));
+    assert_eq!(chosen(&wisdom, at(8, 64)), flat(EXACT));
+    assert_eq!(chosen(&wisdom, at(8, 512)), flat(NEAREST));
+    assert_eq!(chosen(&wisdom, at(8, 513)), tree(NEAREST));
     assert_eq!(chosen(&wisdom, at(8, 0)), None, "below the reach of 64 bytes");
-    assert_eq!(chosen(&wisdom, at(8, 1)), flat(Origin::Nearest));
-    assert_eq!(chosen(&wisdom, at(8, 4096 * 64)), tree(Origin::Nearest));
+    assert_eq!(chosen(&wisdom, at(8, 1)), flat(NEAREST));
+    assert_eq!(chosen(&wisdom, at(8, 4096 * 64)), tree(NEAREST));
     assert_eq!(chosen(&wisdom, at(8, 4096 * 64 + 1)), None);
 }
 
@@ -79,7 +91,7 @@ fn everything_else_must_be_the_same() {
     let wisdom = wisdom([entry(REDUCE, "flat")]);
     for other in [
         Query { collective: Collective::Broadcast, ..REDUCE },
-        Query { sync: Sync::LOOSE, ..REDUCE },
+        Query { sync: SyncModes::LOOSE, ..REDUCE },
         Query { operator: OperatorClass::Ordered, ..REDUCE },
         Query { symmetric: false, ..REDUCE },
     ] {
@@ -98,16 +110,17 @@ fn a_choice_answers_only_what_it_can_serve() {
     let wide = entry(at(8, 64), "knomial(radix=4)");
     let wisdom = self::wisdom([wide]);
     assert_eq!(chosen(&wisdom, at(4, 64)), None);
-    let choice = choose_or_estimate(Some(&wisdom), &Fake::new(0), &at(4, 64), CORES).unwrap();
-    assert_eq!(choice.origin, Origin::Model);
+    let bench = Fake::new(0);
+    let selected = select_by(Measured::Wisdom(&wisdom, CORES), &bench, at(4, 64));
+    assert_eq!(selected.by, ChosenBy::Model);
 }
 
 #[test]
 fn a_barrier_is_found_whatever_else_is_said() {
-    let barrier = Query { collective: Collective::Barrier, sync: Sync::STRICT, ..at(8, 0) };
+    let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..at(8, 0) };
     let wisdom = wisdom([entry(barrier, "flat")]);
-    let odd = Query { sync: Sync::MINE, bytes: 8, symmetric: false, ..barrier };
-    assert_eq!(chosen(&wisdom, odd), Some(("flat".to_owned(), Origin::Exact)));
+    let odd = Query { sync: SyncModes::MINE, bytes: 8, symmetric: false, ..barrier };
+    assert_eq!(chosen(&wisdom, odd), Some(("flat".to_owned(), EXACT)));
     let table = Table::new(&wisdom, &Fake::new(0), 8, CORES);
     assert_eq!(table.look_up(&odd), Some(&Candidate::new("flat")));
 }
@@ -116,7 +129,7 @@ fn a_barrier_is_found_whatever_else_is_said() {
 fn a_choice_explains_itself() {
     let wisdom = wisdom([entry(at(8, 64), "knomial(radix=2)")]);
     let bench = Fake::new(0);
-    let explain = |query| choose_or_estimate(Some(&wisdom), &bench, &query, CORES).unwrap();
+    let explain = |query| select_by(Measured::Wisdom(&wisdom, CORES), &bench, query);
     assert_eq!(
         explain(at(8, 64)).to_string(),
         "mine commutative reduce of 64 bytes on 8 PEs: knomial(radix=2)\n  \
@@ -133,16 +146,56 @@ fn a_choice_explains_itself() {
 #[test]
 fn the_model_answers_with_its_favourite() {
     let bench = Fake::new(0);
-    let choice = choose_or_estimate(None, &bench, &at(8, 8), CORES).unwrap();
-    assert_eq!((choice.origin, choice.entry.rigour), (Origin::Model, Rigour::Estimate));
-    let second = choice.entry.runner_up.as_ref().unwrap();
-    assert!(second.median_ns >= choice.entry.median_ns);
+    let selected = select_by(Measured::Nothing, &bench, at(8, 8));
+    let entry = selected.entry.expect("what the model expects");
+    assert_eq!((selected.by, entry.rigour), (ChosenBy::Model, Rigour::Estimate));
+    let second = entry.runner_up.as_ref().unwrap();
+    assert!(second.median_ns >= entry.median_ns);
+}
+
+#[test]
+fn what_the_program_names_comes_first() {
+    let wisdom = wisdom([entry(at(8, 64), "flat")]);
+    let (bench, named) = (Fake::new(0), Candidate::new("named"));
+    let measured = Measured::Wisdom(&wisdom, CORES);
+    let selector = Selector { forced: Some(&named), ..Selector::new(&bench, measured) };
+    let call = CallSpec::from(&at(8, 64));
+    let selected = selector.select(&call).unwrap();
+    assert_eq!((selected.by, &*selected.candidate), (ChosenBy::Force, &named));
+    assert_eq!(selector.contestants(&call), [named]);
+}
+
+#[test]
+fn what_cannot_serve_the_elements_is_passed_over() {
+    let wisdom = wisdom([entry(at(8, 8), "line")]);
+    let bench = Fake::new(0);
+    let table = Table::new(&wisdom, &bench, 8, CORES);
+    for measured in [Measured::Wisdom(&wisdom, CORES), Measured::Table(&table)] {
+        let selector = Selector::new(&bench, measured);
+        let call = CallSpec::from(&at(8, 8));
+        assert_eq!(selector.select(&call).unwrap().by, ChosenBy::Wisdom);
+        assert_eq!(selector.contestants(&call)[0], Candidate::new("line"));
+        let large = CallSpec { element_bytes: 2 * LARGEST_ELEMENT, ..call };
+        let selected = selector.select(&large).unwrap();
+        assert_eq!(selected.by, ChosenBy::Model);
+        assert_ne!(*selected.candidate, Candidate::new("line"));
+        assert!(!selector.contestants(&large).contains(&Candidate::new("line")));
+    }
+}
+
+#[test]
+fn an_ordered_reduction_goes_by_what_was_measured_with_a_commutative_one() {
+    let wisdom = wisdom([entry(at(8, 64), "flat")]);
+    let bench = Fake::new(0);
+    let ordered = Query { operator: OperatorClass::Ordered, ..at(8, 64) };
+    let selected = select_by(Measured::Wisdom(&wisdom, CORES), &bench, ordered);
+    assert_eq!((selected.by, selected.is_exact()), (ChosenBy::Wisdom, true));
 }
 
 prop_compose! {
     fn any_query()(
         collective in select(&Collective::EVERY),
-        sync in select(Sync::every().collect::<Vec<_>>()),
+        sync in select(SyncModes::every().collect::<Vec<_>>()),
         pes in select(&[1_u32, 2, 3, 8, 16][..]),
         power in 0_u32..24,
         offset in 0_u64..3,
@@ -157,7 +210,7 @@ prop_compose! {
     fn row_entry()(
         pes in select(&[2_u32, 4, 8, 16][..]),
         power in 0_u32..24,
-        sync in select(&[Sync::MINE, Sync::LOOSE][..]),
+        sync in select(&[SyncModes::MINE, SyncModes::LOOSE][..]),
         choice in select(&["flat", "line", "knomial(radix=1)", "knomial(radix=3)"][..]),
     ) -> Entry {
         entry(Query { pes, sync, bytes: 1 << power, ..REDUCE }, choice)
@@ -177,8 +230,7 @@ proptest! {
         let of_the_row = bytes.iter().map(|&bytes| Query { bytes, ..REDUCE });
         for query in queries.into_iter().chain(of_the_row) {
             let table = Table::new(&wisdom, &bench, query.pes, CORES);
-            let choice = wisdom.choose(&bench, &query, CORES);
-            let by_wisdom = choice.as_ref().map(|choice| &choice.entry.choice);
+            let by_wisdom = wisdom.answer(&bench, &query, CORES).map(|entry| &entry.choice);
             prop_assert_eq!(table.look_up(&query), by_wisdom);
             if let Some(candidate) = by_wisdom {
                 prop_assert!(candidate.algorithm != "line" || query.bytes <= LINE_BYTES);

@@ -3,11 +3,16 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync, statistics::Summary};
+use consort_fabric::{
+    CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes, statistics::Summary,
+};
 use consort_tuner::{Catalog, Sample, TransferClass, Workbench};
 
 /// The largest message that the algorithm `line` can serve.
 pub(crate) const LINE_BYTES: u64 = 56;
+
+/// The largest element that the algorithm `line` can serve.
+pub(crate) const LARGEST_ELEMENT: usize = 64;
 
 pub(crate) struct Fake {
     state: u64,
@@ -51,8 +56,8 @@ impl Fake {
             other => panic!("no algorithm {other}"),
         };
         let waiting_ns = match query.sync {
-            Sync::STRICT => 300.0,
-            Sync::LOOSE => 0.0,
+            SyncModes::STRICT => 300.0,
+            SyncModes::LOOSE => 0.0,
             _ => 100.0,
         };
         let ordering = if query.operator == OperatorClass::Ordered { 1.05 } else { 1.0 };
@@ -101,6 +106,11 @@ impl Catalog for Fake {
         });
         Self::true_ns(query, candidate) * (0.5 + mixed(hash))
     }
+
+    fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
+        let fits = candidate.algorithm != "line" || call.element_bytes <= LARGEST_ELEMENT;
+        fits && self.candidates(&call.query()).contains(candidate)
+    }
 }
 
 impl Workbench for Fake {
@@ -146,7 +156,7 @@ impl Workbench for Fake {
 /// A reduction that depends on everything.
 pub(crate) const REDUCE: Query = Query {
     collective: Collective::Reduce,
-    sync: Sync::MINE,
+    sync: SyncModes::MINE,
     pes: 8,
     bytes: 64,
     operator: OperatorClass::Commutative,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use consort_fabric::{Candidate, Collective, OperatorClass, Query, Sync};
+use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
     Arrival, Catalog, Confidence, Entry, Identity, Misfit, Rigour, RunnerUp, TransferClass, Wisdom,
     WisdomError,
@@ -28,7 +28,7 @@ prop_compose! {
 prop_compose! {
     fn any_entry()(
         reduce: bool,
-        sync in select(Sync::every().collect::<Vec<_>>()),
+        sync in select(SyncModes::every().collect::<Vec<_>>()),
         pes in 1_u32..,
         bytes in 0_u64..1 << 52,
         ordered: bool,

@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{CallSpec, Candidate, Query};
 use consort_tuner::{
-    Catalog, Confidence, Ending, Entry, Grid, Identity, Observer, Outcome, Progress, Rigour,
-    Sample, Search, Wisdom, Workbench, choose_or_estimate, inconsistencies,
+    Catalog, Confidence, Ending, Entry, Grid, Identity, Measured, Observer, Outcome, Progress,
+    Rigour, Sample, Search, Selector, Wisdom, Workbench, inconsistencies,
 };
 
 use crate::fake::Fake;
@@ -38,8 +38,9 @@ fn all_sizes(grid: &Grid) -> Vec<Query> {
 /// The share of `queries` where the choice is within 10 % of the best.
 fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f64 {
     let is_good = |query: &&Query| {
-        let choice = choose_or_estimate(wisdom, bench, query, CORES).unwrap();
-        Fake::true_ns(query, &choice.entry.choice) <= bench.best_ns(query) * 1.1
+        let selector = Selector::new(bench, Measured::new(wisdom, CORES));
+        let selected = selector.select(&CallSpec::from(*query)).unwrap();
+        Fake::true_ns(query, &selected.candidate) <= bench.best_ns(query) * 1.1
     };
     queries.iter().filter(is_good).count() as f64 / queries.len() as f64
 }

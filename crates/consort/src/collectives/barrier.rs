@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use consort_fabric::Sync;
+use consort_fabric::CallSpec;
 use consort_native::Operands;
 
-use crate::{Result, Team, team::Shape};
+use crate::{Result, Team};
 
 impl Team<'_> {
     /// Returns when all PEs of the team have called it. Modes do not matter.
@@ -24,7 +24,7 @@ impl Team<'_> {
     /// Plans the barrier, and makes it.
     #[cold]
     fn first_barrier(&self) -> Result<()> {
-        let ready = self.state.prepare(&Shape::barrier(), Sync::STRICT)?;
+        let ready = self.state.prepare(&CallSpec::barrier(self.size()))?;
         *self.state.barrier.borrow_mut() = Some(Arc::clone(&ready));
         self.state.run_new(&*ready, &Operands::NONE)
     }

@@ -5,7 +5,7 @@ use consort_native::{Buffer, Operands};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, collectives::brought, symmetric::Element};
+use crate::{Result, Symmetric, Team, collectives::brought, symmetric::element::Element};
 
 impl Team<'_> {
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
@@ -47,7 +47,14 @@ impl Team<'_> {
             (Buffer::ABSENT, Buffer::target(data))
         };
         let operands = Operands { kernel: None, source, target, layouts: None };
-        self.call::<T>(Collective::Broadcast, Some(root), len, false, &operands, "")
+        self.state.call::<T>(
+            (Collective::Broadcast, self.sync()),
+            Some(root),
+            len,
+            false,
+            &operands,
+            "",
+        )
     }
 
     /// Copies the root's part of `data` into everyone's part. With Loose modes a PE may return, and
@@ -61,6 +68,13 @@ impl Team<'_> {
         let (source, target) = (data.buffer(&self.state), data.buffer(&self.state));
         let [source, target] = brought(Collective::Broadcast, is_root, source, target);
         let operands = Operands { kernel: None, source, target, layouts: None };
-        self.call::<T>(Collective::Broadcast, Some(root), data.len(), true, &operands, "")
+        self.state.call::<T>(
+            (Collective::Broadcast, self.sync()),
+            Some(root),
+            data.len(),
+            true,
+            &operands,
+            "",
+        )
     }
 }

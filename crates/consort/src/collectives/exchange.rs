@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Pieces, Result, Symmetric, Team, symmetric::Element};
+use crate::{Pieces, Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Gives value `i` to PE `i`, and returns what each PE gave to this one, in the order of their

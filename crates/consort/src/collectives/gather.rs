@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod, Rank};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Pieces, Result, Symmetric, Team, symmetric::Element};
+use crate::{Pieces, Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks, on the root, and `None` elsewhere.

@@ -11,13 +11,13 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
-use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, Sync};
+use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes};
 use consort_native::{Buffer, Operands};
 
-use crate::{Error, Pieces, PiecesError, Result, Symmetric, Team, symmetric::Element, team::Shape};
-
-/// How contributions are combined, and the operator's name.
-type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
+use crate::{
+    Error, Pieces, PiecesError, Result, Symmetric, Team, runtime::dispatch::Combination,
+    symmetric::element::Element,
+};
 
 fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
     Some((Kernel::new::<T, O>(operator), O::NAME))
@@ -93,15 +93,23 @@ impl Team<'_> {
             layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
-        self.call::<T>(collective, root, planned_len(collective, len), false, &operands, operator)
+        self.state.call::<T>(
+            (collective, self.sync()),
+            root,
+            planned_len(collective, len),
+            false,
+            &operands,
+            operator,
+        )
     }
 
     /// Everyone's `value`, in the order of the ranks, by a call that goes by this name. All have
     /// come before anyone returns.
     pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size() as usize);
-        let shape = Shape::blocking::<T>(Collective::AllGather);
-        let ready = self.state.prepare_named(&shape, Sync::MINE, name)?;
+        let kind = (Collective::AllGather, SyncModes::MINE);
+        let call = self.state.spec::<T>(kind, None, 1, None);
+        let ready = self.state.prepare_named(&call, name)?;
         let (source, target) = (std::slice::from_ref(&value), &mut all[..]);
         let (source, target) = (Buffer::source(source), Buffer::target(target));
         let operands = Operands { kernel: None, source, target, layouts: None };
@@ -126,7 +134,7 @@ impl Team<'_> {
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (Buffer::source(source), Buffer::target(target));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
-        self.call::<T>(collective, root, 0, false, &operands, "")
+        self.state.call::<T>((collective, self.sync()), root, 0, false, &operands, "")
     }
 
     /// As [`Team::on_pieces`], in symmetric memory.
@@ -144,7 +152,7 @@ impl Team<'_> {
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
-        self.call::<T>(collective, root, 0, true, &operands, "")
+        self.state.call::<T>((collective, self.sync()), root, 0, true, &operands, "")
     }
 
     /// Makes a call in symmetric memory, of which a PE ignores what it has no use for.
@@ -174,7 +182,14 @@ impl Team<'_> {
             layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
-        self.call::<T>(collective, root, planned_len(collective, len), true, &operands, operator)
+        self.state.call::<T>(
+            (collective, self.sync()),
+            root,
+            planned_len(collective, len),
+            true,
+            &operands,
+            operator,
+        )
     }
 
     /// How many blocks a PE contributes and receives.

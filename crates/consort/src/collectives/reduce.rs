@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Operator, Pod, Rank};
 use super::combination;
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`

@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Operator, Pod, Rank};
 use super::combination;
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::Element};
+use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Combines the values of PEs 0 to `i` in the order of the ranks, and returns the result on PE

@@ -26,15 +26,15 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
-use consort_native::{Flights, Job, Operands};
+use consort_fabric::{CallSpec, Collective, Kernel, Layout, Operator, Pod, Rank};
+use consort_native::{Job, Operands, Tally};
 
 pub use overlap::Overlap;
 pub use pending::Pending;
 pub use planned::Planned;
 
-use crate::{Error, Pieces, Result, Team, cache::Ready, collectives::planned_len, team::Shape};
-use pending::Slot;
+use crate::{Error, Pieces, Result, Team, collectives::planned_len, runtime::plans::Ready};
+use pending::Completion;
 
 /// What contributions are combined with, if they are.
 trait Combine<T>: Send {
@@ -118,7 +118,9 @@ impl<'p> Team<'p> {
         let Kind { collective, root, len, symmetric } = kind;
         let combination = combine.combination();
         let len = planned_len(collective, len);
-        self.plan_to_start(&Shape::nonblocking::<T>(collective, root, len, symmetric, combination))
+        let call = self.state.spec::<T>((collective, self.sync()), root, len, combination);
+        let call = CallSpec { symmetric, nonblocking: true, ..call };
+        self.state.plan_to_start(&call, combination.as_ref().map(|(kernel, _)| kernel))
     }
 
     /// Where the blocks of a call lie, if it is a varied one.
@@ -160,13 +162,13 @@ impl<'p> Team<'p> {
         cargo: C,
         layouts: Option<[Kept; 2]>,
         finish: impl FnOnce(C) -> B + Send + 'f,
-        also: Option<&Flights>,
+        also: Option<&Tally>,
     ) -> Result<Pending<'p, B>>
     where
         C: Cargo + 'f,
         B: Send + 'f,
     {
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(Completion::default());
         let plan = Arc::clone(&ready);
         let number = self.state.start(&*plan, |begun| {
             let (number, result) = (begun.number(), Arc::clone(&slot));

@@ -21,7 +21,7 @@ use std::{
 };
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
-use consort_native::{Buffer, Flights, Job, Operands, Panic, discard};
+use consort_native::{Buffer, Job, Operands, Panic, Tally, discard};
 
 use super::{Cargo, Combine, Kind, Nothing, Pending, With};
 #[cfg(doc)]
@@ -49,7 +49,7 @@ impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Cargo for Borrowed<'_, T,
 /// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
 pub struct Overlap<'scope, 'env: 'scope> {
     team: Team<'env>,
-    flights: Flights,
+    flights: Tally,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -88,7 +88,7 @@ impl<'p> Team<'p> {
         'p: 'env,
     {
         let (scope, env) = (PhantomData, PhantomData);
-        let overlap = Overlap { team: *self, flights: Flights::default(), scope, env };
+        let overlap = Overlap { team: *self, flights: Tally::default(), scope, env };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
         let (outcome, panics) = overlap.end(outcome);
         // From here on nothing that is borrowed is touched, whatever panics.
@@ -116,7 +116,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     /// the closure came to, and nothing leaves it before, not even a panic.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
         let mut panics = Vec::new();
-        while !self.flights.are_over() {
+        while !self.flights.is_zero() {
             if let Some(panic) = outcome.as_ref().err().or(panics.first()) {
                 let endpoint = &self.team.state.endpoint;
                 endpoint.job().fail(endpoint.rank_in_world(), panic);
@@ -131,7 +131,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         let endpoint = &self.team.state.endpoint;
         let _inside = self.team.state.go_inside();
         let number = endpoint.first_under_way().unwrap_or(0);
-        if endpoint.block_until(number, || self.flights.are_over().then_some(())).is_err() {
+        if endpoint.block_until(number, || self.flights.is_zero().then_some(())).is_err() {
             // They end at the next poll, whoever polls.
             endpoint.progress();
             thread::yield_now();

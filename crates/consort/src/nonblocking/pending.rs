@@ -10,7 +10,7 @@ use std::{
 
 use consort_fabric::{Op, Poisoned};
 
-use crate::{Error, Result, team::State};
+use crate::{Error, Result, runtime::state::State};
 
 /// What came of a call, once it is over.
 #[derive(Debug)]
@@ -22,15 +22,15 @@ enum Outcome<B> {
 
 /// Where a flight leaves what came of it.
 #[derive(Debug)]
-pub(super) struct Slot<B>(Mutex<Outcome<B>>);
+pub(super) struct Completion<B>(Mutex<Outcome<B>>);
 
-impl<B> Default for Slot<B> {
+impl<B> Default for Completion<B> {
     fn default() -> Self {
         Self(Mutex::new(Outcome::UnderWay))
     }
 }
 
-impl<B> Slot<B> {
+impl<B> Completion<B> {
     fn outcome(&self) -> MutexGuard<'_, Outcome<B>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,11 +69,11 @@ impl<B> Slot<B> {
 pub struct Pending<'p, B> {
     state: &'p State,
     number: u64,
-    slot: Arc<Slot<B>>,
+    slot: Arc<Completion<B>>,
 }
 
 impl<'p, B> Pending<'p, B> {
-    pub(super) fn new(state: &'p State, number: u64, slot: Arc<Slot<B>>) -> Self {
+    pub(super) fn new(state: &'p State, number: u64, slot: Arc<Completion<B>>) -> Self {
         Self { state, number, slot }
     }
 

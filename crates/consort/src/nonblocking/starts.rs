@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use consort_fabric::{Collective, Operator, Pod, Rank, Sync};
+use consort_fabric::{CallSpec, Collective, Operator, Pod, Rank, SyncModes};
 use consort_native::{Block, Buffer, Job, Operands};
 
 use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
@@ -10,10 +10,9 @@ use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
 use crate::Error;
 use crate::{
     Pieces, Result, Symmetric, Team,
-    cache::Ready,
     collectives::{blank, brought},
-    symmetric::Element,
-    team::Shape,
+    runtime::plans::Ready,
+    symmetric::element::Element,
 };
 
 /// What a call moves, and how it is combined.
@@ -91,13 +90,13 @@ impl<'p> Team<'p> {
     /// ```
     pub fn start_barrier(&self) -> Result<Pending<'p, ()>> {
         let kind = Kind::of(Collective::Barrier, None, 0);
-        self.with(Sync::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
+        self.with(SyncModes::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
     }
 
     /// Starts a barrier that goes by this name.
     pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Pending<'p, ()>> {
-        let shape = Shape::nonblocking::<u8>(Collective::Barrier, None, 0, false, None);
-        let ready = self.state.prepare_named(&shape, Sync::STRICT, name)?;
+        let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.size()) };
+        let ready = self.state.prepare_named(&call, name)?;
         let nothing = Owned::<u8, _> { source: Vec::new(), target: Vec::new(), combine: Nothing };
         self.start_by(ready, nothing, |_, _| ())
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, MOST_PES, Max, Mode, Pes, Rank, Result, Sum, Sync, Team,
+    Candidate, Collective, Error, MOST_PES, Max, Pes, Rank, Result, Sum, SyncMode, SyncModes, Team,
 };
 use consort_collectives::{PlanError, names};
 use consort_native::{Failure, HeapError};
@@ -152,12 +152,12 @@ fn mismatched_types_and_operators() {
 #[test]
 fn mismatched_modes() {
     mismatched(3, [&["mine"], &["strict"]], |world, odd| {
-        let sync = if odd { Sync::STRICT } else { Sync::MINE };
+        let sync = if odd { SyncModes::STRICT } else { SyncModes::MINE };
         world.with(sync).broadcast(1, Rank(0)).map(|_| ())
     });
     mismatched(3, [&["loose"], &["mine/none"]], |world, odd| {
-        let entry = if odd { Mode::Mine } else { Mode::None };
-        world.with(Sync { entry, exit: Mode::None }).reduce(1, Sum, Rank(0)).map(|_| ())
+        let entry = if odd { SyncMode::Mine } else { SyncMode::None };
+        world.with(SyncModes { entry, exit: SyncMode::None }).reduce(1, Sum, Rank(0)).map(|_| ())
     });
 }
 
@@ -170,7 +170,7 @@ fn mismatched_memory() {
             if direct {
                 world.force(Collective::Broadcast, Some(Candidate::new("direct")));
             }
-            let team = world.with(Sync::LOOSE);
+            let team = world.with(SyncModes::LOOSE);
             if odd {
                 team.broadcast_symmetric(&memory, Rank(1))
             } else {
@@ -262,7 +262,7 @@ fn a_barrier_that_counts_tells_calls_that_did_not_match() {
                 let me = world.rank();
                 let root = if me == Rank(1) { Rank(1) } else { Rank(0) };
                 // With so loose modes a root waits for nobody.
-                world.with(Sync::LOOSE).broadcast_symmetric(&memory, root)?;
+                world.with(SyncModes::LOOSE).broadcast_symmetric(&memory, root)?;
                 if me == Rank(0) {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -283,7 +283,7 @@ fn mismatches_are_found_a_window_later() {
                 for _ in 0..calls {
                     world.barrier()?;
                 }
-                let team = world.with(Sync { entry: Mode::None, exit: Mode::Mine });
+                let team = world.with(SyncModes { entry: SyncMode::None, exit: SyncMode::Mine });
                 let root = Rank(if odd { 1 } else { 2 });
                 team.scatter_slice(&[1_u16, 2, 3, 4], &mut [0], root)?;
                 let start = |call| world.start_all_reduce(vec![call], Sum);
@@ -350,17 +350,17 @@ fn no_pes_and_too_many() {
 fn borrowed_slices_are_not_left_behind() {
     let errors = on(Pes::threads(2), |world| {
         let mut errors = Vec::new();
-        for entry in Mode::EVERY {
-            let team = world.with(Sync { entry, exit: Mode::None });
+        for entry in SyncMode::EVERY {
+            let team = world.with(SyncModes { entry, exit: SyncMode::None });
             errors.push(team.broadcast_slice(&mut [1], Rank(0)).err());
             errors.push(team.reduce_slice(&[1], &mut [1], Sum, Rank(0)).err());
         }
-        assert_eq!(world.with(Sync::LOOSE).broadcast(5, Rank(1)).ok(), Some(5));
+        assert_eq!(world.with(SyncModes::LOOSE).broadcast(5, Rank(1)).ok(), Some(5));
         errors
     });
     for error in errors.into_iter().flatten() {
         let error = error.expect("an error");
-        assert!(matches!(error, Error::BorrowedSlice(sync) if sync.exit == Mode::None));
+        assert!(matches!(error, Error::BorrowedSlice(sync) if sync.exit == SyncMode::None));
         assert!(error.to_string().contains("use symmetric memory"), "{error}");
     }
 }
@@ -526,7 +526,8 @@ fn forcing_what_there_is_not() {
 fn forcing_an_unknown_bracket() {
     let errors = on(Pes::threads(3), |world| {
         world.force(Collective::Barrier, Some(Candidate::new("tournament")));
-        let error = world.with(Sync::STRICT).broadcast(1, Rank(0)).expect_err("no such barrier");
+        let error =
+            world.with(SyncModes::STRICT).broadcast(1, Rank(0)).expect_err("no such barrier");
         assert_eq!(world.broadcast(4, Rank(0)).ok(), Some(4), "not bracketed");
         error.to_string()
     });

@@ -1,7 +1,7 @@
 //! Choices are refined alike on all PEs, wherever in a program they make their calls, with whatever
 //! closures, and whatever plans each still keeps.
 
-use consort::{Collective, Pes, Rank, Result, Sum, Sync, Team};
+use consort::{Collective, Pes, Rank, Result, Sum, SyncModes, Team};
 
 use crate::{
     data::Random,
@@ -70,7 +70,7 @@ fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
                 assert_eq!(bits, (1 << pes) - 1);
             }
             4..6 => {
-                let sync = if program.chance(2) { Sync::MINE } else { team.sync() };
+                let sync = if program.chance(2) { SyncModes::MINE } else { team.sync() };
                 let sums = if is_one { one::sums } else { two::sums };
                 let (data, mut sum) = ([value + me; TIMES], [0; TIMES]);
                 sums(team.with(sync), &data, &mut sum)?;

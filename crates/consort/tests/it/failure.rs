@@ -10,7 +10,7 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, Sync, Team, Until, Waiting,
+    Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, SyncModes, Team, Until, Waiting,
 };
 use consort_native::Failure;
 
@@ -85,7 +85,7 @@ fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
 }
 
 /// One call of `collective`; symmetric buffers where modes let PEs leave early.
-fn call(world: Team<'_>, collective: Collective, words: usize, sync: Sync) -> Result<()> {
+fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) -> Result<()> {
     let root = Rank(1);
     let team = world.with(sync);
     let is_root = world.rank() == root;
@@ -99,13 +99,13 @@ fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: u32) -
     let is_served = |words: &usize| {
         let query = Query {
             collective,
-            sync: Sync::MINE,
+            sync: SyncModes::MINE,
             pes,
             bytes: 8 * *words as u64,
             operator: OperatorClass::Commutative,
             symmetric: false,
         };
-        serves(collective, &Setting::of(&query, Job::capabilities_of(pes)), candidate)
+        serves(&Setting::of(&query, Job::capabilities_of(pes)), candidate)
     };
     let served: Vec<usize> = [1, 12, 100, 2500].into_iter().filter(is_served).collect();
     [*served.first().expect("one of them"), *served.last().expect("one of them")]
@@ -127,13 +127,13 @@ fn instead_of_entering(collective: Collective, waiting: Waiting) {
                     let error = fails(pes, PES, victim, |pe, moment| {
                         let world = pe.world();
                         for _ in 0..3 {
-                            call(world, collective, words, Sync::MINE)?;
+                            call(world, collective, words, SyncModes::MINE)?;
                         }
                         if world.rank() == victim {
                             moment.is_now();
                             panic!("as planned");
                         }
-                        call_on(|| call(world, collective, words, Sync::MINE))
+                        call_on(|| call(world, collective, words, SyncModes::MINE))
                     });
                     assert!(error.to_string().contains("as planned"), "{error}");
                 }
@@ -182,13 +182,13 @@ fn strict_calls_hear_of_it() {
                 let pes = Pes::threads(5).force(Collective::Barrier, barrier.clone());
                 fails(pes.heap_bytes(1 << 16), 5, victim, |pe, moment| {
                     let world = pe.world();
-                    call(world, Collective::Reduce, 10, Sync::STRICT)?;
+                    call(world, Collective::Reduce, 10, SyncModes::STRICT)?;
                     if world.rank() == victim {
                         thread::sleep(Duration::from_millis(1));
                         moment.is_now();
                         panic!("as planned");
                     }
-                    call_on(|| call(world, Collective::Broadcast, 10, Sync::STRICT))
+                    call_on(|| call(world, Collective::Broadcast, 10, SyncModes::STRICT))
                 });
             }
         }
@@ -213,7 +213,7 @@ fn those_who_wait_for_credits_hear_of_it() {
                         moment.is_now();
                         panic!("as planned");
                     }
-                    let team = world.with(Sync::LOOSE);
+                    let team = world.with(SyncModes::LOOSE);
                     if victim == root {
                         // Who contributes to a reduction waits for nobody.
                         call_on(|| team.reduce_symmetric(&data, &sum, Sum, root))
@@ -284,7 +284,7 @@ fn later_calls_hear_of_it_too() {
             assert_eq!(world.broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.reduce(1, Sum, Rank(1)).err(), failed);
             assert_eq!(world.all_reduce(1, Sum).err(), failed);
-            assert_eq!(world.with(Sync::LOOSE).broadcast(1, Rank(0)).err(), failed);
+            assert_eq!(world.with(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.symmetric::<u8>(1).err(), failed);
             assert_eq!(memory.wait_until(0, Until::Equals(1)).err(), failed);
             Err::<(), _>(error)
@@ -326,9 +326,9 @@ fn an_operator_may_panic() {
     });
 }
 
-/// While a peer copies from a buffer, its lender may not leave, whatever fails elsewhere.
+/// While a peer copies from a buffer, its owner may not leave, whatever fails elsewhere.
 #[test]
-fn lenders_stay_until_nobody_copies() {
+fn owners_stay_until_nobody_copies() {
     static SLOW: AtomicBool = AtomicBool::new(false);
     static PANICKING: AtomicBool = AtomicBool::new(false);
     fn await_flag(flag: &AtomicBool) {
@@ -429,11 +429,11 @@ fn a_pe_that_finishes_early_is_named() {
                     let pes = Pes::threads(4).force(collective, candidate.clone());
                     let outcome = pes.run(|pe| {
                         let world = pe.world();
-                        call(world, collective, words, Sync::MINE)?;
+                        call(world, collective, words, SyncModes::MINE)?;
                         if world.rank() == quitter {
                             return Ok(());
                         }
-                        call_on(|| call(world, collective, words, Sync::MINE))
+                        call_on(|| call(world, collective, words, SyncModes::MINE))
                     });
                     let Err(Error::Mismatched(Failure::Finished { rank, waiting, call, .. })) =
                         &outcome

@@ -7,11 +7,11 @@
 mod announcements;
 mod bad_input;
 mod call_sites;
-mod conformance;
 mod counters;
 mod data;
 mod failure;
 mod gigabyte;
+mod handles;
 mod memory;
 mod nonblocking;
 mod numbers;

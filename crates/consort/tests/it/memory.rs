@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Pes, Rank, Result, Sum, Symmetric, Team};
+use consort::{Origin, Pes, Rank, Result, Sum, Symmetric, Team};
 
 use crate::turns::{LIMIT, alone};
 
@@ -218,5 +218,30 @@ fn forgotten_memory_is_gone_for_good() {
             Ok(())
         });
         job.expect("nothing fails");
+    });
+}
+
+/// Address ranges of this process that another could have too, and that were there at no path.
+fn shared_mappings() -> usize {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().filter(|line| line.contains("rw-s") && line.contains("/dev/zero")).count()
+}
+
+#[test]
+fn memory_comes_from_where_the_launch_says() {
+    alone(LIMIT, || {
+        for origin in Origin::EVERY {
+            let job = Pes::threads(2).without_wisdom().memory(origin).run(|pe| {
+                let memory = pe.world().symmetric::<u64>(10)?;
+                memory.put(Rank(0), 5, &[7])?;
+                pe.world().barrier()?;
+                assert_eq!(pe.world().all_reduce(memory.load(5)?, Sum)? % 7, 0);
+                Ok(shared_mappings())
+            });
+            let found = job.expect("nothing fails");
+            // Other tests' jobs may have some, too.
+            let is_shared = cfg!(target_os = "linux") && origin == Origin::Shared;
+            assert!(!is_shared || found.iter().all(|&(_, count)| count > 0));
+        }
     });
 }

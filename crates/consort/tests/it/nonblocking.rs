@@ -17,8 +17,8 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, Failure, Pending, Pes, PlanError, Rank, Result, Sum, Sync, Team,
-    Waiting,
+    Candidate, Collective, Error, Failure, Pending, Pes, PlanError, Rank, Result, Sum, SyncModes,
+    Team, Waiting,
 };
 
 use crate::{
@@ -205,7 +205,7 @@ fn every_root_in_symmetric_memory(pes: u32, collective: Collective, forced: Opti
             let target_len = blocks(collective.target_blocks(pes, !is_one));
             let target = world.symmetric::<u64>(target_len)?;
             for root in (0..pes).map(Rank) {
-                for sync in Sync::every() {
+                for sync in SyncModes::every() {
                     let call = Call { collective, pes, root, len, seed };
                     let received = if is_one { &source } else { &target };
                     received.put(me, 0, &blank(received.len()))?;
@@ -271,7 +271,7 @@ fn at_random(seed: u64, helpers: bool) {
                 if pe.world().rank() == Rank(0) {
                     note(format!("CONSORT_SEED={seed}, {pes} PEs, step {step}"));
                 }
-                let every: Vec<_> = Sync::every().collect();
+                let every: Vec<_> = SyncModes::every().collect();
                 let team = program.pick(&teams).with(*program.pick(&every));
                 let root = Rank(u32::try_from(program.below(32)).expect("few") % team.size());
                 let call = Call {
@@ -288,7 +288,7 @@ fn at_random(seed: u64, helpers: bool) {
                         let mut target = vec![0; call.target_len(me)];
                         let source = call.source::<u64>(me);
                         slices(
-                            team.with(Sync::MINE),
+                            team.with(SyncModes::MINE),
                             call.collective,
                             &source,
                             &mut target,
@@ -496,7 +496,7 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
                 assert!(all.iter().enumerate().all(|(at, &x)| x == (at / len) as u64));
             }
             let (source, mut target) = ([1; 5], [1; 6]);
-            let loose = world.with(Sync::LOOSE);
+            let loose = world.with(SyncModes::LOOSE);
             let error =
                 loose.overlap(|scope| scope.start_broadcast(&mut target, Rank(0)).map(drop));
             assert!(matches!(error, Err(Error::BorrowedSlice(_))));

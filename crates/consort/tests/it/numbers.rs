@@ -1,6 +1,6 @@
 //! The numbers that calls and steps have: told apart exactly, used again, and past their wrap.
 
-use consort::{Candidate, Collective, Error, Pes, Rank, Result, Sum, Sync, Team};
+use consort::{Candidate, Collective, Error, Pes, Rank, Result, Sum, SyncModes, Team};
 use consort_native::{Failure, SEQUENCE_BITS};
 
 use crate::turns::{LIMIT, alone};
@@ -93,7 +93,7 @@ fn calls(world: Team<'_>, count: usize) -> Result<()> {
         let value = number as u64;
         assert_eq!(world.all_reduce(value, Sum)?, 2 * value);
         assert_eq!(world.broadcast([value; 200], Rank(0))?, [value; 200]);
-        let strict = world.with(Sync::STRICT);
+        let strict = world.with(SyncModes::STRICT);
         assert_eq!(strict.reduce(value, Sum, Rank(1))?.unwrap_or(2 * value), 2 * value);
         let started = world.start_all_gather(vec![value; 30])?;
         world.barrier()?;

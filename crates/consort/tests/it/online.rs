@@ -1,6 +1,6 @@
 //! Choices that are refined while the program runs.
 
-use consort::{Algorithms, Candidate, Collective, Pes, Rank, Result, Sum, Sync, Team};
+use consort::{Algorithms, Candidate, Collective, Pes, Rank, Result, Sum, SyncModes, Team};
 use consort_fabric::{OperatorClass, Query};
 use consort_tuner::{Confidence, Entry, Rigour, Wisdom};
 
@@ -16,7 +16,7 @@ fn bad_wisdom(pes: u32) -> Wisdom {
     wisdom.insert(Entry {
         query: Query {
             collective: Collective::AllReduce,
-            sync: Sync::MINE,
+            sync: SyncModes::MINE,
             pes,
             bytes: 8,
             operator: OperatorClass::Commutative,
@@ -85,7 +85,7 @@ fn results_are_right_all_the_while() {
             let mut served = std::collections::HashSet::new();
             for round in 0..400_u64 {
                 for collective in moving() {
-                    for (len, sync) in [(1, Sync::MINE), (300, Sync::STRICT)] {
+                    for (len, sync) in [(1, SyncModes::MINE), (300, SyncModes::STRICT)] {
                         let call = Call { collective, pes: 3, root: Rank(1), len, seed: round };
                         let mut target = vec![7; call.target_len(me)];
                         let source = call.source::<u64>(me);

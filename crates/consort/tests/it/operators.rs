@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use consort::{
     BitAnd, BitOr, BitXor, Collective, Error, Max, Min, Operator, Pes, Product, Rank, Result, Sum,
-    Sync, Team,
+    SyncModes, Team,
 };
 use consort_collectives::PlanError;
 
@@ -47,7 +47,7 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
             let expected = if me == root { &expected[..] } else { &[] };
             assert_eq!(target, expected, "{}", context());
             world
-                .with(Sync { exit: consort::Mode::All, ..Sync::MINE })
+                .with(SyncModes { exit: consort::SyncMode::All, ..SyncModes::MINE })
                 .reduce_symmetric(&from, &to, operator, root)?;
             let mut target = vec![T::zeroed(); expected.len()];
             to.get(me, 0, &mut target)?;

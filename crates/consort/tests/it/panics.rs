@@ -12,7 +12,7 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, Operator, Pe, Pes, PlanError, Rank, Result, Sync, Team,
+    Candidate, Collective, Error, Operator, Pe, Pes, PlanError, Rank, Result, SyncModes, Team,
 };
 use consort_fabric::OperatorClass;
 
@@ -264,7 +264,7 @@ impl Operator<u64> for By<'_> {
 }
 
 /// Every algorithm of a collective, each PE in turn.
-fn operators_panic_in(collective: Collective, sync: Sync) {
+fn operators_panic_in(collective: Collective, sync: SyncModes) {
     alone(2 * LIMIT, move || {
         for candidate in one_each(collective) {
             let mut panics = 0;
@@ -300,7 +300,7 @@ macro_rules! operators_panic {
     ($($name:ident: $collective:ident $sync:ident;)*) => {$(
         #[test]
         fn $name() {
-            operators_panic_in(Collective::$collective, Sync::$sync);
+            operators_panic_in(Collective::$collective, SyncModes::$sync);
         }
     )*};
 }
@@ -397,7 +397,7 @@ fn a_result_that_drops_badly_beside_a_failure() {
 #[test]
 fn a_result_that_drops_badly_after_a_mismatch() {
     fails(|pe| {
-        let world = pe.world().with(Sync::LOOSE);
+        let world = pe.world().with(SyncModes::LOOSE);
         if world.rank() == Rank(0) {
             thread::sleep(Duration::from_millis(20));
             return Ok(Bad(2));

@@ -22,10 +22,11 @@ use std::{
 };
 
 use consort::{
-    Algorithms, Candidate, Collective, Mode, Pes, Query, Rank, Result, Sum, Symmetric, Sync, Team,
+    Algorithms, Candidate, Collective, Pes, Query, Rank, Result, Sum, Symmetric, SyncMode,
+    SyncModes, Team,
 };
 use consort_collectives::names;
-use consort_fabric::{LINE_PAYLOAD_BYTES, OperatorClass};
+use consort_fabric::{CallSpec, LINE_PAYLOAD_BYTES, OperatorClass};
 use consort_tuner::Catalog;
 
 use crate::{
@@ -164,7 +165,7 @@ impl<'p> Scene<'_, 'p> {
     }
 
     /// Makes the call.
-    fn call(&self, sync: Sync) -> Result<()> {
+    fn call(&self, sync: SyncModes) -> Result<()> {
         let team = self.world.with(sync);
         let (collective, source, target) = (self.query.collective, self.source, self.target);
         self.mark(Step::Enters);
@@ -202,10 +203,10 @@ fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
 /// Has every algorithm serve calls in these modes, with each PE apart in turn: of both sizes, with
 /// operators that commute and others, on two PEs and on three.
 fn each_call(
-    syncs: impl Fn(Sync) -> bool,
-    play: impl Fn(&Scene<'_, '_>, Sync) -> Result<()> + Send + std::marker::Sync + 'static,
+    syncs: impl Fn(SyncModes) -> bool,
+    play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + std::marker::Sync + 'static,
 ) {
-    let syncs: Vec<Sync> = Sync::every().filter(|&sync| syncs(sync)).collect();
+    let syncs: Vec<SyncModes> = SyncModes::every().filter(|&sync| syncs(sync)).collect();
     let served = alone(LIMIT, move || {
         let mut served = BTreeSet::new();
         for pes in [2, 3] {
@@ -224,7 +225,7 @@ fn each_call(
 /// Of each algorithm that can serve, what has the first values of its parameters and the last.
 fn able(query: &Query) -> Vec<Candidate> {
     let mut all = everything(query.collective);
-    all.retain(|candidate| Algorithms::here().serves(query, candidate));
+    all.retain(|candidate| Algorithms::here().serves(&CallSpec::from(query), candidate));
     let of_one = all.chunk_by(|one, next| one.algorithm == next.algorithm);
     of_one.flat_map(|all| all.first().into_iter().chain(all[1..].last())).cloned().collect()
 }
@@ -233,8 +234,8 @@ fn able(query: &Query) -> Vec<Candidate> {
 fn plays(
     world: Team<'_>,
     marks: &Marks,
-    syncs: &[Sync],
-    play: &impl Fn(&Scene<'_, '_>, Sync) -> Result<()>,
+    syncs: &[SyncModes],
+    play: &impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()>,
 ) -> Result<BTreeSet<(Collective, String)>> {
     let pes = world.size();
     let (mut served, mut number) = (BTreeSet::new(), 0);
@@ -289,7 +290,7 @@ fn plays(
 #[test]
 fn entry_all_moves_nothing_before_all_are_here() {
     each_call(
-        |sync| sync.entry == Mode::All,
+        |sync| sync.entry == SyncMode::All,
         |scene, sync| {
             if scene.is_last() {
                 for rank in scene.everyone() {
@@ -311,7 +312,7 @@ fn entry_all_moves_nothing_before_all_are_here() {
 #[test]
 fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
     each_call(
-        |sync| sync.entry == Mode::Mine,
+        |sync| sync.entry == SyncMode::Mine,
         |scene, sync| {
             scene.is_last();
             assert!(scene.is_untouched(scene.me())?, "{scene}");
@@ -329,11 +330,11 @@ fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
 #[test]
 fn exit_mine_gives_data_back_to_its_pe() {
     each_call(
-        |sync| sync.exit == Mode::Mine,
+        |sync| sync.exit == SyncMode::Mine,
         |scene, sync| {
             let me = scene.me();
             scene.contribute(me)?;
-            if sync.entry == Mode::None {
+            if sync.entry == SyncMode::None {
                 scene.world.barrier()?;
             }
             scene.is_last();
@@ -356,11 +357,11 @@ fn exit_mine_gives_data_back_to_its_pe() {
 #[test]
 fn exit_all_leaves_when_all_data_is_there() {
     each_call(
-        |sync| sync.exit == Mode::All,
+        |sync| sync.exit == SyncMode::All,
         |scene, sync| {
             let me = scene.me();
             scene.contribute(me)?;
-            if sync.entry == Mode::None {
+            if sync.entry == SyncMode::None {
                 scene.world.barrier()?;
             }
             scene.is_last();
@@ -398,7 +399,7 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
         ("knomial_get" | "oc_bcast" | "shared", _) => false,
         // The root says that it is here in every mode, and that is all it does.
         ("direct", Broadcast) => needs_nothing,
-        ("direct", _) if sync.entry == Mode::None => true,
+        ("direct", _) if sync.entry == SyncMode::None => true,
         // The others put when the root has said that it is here, and it does not wait for that.
         ("direct", Gather) => first == ROOT,
         ("direct", _) => needs_nothing,
@@ -417,10 +418,10 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
 }
 
 /// The PE that is apart enters first, and the others when they have seen whether it leaves.
-fn enters_first(scene: &Scene<'_, '_>, sync: Sync) -> Result<()> {
+fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
     let (me, first) = (scene.me(), scene.apart);
     scene.contribute(me)?;
-    if sync.entry == Mode::None {
+    if sync.entry == SyncMode::None {
         scene.world.barrier()?;
     }
     if me != first {
@@ -445,11 +446,11 @@ fn enters_first(scene: &Scene<'_, '_>, sync: Sync) -> Result<()> {
 /// Data may move when one PE has entered, so whoever can reach it waits for nobody.
 #[test]
 fn entry_none_waits_for_nobody() {
-    each_call(|sync| sync == Sync::LOOSE, enters_first);
+    each_call(|sync| sync == SyncModes::LOOSE, enters_first);
 }
 
 /// Whoever is not needed any more leaves, though others have not even entered.
 #[test]
 fn exit_none_leaves_early() {
-    each_call(|sync| (sync.entry, sync.exit) == (Mode::Mine, Mode::None), enters_first);
+    each_call(|sync| (sync.entry, sync.exit) == (SyncMode::Mine, SyncMode::None), enters_first);
 }

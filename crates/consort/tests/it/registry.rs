@@ -49,17 +49,17 @@ fn nothing_is_left_out() {
     use consort_fabric::{Capabilities, OperatorClass, Query};
 
     let capabilities = Capabilities {
-        inbox_lines: 1 << 20,
+        inbox_channels: 1 << 20,
         scratch_bytes: 1 << 30,
         buffer_bytes: 1 << 20,
-        lending: true,
+        exposes: true,
         buffered: true,
     };
     for collective in Collective::EVERY {
         let all = everything(collective);
         let query = Query {
             collective,
-            sync: consort::Sync::MINE,
+            sync: consort::SyncModes::MINE,
             pes: 4,
             bytes: 1 << 20,
             operator: OperatorClass::Commutative,

@@ -6,10 +6,10 @@
 use std::{thread, time::Duration};
 
 use consort::{
-    Algorithms, Candidate, Collective, Error, Pes, Query, Rank, Result, Symmetric, Sync, Team,
+    Algorithms, Candidate, Collective, Error, Pes, Query, Rank, Result, Symmetric, SyncModes, Team,
 };
 use consort_collectives::PlanError;
-use consort_fabric::OperatorClass;
+use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::Catalog;
 
 use crate::{
@@ -60,7 +60,7 @@ fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result
         buffers.targets[call].put(rank, 0, &blank(run.words))?;
     }
     world.barrier()?;
-    let team = world.with(Sync::LOOSE);
+    let team = world.with(SyncModes::LOOSE);
     for call in 0..RUN {
         if rank == run.late && call % 17 == 5 {
             thread::sleep(LATE);
@@ -116,13 +116,13 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
         }
         let query = Query {
             collective,
-            sync: Sync::LOOSE,
+            sync: SyncModes::LOOSE,
             pes,
             bytes: words as u64 * 8,
             operator: OperatorClass::Ordered,
             symmetric: true,
         };
-        let able = |one: &Candidate| Algorithms::here().serves(&query, one);
+        let able = |one: &Candidate| Algorithms::here().serves(&CallSpec::from(&query), one);
         let candidates = candidates.into_iter().filter(able).collect();
         let run = Run { collective, candidates, words, root: Some(last), late: Rank(0) };
         all.push(run.clone());
@@ -177,7 +177,7 @@ fn loose_values_are_right_at_once() {
         alone(LIMIT, move || {
             let all = Pes::threads(pes).run(|pe| {
                 let world = pe.world();
-                let (me, team) = (world.rank(), world.with(Sync::LOOSE));
+                let (me, team) = (world.rank(), world.with(SyncModes::LOOSE));
                 let mut random = Random(u64::from(me.0));
                 for candidate in everything(Collective::Broadcast).into_iter().map(Some) {
                     world.force(Collective::Broadcast, candidate);

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pes, PlanError, Rank, Sync, Team};
+use consort::{Candidate, Collective, Error, Pes, PlanError, Rank, SyncModes, Team};
 
 use crate::{
     registry::one_each,
@@ -155,7 +155,7 @@ fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
             let outer = pair(world, 0, 3)?;
             let run = |team: Team<'_>, calls: std::ops::Range<usize>| {
                 for call in calls {
-                    let value = team.with(Sync::LOOSE).broadcast(call, Rank(0))?;
+                    let value = team.with(SyncModes::LOOSE).broadcast(call, Rank(0))?;
                     assert_eq!(value, call);
                 }
                 Ok::<(), Error>(())

@@ -6,7 +6,7 @@ use std::{
 };
 
 use consort::{
-    Candidate, ChosenBy, Collective, Error, Failure, Max, Pes, Rank, Result, Sum, Sync, Team,
+    Candidate, ChosenBy, Collective, Error, Failure, Max, Pes, Rank, Result, Sum, SyncModes, Team,
     TeamError, Until, Waiting,
 };
 
@@ -67,9 +67,9 @@ fn a_split_goes_by_colour_key_and_rank() {
             let me = world.rank().0;
             let color = (me != 6).then_some(me % 2 * 1000);
             let key = if me < 4 { 5 - i64::from(me) } else { i64::MIN };
-            let team = world.with(Sync::LOOSE).split(color, key)?;
+            let team = world.with(SyncModes::LOOSE).split(color, key)?;
             let team = team.map(|team| {
-                assert_eq!(team.sync(), Sync::LOOSE);
+                assert_eq!(team.sync(), SyncModes::LOOSE);
                 assert_eq!(members(team)?[team.rank().index()], me);
                 members(team)
             });
@@ -157,7 +157,7 @@ fn interleaved(seed: u64) {
     let waiting = *random.pick(&[Waiting::SpinYield, Waiting::SpinYieldPark]);
     let outcome = alone(LIMIT, move || {
         pes_of(pes).waiting(waiting).run(|pe| {
-            let world = pe.world().with(Sync::LOOSE);
+            let world = pe.world().with(SyncModes::LOOSE);
             let grid = world.cartesian(rows)?;
             let (mut program, mut own) = (Random(seed), Random(seed ^ u64::from(world.rank().0)));
             for step in 0..STEPS {
@@ -247,7 +247,7 @@ fn a_freed_team_says_so() {
             let freed = Some(Error::Freed);
             team.free()?;
             assert_eq!(team.barrier().err(), freed);
-            assert_eq!(team.with(Sync::LOOSE).broadcast(1, Rank(0)).err(), freed);
+            assert_eq!(team.with(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), freed);
             assert_eq!(team.all_reduce(1, Sum).err(), freed);
             assert_eq!(team.split(Some(1), 0).err(), freed);
             assert_eq!(team.of(&[]).err(), freed);
@@ -364,7 +364,7 @@ fn memory_of_a_team() {
             // A pair of the row, on the row's memory.
             let pair = row.strided(Rank(2), -2, 2)?;
             if let Some(pair) = pair {
-                pair.with(Sync::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
+                pair.with(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
                 assert_eq!(sum.load(0)?, u64::from(row.world_rank(Rank(2))?.0));
                 mine.signal(Rank(1), 2, consort::Signal::Add(10))?;
             } else {
@@ -440,7 +440,7 @@ fn mismatches_in_a_team_are_told_with_ranks_of_the_world() {
     let Error::Mismatched(Failure::Mismatched { one, other, team, .. }) = &error else {
         panic!("{error}");
     };
-    assert_eq!(*team, [Rank(0), Rank(2), Rank(4)]);
+    assert_eq!((&team.first[..], team.size), (&[Rank(0), Rank(2), Rank(4)][..], 3));
     let [odd, even] = if one.0 == Rank(2) { [one, other] } else { [other, one] };
     assert!(odd.0 == Rank(2) && odd.1.contains("all_reduce"), "{error}");
     assert!([Rank(0), Rank(4)].contains(&even.0) && even.1.contains("barrier"), "{error}");
@@ -485,7 +485,7 @@ fn who_leaves_a_team_waiting_is_told() {
     let Error::Mismatched(Failure::Finished { rank, waiting, team, .. }) = &error else {
         panic!("{error}");
     };
-    assert_eq!((*rank, *waiting, &team[..]), (Rank(3), Rank(4), &[Rank(3), Rank(4)][..]));
+    assert_eq!((*rank, *waiting, &team.first[..]), (Rank(3), Rank(4), &[Rank(3), Rank(4)][..]));
     assert!(error.to_string().contains("in the team of PEs 3, 4"), "{error}");
 }
 
@@ -552,7 +552,7 @@ fn a_ring_of_teams() {
 fn who_waits_long_is_not_stuck() {
     alone(LIMIT, || {
         pes_of(4).run(|pe| {
-            let world = pe.world().with(Sync::LOOSE);
+            let world = pe.world().with(SyncModes::LOOSE);
             let low = world.strided(Rank(0), 1, 3)?;
             let pair = world.of(&[Rank(0), Rank(2)])?;
             // 2 waits for the root, 1, in the first; 0 for 2 in the second, and has not begun the

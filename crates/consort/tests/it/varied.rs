@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use consort::{
-    Collective, Error, Failure, Mode, Pes, Pieces, PiecesError, Rank, Result, Symmetric, Sync, Team,
+    Collective, Error, Failure, Pes, Pieces, PiecesError, Rank, Result, Symmetric, SyncMode,
+    SyncModes, Team,
 };
 
 use crate::{
@@ -240,15 +241,15 @@ fn pieces_of_all_sorts<T: Element + Send>(pes: u32) {
             let memory = [world.symmetric::<T>(room)?, world.symmetric::<T>(room)?];
             let mut under_way = Vec::new();
             for seed in 0..24 {
-                let exits = [Mode::Mine, Mode::All];
-                let (entry, exit) = (Mode::EVERY[seed % 3], exits[seed / 3 % 2]);
-                let team = world.with(Sync { entry, exit });
+                let exits = [SyncMode::Mine, SyncMode::All];
+                let (entry, exit) = (SyncMode::EVERY[seed % 3], exits[seed / 3 % 2]);
+                let team = world.with(SyncModes { entry, exit });
                 for collective in varied() {
                     let seed = (seed as u64) << 8 | collective as u64;
                     let play = || Play { collective, seed, me: world.rank(), pes };
                     play().slices::<T>(team)?;
                     play().values::<T>(team)?;
-                    play().values::<T>(world.with(Sync::LOOSE))?;
+                    play().values::<T>(world.with(SyncModes::LOOSE))?;
                     play().symmetric::<T>(team, memory.each_ref())?;
                     under_way.push(play().start::<T>(team)?);
                 }
@@ -313,10 +314,10 @@ fn pes_that_do_not_say_the_same_of_a_length() {
                 });
                 outcome.map(|_| ()).expect_err("counts that do not match")
             });
-            let Error::Mismatched(Failure::Pieces { call, lender, borrower }) = &error else {
+            let Error::Mismatched(Failure::Counts { call, owner, peer }) = &error else {
                 panic!("{collective}: {error}")
             };
-            let mut said = [*lender, *borrower];
+            let mut said = [*owner, *peer];
             said.sort_unstable();
             // In a team of each second PE those of rank 1 are PEs 2 and 3 of the world.
             let ranks = said.map(|(rank, _)| rank.0);
@@ -362,8 +363,8 @@ fn pieces_that_cannot_be_moved() {
             // What is only read may overlap.
             exchange(&overlapping, &even, 4)?;
             assert_eq!(
-                world.with(Sync::LOOSE).all_gather_v_slice(&source[..2], &mut [0; 4], &even),
-                Err(Error::BorrowedSlice(Sync::LOOSE))
+                world.with(SyncModes::LOOSE).all_gather_v_slice(&source[..2], &mut [0; 4], &even),
+                Err(Error::BorrowedSlice(SyncModes::LOOSE))
             );
             let outside = Error::RootOutOfRange { root: Rank(2), pes: 2 };
             assert_eq!(world.gather_v(&source, Rank(2)), Err(outside));

@@ -15,6 +15,7 @@ struct Imports {
 
 const EVERYTHING: &[&str] = &[
     "consort",
+    "consort-bench",
     "consort-collectives",
     "consort-fabric",
     "consort-mpi",
@@ -25,12 +26,12 @@ const EVERYTHING: &[&str] = &[
     "consort-tuner",
 ];
 
-const IMPORTS: [Imports; 10] = [
+const IMPORTS: [Imports; 12] = [
     Imports { name: "consort-fabric", normal: &[], tests_besides: &[] },
     Imports {
         name: "consort-collectives",
         normal: &["consort-fabric"],
-        tests_besides: &["consort-native", "consort-sim"],
+        tests_besides: &["consort-native"],
     },
     Imports {
         name: "consort-sync",
@@ -41,8 +42,8 @@ const IMPORTS: [Imports; 10] = [
     Imports { name: "consort-native", normal: &["consort-fabric"], tests_besides: &[] },
     Imports {
         name: "consort-sim",
-        normal: &["consort-fabric"],
-        tests_besides: &["consort-collectives"],
+        normal: &["consort-fabric", "consort-collectives"],
+        tests_besides: &[],
     },
     Imports {
         name: "consort",
@@ -61,13 +62,31 @@ const IMPORTS: [Imports; 10] = [
         tests_besides: &["consort-collectives"],
     },
     Imports { name: "consort-shmem", normal: &["consort"], tests_besides: &[] },
+    Imports {
+        name: "consort-bench",
+        normal: &[
+            "consort",
+            "consort-collectives",
+            "consort-fabric",
+            "consort-native",
+            "consort-sim",
+            "consort-tuner",
+        ],
+        tests_besides: &[],
+    },
     Imports { name: "consort-cli", normal: EVERYTHING, tests_besides: &[] },
+    Imports {
+        name: "conformance",
+        normal: &["consort-fabric", "consort-collectives"],
+        tests_besides: EVERYTHING,
+    },
 ];
 
-/// The crate folders with their manifests.
+/// The folders of the crates, and of the package of tests, with their manifests.
 fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, Table)> {
     tree.iter().filter_map(|(path, text)| {
-        let folder = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
+        let inside = path.strip_prefix("crates/").or_else(|| path.strip_prefix("tests/"))?;
+        let folder = inside.strip_suffix("/Cargo.toml")?;
         Some((folder, text.parse().expect("a manifest in TOML")))
     })
 }

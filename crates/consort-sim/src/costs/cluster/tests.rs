@@ -1,12 +1,11 @@
 //! What the model's formulas say of small cases, the simulation comes to as well.
 
-use consort_collectives::{Algorithm, Plan, Setting, Visitor, visit};
 use consort_fabric::{
-    Candidate, Collective, Fabric, Kernel, Op, OperatorClass, Rank, Slot, Span, Sum, Sync,
+    CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Rank, Rma, Span, Sum, SyncModes,
 };
 
 use crate::{
-    Buffer, Call, Operands, Pe, Simulation,
+    Buffer, Call, Caller, Operands, Pe, Simulation,
     analytic::loggp::LogGp,
     machines::{Cluster, Inside, Kind, Machine, Network},
 };
@@ -39,35 +38,7 @@ fn flat(model: LogGp, pes: u32) -> Simulation {
     Simulation::on(machine(model, pes, 1), pes)
 }
 
-/// A collective by an algorithm, once.
-struct Once<'o> {
-    simulation: &'o Simulation,
-    collective: Collective,
-    candidate: &'o Candidate,
-    setting: Setting,
-}
-
-impl Visitor for Once<'_> {
-    type Output = f64;
-
-    fn visit<A: Algorithm>(self) -> f64 {
-        let Self { simulation, collective, candidate, setting } = self;
-        let bytes = setting.bytes;
-        let member = async |pe: &Pe<'_>| -> Op {
-            let plan = Plan::<A>::new(collective, &setting.at(pe.rank()), candidate, candidate);
-            let operands = Operands {
-                kernel: Some(Kernel::new::<u64, _>(&Sum)),
-                source: Buffer::Owned(vec![1; bytes]),
-                target: Buffer::Owned(vec![0; bytes]),
-                layouts: None,
-            };
-            let call = pe.begin(operands).await;
-            plan.unwrap().run(&call).await
-        };
-        simulation.run(member).unwrap().ended_ns
-    }
-}
-
+/// When a collective by an algorithm ends, made once.
 fn ends_ns(
     collective: Collective,
     candidate: &str,
@@ -76,23 +47,18 @@ fn ends_ns(
     bytes: usize,
 ) -> f64 {
     let candidate: Candidate = candidate.parse().unwrap();
-    let setting = Setting {
-        collective,
-        rank: Rank(0),
-        pes,
-        root: Rank(0),
-        bytes,
-        element_bytes: 1,
-        operator: OperatorClass::Commutative,
-        sync: Sync::MINE,
-        symmetric: false,
-        capabilities: simulation.capabilities().unwrap(),
-        first_slot: Setting::first_slot(collective, pes),
-        beside: false,
-        counter: 1,
+    let call = CallSpec { collective, sync: SyncModes::MINE, bytes, ..CallSpec::barrier(pes) };
+    let plans = simulation.plan(&call, &candidate, &candidate).unwrap();
+    let member = async |pe: &Pe<'_>| {
+        let operands = Operands {
+            kernel: Some(Kernel::new::<u64, _>(&Sum)),
+            source: Buffer::Owned(vec![1; bytes]),
+            target: Buffer::Owned(vec![0; bytes]),
+            layouts: None,
+        };
+        Caller::new(pe).call(&plans, operands).await
     };
-    let once = Once { simulation, collective, candidate: &candidate, setting };
-    visit(collective, &candidate.algorithm, once).unwrap()
+    simulation.run(member).unwrap().ended_ns
 }
 
 /// What two PEs do, and when the last one is done.
@@ -165,13 +131,13 @@ fn puts_and_gets_need_no_help() {
 
 #[test]
 fn in_a_node_messages_are_copied() {
-    let slot = Slot::new(3);
-    let send = async |f: &Call<'_>| f.send(Rank(1), slot, 0, Span::source(0, 100)).await;
-    let receive = async |f: &Call<'_>| f.receive(slot, 0, Span::target(0, 100)).await;
+    let channel = Channel::new(3);
+    let send = async |f: &Call<'_>| f.send(Rank(1), channel, 0, Span::source(0, 100)).await;
+    let receive = async |f: &Call<'_>| f.receive(channel, 0, Span::target(0, 100)).await;
     let inside = Simulation::on(machine(DIGITS, 1, 2), 2);
     assert_eq!(two_end_ns(&inside, send, receive), 3.0 + 50.0 + 50.0 + 3.0);
-    let signal = async |f: &Call<'_>| f.signal(Rank(1), slot, 0).await;
-    let wait = async |f: &Call<'_>| f.wait(slot, 0).await;
+    let signal = async |f: &Call<'_>| f.signal(Rank(1), channel, 0).await;
+    let wait = async |f: &Call<'_>| f.wait(channel, 0).await;
     assert_eq!(two_end_ns(&inside, signal, wait), 3.0 + 50.0 + 3.0);
 }
 
@@ -182,12 +148,12 @@ fn hops_add_to_the_latency_unless_all_are_near() {
         cluster.nodes = 4;
         cluster.network = Network::Torus { sides: vec![4] };
     }
-    let slot = Slot::new(3);
+    let channel = Channel::new(3);
     let member = async |pe: &Pe<'_>| {
         let call = pe.begin(Operands::NONE).await;
         match pe.rank().0 {
-            0 => call.signal(Rank(2), slot, 0).await,
-            2 => call.wait(slot, 0).await,
+            0 => call.signal(Rank(2), channel, 0).await,
+            2 => call.wait(channel, 0).await,
             _ => Ok(()),
         }
     };

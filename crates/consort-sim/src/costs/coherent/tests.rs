@@ -1,6 +1,6 @@
 //! Costs against what they come to by hand, on cases of a few lines.
 
-use consort_fabric::{Atomic, Fabric, Rank, Slot, Span};
+use consort_fabric::{Atomic, Channel, Counters, Local, Messages, Rank, Rma, Span};
 
 use crate::{
     Operands, Pe, Simulation,
@@ -44,16 +44,16 @@ fn near(found: f64, expected: f64) {
 
 /// Gets so many lines of a peer's buffer.
 async fn get(call: &crate::Call<'_>, from: u32, lines: usize) {
-    let lease = call.reach(Rank(from), Span::buffer(0, lines * LINE));
-    call.get(&lease, 0, Span::accumulator(lines * LINE)).await.unwrap();
+    let remote = call.reach(Rank(from), Span::buffer(0, lines * LINE));
+    call.get(&remote, 0, Span::accumulator(lines * LINE)).await.unwrap();
 }
 
 #[test]
 fn a_flag_is_stored_and_loaded_again() {
     // PE 0 stores to a line that PE 1 shares, 296 cycles; PE 1 loads it again, 252. PE 0 goes on.
     let times = times(machine(|_| {}), 2, async |call, me| match me {
-        0 => call.signal(Rank(1), Slot::new(1), 0).await.unwrap(),
-        _ => call.wait(Slot::new(1), 0).await.unwrap(),
+        0 => call.signal(Rank(1), Channel::new(1), 0).await.unwrap(),
+        _ => call.wait(Channel::new(1), 0).await.unwrap(),
     });
     near(times[0], CALL);
     near(times[1], CALL + 296.0 + 252.0);
@@ -66,10 +66,10 @@ fn flags_are_stored_one_after_the_other() {
     let stores = u32::try_from(super::window::STORES).unwrap();
     let times = times(machine(|_| {}), stores + 2, async |call, me| {
         if me > 0 {
-            return call.wait(Slot::new(1), 0).await.unwrap();
+            return call.wait(Channel::new(1), 0).await.unwrap();
         }
         for peer in 1..call.size() {
-            call.signal(Rank(peer), Slot::new(1), 0).await.unwrap();
+            call.signal(Rank(peer), Channel::new(1), 0).await.unwrap();
         }
     });
     near(times[3], CALL + 3.0 * 296.0 + 252.0);
@@ -107,14 +107,14 @@ fn what_was_read_before_is_in_the_cache_until_it_is_written() {
     // After the owner has written its lines they are loaded again.
     let times = times(machine(|_| {}), 2, async |call, me| {
         if me == 1 {
-            call.wait(Slot::new(1), 0).await.unwrap();
+            call.wait(Channel::new(1), 0).await.unwrap();
             call.copy(Span::buffer(0, LINE), Span::accumulator(LINE)).await.unwrap();
-            return call.signal(Rank(0), Slot::new(1), 0).await.unwrap();
+            return call.signal(Rank(0), Channel::new(1), 0).await.unwrap();
         }
         get(call, 1, 1).await;
         get(call, 1, 1).await;
-        call.signal(Rank(1), Slot::new(1), 0).await.unwrap();
-        call.wait(Slot::new(1), 0).await.unwrap();
+        call.signal(Rank(1), Channel::new(1), 0).await.unwrap();
+        call.wait(Channel::new(1), 0).await.unwrap();
         get(call, 1, 1).await;
     });
     // PE 0: 252 cycles for the line, beside the second get; then its flag. PE 1 hears it, and

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use consort::{Collective, Mode, Sync, Waiting};
+use consort::{Collective, SyncMode, SyncModes, Waiting};
 
 use super::{
     elements::Type,
@@ -39,7 +39,7 @@ struct Bundle {
     uses: [Use; 4],
 }
 
-struct Slot {
+struct Channel {
     groups: Groups,
     is_alive: bool,
     /// What is forced here, or was in its parent.
@@ -50,7 +50,7 @@ struct Generator {
     random: Random,
     is_tight: bool,
     is_forcing: bool,
-    slots: Vec<Slot>,
+    slots: Vec<Channel>,
     bundles: Vec<Bundle>,
     blocks: usize,
     /// Tickets that have no end yet.
@@ -76,7 +76,7 @@ pub(super) fn program(seed: u64) -> Program {
         forced.push((collective, random.pick(&everything(collective)).clone()));
     }
     let length = 5 + random.below(36);
-    let world = Slot {
+    let world = Channel {
         groups: vec![(0..pes).collect()],
         is_alive: true,
         forced: forced.iter().map(|(collective, _)| *collective).collect(),
@@ -185,7 +185,7 @@ impl Generator {
         let collective = *random.pick(&all);
         let may_be_left = matches!(form, Form::Values | Form::Owned | Form::Planned);
         let syncs: Vec<_> =
-            Sync::every().filter(|sync| may_be_left || sync.exit != Mode::None).collect();
+            SyncModes::every().filter(|sync| may_be_left || sync.exit != SyncMode::None).collect();
         let (sync, ty) = (*random.pick(&syncs), *random.pick(Type::EVERY));
         let root = u32::try_from(random.below(8)).expect("few");
         let (ordered, seed) = (random.chance(2), random.next());
@@ -198,16 +198,16 @@ impl Generator {
     }
 
     /// A block to be used in these modes.
-    fn claim(&mut self, bundle: usize, index: usize, sync: Sync) {
-        let is_loose = sync.entry == Mode::None || sync.exit == Mode::None;
+    fn claim(&mut self, bundle: usize, index: usize, sync: SyncModes) {
+        let is_loose = sync.entry == SyncMode::None || sync.exit == SyncMode::None;
         let Use { is_touched, is_busy, .. } = self.bundles[bundle].uses[index];
         if is_busy || (is_touched && is_loose) {
             self.barrier();
         }
     }
 
-    fn used(&mut self, bundle: usize, index: usize, sync: Sync) {
-        let is_busy = sync.exit == Mode::None;
+    fn used(&mut self, bundle: usize, index: usize, sync: SyncModes) {
+        let is_busy = sync.exit == SyncMode::None;
         let usage = &mut self.bundles[bundle].uses[index];
         *usage = Use { is_touched: true, is_busy, ..*usage };
     }
@@ -253,7 +253,7 @@ impl Generator {
             (false, true) => Form::Memory { from: from_block, to: to_block },
             (false, false) => Form::GenericMemory { from: from_block, to: to_block },
         };
-        let sync = *random.pick(&Sync::every().collect::<Vec<_>>());
+        let sync = *random.pick(&SyncModes::every().collect::<Vec<_>>());
         let root = u32::try_from(random.below(8)).expect("few");
         // Sums of sums of floats would not be exact for long.
         let ordered = ty == Type::F64 || random.chance(2);
@@ -347,7 +347,7 @@ impl Generator {
         let slot = self.slots.len();
         for groups in division.of(&self.slots[parent].groups) {
             let forced = self.slots[parent].forced.clone();
-            self.slots.push(Slot { groups, is_alive: true, forced });
+            self.slots.push(Channel { groups, is_alive: true, forced });
         }
         self.steps.push(Step::Divide { parent, division, slot });
     }
@@ -394,7 +394,7 @@ impl Generator {
                 let Some((from, to)) = call.memory() else { continue };
                 for block in [from, to] {
                     if let Some(usage) = bundle.uses.get_mut(block.wrapping_sub(bundle.block)) {
-                        let is_busy = call.sync.exit == Mode::None;
+                        let is_busy = call.sync.exit == SyncMode::None;
                         *usage = Use { is_touched: true, is_busy, is_started: false };
                     }
                 }
@@ -438,8 +438,8 @@ impl Generator {
         if self.bundles[at].uses[index].is_started {
             return;
         }
-        self.claim(at, index, Sync::MINE);
-        self.used(at, index, Sync::MINE);
+        self.claim(at, index, SyncModes::MINE);
+        self.used(at, index, SyncModes::MINE);
         let (block, seed) = (self.bundles[at].block + index, self.seed());
         self.steps.push(Step::Refill { block, seed });
     }

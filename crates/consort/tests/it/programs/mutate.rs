@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use consort::{Collective, Mode, Sync};
+use consort::{Collective, SyncMode, SyncModes};
 
 use super::{
     elements::Type,
@@ -180,8 +180,9 @@ fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
         Kind::Length if is_own && !is_barrier && call.form != Form::Values => other.len += 1,
         Kind::Root if call.collective.is_rooted() => other.root += 1,
         Kind::Modes if !is_barrier => {
-            let fits = |sync: &Sync| sync.exit != Mode::None || may_leave_behind(call);
-            let all: Vec<_> = Sync::every().filter(|&one| one != call.sync).filter(fits).collect();
+            let fits = |sync: &SyncModes| sync.exit != SyncMode::None || may_leave_behind(call);
+            let all: Vec<_> =
+                SyncModes::every().filter(|&one| one != call.sync).filter(fits).collect();
             other.sync = *random.pick(&all);
         }
         Kind::Type if is_own && !is_barrier => {

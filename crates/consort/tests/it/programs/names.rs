@@ -3,7 +3,7 @@
 //! PEs that make one call of a name more than others, or less, or in another order, are not told
 //! where names are the same: then they have made the same calls, only with other data.
 
-use consort::{Collective, Mode, Sync};
+use consort::{Collective, SyncMode, SyncModes};
 
 use super::{
     elements::Type,
@@ -21,8 +21,8 @@ fn name(call: &Call) -> Vec<String> {
     if collective == Collective::Barrier {
         return vec![format!("{} barrier", is_started(form))];
     }
-    let keeps = form == Form::Values && collective.is_varied() && sync.exit == Mode::None;
-    let sync = if keeps { Sync { exit: Mode::Mine, ..sync } } else { sync };
+    let keeps = form == Form::Values && collective.is_varied() && sync.exit == SyncMode::None;
+    let sync = if keeps { SyncModes { exit: SyncMode::Mine, ..sync } } else { sync };
     let bytes = if collective.is_varied() { 0 } else { len * ty.bytes() };
     let root = collective.is_rooted().then_some(root);
     let operator = collective.combines().then_some(ordered);
@@ -47,7 +47,7 @@ fn all_reduce(len: usize, ordered: bool, form: Form) -> Vec<String> {
     name(&Call {
         slot: 0,
         collective: Collective::AllReduce,
-        sync: Sync::MINE,
+        sync: SyncModes::MINE,
         root: 0,
         ty: Type::U64,
         ordered,

@@ -1,6 +1,6 @@
 //! One PE that plays its turns of a program, and checks as it goes.
 
-use consort::{Error, Mode, Pe, PlanError, Team};
+use consort::{Error, Pe, PlanError, SyncMode, Team};
 
 use super::{
     calls,
@@ -307,7 +307,7 @@ impl<'c, 'p> Player<'c, 'p> {
         });
         if served(made)?.is_some() {
             self.oracle.follow(step);
-            if call.sync.exit != Mode::None {
+            if call.sync.exit != SyncMode::None {
                 self.verify(to)?;
             }
         }
@@ -362,7 +362,9 @@ impl<'c, 'p> Player<'c, 'p> {
         }
         self.oracle.complete(call);
         match (self.part(call), call.form, found) {
-            (_, Form::StartMemory { to, .. }, _) if call.sync.exit != Mode::None => self.verify(to),
+            (_, Form::StartMemory { to, .. }, _) if call.sync.exit != SyncMode::None => {
+                self.verify(to)
+            }
             (_, Form::StartMemory { .. }, _) => Ok(()),
             (Some((_, part)), _, Some(found)) => self.check(part, found),
             _ => Ok(()),

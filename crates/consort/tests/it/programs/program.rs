@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use consort::{Candidate, Collective, Rank, Sync, Waiting};
+use consort::{Candidate, Collective, Rank, SyncModes, Waiting};
 
 use super::{
     elements::Type,
@@ -91,7 +91,7 @@ pub(super) enum Step {
 pub(super) struct Call {
     pub(super) slot: usize,
     pub(super) collective: Collective,
-    pub(super) sync: Sync,
+    pub(super) sync: SyncModes,
     /// The root's rank, if the team is large enough.
     pub(super) root: u32,
     pub(super) ty: Type,

@@ -1,0 +1,99 @@
+//! A claim, and its evaluation.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use consort_native::topology::Topology;
+
+use crate::figures::{
+    experiment::{Experiment, Outcome},
+    quantity::{Bound, Quantity, Source},
+};
+
+/// A claim of a paper's.
+pub struct Claim {
+    /// Its name.
+    pub id: &'static str,
+    /// Whose it is.
+    pub paper: &'static str,
+    /// The claim in a sentence.
+    pub about: &'static str,
+    /// The same in a line, with figures.
+    pub says: &'static str,
+    /// The figures that the paper gives: of which machine, of what, and how much.
+    pub bounds: &'static [Bound],
+    /// The fewest PEs that its experiment takes.
+    pub least_pes: u32,
+    /// Where its experiment runs.
+    pub place: Place,
+    /// Runs the experiment and says how the claim stands.
+    pub judge: fn(&Experiment<'_>) -> Result<Outcome>,
+}
+
+/// Where a claim's experiment runs.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// On this machine.
+    Here,
+    /// On this machine, and beside it on the paper's machines, simulated.
+    BesideSimulated(fn(Source) -> Result<Vec<Quantity>>),
+    /// On a simulated machine alone.
+    Simulated,
+}
+
+impl Claim {
+    /// Runs the experiment for `budget`, among so many PEs or those that suit it, and tells `show`
+    /// which share is done. With `whole` the paper's machines are simulated too.
+    ///
+    /// # Errors
+    /// When a job or a simulation fails, or the experiment takes another number of PEs.
+    pub fn evaluate(
+        &self,
+        pes: Option<u32>,
+        budget: Duration,
+        whole: bool,
+        show: &dyn Fn(f64),
+    ) -> Result<Outcome> {
+        let source = Source { claim: self.id, bounds: self.bounds };
+        let cores = u32::try_from(Topology::discover().usable_cores()).unwrap_or(u32::MAX);
+        let mut outcome = (self.judge)(&Experiment { source, pes, cores, budget, show })?;
+        if let (Place::BesideSimulated(simulate), true) = (self.place, whole) {
+            merge(&mut outcome.quantities, simulate(source)?);
+        }
+        Ok(outcome)
+    }
+}
+
+/// Puts what the paper's machines show beside what this machine does.
+fn merge(quantities: &mut Vec<Quantity>, simulated: Vec<Quantity>) {
+    for one in simulated {
+        let same = |other: &&mut Quantity| {
+            (other.machine, &other.quantity) == (one.machine, &one.quantity)
+        };
+        match quantities.iter_mut().find(same) {
+            Some(native) => {
+                native.simulated = one.simulated;
+                native.rel_error = one.rel_error;
+            }
+            None => quantities.push(one),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::quantity::bound;
+
+    #[test]
+    fn a_simulated_figure_joins_the_native_one_of_its_name() {
+        const BOUNDS: &[Bound] = &[bound("a", "reduce", 2.0)];
+        let source = Source { claim: "H6", bounds: BOUNDS };
+        let figure = |machine| source.quantity(machine, "reduce", "us");
+        let mut all = vec![figure("a").native(1.0)];
+        merge(&mut all, vec![figure("a").simulated(3.0), figure("b").simulated(3.0)]);
+        let figures: Vec<_> =
+            all.iter().map(|one| (one.native, one.simulated, one.rel_error)).collect();
+        assert_eq!(figures, [(Some(1.0), Some(3.0), Some(0.5)), (None, Some(3.0), None)]);
+    }
+}

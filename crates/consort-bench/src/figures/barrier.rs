@@ -1,0 +1,132 @@
+//! H1 (section 2.2, figure 2): the thread library's barrier, a flat one, and the best tree.
+
+use anyhow::Result;
+use consort::Collective;
+
+use super::{
+    bars::log_bar,
+    experiment::{Experiment, Outcome},
+    hotpar::{Machine, NIAGARA2},
+    measure::{self, Best},
+    quantity::{Quantity, Source},
+};
+use crate::{
+    harness::Work,
+    page::Page,
+    peers::threads,
+    units::{ratio, time},
+};
+
+/// Team sizes beyond the cores.
+const OVERSUBSCRIBED: [u32; 3] = [8, 16, 32];
+
+/// The times of one team size, in nanoseconds.
+struct Row {
+    pes: u32,
+    library: f64,
+    flat: f64,
+    tree: Best,
+}
+
+/// Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let here = experiment.cores.max(2);
+    let mut of_claim = vec![here];
+    of_claim.extend(OVERSUBSCRIBED.into_iter().filter(|&pes| pes > here));
+    let sizes = experiment.team_sizes(&of_claim);
+    let budget = experiment.budget / u32::try_from(sizes.len()).unwrap_or(1);
+    let library = threads::names()[0];
+    let mut rows = Vec::new();
+    for pes in sizes {
+        let library = Work::Peer { index: 0, collective: Collective::Barrier, bytes: 0 };
+        let trees = measure::trees(pes).into_iter().map(measure::barrier).collect();
+        let groups = [vec![library], vec![measure::barrier(measure::flat())], trees];
+        let best = experiment.best(pes, &groups, budget)?;
+        if let [Some(library), Some(flat), Some(tree)] = &best[..] {
+            rows.push(Row { pes, library: library.ns, flat: flat.ns, tree: tree.clone() });
+        }
+    }
+    let mut quantities = Vec::new();
+    for Row { pes, library: library_ns, flat, tree } in &rows {
+        let mut push = |what: &str, unit, value: f64| {
+            let figure = experiment.source.quantity(NIAGARA2, format!("barrier, {what}"), unit);
+            quantities.push(figure.among(*pes).native(value));
+        };
+        push(library, "us", library_ns / 1e3);
+        push("flat", "us", flat / 1e3);
+        push("best tree", "us", tree.ns / 1e3);
+        push(&format!("{library} over flat"), "ratio", library_ns / flat);
+        push("flat over best tree", "ratio", flat / tree.ns);
+    }
+    Ok(Outcome {
+        verdict: verdict(&rows, library),
+        page: page(experiment, &rows, library),
+        quantities,
+    })
+}
+
+/// The same on the paper's machine.
+///
+/// # Errors
+/// When the simulation comes to no end.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let machine = Machine::new(NIAGARA2)?;
+    let flat_ns = machine.barrier_ns(&measure::flat())?;
+    let mut tree_ns = f64::INFINITY;
+    for tree in measure::trees(machine.pes) {
+        tree_ns = tree_ns.min(machine.barrier_ns(&tree)?);
+    }
+    let figures = [
+        ("flat", "us", flat_ns / 1e3),
+        ("best tree", "us", tree_ns / 1e3),
+        ("flat over best tree", "ratio", flat_ns / tree_ns),
+    ];
+    let quantity = |(what, unit, value)| {
+        let figure = source.quantity(NIAGARA2, format!("barrier, {what}"), unit);
+        figure.among(machine.pes).simulated(value)
+    };
+    Ok(figures.map(quantity).into())
+}
+
+fn verdict(rows: &[Row], library: &str) -> String {
+    let parts: Vec<String> = rows
+        .iter()
+        .map(|Row { pes, library: ns, flat, tree }| {
+            let (gain, tree) = (ratio(ns / flat), ratio(flat / tree.ns));
+            format!("{pes} PEs: flat {gain} as fast as {library}, the best tree {tree} as flat")
+        })
+        .collect();
+    if parts.is_empty() { "nothing could be measured".to_owned() } else { parts.join("; ") }
+}
+
+fn page(experiment: &Experiment<'_>, rows: &[Row], library: &str) -> Page {
+    let times = || rows.iter().flat_map(|row| [row.library, row.flat, row.tree.ns]);
+    let most = times().fold(0.0, f64::max);
+    let least = times().fold(f64::INFINITY, f64::min) / 2.0;
+    let mut page = Page::default();
+    for row in rows {
+        page.paragraph(experiment.placement(row.pes));
+        let tree = row.tree.name();
+        for (name, ns) in [(library, row.library), ("flat", row.flat), (&*tree, row.tree.ns)] {
+            let bar = log_bar(ns, least, most, 50);
+            page.lines(format!("  {name:<18} {:>9}  {bar}\n", time(ns)));
+        }
+    }
+    page.lines("\nBars are logarithmic. ");
+    page.lines("The paper's 100x and 10x are of 256 threads with a context each.\n");
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_far_ahead_on_niagara2() {
+        let barriers = simulated(Source { claim: "H1", bounds: &[] }).unwrap();
+        assert!(barriers[2].simulated.unwrap() >= 8.0, "{barriers:?}");
+    }
+}

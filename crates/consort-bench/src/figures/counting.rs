@@ -1,0 +1,92 @@
+//! P3, P4, P5 (Dinan et al. 2014, sections 3.1 to 3.4): a ping-pong, an all-to-all and a stencil by
+//! counting puts, beside the ways that they replace.
+
+use anyhow::{Result, ensure};
+
+use super::experiment::{Experiment, Outcome};
+use crate::{
+    page::Page,
+    units::{ratio, size},
+    workloads::counting::{Race, Times, WAYS, Workload, show},
+};
+
+/// The paper's machine.
+pub const MACHINE: &str = "xeon-x5680-infiniband";
+
+/// P3. Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn ping_pong(experiment: &Experiment<'_>) -> Result<Outcome> {
+    ensure!(experiment.pes.is_none_or(|pes| pes == 2), "--pes: a ping-pong has two PEs");
+    let says = "half the latency for small messages, and less of a gain for larger ones.";
+    run(experiment, Workload::PingPong, 2, says)
+}
+
+/// P4. Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn all_to_all(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let pes = experiment.team_size();
+    let says = "counting puts are best and the barrier is worst; the gain shrinks with the size.";
+    run(experiment, Workload::AllToAll, pes, says)
+}
+
+/// P5. Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let pes = experiment.team_size();
+    let says = "with counting puts the stencil scales, with flags it does not; the gain shrinks \
+                as the problem grows.";
+    run(experiment, Workload::Stencil, pes, says)
+}
+
+fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) -> Result<Outcome> {
+    let sizes_bytes = workload.sizes_bytes();
+    let race = Race { workload, pes, waiting: None, sizes_bytes, budget: experiment.budget };
+    let times = of_one_class(race.run()?);
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
+        let verdict = "nothing could be measured: the machine changed in every block".to_owned();
+        return Ok(Outcome { verdict, page: Page::default(), quantities: Vec::new() });
+    };
+    let mut quantities = Vec::new();
+    for Times { bytes, over_counted, .. } in &times {
+        for (&over, way) in over_counted.iter().zip(&WAYS[1..]) {
+            let what = format!("{}, {way} over {}, {bytes} B", name(workload), WAYS[0]);
+            let figure = experiment.source.quantity(MACHINE, what, "ratio");
+            quantities.push(figure.among(pes).native(over));
+        }
+    }
+    let gain = |times: &Times| {
+        let ways = times.over_counted.iter().zip(&WAYS[1..]);
+        let gains: Vec<String> =
+            ways.map(|(&over, way)| format!("{} as fast as {way}", ratio(over))).collect();
+        format!("{} {}", size(times.bytes as u64), gains.join(" and "))
+    };
+    let class = first.class.map_or("sharing cores".to_owned(), |class| class.to_string());
+    let (first, last) = (gain(first), gain(last));
+    let verdict = format!("{pes} PEs, {class}: by counting puts {first}; {last}");
+    let mut page = Page::default();
+    show(&mut page, workload, &times);
+    page.lines("\n");
+    page.paragraph(format!("The paper: {says}"));
+    Ok(Outcome { verdict, page, quantities })
+}
+
+const fn name(workload: Workload) -> &'static str {
+    match workload {
+        Workload::PingPong => "ping-pong",
+        Workload::AllToAll => "all-to-all",
+        Workload::Stencil => "stencil",
+    }
+}
+
+/// Those of the class in which most sizes have times.
+fn of_one_class(times: Vec<Times>) -> Vec<Times> {
+    let count = |class| times.iter().filter(|one| one.class == class).count();
+    let most = times.iter().map(|one| one.class).max_by_key(|&class| count(class)).flatten();
+    times.into_iter().filter(|one| one.class == most).collect()
+}

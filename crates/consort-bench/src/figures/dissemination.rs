@@ -1,0 +1,288 @@
+//! G6 (Nishtala et al. 2011, sections 3.2, 3.4 and 5.3): trees for rooted operations, and
+//! dissemination of radix 2, 4 and 8 for the others, against the flat way.
+//!
+//! Messages are counted on a simulated machine with as many PEs as are a power of each radix:
+//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here: blocks go
+//! where they belong at once, so messages that wrap around the end of the buffer are two. Which
+//! radix is best depends on the machine.
+
+use anyhow::Result;
+use consort::{Candidate, Collective, Rank, SyncModes};
+use consort_collectives::{names, serves};
+use consort_sim::{Simulation, machines::Machine};
+
+use super::{
+    experiment::{Experiment, Outcome},
+    gasnet::MACHINE,
+    quantity::Quantity,
+};
+use crate::{
+    harness::{Mode, Work},
+    page::Page,
+    simulation::Program,
+    units::{size, time},
+};
+
+const RADICES: [u64; 3] = [2, 4, 8];
+/// A power of each radix: messages are counted among so many.
+const PES: u32 = 64;
+/// Between those of the paper's machines where cores are few.
+const PES_HERE: u32 = 16;
+/// On which it is simulated: a network, message buffers, coherent caches.
+const MACHINES: [&str; 3] = ["cluster", "scc", "niagara2-x4"];
+/// Where messages are counted.
+const COUNTED_ON: &str = MACHINES[0];
+
+/// An operation, by dissemination or by trees of several radices, or flat.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    collective: Collective,
+    /// The algorithm with a radix.
+    algorithm: &'static str,
+    bytes: usize,
+}
+
+const fn kind(collective: Collective, algorithm: &'static str, bytes: usize) -> Kind {
+    Kind { collective, algorithm, bytes }
+}
+
+const KINDS: [Kind; 8] = [
+    kind(Collective::Barrier, "dissemination", 0),
+    kind(Collective::AllGather, "bruck", 8),
+    kind(Collective::AllGather, "bruck", 1 << 10),
+    kind(Collective::Exchange, "bruck", 8),
+    kind(Collective::Exchange, "bruck", 1 << 10),
+    kind(Collective::Broadcast, "knomial", 8),
+    kind(Collective::Scatter, "knomial", 8),
+    kind(Collective::Gather, "knomial", 8),
+];
+
+/// Those that there are.
+fn kinds() -> impl Iterator<Item = Kind> {
+    KINDS.into_iter().filter(|kind| names(kind.collective).contains(&kind.algorithm))
+}
+
+impl Kind {
+    fn candidate(self, radix: u64) -> Candidate {
+        Candidate::new(self.algorithm).with("radix", radix)
+    }
+
+    /// Each radix, and flat: what it is called, and the candidate.
+    fn candidates(self) -> Vec<(String, Candidate)> {
+        let radix = |radix| (format!("radix {radix}"), self.candidate(radix));
+        let flat = ("flat".to_owned(), Candidate::new("flat"));
+        RADICES.into_iter().map(radix).chain([flat]).collect()
+    }
+
+    fn name(self) -> String {
+        let Self { collective, bytes, .. } = self;
+        if bytes == 0 {
+            return collective.to_string();
+        }
+        format!("{collective} of {}", size(bytes as u64))
+    }
+
+    fn disseminates(self) -> bool {
+        !self.collective.is_rooted()
+    }
+
+    /// Messages and nanoseconds of a call, alone; none where the algorithm cannot serve.
+    fn simulated(self, machine: &Machine, candidate: &Candidate) -> Result<Option<(f64, f64)>> {
+        let pes = PES.min(machine.pes());
+        let program = Program {
+            collective: self.collective,
+            candidate: candidate.clone(),
+            sync: if self.collective == Collective::Barrier {
+                SyncModes::STRICT
+            } else {
+                SyncModes::MINE
+            },
+            root: Rank(0),
+            bytes: self.bytes,
+            symmetric: false,
+            mode: Mode::Latency,
+            calls: 1,
+        };
+        let simulation = Simulation::on(machine.clone(), pes);
+        let setting = program.setting(pes, simulation.capabilities()?);
+        if !serves(&setting, candidate) {
+            return Ok(None);
+        }
+        let played = program.play(&simulation, pes)?;
+        let messages: u64 = played.outcome.totals.iter().map(|total| total.messages).sum();
+        Ok(Some((messages as f64, played.call_ns(Mode::Latency)?)))
+    }
+}
+
+/// `N (k - 1) log_k N`.
+fn expected_messages(pes: u32, radix: u64) -> f64 {
+    let rounds = f64::from(pes).ln() / (radix as f64).ln();
+    f64::from(pes) * (radix - 1) as f64 * rounds.round()
+}
+
+/// The messages of each kind that disseminates, by radix.
+fn messages() -> Result<Vec<(Kind, u64, f64)>> {
+    let machine = Machine::find(COUNTED_ON)?;
+    let mut counted = Vec::new();
+    for kind in kinds().filter(|kind| kind.disseminates() && kind.bytes <= 8) {
+        for radix in RADICES {
+            if let Some((messages, _)) = kind.simulated(&machine, &kind.candidate(radix))? {
+                counted.push((kind, radix, messages));
+            }
+        }
+    }
+    Ok(counted)
+}
+
+/// The best of some times, with what it is called.
+fn winner(times: &[(String, f64)]) -> String {
+    let best = times.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
+    best.map_or("-".to_owned(), |(name, ns)| format!("{name} {}", time(*ns)))
+}
+
+/// Times by what the ways are called.
+type Times = Vec<(String, f64)>;
+
+/// G6. Measures, counts and judges.
+///
+/// # Errors
+/// When a job or a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (mut page, mut quantities) = (Page::default(), Vec::new());
+    let counts = count(experiment, &mut page, &mut quantities)?;
+    page.lines("\n");
+    let pes = experiment.team_sizes(&[PES_HERE.max(experiment.cores)])[0];
+    let here = here(experiment, pes)?;
+    let winners = race(experiment, pes, &here, &mut page, &mut quantities)?;
+    page.paragraph(format!(
+        "Machines are simulated with {PES} PEs, the SCC with its 48, each call alone. {}",
+        experiment.placement(pes)
+    ));
+    page.lines(
+        "The paper: dissemination is best for small exchanges on two machines of three, flat for \
+         large\nones, and on the third flat throughout.\n",
+    );
+    let verdict = format!(
+        "{} of {} counts of messages are N(k-1)log_k N (simulated; an all-gather's that wrap \
+         around are two); the best of radix 2, 4, 8 and flat among {pes} PEs: {}",
+        counts.0,
+        counts.1,
+        winners.join(", ")
+    );
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// The counts of messages: how many are as the paper says, and how many there are.
+fn count(
+    experiment: &Experiment<'_>,
+    page: &mut Page,
+    quantities: &mut Vec<Quantity>,
+) -> Result<(usize, usize)> {
+    let (mut rows, mut met) = (Vec::new(), 0);
+    for (kind, radix, messages) in messages()? {
+        let paper = expected_messages(PES, radix);
+        met += usize::from(messages == paper);
+        let name = format!("{}, {}", kind.name(), kind.algorithm);
+        let what = format!("{name}, radix {radix}, messages of {PES} PEs");
+        let figure = experiment.source.quantity(COUNTED_ON, what, "messages");
+        quantities.push(Quantity { paper: Some(paper), ..figure }.simulated(messages));
+        rows.push(vec![name, radix.to_string(), messages.to_string(), paper.to_string()]);
+    }
+    let count = rows.len();
+    page.table(["messages of 64 PEs", "radix", "counted", "N(k-1)log_k N"], rows, 1..=3);
+    Ok((met, count))
+}
+
+/// The best way of each kind, here and on each machine; says which are the best here.
+fn race(
+    experiment: &Experiment<'_>,
+    pes: u32,
+    here: &[Times],
+    page: &mut Page,
+    quantities: &mut Vec<Quantity>,
+) -> Result<Vec<String>> {
+    let source = experiment.source;
+    let machines = MACHINES.map(Machine::find).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut rows, mut winners) = (Vec::new(), Vec::new());
+    for (kind, here) in kinds().zip(here) {
+        let name = kind.name();
+        quantities.extend(here.iter().map(|(way, ns)| {
+            let figure = source.quantity(MACHINE, format!("{name}, {way}"), "us");
+            figure.among(pes).native(ns / 1e3)
+        }));
+        let mut row = vec![name.clone(), winner(here)];
+        winners.push(row.join(" "));
+        for (machine, which) in machines.iter().zip(MACHINES) {
+            let mut times = Times::new();
+            for (way, candidate) in kind.candidates() {
+                if let Some((_, ns)) = kind.simulated(machine, &candidate)? {
+                    let figure = source.quantity(which, format!("{name}, {way}"), "us");
+                    let figure = figure.among(PES.min(machine.pes()));
+                    quantities.push(figure.simulated(ns / 1e3));
+                    times.push((way, ns));
+                }
+            }
+            row.push(winner(&times));
+        }
+        rows.push(row);
+    }
+    let mut header = vec!["the best".to_owned(), format!("here, {pes} PEs")];
+    header.extend(MACHINES.map(str::to_owned));
+    page.table(header, rows, []);
+    Ok(winners)
+}
+
+/// Times here of each kind, by what the ways are called.
+fn here(experiment: &Experiment<'_>, pes: u32) -> Result<Vec<Times>> {
+    let ways: Vec<_> = kinds().map(|kind| (kind, kind.candidates())).collect();
+    let work = |kind: Kind, candidate: &Candidate| Work::Consort {
+        collective: kind.collective,
+        sync: if kind.collective == Collective::Barrier {
+            SyncModes::STRICT
+        } else {
+            SyncModes::MINE
+        },
+        bytes: kind.bytes,
+        symmetric: false,
+        candidate: Some(candidate.clone()),
+    };
+    let all = ways.iter().flat_map(|(kind, ways)| ways.iter().map(|(_, one)| work(*kind, one)));
+    let medians = experiment.medians(pes, &all.collect::<Vec<Work>>(), experiment.budget)?;
+    let mut medians = medians.into_iter();
+    let timed = |(_, ways): &(Kind, Vec<(String, Candidate)>)| {
+        let ways = ways.iter().map(|(name, _)| Some((name.clone(), medians.next().flatten()?)));
+        ways.collect::<Vec<_>>().into_iter().flatten().collect()
+    };
+    Ok(ways.iter().map(timed).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formula_is_the_papers() {
+        assert_eq!(RADICES.map(|radix| expected_messages(64, radix)), [384.0, 576.0, 896.0]);
+        assert_eq!(expected_messages(8, 8), 56.0, "all to all, where the radix is all");
+    }
+
+    #[test]
+    fn dissemination_takes_as_many_messages_as_the_formula_says() {
+        let counted = messages().unwrap();
+        assert!(counted.len() >= RADICES.len(), "{counted:?}");
+        for (kind, radix, messages) in counted {
+            let expected = expected_messages(PES, radix);
+            // Of n blocks that go, those of n - 1 PEs wrap around.
+            let each = expected / f64::from(PES);
+            let wrap = if kind.collective == Collective::AllGather { 63.0 - each } else { 0.0 };
+            assert_eq!(messages, expected + wrap, "{kind:?}, radix {radix}");
+        }
+    }
+
+    #[test]
+    fn the_least_time_wins() {
+        let time = |name: &str, ns| (name.to_owned(), ns);
+        assert_eq!(winner(&[time("radix 2", 20.0), time("flat", 10.0)]), "flat 10.0 ns");
+        assert_eq!(winner(&[]), "-");
+    }
+}

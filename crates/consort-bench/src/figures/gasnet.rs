@@ -1,0 +1,292 @@
+//! G1, G4, G5 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
+//! Partitioned Global Address Space programming models", 2011): what modes, addresses and transfers
+//! make of each collective.
+//!
+//! Each compares two ways of making the same call, at several sizes, one PE a core, the best of a
+//! few candidates of each way:
+//!
+//! - G1 (sections 2.1 and 7): the loosest modes against the strictest;
+//! - G4 (sections 2.4 and 5.1): symmetric memory, where all addresses are known (Single), against
+//!   slices of each PE's own, whose addresses are told or whose data are copied (Local);
+//! - G5 (sections 3.3 and 5.2): data sent with its notification (signalling put), against a buffer
+//!   that is shown, read by the receivers and given back (rendezvous). As in the paper, a barrier
+//!   separates the calls.
+
+use anyhow::Result;
+use consort::{Collective, Query, SyncMode, SyncModes};
+use consort_fabric::statistics::median;
+
+use super::{
+    experiment::{Experiment, Outcome},
+    measure::{self, AS_GOOD},
+    quantity::{Quantity, Source},
+};
+use crate::{
+    asked::sums,
+    harness::Work,
+    page::Page,
+    units::{ratio, size},
+};
+
+/// The paper's machines, and how it calls them.
+pub const MACHINE: &str = "cray-xt4";
+
+const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
+const ADDRESS_BYTES: [usize; 3] = [8, 8 << 10, 128 << 10];
+const TRANSFER_BYTES: [usize; 6] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10];
+
+/// The algorithm by which receivers read exposed buffers.
+const RENDEZVOUS: &str = "direct";
+/// Algorithms that get from exposed buffers or from message buffers, and do not put.
+const BY_GET: [&str; 5] = [RENDEZVOUS, "shared", "oc_bcast", "knomial_get", "all_read"];
+
+/// Two ways of the same call, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    collective: Collective,
+    bytes: usize,
+    one_ns: f64,
+    other_ns: f64,
+}
+
+impl Pair {
+    /// The time of the other way as a multiple of the first's.
+    fn ratio(&self) -> f64 {
+        self.other_ns / self.one_ns
+    }
+}
+
+/// A comparison of two ways over all collectives.
+struct Comparison<'c> {
+    source: Source,
+    /// The two ways that the ratio is of.
+    what: &'c str,
+    sizes_bytes: &'c [usize],
+    pes: u32,
+    pairs: Vec<Pair>,
+}
+
+impl<'c> Comparison<'c> {
+    /// Measures every collective that both `ways` serve.
+    fn of(
+        experiment: &Experiment<'_>,
+        what: &'c str,
+        sizes_bytes: &'c [usize],
+        ways: impl Fn(Collective, u32, usize) -> [Vec<Work>; 2],
+    ) -> Result<Self> {
+        let pes = experiment.team_size();
+        let calls =
+            moving().flat_map(|collective| sizes_bytes.iter().map(move |&b| (collective, b)));
+        let mut calls: Vec<(Collective, usize)> = calls.collect();
+        let mut groups: Vec<[Vec<Work>; 2]> =
+            calls.iter().map(|&(collective, bytes)| ways(collective, pes, bytes)).collect();
+        let both = |group: &[Vec<Work>; 2]| group.iter().all(|way| !way.is_empty());
+        let mut able = groups.iter().map(both);
+        calls.retain(|_| able.next().unwrap_or(false));
+        groups.retain(both);
+        let best = experiment.best(pes, groups.as_flattened(), experiment.budget)?;
+        let pairs =
+            calls.into_iter().zip(best.chunks(2)).filter_map(|((collective, bytes), best)| {
+                let [one_ns, other_ns] = [best[0].as_ref()?.ns, best[1].as_ref()?.ns];
+                Some(Pair { collective, bytes, one_ns, other_ns })
+            });
+        Ok(Self { source: experiment.source, what, sizes_bytes, pes, pairs: pairs.collect() })
+    }
+
+    fn quantity(&self, what: String, unit: &'static str, value: f64) -> Quantity {
+        self.source.quantity(MACHINE, what, unit).among(self.pes).native(value)
+    }
+
+    /// A ratio for each call.
+    fn quantities(&self) -> Vec<Quantity> {
+        let quantity = |pair: &Pair| {
+            let what = format!("{} of {} B, {}", pair.collective, pair.bytes, self.what);
+            self.quantity(what, "ratio", pair.ratio())
+        };
+        self.pairs.iter().map(quantity).collect()
+    }
+
+    /// A line for each collective, a column for each size.
+    fn page(&self, experiment: &Experiment<'_>) -> Page {
+        let mut header = vec![self.what.to_owned()];
+        header.extend(self.sizes_bytes.iter().map(|&bytes| size(bytes as u64)));
+        let mut rows = Vec::new();
+        for collective in moving() {
+            let at = |&bytes: &usize| {
+                let same = |pair: &&Pair| (pair.collective, pair.bytes) == (collective, bytes);
+                self.pairs.iter().find(same).map(|pair| ratio(pair.ratio()))
+            };
+            let cells: Vec<Option<String>> = self.sizes_bytes.iter().map(at).collect();
+            if cells.iter().any(Option::is_some) {
+                let cells = cells.into_iter().map(|cell| cell.unwrap_or("-".to_owned()));
+                rows.push(std::iter::once(collective.to_string()).chain(cells).collect());
+            }
+        }
+        let mut page = Page::default();
+        page.paragraph(experiment.placement(self.pes));
+        page.table(header, rows, 1..=self.sizes_bytes.len());
+        page.lines("\n");
+        page
+    }
+
+    fn outcome(
+        &self,
+        experiment: &Experiment<'_>,
+        verdict: String,
+        paper: &str,
+        more: impl IntoIterator<Item = Quantity>,
+    ) -> Outcome {
+        let verdict = if self.pairs.is_empty() {
+            "nothing could be measured".to_owned()
+        } else {
+            format!("{} PEs: {verdict}", self.pes)
+        };
+        let mut page = self.page(experiment);
+        page.paragraph(format!("The paper: {paper}"));
+        let quantities = self.quantities().into_iter().chain(more).collect();
+        Outcome { verdict, page, quantities }
+    }
+}
+
+/// All collectives that move data in blocks of equal length.
+fn moving() -> impl Iterator<Item = Collective> {
+    Collective::regulars().filter(|&collective| collective != Collective::Barrier)
+}
+
+fn any(_: &str) -> bool {
+    true
+}
+
+/// G1. Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let what = "strictest over loosest";
+    let comparison = Comparison::of(experiment, what, &SMALL_BYTES, |collective, pes, bytes| {
+        let query = |sync| sums(collective, sync, pes, bytes, true);
+        [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| measure::likely(&query(sync), any))
+    })?;
+    let by = |one: &&Pair, other: &&Pair| one.ratio().total_cmp(&other.ratio());
+    let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
+    let Some(most) = comparison.pairs.iter().max_by(by) else {
+        return Ok(comparison.outcome(experiment, String::new(), "", []));
+    };
+    let middle = median(&mut ratios);
+    let verdict = format!(
+        "the strictest modes take {} of the loosest in the median, and {} at most ({} of {})",
+        ratio(middle),
+        ratio(most.ratio()),
+        most.collective,
+        size(most.bytes as u64)
+    );
+    let says = "sometimes nearly an order of magnitude between the loosest and the strictest.";
+    let more = [("median", middle), ("most", most.ratio())];
+    let more = more.map(|(which, value)| {
+        comparison.quantity(format!("{}, {which}", comparison.what), "ratio", value)
+    });
+    Ok(comparison.outcome(experiment, verdict, says, more))
+}
+
+/// G4. Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let what = "Local over Single";
+    let comparison = Comparison::of(experiment, what, &ADDRESS_BYTES, |collective, pes, bytes| {
+        let query = sums(collective, SyncModes::MINE, pes, bytes, true);
+        let in_memory = |symmetric| measure::likely(&Query { symmetric, ..query }, any);
+        [true, false].map(in_memory)
+    })?;
+    let ahead = |bytes| {
+        let of_size = || comparison.pairs.iter().filter(move |pair| pair.bytes == bytes);
+        let ahead = of_size().filter(|pair| pair.ratio() * AS_GOOD >= 1.0).count();
+        format!("{ahead} of {} at {}", of_size().count(), size(bytes as u64))
+    };
+    let verdict = format!(
+        "Single is ahead, or within 2 %, in so many collectives: {}",
+        ADDRESS_BYTES.map(ahead).join(", ")
+    );
+    let says = "Single is consistently ahead, at small sizes and at large ones.";
+    Ok(comparison.outcome(experiment, verdict, says, []))
+}
+
+/// G5. Measures and judges.
+///
+/// # Errors
+/// When a job fails.
+pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let what = "rendezvous over put";
+    let comparison =
+        Comparison::of(experiment, what, &TRANSFER_BYTES, |collective, pes, bytes| {
+            let sync = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
+            let query = Query { symmetric: false, ..sums(collective, sync, pes, bytes, true) };
+            let put = measure::likely(&query, |name| !BY_GET.contains(&name));
+            [put, measure::likely(&query, |name| name == RENDEZVOUS)]
+        })?;
+    let mut crossovers = Vec::new();
+    let mut more = Vec::new();
+    for collective in moving() {
+        let of = |pair: &&Pair| pair.collective == collective;
+        let pairs: Vec<Pair> = comparison.pairs.iter().filter(of).copied().collect();
+        if pairs.is_empty() {
+            continue;
+        }
+        let from = crossover(&pairs);
+        let place = from.map_or("nowhere".to_owned(), |bytes| size(bytes as u64));
+        crossovers.push(format!("{collective} {place}"));
+        more.extend(from.map(|bytes| {
+            let what = format!("{collective}, rendezvous is ahead from");
+            comparison.quantity(what, "bytes", bytes as f64)
+        }));
+    }
+    let verdict = format!("rendezvous is ahead from these sizes on: {}", crossovers.join(", "));
+    let says = "put is consistently ahead in broadcasts. Among threads a rendezvous saves a copy, \
+                and costs two transfers of a line more.";
+    Ok(comparison.outcome(experiment, verdict, says, more))
+}
+
+/// The first size from which on the second way is never slower than the first.
+fn crossover(pairs: &[Pair]) -> Option<usize> {
+    let won = pairs.iter().rev().take_while(|pair| pair.ratio() < 1.0);
+    won.last().map(|pair| pair.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(bytes: usize, one_ns: f64, other_ns: f64) -> Pair {
+        Pair { collective: Collective::Gather, bytes, one_ns, other_ns }
+    }
+
+    #[test]
+    fn the_crossover_is_where_the_second_begins_to_win_for_good() {
+        let mut pairs = [pair(8, 1.0, 2.0), pair(64, 3.0, 2.0), pair(512, 4.0, 2.0)];
+        assert_eq!(crossover(&pairs), Some(64));
+        pairs[2].other_ns = 9.0;
+        assert_eq!(crossover(&pairs), None);
+        pairs[0].other_ns = 0.5;
+        assert_eq!(crossover(&pairs), None, "a single win below does not count");
+    }
+
+    #[test]
+    fn puts_and_rendezvous_are_told_apart() {
+        let sync = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
+        let query = sums(Collective::Broadcast, sync, 4, 64, true);
+        let query = Query { symmetric: false, ..query };
+        let names = |fit: &dyn Fn(&str) -> bool| {
+            let work = measure::likely(&query, fit).into_iter();
+            let name = |work| match work {
+                Work::Consort { candidate: Some(candidate), .. } => candidate.algorithm,
+                other => panic!("{other:?}"),
+            };
+            work.map(name).collect::<Vec<String>>()
+        };
+        let put = names(&|name| !BY_GET.contains(&name));
+        assert!(!put.is_empty() && put.iter().all(|name| name != RENDEZVOUS), "{put:?}");
+        assert!(names(&|name| name == RENDEZVOUS).iter().all(|name| name == RENDEZVOUS));
+        assert!(names(&any).len() >= put.len());
+    }
+}

@@ -1,0 +1,113 @@
+//! The machines of Nishtala and Yelick (HotPar 2009), simulated with all their threads.
+
+use anyhow::Result;
+use consort::{Candidate, Collective, Rank, SyncModes};
+use consort_sim::{Simulation, machines};
+
+use super::measure::{self, Best, RADICES};
+use crate::{harness::Mode, simulation::Program};
+
+/// Machines of the paper: threads and sockets in its table 1.
+pub const NIAGARA2: &str = "niagara2-x4";
+/// 32 threads.
+pub const BARCELONA: &str = "barcelona-x8";
+/// 8 threads.
+pub const CLOVERTOWN: &str = "clovertown-x2";
+
+/// Calls of a row before those that are timed, timed ones, and more, so that all PEs are at work
+/// meanwhile.
+const CALLS: (usize, usize, usize) = (8, 8, 32);
+/// The same where each call begins when all have left the one before.
+const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
+/// More calls than any row has.
+const WINDOW: u64 = 1024;
+/// A tree so many times slower than the best at one size is not tried at larger ones.
+const HOPELESS: f64 = 1.5;
+
+/// The fitted parameters among all in the descriptions of the three machines and their costs.
+pub const FITTED: &str = "\
+Fitted to the paper: 2 parameters, both of Barcelona, to 2 figures: hub_ns to the chain when \
+Loose (H6), and that the third cache keeps no copies of other packages' lines to there being \
+a crossover (H4). All others are published micro-measurements or assumptions that the \
+descriptions state.";
+
+/// A machine of the paper's, simulated.
+pub(super) struct Machine {
+    machine: machines::Machine,
+    pub(super) pes: u32,
+}
+
+/// The paper's tree.
+pub(super) fn tree(radix: u64) -> Candidate {
+    Candidate::new("knomial_get").with("radix", radix).with("largest_first", 1)
+}
+
+impl Machine {
+    pub(super) fn new(name: &str) -> Result<Self> {
+        let machine = machines::Machine::find(name)?;
+        Ok(Self { pes: machine.pes(), machine })
+    }
+
+    /// The time of a barrier in a row of them, in nanoseconds.
+    pub(super) fn barrier_ns(&self, candidate: &Candidate) -> Result<f64> {
+        self.ns(Collective::Barrier, SyncModes::STRICT, 0, candidate)
+    }
+
+    /// The time of a reduction in a row of them, in nanoseconds.
+    pub(super) fn reduce_ns(
+        &self,
+        sync: SyncModes,
+        bytes: usize,
+        candidate: &Candidate,
+    ) -> Result<f64> {
+        self.ns(Collective::Reduce, sync, bytes, candidate)
+    }
+
+    /// The time of the flat reduction, likewise.
+    pub(super) fn flat_ns(&self, sync: SyncModes, bytes: usize) -> Result<f64> {
+        self.reduce_ns(sync, bytes, &Candidate::new("direct").with("block_bytes", 16384))
+    }
+
+    fn ns(
+        &self,
+        collective: Collective,
+        sync: SyncModes,
+        bytes: usize,
+        candidate: &Candidate,
+    ) -> Result<f64> {
+        let (before, timed, after) = if sync == SyncModes::STRICT { STRICT_CALLS } else { CALLS };
+        let program = Program {
+            collective,
+            candidate: candidate.clone(),
+            sync,
+            root: Rank(0),
+            bytes,
+            symmetric: collective == Collective::Reduce,
+            mode: Mode::Throughput,
+            calls: (before + timed + after) as u64,
+        };
+        let simulation = Simulation::on(self.machine.clone(), self.pes);
+        let simulation = simulation.heap_bytes(2 * bytes).window(WINDOW);
+        let played = program.play(&simulation, self.pes)?;
+        Ok(played.calls_ns[before..before + timed].iter().sum::<f64>() / timed as f64)
+    }
+
+    /// The best tree of each size, in ascending order of sizes.
+    pub(super) fn best_trees(&self, sync: SyncModes, sizes_bytes: &[usize]) -> Result<Vec<Best>> {
+        let mut radices: Vec<u64> =
+            RADICES.into_iter().filter(|&radix| radix < u64::from(self.pes)).collect();
+        let mut bests = Vec::new();
+        for &bytes in sizes_bytes {
+            let mut times = Vec::new();
+            for &radix in &radices {
+                times.push((self.reduce_ns(sync, bytes, &tree(radix))?, radix));
+            }
+            times.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            let (ns, radix) = times[0];
+            times.retain(|&(other_ns, _)| other_ns <= HOPELESS * ns);
+            radices = times.into_iter().map(|(_, radix)| radix).collect();
+            bests.push(Best { work: measure::reduce(sync, bytes, tree(radix)), ns });
+        }
+        Ok(bests)
+    }
+}

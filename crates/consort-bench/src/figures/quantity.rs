@@ -1,0 +1,123 @@
+//! One figure of a paper, and what stands beside it, as a line of JSON.
+
+use serde::Serialize;
+
+/// A figure that a paper gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// The paper's machine.
+    pub machine: &'static str,
+    /// The figure, without the number of PEs.
+    pub quantity: &'static str,
+    /// The paper's value.
+    pub value: f64,
+}
+
+/// A row of what a paper says.
+pub const fn bound(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
+    Bound { machine, quantity, value }
+}
+
+/// The claim that figures are for, and what its paper says of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// The claim's name.
+    pub claim: &'static str,
+    /// The paper's value.
+    pub bounds: &'static [Bound],
+}
+
+/// A figure. What is not known is null.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Quantity {
+    /// The claim that it is for.
+    pub claim: &'static str,
+    /// The paper's machine.
+    pub machine: &'static str,
+    /// The figure.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The paper's value.
+    pub paper: Option<f64>,
+    /// The value of an analytic model of the paper's machine.
+    pub model: Option<f64>,
+    /// The value on the paper's machine, simulated.
+    pub simulated: Option<f64>,
+    /// The value on this machine.
+    pub native: Option<f64>,
+    /// The simulated figure, or else the model's, against the paper's.
+    pub rel_error: Option<f64>,
+}
+
+/// Nothing here is more exact.
+fn thousandths(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+impl Source {
+    /// The paper's value of a figure of its machine.
+    pub fn paper(&self, machine: &str, quantity: &str) -> Option<f64> {
+        let same = |bound: &&Bound| (bound.machine, bound.quantity) == (machine, quantity);
+        self.bounds.iter().find(same).map(|bound| bound.value)
+    }
+
+    /// A figure of a machine of the paper, beside what the paper says of it.
+    pub fn quantity(
+        &self,
+        machine: &'static str,
+        quantity: impl Into<String>,
+        unit: &'static str,
+    ) -> Quantity {
+        let quantity = quantity.into();
+        Quantity {
+            claim: self.claim,
+            machine,
+            unit,
+            paper: self.paper(machine, &quantity),
+            quantity,
+            model: None,
+            simulated: None,
+            native: None,
+            rel_error: None,
+        }
+    }
+}
+
+impl Quantity {
+    /// The same of so many PEs.
+    pub fn among(mut self, pes: u32) -> Self {
+        self.quantity += &format!(", {pes} PEs");
+        self
+    }
+
+    /// With what this machine shows.
+    pub fn native(self, native: impl Into<Option<f64>>) -> Self {
+        Self { native: native.into().map(thousandths), ..self }
+    }
+
+    /// With what the paper's machine shows, simulated.
+    pub fn simulated(self, simulated: f64) -> Self {
+        let rel_error = self.paper.map(|paper| thousandths(simulated / paper - 1.0));
+        Self { simulated: Some(thousandths(simulated)), rel_error, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_these() {
+        const BOUNDS: &[Bound] = &[bound("niagara2-x4", "reduce 8 kB strict radix 4", 1774.0)];
+        let source = Source { claim: "H6", bounds: BOUNDS };
+        let figure = source.quantity("niagara2-x4", "reduce 8 kB strict radix 4", "us");
+        let json = serde_json::to_string(&figure.native(12.3456)).unwrap();
+        let expected = concat!(
+            r#"{"claim":"H6","machine":"niagara2-x4","quantity":"reduce 8 kB strict radix 4","#,
+            r#""unit":"us","paper":1774.0,"model":null,"simulated":null,"native":12.346,"#,
+            r#""rel_error":null}"#
+        );
+        assert_eq!(json, expected);
+    }
+}

@@ -1,0 +1,102 @@
+//! T4: broadcasts that only their source calls.
+
+use anyhow::Result;
+use consort_collectives::async_broadcast::Turns;
+use consort_sim::analytic::scc::Scc;
+
+use super::{
+    super::{
+        experiment::{Experiment, Outcome},
+        measure,
+    },
+    machine::{CALLS, CORES, How, LINE_BYTES, in_lines, latency_us, oc_bcast, simulation},
+    native::announced_ns,
+    row::{Row, outcome},
+};
+use crate::simulation::announcements::{self, Aggregate, Way};
+
+/// Sizes of Table 3.1, in lines.
+const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
+/// 68 % of what a core can copy from a message buffer to its memory, in megabytes a second.
+pub const SATURATED_MBPS: f64 = 0.68 * 55.0;
+/// How long sources broadcast without end, in nanoseconds.
+const ENDLESS_NS: f64 = 1e7;
+/// Bytes of their messages.
+const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
+
+/// How messages go.
+fn way(k: u32) -> Way {
+    Way { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair }
+}
+
+/// A size by calls of all PEs.
+fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
+    let (bytes, pes) = (lines * LINE_BYTES, experiment.cores.max(2));
+    let at = |how| latency_us(how, oc_bcast(47), lines);
+    let what = format!("{}, synchronous", in_lines(lines));
+    let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
+    let model_us = Scc::table_4_1().latency_ns(lines as u64, 47) / 1e3;
+    let work = [measure::broadcast(bytes, oc_bcast(u64::from(pes) - 1))];
+    let here = experiment.medians(pes, &work, experiment.budget / 4)?;
+    let row = row.model(model_us).fitted(at(How::Fitted)?);
+    Ok(Row { native: here[0].map(|ns| ns / 1e3), ..row })
+}
+
+/// A size by a call of the source alone.
+fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
+    let (bytes, calls) = (lines * LINE_BYTES, u32::try_from(CALLS)?);
+    let at = |how| -> Result<f64> {
+        Ok(announcements::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
+    };
+    let what = format!("{}, asynchronous", in_lines(lines));
+    let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
+    let here_us = announced_ns(experiment, 1, bytes)? / 1e3;
+    Ok(Row { native: Some(here_us), ..row.fitted(at(How::Fitted)?) })
+}
+
+/// The throughput of several sources at once, and the same with the fitted parameters.
+fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Aggregate)> {
+    let at = |how| {
+        let simulation = simulation(how)?;
+        announcements::aggregate(&simulation, way(k), sources, ENDLESS_BYTES, ENDLESS_NS)
+    };
+    let plural = if sources == 1 { "" } else { "s" };
+    let what = format!("{sources} source{plural}, k={k}");
+    let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
+    let mut row = Row::new(experiment.source, what, "MB/s", raw.mbps).fitted(fitted.mbps);
+    if k == 47 {
+        // What comes to a PE is what the others have sent.
+        let pes = f64::from(experiment.cores.max(2));
+        let message_ns = announced_ns(experiment, sources, ENDLESS_BYTES)?;
+        row.native = Some(ENDLESS_BYTES as f64 * 1e3 / message_ns * (pes - 1.0) / pes);
+    }
+    Ok((row, fitted))
+}
+
+/// T4: broadcasts that only their source calls (section 3.3.4, table 3.1 and figure 3.4).
+///
+/// # Errors
+/// When a job or a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (mut rows, mut reached) = (Vec::new(), Vec::new());
+    for lines in TABLE_3_1_LINES {
+        rows.push(synchronous(experiment, lines)?);
+    }
+    for lines in TABLE_3_1_LINES {
+        rows.push(asynchronous(experiment, lines)?);
+    }
+    for sources in [1, 5, CORES] {
+        for k in [2, 7, 47] {
+            let (row, fitted) = endless(experiment, sources, k)?;
+            rows.push(row);
+            reached.push(fitted);
+        }
+    }
+    let verdict = format!(
+        "64 and 128 lines take {:.1} and {:.1} us synchronously, {:.1} and {:.1} asynchronously \
+         (paper: 112.7, 198.6; 118, 196.7); 48 sources at k=47 reach {:.1} MB/s (fitted; paper: \
+         {SATURATED_MBPS:.1}), the least of them {:.2} times what the most does",
+        rows[2].raw, rows[3].raw, rows[6].raw, rows[7].raw, reached[8].mbps, reached[8].fairness,
+    );
+    Ok(outcome(experiment.source, &rows, verdict))
+}

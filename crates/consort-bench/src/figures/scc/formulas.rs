@@ -1,0 +1,42 @@
+//! T5: the thesis' formulas, and the algorithms under their assumptions.
+
+use anyhow::Result;
+use consort_sim::analytic::scc::Scc;
+
+use super::{
+    super::experiment::{Experiment, Outcome},
+    machine::{How, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps},
+    native::native_mbps,
+    row::{Row, outcome},
+};
+
+/// T5: the formulas, and the algorithms under their assumptions (section 4.3.2, table 4.2).
+///
+/// # Errors
+/// When a job or a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let formulas = Scc::table_4_1();
+    let (source, mut rows) = (experiment.source, Vec::new());
+    for k in [2, 7, 47] {
+        let raw = throughput_mbps(How::AsFormulas, oc_bcast(k.into()), MEGABYTE_LINES)?;
+        let row = Row::new(source, format!("throughput, k={k}"), "MB/s", raw);
+        rows.push(row.model(formulas.throughput_mbps(k)));
+    }
+    let raw = throughput_mbps(How::AsFormulas, scatter_allgather(), SLICES_LINES)?;
+    let row = Row::new(source, "throughput, scatter-allgather", "MB/s", raw);
+    rows.push(row.model(formulas.scatter_allgather_mbps()));
+    (rows[2].native, rows[3].native) = native_mbps(experiment)?.into();
+    let worst = |of: fn(&Row) -> Option<f64>, rows: &[Row]| {
+        let errors = rows.iter().filter_map(|row| Some((of(row)? / row.paper? - 1.0).abs()));
+        errors.fold(0.0, f64::max) * 100.0
+    };
+    let verdict = format!(
+        "formulas within {:.2} % (scatter-allgather {:.1} %), simulated algorithms within {:.1} % \
+         ({:.1} %)",
+        worst(|row| row.model, &rows[..3]),
+        worst(|row| row.model, &rows[3..]),
+        worst(|row| Some(row.raw), &rows[..3]),
+        worst(|row| Some(row.raw), &rows[3..]),
+    );
+    Ok(outcome(experiment.source, &rows, verdict))
+}

@@ -1,0 +1,65 @@
+//! T2: the latency of short messages.
+
+use anyhow::Result;
+use consort::Candidate;
+use consort_sim::analytic::scc::Scc;
+
+use super::{
+    super::experiment::{Experiment, Outcome},
+    machine::{How, binomial, latency_us, oc_bcast},
+    native::native_ns,
+    row::{Row, outcome},
+};
+
+/// T2: the latency of short messages (section 3.3.3, figure 3.2a).
+///
+/// # Errors
+/// When a job or a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let formulas = Scc::table_4_1();
+    let mut rows = Vec::new();
+    let lines = |lines: usize| lines as u64;
+    let source = experiment.source;
+    let one = |what: &str, candidate: Candidate, model: f64| -> Result<Row> {
+        let raw = latency_us(How::Raw, candidate.clone(), 1)?;
+        let fitted = latency_us(How::Fitted, candidate, 1)?;
+        Ok(Row::new(source, what, "us", raw).model(model / 1e3).fitted(fitted))
+    };
+    rows.push(one("1 line, k=7", oc_bcast(7), formulas.latency_ns(1, 7))?);
+    rows.push(one("1 line, binomial", binomial(), formulas.binomial_ns(1))?);
+    for (row, ns) in rows.iter_mut().zip(native_ns(experiment, 1, binomial())?) {
+        row.native = ns.map(|ns| ns / 1e3);
+    }
+    let mut ratio = |what: &str, how, over: u32, under: u32, at: usize| -> Result<f64> {
+        let times = [over, under].map(|k| latency_us(how, oc_bcast(k.into()), at));
+        let [over_us, under_us] = times;
+        let raw = over_us? / under_us?;
+        let model = |k| formulas.latency_ns(lines(at), k);
+        let row = Row::new(source, format!("{at} lines, {what}"), "x", raw);
+        rows.push(row.model(model(over) / model(under)));
+        Ok(raw)
+    };
+    let mut gain = 1.0_f64;
+    for at in [96, 144, 192] {
+        gain = gain.min(ratio("k=7 / k=2", How::Raw, 7, 2, at)?);
+    }
+    let mut meets = Vec::new();
+    for at in [96, 192] {
+        meets.push(ratio("k=47 / k=7", How::Raw, 47, 7, at)?);
+        let what = "k=47 / k=7, no contention";
+        ratio(what, How::Uncontended, 47, 7, at)?;
+    }
+    let verdict = format!(
+        "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw \
+         {:.1} and {:.1}), {:.0} % less than k=2 at best; contention makes k=47 meet k=7 ({:.2} \
+         and {:.2})",
+        rows[0].fitted.unwrap_or(rows[0].raw),
+        rows[1].fitted.unwrap_or(rows[1].raw),
+        rows[0].raw,
+        rows[1].raw,
+        (1.0 - gain) * 100.0,
+        meets[0],
+        meets[1],
+    );
+    Ok(outcome(experiment.source, &rows, verdict))
+}

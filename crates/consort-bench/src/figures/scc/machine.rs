@@ -1,0 +1,93 @@
+//! The Intel SCC, simulated, and the broadcasts that run on it.
+
+use anyhow::Result;
+use consort::{Candidate, Collective, Rank, SyncModes};
+use consort_sim::{Simulation, machines::Machine};
+
+use crate::{harness::Mode, simulation::Program};
+
+/// The machine's name.
+pub const MACHINE: &str = "scc";
+pub(super) const CORES: u32 = 48;
+pub(super) const LINE_BYTES: usize = 32;
+/// A message of 1 MB.
+pub(super) const MEGABYTE_LINES: usize = 32768;
+/// A slice of a chunk for each core: what the thesis' formula for scatter-allgather is for.
+pub(super) const SLICES_LINES: usize = 48 * 96;
+/// Calls whose median counts, where each is alone, and in a row.
+pub(super) const CALLS: u64 = 5;
+pub(super) const CALLS_IN_A_ROW: u64 = 24;
+
+pub(super) fn in_lines(lines: usize) -> String {
+    format!("{lines} line{}", if lines == 1 { "" } else { "s" })
+}
+
+/// How the machine is simulated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// With distances and contention.
+    Raw,
+    /// The same without contention.
+    Uncontended,
+    /// All distances 1, without contention: what the formulas say.
+    AsFormulas,
+    /// With distances, contention and what was fitted.
+    Fitted,
+}
+
+pub(super) fn simulation(how: How) -> Result<Simulation> {
+    let simulation = Simulation::on(Machine::find(MACHINE)?, CORES);
+    Ok(match how {
+        How::Raw => simulation,
+        How::Uncontended => simulation.uncontended(),
+        How::AsFormulas => simulation.near().uncontended(),
+        How::Fitted => simulation.fitted(),
+    })
+}
+
+pub(super) fn oc_bcast(k: u64) -> Candidate {
+    Candidate::new("oc_bcast").with("k", k).with("chunk_bytes", 96 * LINE_BYTES as u64)
+}
+
+pub(super) fn binomial() -> Candidate {
+    Candidate::new("knomial").with("radix", 2)
+}
+
+pub(super) fn scatter_allgather() -> Candidate {
+    Candidate::new("scatter_allgather")
+}
+
+/// The time of a broadcast, in microseconds.
+pub(super) fn broadcast_us(
+    how: How,
+    mode: Mode,
+    candidate: Candidate,
+    lines: usize,
+) -> Result<f64> {
+    let calls = match mode {
+        _ if lines > 4096 => 1,
+        Mode::Latency => CALLS,
+        Mode::Throughput => CALLS_IN_A_ROW,
+    };
+    let program = Program {
+        collective: Collective::Broadcast,
+        candidate,
+        sync: SyncModes::MINE,
+        root: Rank(0),
+        bytes: lines * LINE_BYTES,
+        symmetric: false,
+        mode,
+        calls,
+    };
+    Ok(program.play(&simulation(how)?, CORES)?.call_ns(mode)? / 1e3)
+}
+
+pub(super) fn latency_us(how: How, candidate: Candidate, lines: usize) -> Result<f64> {
+    broadcast_us(how, Mode::Latency, candidate, lines)
+}
+
+/// Megabytes a second, calls in a row.
+pub(super) fn throughput_mbps(how: How, candidate: Candidate, lines: usize) -> Result<f64> {
+    let us = broadcast_us(how, Mode::Throughput, candidate, lines)?;
+    Ok((lines * LINE_BYTES) as f64 / us)
+}

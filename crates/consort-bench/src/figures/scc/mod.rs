@@ -1,0 +1,14 @@
+//! T2 to T5 and T7 (Petrović 2015, chapters 3 and 4): broadcasts on the Intel SCC, simulated.
+//!
+//! 1. `machine`: the SCC and its broadcasts; `native`: the same on this machine;
+//! 2. `row`: a figure of the thesis, and what stands beside it;
+//! 3. `latency`, `throughput`, `asynchronous`, `formulas`, `pressure`: T2, T3, T4, T5, T7.
+
+pub mod asynchronous;
+pub mod formulas;
+pub mod latency;
+pub mod machine;
+mod native;
+pub mod pressure;
+mod row;
+pub mod throughput;

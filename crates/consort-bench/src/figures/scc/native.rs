@@ -1,0 +1,54 @@
+//! The same broadcasts on this machine: a PE a core, calls in a row.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use consort::{Candidate, Pes};
+
+use super::{
+    super::{experiment::Experiment, measure},
+    machine::{LINE_BYTES, MEGABYTE_LINES, oc_bcast, scatter_allgather},
+};
+
+/// The times of two broadcasts of so many lines on this machine, in nanoseconds: OC-BCAST with the
+/// root as everyone's parent, and another.
+pub(super) fn native_ns(
+    experiment: &Experiment<'_>,
+    lines: usize,
+    other: Candidate,
+) -> Result<[Option<f64>; 2]> {
+    let (pes, bytes) = (experiment.cores.max(2), lines * LINE_BYTES);
+    let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| measure::broadcast(bytes, one));
+    let medians = experiment.medians(pes, &work, experiment.budget)?;
+    Ok([medians[0], medians[1]])
+}
+
+/// The throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine, in megabytes a
+/// second.
+pub(super) fn native_mbps(experiment: &Experiment<'_>) -> Result<[Option<f64>; 2]> {
+    let native = native_ns(experiment, MEGABYTE_LINES, scatter_allgather())?;
+    Ok(native.map(|ns| ns.map(|ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns)))
+}
+
+/// Messages of a source, by one PE here.
+const MESSAGES: u32 = 400;
+
+/// The time of a message of broadcasts that only their sources call, in nanoseconds, on this
+/// machine: until all PEs have all messages.
+pub(super) fn announced_ns(experiment: &Experiment<'_>, sources: u32, bytes: usize) -> Result<f64> {
+    let pes = experiment.cores.max(2);
+    let data = vec![0; bytes];
+    let results = Pes::threads(pes).without_wisdom().run(|pe| {
+        let world = pe.world();
+        let mut board = world.announcements_by(pes - 1, |_, _| ())?;
+        world.barrier()?;
+        let began = Instant::now();
+        for _ in (0..MESSAGES).filter(|_| world.rank().0 < sources) {
+            board.broadcast(&data)?;
+        }
+        board.close()?;
+        Ok(began.elapsed().as_secs_f64() * 1e9)
+    })?;
+    let longest_ns = results.into_iter().map(|(_, ns)| ns).fold(0.0, f64::max);
+    Ok(longest_ns / f64::from(MESSAGES * sources.min(pes)))
+}

@@ -1,0 +1,37 @@
+//! T7: many cores at one message buffer.
+
+use anyhow::Result;
+
+use super::{
+    super::experiment::{Experiment, Outcome},
+    machine::{CORES, How, LINE_BYTES, simulation},
+    row::{Row, outcome},
+};
+use crate::simulation::{Access, contention};
+
+/// How long the cores press on one buffer, in nanoseconds.
+const PRESSURE_NS: f64 = 1e6;
+
+/// T7: many cores at one message buffer (section 4.1.3, figure 4.3).
+///
+/// # Errors
+/// When a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (source, mut rows) = (experiment.source, Vec::new());
+    let mut verdict = Vec::new();
+    for (access, name, lines) in
+        [(Access::Get, "gets of 128 lines", 128), (Access::Put, "puts of 1 line", 1)]
+    {
+        let press = |how, cores| {
+            contention(&simulation(how)?, access, cores, lines * LINE_BYTES, PRESSURE_NS)
+        };
+        let slowdown = press(How::Raw, 24)?.mean_ns / press(How::Uncontended, 24)?.mean_ns;
+        let what = format!("{name}, 24 cores, mean / one's");
+        rows.push(Row::new(source, what, "x", slowdown));
+        let all = press(How::Raw, CORES)?;
+        let spread = all.slowest_ns / all.fastest_ns;
+        rows.push(Row::new(source, format!("{name}, 48 cores, slowest / least"), "x", spread));
+        verdict.push(format!("{name}: {slowdown:.2} times at 24 cores, slowest {spread:.1} at 48"));
+    }
+    Ok(outcome(source, &rows, verdict.join("; ")))
+}

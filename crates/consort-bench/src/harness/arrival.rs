@@ -1,0 +1,69 @@
+//! When the PEs come to a call: together, or each after random work of its own.
+
+use std::{
+    hint::spin_loop,
+    time::{Duration, Instant},
+};
+
+use consort::{Arrival, Rank};
+
+/// A skewed PE works for a random time below so many nanoseconds before each call.
+pub const SKEW_NS: u64 = 2000;
+
+/// One PE's work between calls: the same lengths in every session.
+pub(super) struct Delays {
+    arrival: Arrival,
+    /// xorshift64 (Marsaglia 2003); never zero.
+    state: u64,
+}
+
+impl Delays {
+    pub(super) fn new(arrival: Arrival, rank: Rank) -> Self {
+        Self { arrival, state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(rank.0) + 1) }
+    }
+
+    /// Works, and returns for how many nanoseconds.
+    #[inline]
+    pub(super) fn work(&mut self) -> u64 {
+        if self.arrival == Arrival::Together {
+            return 0;
+        }
+        let ns = self.next();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_nanos(ns) {
+            spin_loop();
+        }
+        ns
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        // The upper bits are the better ones.
+        (self.state >> 32) % SKEW_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_spread_and_differ_between_pes() {
+        let lengths = |rank| {
+            let mut delays = Delays::new(Arrival::Skewed, Rank(rank));
+            (0..1000).map(|_| delays.next()).collect::<Vec<u64>>()
+        };
+        let mean = lengths(0).iter().sum::<u64>() / 1000;
+        assert!((SKEW_NS * 4 / 10..SKEW_NS * 6 / 10).contains(&mean), "{mean}");
+        assert!(lengths(1).iter().all(|&ns| ns < SKEW_NS));
+        assert_ne!(lengths(0), lengths(1));
+        assert_eq!(lengths(2), lengths(2));
+    }
+
+    #[test]
+    fn together_is_at_once() {
+        assert_eq!(Delays::new(Arrival::Together, Rank(3)).work(), 0);
+    }
+}

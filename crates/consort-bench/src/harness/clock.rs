@@ -1,0 +1,198 @@
+//! How one block of calls is timed.
+//!
+//! Calls alone begin at one moment of the common clock where each PE has a core: after a barrier
+//! PE 0 announces a moment shortly ahead, and all wait for it. So the barrier's own skew, when one
+//! PE leaves it before another, does not enter into the figure. Where PEs share cores nobody can
+//! wait for a moment without keeping others from it, and the barrier alone has to do.
+
+use std::{
+    hint::spin_loop,
+    sync::{MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+};
+
+use consort::{Arrival, Error, Rank, Result, Team};
+use consort_fabric::statistics::Summary;
+
+use super::{
+    arrival::Delays,
+    session::{Conditions, Mode},
+    shared::{Shared, Span},
+    work::{Bench, Work},
+};
+
+/// Round trips of a reading of the transfer, and before it: the two must find each other first.
+const READING_ROUNDS: u32 = 100;
+const MEETING_ROUNDS: u32 = 10;
+/// How far ahead the start of a call is announced.
+const AHEAD_NS: u64 = 600;
+
+/// A block as all PEs saw it together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Taken {
+    /// Time of a call.
+    pub(super) ns: f64,
+    /// 99th percentile of the calls, or the same.
+    pub(super) p99_ns: f64,
+}
+
+/// One PE's part in timing blocks.
+pub(super) struct Clock<'m, 'p> {
+    mode: Mode,
+    conditions: &'m Conditions,
+    shared: &'m Shared,
+    world: Team<'p>,
+    delays: Delays,
+    /// When the last call began that all began together.
+    went_ns: u64,
+}
+
+impl<'m, 'p> Clock<'m, 'p> {
+    pub(super) fn new(
+        mode: Mode,
+        conditions: &'m Conditions,
+        shared: &'m Shared,
+        world: Team<'p>,
+    ) -> Self {
+        let delays = Delays::new(conditions.arrival, world.rank());
+        Self { mode, conditions, shared, world, delays, went_ns: 0 }
+    }
+
+    /// The one-way transfer between PEs 0 and 1 now; known to PE 0 only.
+    pub(super) fn reading(&self) -> Option<f64> {
+        let rank = self.world.rank().0;
+        let ping_pong = self.shared.ping_pong.as_ref().filter(|_| rank < 2)?;
+        ping_pong.run(rank, MEETING_ROUNDS).ok()?;
+        ping_pong.one_way_ns(rank, READING_ROUNDS).ok()
+    }
+
+    /// Makes `calls` calls and times them. What it says is meaningful on PE 0 only.
+    pub(super) fn block(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<Taken> {
+        match self.mode {
+            Mode::Throughput => self.in_a_row(work, bench, calls)?,
+            Mode::Latency => self.alone(work, bench, calls)?,
+        }
+        self.world.barrier()?;
+        let taken = match (self.world.rank(), self.mode) {
+            (Rank(0), Mode::Throughput) => longest(self.shared, calls),
+            (Rank(0), Mode::Latency) => each(self.shared, self.conditions.arrival),
+            _ => Taken { ns: 0.0, p99_ns: 0.0 },
+        };
+        self.world.barrier()?;
+        Ok(taken)
+    }
+
+    fn in_a_row(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
+        self.world.barrier()?;
+        let start_ns = self.now_ns();
+        let mut delayed_ns = 0;
+        for _ in 0..calls {
+            delayed_ns += self.delays.work();
+            work.call(bench, &self.shared.peers)?;
+        }
+        let end_ns = self.now_ns();
+        // A delay that took longer than it should is not the call's fault, but cannot be told.
+        let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
+        *spans(self.shared, self.world.rank()) = vec![span];
+        Ok(())
+    }
+
+    fn alone(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
+        let mut mine = Vec::with_capacity(usize::try_from(calls).unwrap_or(0));
+        for _ in 0..calls {
+            if self.conditions.rewrite {
+                work.rewrite(bench)?;
+            }
+            self.world.barrier()?;
+            self.start_together()?;
+            self.delays.work();
+            let start_ns = self.now_ns();
+            work.call(bench, &self.shared.peers)?;
+            mine.push((start_ns, self.now_ns()));
+        }
+        *spans(self.shared, self.world.rank()) = mine;
+        Ok(())
+    }
+
+    /// Waits for the moment that PE 0 names. All have passed a barrier since the last.
+    fn start_together(&mut self) -> Result<()> {
+        if self.shared.ping_pong.is_none() {
+            return Ok(());
+        }
+        let go_ns = &self.shared.go_ns;
+        if self.world.rank() == Rank(0) {
+            // Relaxed, here and below: the moment itself is all that is passed on.
+            go_ns.store(self.now_ns() + AHEAD_NS, Relaxed);
+        }
+        while go_ns.load(Relaxed) == self.went_ns {
+            if self.shared.left.load(Relaxed) {
+                return Err(Error::PeFailed {
+                    rank: self.world.rank(),
+                    reason: "another PE has left the measurement".to_owned(),
+                });
+            }
+            spin_loop();
+        }
+        self.went_ns = go_ns.load(Relaxed);
+        while self.now_ns() < self.went_ns {
+            spin_loop();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.shared.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+fn spans(shared: &Shared, rank: Rank) -> MutexGuard<'_, Vec<Span>> {
+    shared.spans[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The longest local time, by the call.
+fn longest(shared: &Shared, calls: u64) -> Taken {
+    let ranks = 0..u32::try_from(shared.spans.len()).unwrap_or(u32::MAX);
+    let local = |rank| spans(shared, Rank(rank)).iter().map(|(start, end)| end - start).sum();
+    let ns = ranks.map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
+    Taken { ns, p99_ns: ns }
+}
+
+/// Median and 99th percentile over the calls of the time from first, or last, start to last end.
+fn each(shared: &Shared, arrival: Arrival) -> Taken {
+    let ranks = 0..u32::try_from(shared.spans.len()).unwrap_or(u32::MAX);
+    let all: Vec<Vec<Span>> = ranks.map(|rank| spans(shared, Rank(rank)).clone()).collect();
+    of_calls(&all, arrival)
+}
+
+fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Taken {
+    let calls = all.iter().map(Vec::len).min().unwrap_or(0);
+    let times = (0..calls).map(|call| {
+        let starts = all.iter().map(|pe| pe[call].0);
+        let start = match arrival {
+            Arrival::Together => starts.min(),
+            Arrival::Skewed => starts.max(),
+        };
+        let end = all.iter().map(|pe| pe[call].1).max();
+        end.unwrap_or(0).saturating_sub(start.unwrap_or(0)) as f64
+    });
+    let times: Vec<f64> = times.collect();
+    if times.is_empty() {
+        return Taken { ns: 0.0, p99_ns: 0.0 };
+    }
+    let summary = Summary::of(&times);
+    Taken { ns: summary.median, p99_ns: summary.p99 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls of two PEs: starts at 10 and 14, ends at 30 and 25; then 100 and 90, 110 and 120.
+    #[test]
+    fn a_call_lasts_from_the_first_start_to_the_last_end() {
+        let all = [vec![(10, 30), (100, 110)], vec![(14, 25), (90, 120)]];
+        assert_eq!(of_calls(&all, Arrival::Together), Taken { ns: 25.0, p99_ns: 30.0 });
+        assert_eq!(of_calls(&all, Arrival::Skewed), Taken { ns: 18.0, p99_ns: 20.0 });
+        assert_eq!(of_calls(&[vec![], vec![]], Arrival::Together).ns, 0.0);
+    }
+}

@@ -1,0 +1,242 @@
+//! The gain of tuning: the choices beside a thread library and simpler algorithms, measured anew,
+//! each point in runs of its own.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use consort::{Algorithms, Candidate, Collective, Query, SyncMode, SyncModes};
+use consort_fabric::{CallSpec, OperatorClass};
+use consort_tuner::{Catalog, Grid, Measured, Selector, Wisdom};
+use serde::Serialize;
+
+use super::{work::Work, workbench::Threads};
+use crate::{
+    asked::{self, Asked, describe},
+    peers::threads,
+};
+
+/// Sizes that a reader wants to see; the nearest of the grid are taken.
+const SIZES_BYTES: [u64; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
+/// The thread libraries proper: what a programmer has anyway.
+const LIBRARIES: [&str; 2] = ["pthread", "std"];
+/// One point takes no longer, whatever the budget.
+const LONGEST: Duration = Duration::from_millis(300);
+/// ... and is not worth less.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// One point: times of a call in nanoseconds; `None` for what does not apply.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    #[serde(flatten)]
+    asked: Asked,
+    /// The call.
+    #[serde(skip)]
+    pub query: Query,
+    /// The faster of the thread libraries.
+    pub library: Option<&'static str>,
+    /// Its time.
+    pub library_ns: Option<f64>,
+    /// The flat tree's.
+    pub flat_ns: Option<f64>,
+    /// The fastest k-nomial tree.
+    pub tree_radix: Option<u64>,
+    /// Its time.
+    pub tree_ns: Option<f64>,
+    /// The candidate that tuning has chosen.
+    #[serde(serialize_with = "asked::shown")]
+    pub chosen: Candidate,
+    /// Its time.
+    pub chosen_ns: Option<f64>,
+    /// In symmetric memory, by the choices for those modes.
+    pub loose_ns: Option<f64>,
+    /// The same when Strict.
+    pub strict_ns: Option<f64>,
+}
+
+impl Point {
+    /// How many times as long the thread library takes.
+    pub fn gain(&self) -> Option<f64> {
+        Some(self.library_ns? / self.chosen_ns?)
+    }
+
+    /// How many times as long a Strict call takes as a Loose one.
+    pub fn strictness(&self) -> Option<f64> {
+        Some(self.strict_ns? / self.loose_ns?)
+    }
+}
+
+/// The points of a grid that are worth showing.
+fn queries(grid: &Grid) -> Vec<Query> {
+    let distance = |one: u64, other: u64| one.max(other) / one.min(other).max(1);
+    let mut sizes: Vec<u64> = SIZES_BYTES
+        .iter()
+        .filter_map(|&size| grid.bytes.iter().copied().min_by_key(|&own| distance(own, size)))
+        .collect();
+    sizes.dedup();
+    let leaves_early = |sync: &SyncModes| sync.exit == SyncMode::None;
+    let sync = if grid.syncs.contains(&SyncModes::MINE) { SyncModes::MINE } else { grid.syncs[0] };
+    let symmetric = leaves_early(&sync) || !grid.symmetric.contains(&false);
+    let mut queries = Vec::new();
+    for &collective in &grid.collectives {
+        for &pes in &grid.pes {
+            let operator = OperatorClass::Commutative;
+            let query = |sync, bytes| Query { collective, sync, pes, bytes, operator, symmetric };
+            if collective == Collective::Barrier {
+                queries.push(query(SyncModes::STRICT, 0));
+            } else {
+                queries.extend(sizes.iter().map(|&bytes| query(sync, bytes)));
+            }
+        }
+    }
+    queries
+}
+
+/// Measures the points within about `budget`, until `stop` is set, and tells `show` how many are
+/// done, of how many, and which is next.
+///
+/// # Errors
+/// When a job cannot be launched or fails.
+pub fn run(
+    grid: &Grid,
+    wisdom: &Wisdom,
+    budget: Duration,
+    stop: &AtomicBool,
+    mut show: impl FnMut(usize, usize, &str),
+) -> Result<Vec<Point>> {
+    let threads = Threads::new(Some(wisdom));
+    let queries = queries(grid);
+    let started = Instant::now();
+    let mut points = Vec::new();
+    for (index, query) in queries.iter().enumerate() {
+        let left_count = u32::try_from(queries.len() - index).unwrap_or(u32::MAX);
+        let share = budget.saturating_sub(started.elapsed()) / left_count;
+        // Relaxed: the flag carries nothing but itself.
+        if stop.load(Ordering::Relaxed) || share < SHORTEST {
+            break;
+        }
+        show(index, queries.len(), &format!("comparing: {}", describe(query)));
+        let point = point(&threads, wisdom, query, share.min(LONGEST))
+            .with_context(|| format!("comparing failed at {}", describe(query)))?;
+        points.extend(point);
+    }
+    Ok(points)
+}
+
+/// One point; `None` if nothing can serve it.
+fn point(
+    threads: &Threads,
+    wisdom: &Wisdom,
+    query: &Query,
+    budget: Duration,
+) -> Result<Option<Point>, consort::Error> {
+    let Some(chosen) = choice(wisdom, query) else { return Ok(None) };
+    let is_barrier = query.collective == Collective::Barrier;
+    let (gain, modes) =
+        if is_barrier { (budget, None) } else { (budget / 3 * 2, Some(budget / 3)) };
+
+    let is_simple = |candidate: &Candidate| is_flat(candidate) || is_tree(candidate);
+    let mut ours: Vec<Candidate> = threads.candidates(query);
+    ours.retain(|candidate| is_simple(candidate) || *candidate == chosen);
+    if !ours.contains(&chosen) {
+        ours.push(chosen.clone());
+    }
+    let names = threads::names();
+    let libraries: Vec<usize> =
+        (0..names.len()).filter(|&index| LIBRARIES.contains(&names[index])).collect();
+    let bytes = usize::try_from(query.bytes).unwrap_or(usize::MAX);
+    let peer = |&index: &usize| Work::Peer { index, collective: query.collective, bytes };
+    let all = libraries.iter().map(peer).chain(ours.iter().map(|ours| Work::of(query, ours)));
+    let times = threads.time(query.pes, all.collect(), gain)?;
+    let median = |sample: &Option<consort_tuner::Sample>| sample.map(|sample| sample.median_ns);
+    let (theirs, own) = times.split_at(libraries.len());
+    let library = fastest(libraries.iter().zip(theirs.iter().map(median)));
+    let own: Vec<(&Candidate, Option<f64>)> = ours.iter().zip(own.iter().map(median)).collect();
+    let among = |wanted: &dyn Fn(&Candidate) -> bool| {
+        fastest(own.iter().copied().filter(|(candidate, _)| wanted(candidate)))
+    };
+    let tree = among(&is_tree);
+
+    let (mut loose_ns, mut strict_ns) = (None, None);
+    if let Some(budget) = modes {
+        let modes = [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| Query {
+            sync,
+            symmetric: true,
+            ..*query
+        });
+        let work: Vec<Work> = modes
+            .iter()
+            .filter_map(|query| Some(Work::of(query, &choice(wisdom, query)?)))
+            .collect();
+        if let [loose, strict] = &threads.time(query.pes, work, budget)?[..] {
+            (loose_ns, strict_ns) = (median(loose), median(strict));
+        }
+    }
+    Ok(Some(Point {
+        asked: Asked::from(query),
+        query: *query,
+        library: library.map(|(&index, _)| names[index]),
+        library_ns: library.map(|(_, ns)| ns),
+        flat_ns: among(&is_flat).map(|(_, ns)| ns),
+        tree_radix: tree.and_then(|(tree, _)| tree.parameter("radix")),
+        tree_ns: tree.map(|(_, ns)| ns),
+        chosen_ns: among(&|candidate| *candidate == chosen).map(|(_, ns)| ns),
+        chosen,
+        loose_ns,
+        strict_ns,
+    }))
+}
+
+fn is_flat(candidate: &Candidate) -> bool {
+    candidate.algorithm == "flat"
+}
+
+fn is_tree(candidate: &Candidate) -> bool {
+    candidate.algorithm == "knomial"
+}
+
+fn choice(wisdom: &Wisdom, query: &Query) -> Option<Candidate> {
+    let algorithms = Algorithms::here();
+    let measured = Measured::Wisdom(wisdom, algorithms.cores());
+    let selected = Selector::new(algorithms, measured).select(&CallSpec::from(query))?;
+    Some(selected.candidate.into_owned())
+}
+
+fn fastest<T>(times: impl Iterator<Item = (T, Option<f64>)>) -> Option<(T, f64)> {
+    times
+        .filter_map(|(what, ns)| Some((what, ns?)))
+        .min_by(|(_, one_ns), (_, other_ns)| one_ns.total_cmp(other_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_sizes_of_the_grid_are_shown() {
+        let grid = Grid::new(2, &[8]);
+        let queries = queries(&grid);
+        let moving = Grid::COLLECTIVES.len() - 1;
+        assert_eq!(queries.len(), 2 * (1 + 4 * moving));
+        let sizes: Vec<u64> = queries[2..6].iter().map(|query| query.bytes).collect();
+        assert_eq!(sizes, [8, 4 << 10, 32 << 10, 1 << 20]);
+        let one = Grid { bytes: vec![24], ..grid.clone() };
+        assert_eq!(super::queries(&one).len(), 2 * (1 + moving));
+        let loose = Grid { syncs: vec![SyncModes::LOOSE], ..grid };
+        let of_loose = super::queries(&loose);
+        assert!(of_loose.iter().all(|query| query.symmetric));
+    }
+
+    #[test]
+    fn a_point_is_measured_as_a_whole() {
+        let algorithms = Algorithms::here();
+        let wisdom = Wisdom::new(algorithms.identity().clone());
+        let query = queries(&Grid::new(2, &[]))[1];
+        let point = point(&Threads::new(None), &wisdom, &query, Duration::from_millis(30));
+        let point = point.unwrap().unwrap();
+        assert!(point.gain().is_some() && point.strictness().is_some(), "{point:?}");
+        assert!(point.flat_ns.is_some() && point.tree_radix.is_some(), "{point:?}");
+    }
+}

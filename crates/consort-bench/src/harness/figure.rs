@@ -1,0 +1,127 @@
+//! One figure: a line of JSON, or of a table.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use consort::Arrival;
+use consort_fabric::statistics::Summary;
+use consort_tuner::TransferClass;
+use serde::{Serialize, Serializer};
+
+use super::session::Mode;
+use crate::limits::Limit;
+
+/// The time of one kind of work in one class of the transfer. A key that does not apply is null.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Figure {
+    /// The collective, or the workload.
+    pub bench: &'static str,
+    /// Threads, processes, or a simulated machine.
+    pub fabric: Cow<'static, str>,
+    /// How many PEs.
+    pub pes: u32,
+    /// Which PEs: all of them.
+    pub team: &'static str,
+    /// The algorithm that served.
+    pub algorithm: Option<String>,
+    /// Its parameters.
+    pub params: Option<BTreeMap<String, u64>>,
+    /// The modes of synchronization.
+    pub sync: Option<String>,
+    /// The size of a block.
+    pub bytes: Option<usize>,
+    /// Calls in a row, or each alone.
+    pub mode: &'static str,
+    /// How the PEs came to a call.
+    pub arrival: &'static str,
+    /// Where the PEs ran.
+    pub placement: String,
+    /// How they waited.
+    pub waiting: Option<String>,
+    /// The median of a call, over the blocks.
+    pub median_ns: Option<f64>,
+    /// Its confidence interval.
+    pub ci95_ns: Option<(f64, f64)>,
+    /// The 99th percentile.
+    pub p99_ns: Option<f64>,
+    /// How many blocks there were.
+    pub reps: usize,
+    /// The library, or the limit; null for Consort.
+    pub peer: Option<String>,
+    /// The median over the blocks of their time in transfers of their moment.
+    pub ratio_to_limit: Option<f64>,
+    /// The one-way transfer of a cache line meanwhile.
+    pub c2c_ns: Option<f64>,
+    /// Its class.
+    #[serde(serialize_with = "class")]
+    pub c2c_class: Option<TransferClass>,
+    /// The bandwidth of a core that copies its own buffer of this size.
+    pub memcpy_gbps: Option<f64>,
+    /// The same for a buffer that another core has just rewritten.
+    pub pull_gbps: Option<f64>,
+    /// Bandwidth as a share of that limit; for people.
+    #[serde(skip)]
+    pub shares: Vec<(Limit, f64)>,
+    /// Blocks that were discarded; for people.
+    #[serde(skip)]
+    pub discarded: usize,
+    /// Why there is no figure; for people.
+    #[serde(skip)]
+    pub absent: Option<String>,
+    /// Whether Consort chose the algorithm; for people.
+    #[serde(skip)]
+    pub chosen: bool,
+}
+
+fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<S::Ok, S::Error> {
+    match class {
+        Some(class) => serializer.collect_str(class),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Figure {
+    /// Of threads that come to calls together, without times.
+    pub fn of(bench: &'static str, pes: u32, mode: Mode) -> Figure {
+        Figure {
+            bench,
+            fabric: "threads".into(),
+            pes,
+            team: "world",
+            mode: mode.name(),
+            arrival: Arrival::Together.name(),
+            ..Figure::default()
+        }
+    }
+
+    /// Of Consort itself, not of another library or the machine.
+    pub fn is_ours(&self) -> bool {
+        self.peer.is_none()
+    }
+
+    /// Of the machine.
+    pub fn is_limit(&self) -> bool {
+        self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
+    }
+
+    /// Half the interval of the median, in per cent of it.
+    pub fn precision_percent(&self) -> Option<f64> {
+        let (low, high) = self.ci95_ns?;
+        Some((high - low) / 2.0 / self.median_ns? * 100.0)
+    }
+
+    /// The same with the times of `summary`.
+    pub fn with(self, summary: &Summary) -> Figure {
+        Figure {
+            median_ns: Some(hundredths(summary.median)),
+            ci95_ns: Some((hundredths(summary.ci95.0), hundredths(summary.ci95.1))),
+            p99_ns: Some(hundredths(summary.p99)),
+            reps: summary.count,
+            ..self
+        }
+    }
+}
+
+/// Nothing here is more exact.
+pub fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}

@@ -1,0 +1,71 @@
+//! Launches the PEs of a session.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64},
+    },
+    time::Instant,
+};
+
+use consort::{Error, Pes, Result};
+use consort_native::topology::Topology;
+
+use super::{
+    member::Member,
+    session::{Conditions, Measured, Session},
+    shared::Shared,
+    work::Work,
+};
+use crate::{limits::PingPong, peers::threads::peers};
+
+impl Session {
+    /// Measures until the budget is spent; every work gets one block at least.
+    ///
+    /// # Errors
+    /// When the job cannot be launched or fails.
+    pub fn run_under(&self, conditions: &Conditions) -> Result<Measured> {
+        self.run_in(Pes::threads(self.pes), conditions)
+    }
+
+    /// The same in a job that is launched as `pes` says, with as many PEs as the session has.
+    ///
+    /// # Errors
+    /// When the job cannot be launched or fails.
+    pub fn run_in(&self, pes: Pes, conditions: &Conditions) -> Result<Measured> {
+        let fits = Topology::discover().placement(self.pes as usize).is_some();
+        let shared = Shared {
+            ping_pong: (fits && self.pes > 1).then(PingPong::new),
+            // SAFETY: each PE passes its own rank, below `pes`, and all make the calls that PE 0
+            // decides on, in the same order and on buffers of the same lengths.
+            #[expect(unsafe_code, reason = "peers trust their callers to match")]
+            peers: unsafe { peers(self.pes) },
+            decisions: Default::default(),
+            go_ns: AtomicU64::new(0),
+            left: AtomicBool::new(false),
+            spans: (0..self.pes).map(|_| Mutex::default()).collect(),
+            epoch: Instant::now(),
+        };
+        let mut pes = pes.heap_bytes(self.heap_bytes(conditions));
+        if let Some(waiting) = self.waiting {
+            pes = pes.waiting(waiting);
+        }
+        let results = pes.run(|pe| {
+            let timings = Member::new(self, conditions, &shared, pe).run();
+            Ok((timings?, pe.waiting()))
+        })?;
+        let (_, (timings, waiting)) = results.into_iter().next().ok_or(Error::NoPes)?;
+        Ok(Measured { timings, waiting })
+    }
+
+    /// Enough symmetric memory for the buffers of all works.
+    fn heap_bytes(&self, conditions: &Conditions) -> usize {
+        let buffers = |work: &Work| {
+            let collective = work.collective();
+            let blocks =
+                collective.source_blocks(self.pes, true) + collective.target_blocks(self.pes, true);
+            conditions.buffers * (blocks as usize * work.bytes() + 8192)
+        };
+        self.work.iter().map(buffers).sum::<usize>() + (1 << 20)
+    }
+}

@@ -1,0 +1,222 @@
+//! One PE's part in a session.
+
+use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
+
+use consort::{Candidate, Collective, Error, Pe, Rank, Result, Team};
+
+use super::{
+    clock::Clock,
+    session::{Block, Conditions, Mode, Session, Timing},
+    shared::Shared,
+    work::{Bench, Work},
+};
+use crate::limits::readings_agree;
+
+/// Calls before a block: a new plan's first calls find no line where it will be later.
+const CALLS_BEFORE: u64 = 16;
+/// Warm-up goes on until calls in a row take so long together...
+const WARM_UP_NS: f64 = 50_000.0;
+/// ... or are so many.
+const MOST_WARM_UP_CALLS: u64 = 1 << 16;
+/// The fastest of so many tries counts, for one may be interrupted...
+const WARM_UP_TRIES: u32 = 3;
+/// ... unless a try takes longer than an interruption.
+const RETRY_NS: f64 = 10_000_000.0;
+/// Decisions of warm-up, besides a number of calls: four times as many calls, or the same again.
+const MORE: u64 = 0;
+const AGAIN: u64 = u64::MAX;
+/// The most calls of a block.
+const MOST_CALLS: f64 = 1e6;
+/// The decision that ends a session.
+const STOP: u64 = u64::MAX;
+
+/// One PE of a session.
+pub(super) struct Member<'m, 'p> {
+    session: &'m Session,
+    conditions: &'m Conditions,
+    shared: &'m Shared,
+    world: Team<'p>,
+    clock: Clock<'m, 'p>,
+    /// The candidate that serves now instead of Consort's choice.
+    forced: Option<(Collective, Candidate)>,
+    /// Decisions so far.
+    decided: usize,
+}
+
+/// Says when a PE leaves, also by a panic.
+struct Leaving<'m>(&'m Shared);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.left.store(true, Relaxed);
+    }
+}
+
+impl<'m, 'p> Member<'m, 'p> {
+    pub(super) fn new(
+        session: &'m Session,
+        conditions: &'m Conditions,
+        shared: &'m Shared,
+        pe: &'p Pe,
+    ) -> Self {
+        let world = pe.world();
+        Self {
+            session,
+            conditions,
+            shared,
+            world,
+            clock: Clock::new(session.mode, conditions, shared, world),
+            forced: None,
+            decided: 0,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Vec<Timing>> {
+        let _leaving = Leaving(self.shared);
+        let work = &self.session.work;
+        let benches = self.prepare()?;
+        let mut timings = vec![Timing::default(); work.len()];
+        let mut calls = vec![0; work.len()];
+        for (index, work) in work.iter().enumerate() {
+            match self.warm_up(work, &benches[index]) {
+                Ok((fitting, algorithm)) => {
+                    calls[index] = fitting;
+                    timings[index].algorithm = algorithm;
+                }
+                Err(error @ Error::Plan(_)) => timings[index].error = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let able: Vec<usize> = (0..work.len()).filter(|&index| calls[index] > 0).collect();
+        let start = Instant::now();
+        for turn in 0.. {
+            let over = turn >= able.len() && start.elapsed() >= self.session.budget;
+            let next = able.get(turn % able.len().max(1)).filter(|_| !over);
+            let next = self.agree(next.map_or(STOP, |&index| index as u64))?;
+            let Some(index) = usize::try_from(next).ok().filter(|_| next != STOP) else { break };
+            self.take(&work[index], &benches[index], calls[index], &mut timings[index])?;
+        }
+        Ok(timings)
+    }
+
+    /// Buffers for all works. Those alike share them, so that they are measured on the same pages.
+    fn prepare(&self) -> Result<Vec<Rc<Bench<'p>>>> {
+        let mut benches: Vec<Rc<Bench<'p>>> = Vec::new();
+        for (index, work) in self.session.work.iter().enumerate() {
+            let alike = self.session.work[..index].iter().position(|other| other.shares(work));
+            benches.push(match alike {
+                Some(other) => Rc::clone(&benches[other]),
+                None => Rc::new(work.prepare(self.world, self.conditions.buffers)?),
+            });
+        }
+        Ok(benches)
+    }
+
+    /// One block, and the readings around it.
+    fn take(
+        &mut self,
+        work: &Work,
+        bench: &Bench<'_>,
+        calls: u64,
+        timing: &mut Timing,
+    ) -> Result<()> {
+        self.serve(work);
+        for _ in 0..calls.min(CALLS_BEFORE) {
+            work.call(bench, &self.shared.peers)?;
+        }
+        let before = self.clock.reading();
+        let taken = self.clock.block(work, bench, calls)?;
+        let after = self.clock.reading();
+        match (before, after) {
+            (Some(a), Some(b)) if !readings_agree(a, b) => timing.discarded += 1,
+            _ => {
+                let transfer_ns = before.zip(after).map(|(a, b)| f64::midpoint(a, b));
+                timing.blocks.push(Block { ns: taken.ns, p99_ns: taken.p99_ns, transfer_ns });
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls until their time is known: how many fit into a block, and who served them.
+    fn warm_up(&mut self, work: &Work, bench: &Bench<'_>) -> Result<(u64, Option<Candidate>)> {
+        self.serve(work);
+        if let Err(error) = work.call(bench, &self.shared.peers) {
+            self.choose_freely();
+            return Err(error);
+        }
+        let algorithm = match work {
+            Work::Consort { collective, .. } => self.world.served_by(*collective),
+            Work::Peer { .. } => None,
+        };
+        let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
+        loop {
+            tries += 1;
+            let start = Instant::now();
+            let taken_ns = self.clock.block(work, bench, calls)?.ns.max(1.0);
+            // Most of a block of calls alone lies between the calls.
+            let spent_ns = match self.session.mode {
+                Mode::Throughput => taken_ns,
+                Mode::Latency => start.elapsed().as_nanos() as f64 / calls as f64,
+            };
+            call_ns = call_ns.min(spent_ns);
+            let total_ns = call_ns * calls as f64;
+            let decision = if total_ns < WARM_UP_NS && calls < MOST_WARM_UP_CALLS {
+                MORE
+            } else if tries < WARM_UP_TRIES && total_ns < RETRY_NS {
+                AGAIN
+            } else {
+                to_count(self.session.block.as_nanos() as f64 / call_ns)
+            };
+            match self.agree(decision)? {
+                MORE => (calls, tries, call_ns) = (4 * calls, 0, f64::INFINITY),
+                AGAIN => {}
+                fitting => return Ok((fitting, algorithm)),
+            }
+        }
+    }
+
+    /// Tells all PEs what PE 0 has decided.
+    fn agree(&mut self, mine: u64) -> Result<u64> {
+        // Two cells in turn: nobody writes one before all have passed the barrier of the next
+        // decision, and so have read this one.
+        let cell = &self.shared.decisions[self.decided % 2];
+        self.decided += 1;
+        if self.world.rank() == Rank(0) {
+            cell.store(mine, Relaxed);
+        }
+        self.world.barrier()?;
+        Ok(cell.load(Relaxed))
+    }
+
+    /// Has the work's algorithm serve. A change drops all plans: no change, no cost.
+    fn serve(&mut self, work: &Work) {
+        let wanted = match work {
+            Work::Consort { collective, candidate: Some(candidate), .. } => {
+                Some((*collective, candidate.clone()))
+            }
+            _ => None,
+        };
+        if self.forced != wanted {
+            self.choose_freely();
+            if let Some((collective, candidate)) = &wanted {
+                self.world.force(*collective, Some(candidate.clone()));
+            }
+            self.forced = wanted;
+        }
+    }
+
+    fn choose_freely(&mut self) {
+        if let Some((collective, _)) = self.forced.take() {
+            self.world.force(collective, None);
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 1 and a million"
+)]
+fn to_count(calls: f64) -> u64 {
+    calls.clamp(1.0, MOST_CALLS) as u64
+}

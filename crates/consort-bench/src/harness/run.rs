@@ -1,0 +1,357 @@
+//! The figures of a run of sessions: one for each kind of work and class of the transfer.
+
+use consort::{Arrival, Collective, Waiting};
+use consort_fabric::statistics::Summary;
+use consort_native::topology::Topology;
+use consort_tuner::TransferClass;
+
+use super::{
+    figure::{Figure, hundredths},
+    rounds::{Collected, of_class},
+    session::{Conditions, Mode, Session, Timing},
+    work::Work,
+};
+use crate::{
+    limits::{Limit, Limits},
+    peers::threads::names,
+};
+
+/// A run: everything that its figures have in common.
+#[derive(Debug)]
+pub struct Run {
+    /// The collective.
+    pub what: Collective,
+    /// The number of PEs.
+    pub pes: u32,
+    /// Whether calls were alone.
+    pub mode: Mode,
+    /// How calls were made.
+    pub conditions: Conditions,
+    /// Whether the buffers lie in symmetric memory.
+    pub symmetric: bool,
+    /// How the PEs waited.
+    pub waiting: Waiting,
+    /// The cores that there are.
+    pub usable_cores: usize,
+    /// The processor of each PE, where each has one.
+    pub cpus: Option<Vec<u32>>,
+}
+
+impl Run {
+    /// Of a session that was run so, on this machine.
+    pub fn new(
+        what: Collective,
+        session: &Session,
+        conditions: Conditions,
+        symmetric: bool,
+        waiting: Waiting,
+    ) -> Run {
+        let topology = Topology::discover();
+        let cpus = topology.placement(session.pes as usize);
+        Run {
+            what,
+            pes: session.pes,
+            mode: session.mode,
+            conditions,
+            symmetric,
+            waiting,
+            usable_cores: topology.usable_cores(),
+            cpus: cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect()),
+        }
+    }
+
+    /// Whether contributors rewrite their buffers.
+    pub fn rewrites(&self) -> bool {
+        self.mode == Mode::Latency && self.conditions.rewrite
+    }
+
+    /// The limits that a collective's bandwidth is a share of. Data that nobody rewrites may come
+    /// from a core's own cache.
+    pub fn share_limits(&self) -> &'static [Limit] {
+        match self.what {
+            Collective::Barrier => &[],
+            what if what.combines() => &[Limit::Combine, Limit::PullCombine],
+            _ if self.rewrites() => &[Limit::Pull],
+            _ => &[Limit::Copy],
+        }
+    }
+
+    /// A figure without times.
+    pub fn blank(&self) -> Figure {
+        let placement = self.cpus.as_ref().map_or("unpinned".to_owned(), |cpus| {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!("pinned:{}", cpus.join(","))
+        });
+        Figure {
+            arrival: self.conditions.arrival.name(),
+            placement,
+            ..Figure::of(self.what.name(), self.pes, self.mode)
+        }
+    }
+
+    /// The figures of one work: one for each class that has blocks of it, or one without times.
+    pub fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
+        let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
+        let blank = Figure { bytes, discarded: timing.discarded, ..self.blank() };
+        let blank = match work {
+            Work::Consort { sync, candidate, .. } => {
+                let served = timing.algorithm.as_ref().or(candidate.as_ref());
+                Figure {
+                    algorithm: served.map(|served| served.algorithm.clone()),
+                    params: served.map(|served| served.parameters.clone()),
+                    sync: Some(sync.to_string()),
+                    waiting: Some(self.waiting.to_string()),
+                    chosen: candidate.is_none(),
+                    ..blank
+                }
+            }
+            Work::Peer { index, .. } => Figure {
+                fabric: "threads".into(),
+                // A barrier before and one after: all enter and leave together.
+                sync: Some("strict".to_owned()),
+                peer: names().get(*index).map(|&name| name.to_owned()),
+                ..blank
+            },
+        };
+        let classes = [Some(TransferClass::Near), Some(TransferClass::Far), None];
+        let figures: Vec<Figure> = classes
+            .into_iter()
+            .filter_map(|class| self.of_class(&blank, work, timing, limits, class))
+            .collect();
+        if figures.is_empty() {
+            let error = timing.error.as_ref().map(ToString::to_string);
+            let why = error.unwrap_or("the machine changed during every block".to_owned());
+            return vec![Figure { absent: Some(why), ..blank }];
+        }
+        figures
+    }
+
+    fn of_class(
+        &self,
+        blank: &Figure,
+        work: &Work,
+        timing: &Timing,
+        limits: &Limits,
+        class: Option<TransferClass>,
+    ) -> Option<Figure> {
+        let blocks = of_class(timing, class);
+        let median = |values: Vec<f64>| (!values.is_empty()).then(|| Summary::of(&values).median);
+        let summary = (!blocks.is_empty())
+            .then(|| Summary::of(&blocks.iter().map(|block| block.ns).collect::<Vec<f64>>()))?;
+        let p99_ns = match self.mode {
+            Mode::Throughput => summary.p99,
+            Mode::Latency => median(blocks.iter().map(|block| block.p99_ns).collect())?,
+        };
+        let transfers = blocks.iter().filter_map(|block| block.transfer_ns).collect();
+        let ratios =
+            blocks.iter().filter_map(|block| Some(block.ns / block.transfer_ns?)).collect();
+        let gbps = |limit| limits.summary(limit, work.bytes(), class).map(|limit| limit.median);
+        Some(Figure {
+            p99_ns: Some(hundredths(p99_ns)),
+            ratio_to_limit: median(ratios).map(hundredths),
+            c2c_ns: median(transfers).map(hundredths),
+            c2c_class: class,
+            memcpy_gbps: gbps(Limit::Copy).map(hundredths),
+            pull_gbps: gbps(Limit::Pull).map(hundredths),
+            shares: self.shares(work.bytes(), summary.median, gbps),
+            ..blank.clone().with(&summary)
+        })
+    }
+
+    /// The bandwidth that was reached, as a share of each limit.
+    fn shares(
+        &self,
+        bytes: usize,
+        ns: f64,
+        gbps: impl Fn(Limit) -> Option<f64>,
+    ) -> Vec<(Limit, f64)> {
+        let moved = bytes_moved(self.what, self.pes, bytes);
+        self.share_limits()
+            .iter()
+            .filter_map(|&limit| Some((limit, moved / ns / gbps(limit)?)))
+            .collect()
+    }
+
+    /// The limits themselves, as if they were peers: the time for a buffer of each size.
+    pub fn limit_figures(&self, sizes: &[usize], collected: &Collected) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        let classes = [Some(TransferClass::Near), Some(TransferClass::Far)];
+        for &bytes in sizes {
+            for &limit in limits_of(self.what) {
+                for class in classes {
+                    let Some(gbps) = collected.limits.summary(limit, bytes, class) else {
+                        continue;
+                    };
+                    let ns = |gbps: f64| bytes as f64 / gbps;
+                    let (low, high) = gbps.ci95;
+                    let summary = Summary {
+                        median: ns(gbps.median),
+                        ci95: (ns(high), ns(low)),
+                        // The slowest: a slice is already a median of several passes.
+                        p99: ns(low),
+                        count: gbps.count,
+                    };
+                    let blank = Figure {
+                        bytes: Some(bytes),
+                        c2c_class: class,
+                        mode: "throughput",
+                        arrival: Arrival::Together.name(),
+                        peer: Some(format!("limit {limit}")),
+                        ..self.blank()
+                    };
+                    figures.push(Figure { p99_ns: None, ..blank.with(&summary) });
+                }
+            }
+        }
+        figures
+    }
+}
+
+/// Bytes that a core has to move one after the other: to each receiver its copy, all at once; and
+/// one combination fewer than there are contributions.
+fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
+    let others = pes.saturating_sub(1);
+    let times = match what.regular() {
+        Collective::Barrier => 0,
+        Collective::Broadcast | Collective::Scatter | Collective::Gather => 1,
+        // Everyone has to receive as many blocks, or to combine them; partial results of an
+        // all-reduce or a scan can be shared out among all.
+        Collective::AllGather
+        | Collective::Exchange
+        | Collective::Reduce
+        | Collective::AllReduce
+        | Collective::ReduceScatter => others,
+        Collective::Scan | Collective::ExclusiveScan => 1.min(others),
+        varied => unreachable!("{varied} is not regular"),
+    };
+    f64::from(times) * bytes as f64
+}
+
+/// The limits of bandwidth that matter to a collective.
+pub fn limits_of(what: Collective) -> &'static [Limit] {
+    match what {
+        Collective::Barrier => &[],
+        what if what.combines() => &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine],
+        _ => &[Limit::Copy, Limit::Pull],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort::{Candidate, SyncModes};
+
+    use super::{super::session::Block, *};
+
+    const KEYS: [&str; 22] = [
+        "algorithm",
+        "arrival",
+        "bench",
+        "bytes",
+        "c2c_class",
+        "c2c_ns",
+        "ci95_ns",
+        "fabric",
+        "median_ns",
+        "memcpy_gbps",
+        "mode",
+        "p99_ns",
+        "params",
+        "peer",
+        "pes",
+        "placement",
+        "pull_gbps",
+        "ratio_to_limit",
+        "reps",
+        "sync",
+        "team",
+        "waiting",
+    ];
+
+    fn setting(what: Collective, mode: Mode) -> Run {
+        Run {
+            what,
+            pes: 3,
+            mode,
+            conditions: Conditions::default(),
+            symmetric: true,
+            waiting: Waiting::SpinYield,
+            usable_cores: 4,
+            cpus: Some(vec![0, 2, 3]),
+        }
+    }
+
+    fn reduce() -> Work {
+        Work::Consort {
+            collective: Collective::Reduce,
+            sync: SyncModes::STRICT,
+            bytes: 8192,
+            symmetric: true,
+            candidate: Some(Candidate::new("knomial").with("radix", 4)),
+        }
+    }
+
+    fn timing(blocks: &[(f64, f64, Option<f64>)]) -> Timing {
+        let block = |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns };
+        Timing {
+            blocks: blocks.iter().map(block).collect(),
+            algorithm: Some(Candidate::new("knomial").with("radix", 4)),
+            ..Timing::default()
+        }
+    }
+
+    #[test]
+    fn the_keys_are_these() {
+        let figure = setting(Collective::Barrier, Mode::Throughput).blank();
+        let json = serde_json::to_value(&figure).unwrap();
+        let mut keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, KEYS);
+        assert_eq!(json["placement"], "pinned:0,2,3");
+        assert!(json["bytes"].is_null() && json["peer"].is_null() && json["c2c_class"].is_null());
+    }
+
+    #[test]
+    fn each_class_has_a_figure_and_a_ratio_of_its_own() {
+        let near = [(100.0, 100.0, Some(20.0)), (120.0, 120.0, Some(30.0))];
+        let far = [(600.0, 600.0, Some(200.0))];
+        let timing = timing(&[near.as_slice(), &far].concat());
+        let setting = setting(Collective::Reduce, Mode::Throughput);
+        let figures = setting.figures(&reduce(), &timing, &Limits::default());
+        let [near, far] = &figures[..] else { panic!("{figures:?}") };
+        assert_eq!((near.reps, near.median_ns, near.c2c_ns), (2, Some(110.0), Some(25.0)));
+        // The median of 100 / 20 and 120 / 30, not of the two medians.
+        assert_eq!((near.ratio_to_limit, far.ratio_to_limit), (Some(4.5), Some(3.0)));
+        let json = serde_json::to_value(far).unwrap();
+        assert_eq!(json["c2c_class"], "far");
+        assert_eq!(json["params"]["radix"], 4);
+        assert_eq!((&json["sync"], &json["bytes"]), (&"strict".into(), &8192.into()));
+    }
+
+    #[test]
+    fn calls_alone_have_a_tail_of_calls() {
+        let timing = timing(&[(100.0, 150.0, None), (110.0, 170.0, None), (90.0, 900.0, None)]);
+        let setting = setting(Collective::Reduce, Mode::Latency);
+        let figures = setting.figures(&reduce(), &timing, &Limits::default());
+        assert_eq!(figures.len(), 1);
+        assert_eq!((figures[0].median_ns, figures[0].p99_ns), (Some(100.0), Some(170.0)));
+        assert_eq!((figures[0].c2c_class, figures[0].ratio_to_limit), (None, None));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let setting = setting(Collective::Reduce, Mode::Latency);
+        let figures = setting.figures(&reduce(), &timing(&[]), &Limits::default());
+        assert_eq!((figures.len(), figures[0].reps, figures[0].median_ns), (1, 0, None));
+        assert!(figures[0].absent.is_some() && figures[0].is_ours());
+    }
+
+    /// Two combinations of 8192 bytes in 8192 ns are 2 GB/s: half of a limit of 4.
+    #[test]
+    fn a_reduction_of_three_combines_twice() {
+        let setting = setting(Collective::Reduce, Mode::Latency);
+        let shares = setting.shares(8192, 8192.0, |limit| (limit == Limit::Combine).then_some(4.0));
+        assert_eq!(shares, [(Limit::Combine, 0.5)]);
+        assert_eq!(bytes_moved(Collective::Broadcast, 3, 64), 64.0);
+        assert_eq!(bytes_moved(Collective::Reduce, 1, 64), 0.0);
+    }
+}

@@ -1,0 +1,237 @@
+//! The workbench of the tuner: candidates, timed in turn in one launch.
+//!
+//! All modes are timed by throughput, calls in a row on one buffer: that is what a loop of calls
+//! gets, and the only way in which Loose calls show what they gain; Strict calls in a row cannot
+//! overlap, so that nothing is hidden. An ordered reduction is timed with sums, for its class
+//! decides which algorithms may serve it, and not what an element costs.
+//!
+//! A Strict operation contains a barrier. While it is timed, that is the fastest barrier measured
+//! for the team so far, whatever wisdom there is elsewhere.
+//!
+//! Where the cores moved between near and far meanwhile, all candidates are judged by blocks of
+//! one of the two: the one in which the candidate with the fewest blocks has more.
+
+use std::{collections::HashMap, time::Duration};
+
+use consort::{Algorithms, Arrival, Candidate, Collective, Error, Pes, Query, SyncMode, SyncModes};
+use consort_fabric::{CallSpec, statistics::Summary};
+use consort_tuner::{Catalog, Measured, Sample, Selector, TransferClass, Wisdom, Workbench};
+
+use super::{
+    session::{Block, Conditions, Mode, Session, Timing},
+    values,
+    work::Work,
+};
+
+/// How long a block of calls takes; a block has one call at least.
+const BLOCK: Duration = Duration::from_micros(300);
+/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
+
+/// Measures on this machine.
+#[derive(Debug, Default)]
+pub struct Threads {
+    conditions: Conditions,
+    /// The best barrier known for a team size.
+    barriers: HashMap<u32, Candidate>,
+}
+
+impl Threads {
+    /// A workbench that knows the barriers of `wisdom`, whose PEs come to calls as it says.
+    pub fn new(wisdom: Option<&Wisdom>) -> Self {
+        let entries = wisdom.into_iter().flat_map(Wisdom::entries);
+        let barriers = entries
+            .filter(|entry| entry.query.collective == Collective::Barrier && entry.is_measured())
+            .map(|entry| (entry.query.pes, entry.choice.clone()));
+        let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
+        let conditions = Conditions { arrival, ..Conditions::default() };
+        Self { conditions, barriers: barriers.collect() }
+    }
+
+    /// Times kinds of work in turn, within about `budget`: for each what its blocks say, `None`
+    /// where it cannot be done.
+    ///
+    /// # Errors
+    /// When the job cannot be launched or fails.
+    pub fn time(
+        &self,
+        pes: u32,
+        work: Vec<Work>,
+        budget: Duration,
+    ) -> Result<Vec<Option<Sample>>, Error> {
+        // The rest goes to the launch and to warming up.
+        let budget = budget / 5 * 4;
+        let fits = pes <= Algorithms::here().cores();
+        let block = if fits { BLOCK } else { SHARED_BLOCK };
+        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget, block };
+        let mut job = Pes::threads(pes).without_wisdom();
+        if let Some(barrier) = self.barriers.get(&pes) {
+            job = job.force(Collective::Barrier, barrier.clone());
+        }
+        let measured = session.run_in(job, &self.conditions)?;
+        let class = class(&measured.timings);
+        Ok(measured.timings.iter().map(|timing| sample(timing, class)).collect())
+    }
+}
+
+impl Catalog for Threads {
+    /// None for calls that cannot be made: what leaves early takes a value along, or its data
+    /// lies in symmetric memory.
+    fn candidates(&self, query: &Query) -> Vec<Candidate> {
+        let leaves_early = query.sync.exit == SyncMode::None;
+        if leaves_early && !query.symmetric && !values::can_ask(query) {
+            return Vec::new();
+        }
+        Algorithms::here().candidates(query)
+    }
+
+    fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+        Algorithms::here().estimate_ns(query, candidate)
+    }
+
+    fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
+        Algorithms::here().serves(call, candidate)
+    }
+}
+
+impl Workbench for Threads {
+    type Error = Error;
+
+    fn measure(
+        &mut self,
+        query: &Query,
+        candidates: &[Candidate],
+        budget: Duration,
+    ) -> Result<Vec<Option<Sample>>, Error> {
+        let work = candidates.iter().map(|candidate| Work::of(query, candidate)).collect();
+        let samples = self.time(query.pes, work, budget)?;
+        if query.collective == Collective::Barrier {
+            let measured = candidates.iter().zip(&samples);
+            let fastest = measured
+                .filter_map(|(candidate, sample)| Some((candidate, sample.as_ref()?.median_ns)))
+                .min_by(|(_, one_ns), (_, other_ns)| one_ns.total_cmp(other_ns));
+            if let Some((fastest, _)) = fastest {
+                self.barriers.insert(query.pes, fastest.clone());
+            }
+        }
+        Ok(samples)
+    }
+}
+
+/// The barrier that brackets a query's calls by `wisdom` or the model, if one does.
+pub fn bracket(wisdom: Option<&Wisdom>, query: &Query) -> Option<Candidate> {
+    let Query { collective, sync, .. } = *query;
+    let brackets = [sync.entry, sync.exit].contains(&SyncMode::All);
+    if !brackets || collective == Collective::Barrier {
+        return None;
+    }
+    let barrier =
+        Query { collective: Collective::Barrier, sync: SyncModes::STRICT, bytes: 0, ..*query };
+    let algorithms = Algorithms::here();
+    let measured = Measured::new(wisdom, algorithms.cores());
+    let selected = Selector::new(algorithms, measured).select(&CallSpec::from(&barrier))?;
+    Some(selected.candidate.into_owned())
+}
+
+/// Of which class the blocks are to be: the one in which the work with the fewest has more, then
+/// the one with more in all; `None` for any, where no class has some of each work.
+fn class(timings: &[Timing]) -> Option<TransferClass> {
+    let able = || timings.iter().filter(|timing| !timing.blocks.is_empty());
+    let count = |timing: &Timing, class| {
+        timing.blocks.iter().filter(|block| block.class() == Some(class)).count()
+    };
+    let standing = |class| {
+        let fewest = able().map(|timing| count(timing, class)).min().unwrap_or(0);
+        (fewest, able().map(|timing| count(timing, class)).sum::<usize>())
+    };
+    [TransferClass::Near, TransferClass::Far]
+        .into_iter()
+        .map(|class| (standing(class), class))
+        .filter(|((fewest, _), _)| *fewest > 0)
+        .max_by_key(|&(standing, _)| standing)
+        .map(|(_, class)| class)
+}
+
+/// The sample that the blocks of a class make.
+fn sample(timing: &Timing, class: Option<TransferClass>) -> Option<Sample> {
+    let counts = |block: &&Block| class.is_none() || block.class() == class;
+    let blocks: Vec<f64> = timing.blocks.iter().filter(counts).map(|block| block.ns).collect();
+    (!blocks.is_empty()).then(|| Sample::of(&Summary::of(&blocks), class))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_fabric::OperatorClass;
+
+    const QUERY: Query = Query {
+        collective: Collective::Reduce,
+        sync: SyncModes::MINE,
+        pes: 2,
+        bytes: 64,
+        operator: OperatorClass::Commutative,
+        symmetric: false,
+    };
+
+    fn timing(transfers_ns: &[Option<f64>]) -> Timing {
+        let block = |&transfer_ns| Block { ns: 1.0, p99_ns: 1.0, transfer_ns };
+        Timing { blocks: transfers_ns.iter().map(block).collect(), ..Timing::default() }
+    }
+
+    #[test]
+    fn all_are_judged_by_blocks_of_one_class() {
+        let (near, far) = (Some(20.0), Some(150.0));
+        let mostly_far = [timing(&[near, far, far]), timing(&[near, far, far])];
+        assert_eq!(class(&mostly_far), Some(TransferClass::Far));
+        assert_eq!(sample(&mostly_far[0], Some(TransferClass::Far)).unwrap().blocks, 2);
+        let one_without = [timing(&[near, far, far, far]), timing(&[near])];
+        assert_eq!(class(&one_without), Some(TransferClass::Near));
+        assert_eq!(class(&[timing(&[near]), timing(&[far])]), None);
+        assert_eq!(class(&[timing(&[None, None])]), None);
+        assert_eq!(class(&[timing(&[]), timing(&[near])]), Some(TransferClass::Near));
+        assert!(sample(&timing(&[]), None).is_none());
+    }
+
+    #[test]
+    fn candidates_are_measured_and_a_barrier_is_kept() {
+        let mut threads = Threads::new(None);
+        let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..QUERY };
+        for query in [barrier, QUERY, Query { sync: SyncModes::STRICT, symmetric: true, ..QUERY }] {
+            let candidates = threads.candidates(&query);
+            let samples = threads.measure(&query, &candidates, Duration::from_millis(20)).unwrap();
+            assert_eq!(samples.len(), candidates.len());
+            assert!(samples.iter().flatten().count() > 0, "{query:?}");
+        }
+        assert!(threads.barriers.contains_key(&2));
+    }
+
+    #[test]
+    fn a_loose_call_on_private_buffers_takes_a_value() {
+        let loose = Query { sync: SyncModes::LOOSE, ..QUERY };
+        let mut threads = Threads::default();
+        assert!(threads.candidates(&loose).is_empty(), "no sum of arrays commutes");
+        for query in [
+            Query { bytes: 8, ..loose },
+            Query { operator: OperatorClass::Ordered, ..loose },
+            Query { collective: Collective::Broadcast, bytes: 4096, ..loose },
+        ] {
+            let candidates = threads.candidates(&query);
+            let samples = threads.measure(&query, &candidates, Duration::from_millis(10)).unwrap();
+            assert!(samples.iter().flatten().count() > 0, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn a_candidate_that_cannot_serve_is_no_failure() {
+        let mut threads = Threads::default();
+        let candidates = [Candidate::new("flat"), Candidate::new("none")];
+        let samples = threads.measure(&QUERY, &candidates, Duration::from_millis(5)).unwrap();
+        assert!(samples[0].is_some() && samples[1].is_none());
+    }
+
+    #[test]
+    fn strict_calls_are_bracketed() {
+        assert_eq!(bracket(None, &QUERY), None);
+        assert!(bracket(None, &Query { sync: SyncModes::STRICT, ..QUERY }).is_some());
+    }
+}

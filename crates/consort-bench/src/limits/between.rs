@@ -1,0 +1,176 @@
+//! Two threads, each bound to a core: the transfer of a line between them, and what one of them
+//! does with what the other has just rewritten.
+
+use std::{
+    hint::black_box,
+    io,
+    panic::resume_unwind,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_fabric::statistics::median;
+use consort_native::affinity::{self, CpuId};
+
+use super::ping_pong::{PingPong, Unanswered};
+
+/// Round trips in one timed block: below 10 ms on any machine, far above the clock's resolution.
+const BLOCK_ROUNDS: u32 = 500;
+/// A median of fewer samples means nothing, whatever the budget.
+const MIN_SAMPLES: usize = 3;
+
+/// The time in nanoseconds in which a cache line written on one core becomes readable on the
+/// other: half the median round trip between two threads bound to `a` and `b`.
+///
+/// # Errors
+/// When `a` is `b`, a thread cannot be bound, or one gets no processor time for a second.
+pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
+    let stop = AtomicBool::new(false);
+    pair(
+        a,
+        b,
+        |link| {
+            link.run(0, BLOCK_ROUNDS)?;
+            let mut samples = sample(budget, || link.one_way_ns(0, BLOCK_ROUNDS))?;
+            // Read on the other side after the next block, whose pings carry it there.
+            stop.store(true, Ordering::Relaxed);
+            link.run(0, BLOCK_ROUNDS)?;
+            Ok(median(&mut samples))
+        },
+        |link| {
+            while !stop.load(Ordering::Relaxed) {
+                link.run(1, BLOCK_ROUNDS)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Makes a buffer on core `b`, and again and again has `b` rewrite it and core `a` use it: the
+/// median of what `measured` says.
+pub(super) fn after_rewriting<T: Send>(
+    a: CpuId,
+    b: CpuId,
+    budget: Duration,
+    make: impl FnOnce() -> Vec<T> + Send,
+    rewrite: impl Fn(&mut [T]) + Sync,
+    mut measured: impl FnMut(&[T]) -> f64 + Send,
+) -> io::Result<f64> {
+    // The ping-pong takes turns, so that the lock is never contended.
+    let shared = Mutex::new(Vec::new());
+    let stop = AtomicBool::new(false);
+    pair(
+        a,
+        b,
+        |link| {
+            let mut samples = sample(budget, || {
+                // The first round asks the owner for new contents, the second waits for them.
+                link.run(0, 1)?;
+                link.run(0, 1)?;
+                Ok(measured(&lock(&shared)))
+            })?;
+            // Read on the other side after the next round, whose ping carries it there.
+            stop.store(true, Ordering::Relaxed);
+            link.run(0, 1)?;
+            Ok(median(&mut samples))
+        },
+        |link| {
+            *lock(&shared) = make();
+            loop {
+                link.run(1, 1)?;
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                rewrite(black_box(&mut *lock(&shared)));
+                link.run(1, 1)?;
+            }
+        },
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Samples until the budget is spent.
+pub(super) fn sample<E>(
+    budget: Duration,
+    mut one: impl FnMut() -> Result<f64, E>,
+) -> Result<Vec<f64>, E> {
+    let start = Instant::now();
+    let mut samples = Vec::new();
+    while samples.len() < MIN_SAMPLES || start.elapsed() < budget {
+        samples.push(one()?);
+    }
+    Ok(samples)
+}
+
+/// Runs `first` bound to `a` and `second` bound to `b`, with a ping-pong between them.
+fn pair<T: Send>(
+    a: CpuId,
+    b: CpuId,
+    first: impl FnOnce(&PingPong) -> Result<T, Unanswered> + Send,
+    second: impl FnOnce(&PingPong) -> Result<(), Unanswered> + Send,
+) -> io::Result<T> {
+    if a == b {
+        let message = format!("{a} has no transfer to itself");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let link = PingPong::new();
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| bound(a, &link, first));
+        let second = scope.spawn(|| bound(b, &link, second));
+        (first.join(), second.join())
+    });
+    let first = first.unwrap_or_else(|panic| resume_unwind(panic));
+    let second = second.unwrap_or_else(|panic| resume_unwind(panic));
+    match (first, second) {
+        (Ok(value), Ok(())) => Ok(value),
+        // The one that broke off tells why; the other only that it got no answer.
+        (Err(error), Err(reason)) if error.kind() == io::ErrorKind::TimedOut => Err(reason),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}
+
+fn bound<T>(
+    cpu: CpuId,
+    link: &PingPong,
+    side: impl FnOnce(&PingPong) -> Result<T, Unanswered>,
+) -> io::Result<T> {
+    if let Err(error) = affinity::pin(cpu) {
+        link.abandon();
+        return Err(error);
+    }
+    Ok(side(link)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn a_transfer_is_plausible() {
+        let [a, b, ..] = affinity::allowed()[..] else { return };
+        let ns = transfer_ns(a, b, BUDGET).unwrap();
+        assert!((1.0..1e6).contains(&ns), "{ns} ns");
+    }
+
+    #[test]
+    fn a_core_has_no_transfer_to_itself() {
+        let cpu = affinity::allowed()[0];
+        let error = transfer_ns(cpu, cpu, BUDGET).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_bound_is_the_reason() {
+        let error = transfer_ns(affinity::allowed()[0], CpuId(u32::MAX), BUDGET).unwrap_err();
+        assert_ne!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+    }
+}

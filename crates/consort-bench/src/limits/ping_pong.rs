@@ -1,0 +1,161 @@
+//! Two threads that answer each other, for timing the transfer of one cache line.
+//!
+//! Each side owns a counter on a line of its own. In round `n` side 0 writes `n` and waits for
+//! side 1's counter to reach it; side 1 waits for side 0's counter, then writes `n`. A round is
+//! two transfers on the critical path. The counters go on from one run to the next, so that
+//! nothing has to be reset between two uses. Two lines a counter keep the adjacent-line
+//! prefetcher out of it.
+
+use std::{
+    hint::spin_loop,
+    io,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+/// How long one side waits for the other in one round.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The clock is looked at once in so many spins.
+const SPINS_PER_LOOK: u32 = 1 << 12;
+
+/// The other side of a [`PingPong`] did not answer within a second, or had left it for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the other side of the ping-pong did not answer within 1 s")]
+pub struct Unanswered;
+
+impl From<Unanswered> for io::Error {
+    fn from(unanswered: Unanswered) -> io::Error {
+        io::Error::new(io::ErrorKind::TimedOut, unanswered)
+    }
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// The shared part of a ping-pong between two threads.
+///
+/// Both call [`run`](PingPong::run) with the same number of rounds, one as side 0 and one as
+/// side 1. What a side wrote before its run, the other may read after it.
+#[derive(Debug, Default)]
+pub struct PingPong {
+    /// The last round that each side has written.
+    rounds: [Line<AtomicU64>; 2],
+    /// A side has given up: the counters can no longer be trusted to agree.
+    broken: Line<AtomicBool>,
+}
+
+impl PingPong {
+    /// A ping-pong that has not begun.
+    pub fn new() -> PingPong {
+        PingPong::default()
+    }
+
+    /// Plays `rounds` round trips as `side` 0 or 1.
+    ///
+    /// # Errors
+    /// When the other side takes more than a second over a round; every later run of both sides
+    /// then fails at once.
+    ///
+    /// # Panics
+    /// If `side` is neither 0 nor 1.
+    pub fn run(&self, side: u32, rounds: u32) -> Result<(), Unanswered> {
+        assert!(side < 2, "a ping-pong has sides 0 and 1, not {side}");
+        if self.broken.0.load(Ordering::Relaxed) {
+            return Err(Unanswered);
+        }
+        let [ping, pong] = &self.rounds;
+        let done = if side == 0 { &ping.0 } else { &pong.0 }.load(Ordering::Relaxed);
+        for round in done + 1..=done + u64::from(rounds) {
+            // Release: pairs with the Acquire in `wait` on the other side.
+            if side == 0 {
+                ping.0.store(round, Ordering::Release);
+                self.wait(&pong.0, round)?;
+            } else {
+                self.wait(&ping.0, round)?;
+                pong.0.store(round, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`run`](PingPong::run), timed: nanoseconds for one transfer, one way, on the average.
+    ///
+    /// # Errors
+    /// As for [`run`](PingPong::run).
+    pub fn one_way_ns(&self, side: u32, rounds: u32) -> Result<f64, Unanswered> {
+        let start = Instant::now();
+        self.run(side, rounds)?;
+        Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(rounds) / 2.0)
+    }
+
+    /// Tells the other side, now or whenever it looks, that this one will not answer.
+    pub fn abandon(&self) {
+        self.broken.0.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn wait(&self, word: &AtomicU64, round: u64) -> Result<(), Unanswered> {
+        let mut since = None;
+        let mut spins = 0;
+        // Acquire: pairs with the Release stores of `run` on the other side.
+        while word.load(Ordering::Acquire) < round {
+            spin_loop();
+            spins += 1;
+            if spins == SPINS_PER_LOOK {
+                self.look(since.get_or_insert_with(Instant::now))?;
+                spins = 0;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn look(&self, since: &Instant) -> Result<(), Unanswered> {
+        if since.elapsed() > PATIENCE {
+            self.abandon();
+        }
+        if self.broken.0.load(Ordering::Relaxed) { Err(Unanswered) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn two_sides_agree_run_after_run() {
+        let link = PingPong::new();
+        thread::scope(|scope| {
+            let other = scope.spawn(|| (1..20).try_for_each(|rounds| link.run(1, rounds)));
+            assert_eq!((1..20).try_for_each(|rounds| link.run(0, rounds)), Ok(()));
+            assert_eq!(other.join().unwrap(), Ok(()));
+        });
+    }
+
+    #[test]
+    fn one_side_alone_gives_up_after_a_second() {
+        let link = PingPong::new();
+        let start = Instant::now();
+        assert_eq!(link.run(1, 1), Err(Unanswered));
+        assert!(start.elapsed() >= PATIENCE);
+        assert_eq!(link.run(0, 1), Err(Unanswered), "for good");
+    }
+
+    #[test]
+    fn an_abandoned_side_returns_at_once() {
+        let link = PingPong::new();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| link.run(0, 1));
+            link.abandon();
+            assert_eq!(waiting.join().unwrap(), Err(Unanswered));
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "sides 0 and 1")]
+    fn there_is_no_third_side() {
+        let _ = PingPong::new().run(2, 1);
+    }
+}

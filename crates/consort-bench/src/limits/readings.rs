@@ -1,0 +1,178 @@
+//! Readings of the machine's limits, taken between sessions on the same cores.
+//!
+//! | limit | one core ... |
+//! | --- | --- |
+//! | copy | copies its own buffer |
+//! | pull | copies a buffer that the next core has just rewritten |
+//! | combine | adds two buffers of its own into a third: load, add, store |
+//! | pull, combine | the same, one of the two just rewritten by the next core |
+//!
+//! Bandwidths are in bytes of the target. Each reading has the transfer before and after it; it is
+//! discarded when these differ by over a fifth, and belongs to their class else.
+
+use std::{fmt, io, time::Duration};
+
+use consort_fabric::statistics::Summary;
+use consort_native::{
+    affinity::{CpuId, Pinned},
+    topology::Topology,
+};
+use consort_tuner::TransferClass;
+
+use super::{
+    bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps},
+    between::transfer_ns,
+};
+
+/// Time for one reading of a bandwidth, and of the transfer; the least number of samples that the
+/// measurements insist on takes longer at large sizes.
+const BANDWIDTH_SLICE: Duration = Duration::from_millis(3);
+const TRANSFER_SLICE: Duration = Duration::from_micros(500);
+
+/// Whether two readings of the transfer are of the same state of the machine: they differ by no
+/// more than a fifth.
+pub fn readings_agree(one_ns: f64, other_ns: f64) -> bool {
+    (one_ns - other_ns).abs() <= 0.2 * one_ns.min(other_ns)
+}
+
+/// A limit of bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Copying one's own.
+    Copy,
+    /// Copying what another has rewritten.
+    Pull,
+    /// Adding one's own.
+    Combine,
+    /// Adding to one's own what another has rewritten.
+    PullCombine,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Copy => "copy",
+            Self::Pull => "pull",
+            Self::Combine => "combine",
+            Self::PullCombine => "pull-combine",
+        })
+    }
+}
+
+/// A bandwidth that was read once.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    limit: Limit,
+    bytes: usize,
+    gbps: f64,
+    class: Option<TransferClass>,
+}
+
+/// The limits of a run so far.
+#[derive(Debug, Default)]
+pub struct Limits {
+    /// Two cores, where there are two: the first does the work, the other rewrites.
+    cpus: Vec<CpuId>,
+    readings: Vec<Reading>,
+}
+
+impl Limits {
+    /// None so far, for the first two cores that PEs are placed on.
+    pub fn new() -> Self {
+        let topology = Topology::discover();
+        let cpus = topology.placement(2).or_else(|| topology.placement(1)).unwrap_or_default();
+        Self { cpus, readings: Vec::new() }
+    }
+
+    /// Reads each of `limits` once at each size. What cannot be measured here is left out.
+    pub fn read(&mut self, limits: &[Limit], sizes_bytes: &[usize]) {
+        for &bytes in sizes_bytes {
+            let mut before = self.transfer();
+            for &limit in limits {
+                let Ok(gbps) = self.gbps(limit, bytes) else { continue };
+                let after = self.transfer();
+                let agree = before.zip(after).is_none_or(|(a, b)| readings_agree(a, b));
+                let class = before.zip(after).map(|(a, b)| TransferClass::of(f64::midpoint(a, b)));
+                if agree {
+                    self.readings.push(Reading { limit, bytes, gbps, class });
+                }
+                before = after;
+            }
+        }
+    }
+
+    fn transfer(&self) -> Option<f64> {
+        let [a, b] = self.cpus[..] else { return None };
+        transfer_ns(a, b, TRANSFER_SLICE).ok()
+    }
+
+    fn gbps(&self, limit: Limit, bytes: usize) -> io::Result<f64> {
+        match (limit, &self.cpus[..]) {
+            (Limit::Copy, &[a, ..]) => on(a, || copy_gbps(bytes, BANDWIDTH_SLICE)),
+            (Limit::Combine, &[a, ..]) => on(a, || combine_gbps(bytes, BANDWIDTH_SLICE)),
+            (Limit::Pull, &[a, b]) => pull_gbps(a, b, bytes, BANDWIDTH_SLICE),
+            (Limit::PullCombine, &[a, b]) => pull_combine_gbps(a, b, bytes, BANDWIDTH_SLICE),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "no core to measure on")),
+        }
+    }
+
+    /// The bandwidth in GB/s of a limit at a size, over the readings of a class, or of all.
+    pub fn summary(
+        &self,
+        limit: Limit,
+        bytes: usize,
+        class: Option<TransferClass>,
+    ) -> Option<Summary> {
+        let fitting = |reading: &&Reading| {
+            reading.limit == limit
+                && reading.bytes == bytes
+                && (class.is_none() || reading.class == class)
+        };
+        let gbps: Vec<f64> = self.readings.iter().filter(fitting).map(|one| one.gbps).collect();
+        (!gbps.is_empty()).then(|| Summary::of(&gbps))
+    }
+}
+
+fn on(cpu: CpuId, measure: impl FnOnce() -> f64) -> io::Result<f64> {
+    let _pinned = Pinned::new(cpu)?;
+    Ok(measure())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_of_one_limit_size_and_class() {
+        let reading = |limit, bytes, gbps, class| Reading { limit, bytes, gbps, class };
+        let (near, far) = (Some(TransferClass::Near), Some(TransferClass::Far));
+        let limits = Limits {
+            cpus: Vec::new(),
+            readings: vec![
+                reading(Limit::Pull, 8192, 10.0, far),
+                reading(Limit::Pull, 8192, 12.0, far),
+                reading(Limit::Pull, 8192, 40.0, near),
+                reading(Limit::Pull, 64, 1.0, far),
+                reading(Limit::Copy, 8192, 20.0, far),
+            ],
+        };
+        let median = |limit, bytes, class| limits.summary(limit, bytes, class).map(|s| s.median);
+        assert_eq!(median(Limit::Pull, 8192, far), Some(11.0));
+        assert_eq!(median(Limit::Pull, 8192, near), Some(40.0));
+        assert_eq!(median(Limit::Pull, 8192, None), Some(12.0));
+        assert_eq!(median(Limit::Copy, 8192, near), None);
+        assert_eq!(median(Limit::Combine, 8192, None), None);
+    }
+
+    #[test]
+    fn limits_are_read_here() {
+        let mut limits = Limits::new();
+        limits.read(&[Limit::Copy, Limit::Combine], &[4096]);
+        for limit in [Limit::Copy, Limit::Combine] {
+            // A disturbed reading is discarded.
+            if let Some(summary) = limits.summary(limit, 4096, None) {
+                assert!(summary.median > 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Transfers between many processors and bandwidths of one, and how a budget is spent on them.
+//!
+//! One half goes to the transfers between pairs of processors, in several passes over all pairs;
+//! the other to the bandwidths of one core, alone and against its nearest neighbour.
+
+use std::{io, time::Duration};
+
+use consort_fabric::statistics::median;
+use consort_native::{
+    affinity::{CpuId, Pinned},
+    topology::Topology,
+};
+use consort_tuner::TransferClass;
+use serde::Serialize;
+
+use super::{
+    bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps},
+    between::transfer_ns,
+};
+use crate::asked::shown;
+
+/// How many processors are measured unless all are asked for.
+const SAMPLE: usize = 16;
+/// The sizes of the buffers: in the nearest cache, in the next, and in memory or almost.
+const SIZES_BYTES: [usize; 3] = [32 << 10, 1 << 20, 32 << 20];
+/// How often each pair is read when the budget allows.
+const PASSES: u32 = 5;
+/// A reading takes no less time, whatever its budget: threads must be made, and blocks run.
+const SHORTEST: Duration = Duration::from_millis(2);
+/// A longer reading is no better.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// The processors to measure, and the time for it.
+pub struct Plan {
+    cpus: Vec<CpuId>,
+    /// Whose bandwidth is measured, and the neighbour that it pulls from.
+    cpu: CpuId,
+    neighbour: Option<CpuId>,
+    budget: Duration,
+}
+
+/// The figures of a survey.
+#[derive(Serialize)]
+pub struct Measured {
+    /// Each pair once, the lower processor first.
+    pub transfers: Vec<Transfer>,
+    /// Whose bandwidth was measured.
+    pub bandwidth_cpu: u32,
+    /// The processor that rewrites what is pulled.
+    pub bandwidth_neighbour: Option<u32>,
+    /// One for each size.
+    pub bandwidths: Vec<Bandwidth>,
+}
+
+/// The one-way transfer of a cache line between two processors.
+#[derive(Clone, Debug, Serialize)]
+pub struct Transfer {
+    /// The lower processor.
+    pub a: u32,
+    /// The higher one.
+    pub b: u32,
+    /// The median of the readings.
+    pub ns: f64,
+    /// The least and the greatest reading.
+    pub range_ns: (f64, f64),
+    /// The class of the median.
+    #[serde(serialize_with = "shown")]
+    pub class: TransferClass,
+}
+
+/// GB/s of one core for buffers of one size; null where a neighbour is missing.
+#[derive(Serialize)]
+pub struct Bandwidth {
+    /// The size of a buffer.
+    pub bytes: usize,
+    /// Copying the core's own.
+    pub copy_gbps: f64,
+    /// Copying what the neighbour has just rewritten.
+    pub pull_gbps: Option<f64>,
+    /// Adding the core's own.
+    pub combine_gbps: f64,
+    /// Adding what the neighbour has just rewritten.
+    pub pull_combine_gbps: Option<f64>,
+    /// The transfer to the neighbour, read right after.
+    pub transfer: Option<Transfer>,
+}
+
+impl Plan {
+    /// Between all processors or a sample of them, within a budget.
+    pub fn new(topology: &Topology, all: bool, budget: Duration) -> Plan {
+        let allowed = topology.allowed();
+        let near = topology.placement(2).unwrap_or_else(|| allowed.to_vec());
+        let cpus = if all { allowed.to_vec() } else { sample(allowed) };
+        let (cpu, neighbour) = (near.first().copied().unwrap_or(CpuId(0)), near.get(1).copied());
+        Plan { cpus, cpu, neighbour, budget }
+    }
+
+    fn pairs(&self) -> Vec<(CpuId, CpuId)> {
+        let lower = self.cpus.iter().enumerate();
+        lower.flat_map(|(i, &a)| self.cpus[i + 1..].iter().map(move |&b| (a, b))).collect()
+    }
+}
+
+/// Pairs of neighbours by number, spread evenly: both short and long ways are among them.
+fn sample(cpus: &[CpuId]) -> Vec<CpuId> {
+    if cpus.len() <= SAMPLE {
+        return cpus.to_vec();
+    }
+    let starts = (0..SAMPLE / 2).map(|pair| pair * cpus.len() / (SAMPLE / 2));
+    starts.flat_map(|start| [cpus[start], cpus[start + 1]]).collect()
+}
+
+/// Passes over `pairs` pairs, and the time for one reading.
+fn schedule(pairs: usize, budget: Duration) -> (u32, Duration) {
+    let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
+    let each = budget / pairs;
+    let passes = (1..PASSES).rev().find(|passes| each / (passes + 1) >= SHORTEST);
+    let passes = passes.map_or(1, |passes| passes + 1);
+    (passes, (each / passes).min(LONGEST))
+}
+
+/// Measures, and tells `show` what is measured, which step it is at, and of how many.
+///
+/// # Errors
+/// When a thread cannot be bound, or gets no processor time for a second.
+pub fn run(plan: &Plan, show: impl Fn(&'static str, usize, usize)) -> io::Result<Measured> {
+    let pairs = plan.pairs();
+    let (passes, reading) = schedule(pairs.len(), plan.budget / 2);
+    let steps = pairs.len() * passes as usize + SIZES_BYTES.len();
+    let mut done = 0;
+    let mut readings = vec![Vec::new(); pairs.len()];
+    for _ in 0..passes {
+        for (&(a, b), readings) in pairs.iter().zip(&mut readings) {
+            show("transfers", done, steps);
+            readings.push(transfer_ns(a, b, reading)?);
+            done += 1;
+        }
+    }
+    let transfers = pairs.iter().zip(readings);
+    let transfers = transfers.map(|(&(a, b), readings)| transfer(a, b, readings)).collect();
+    let reading = plan.budget / 2 / u32::try_from(SIZES_BYTES.len() * 5).unwrap_or(1);
+    let mut bandwidths = Vec::new();
+    for bytes in SIZES_BYTES {
+        show("bandwidths", done, steps);
+        bandwidths.push(bandwidth(plan, bytes, reading.min(LONGEST))?);
+        done += 1;
+    }
+    Ok(Measured {
+        transfers,
+        bandwidth_cpu: plan.cpu.0,
+        bandwidth_neighbour: plan.neighbour.map(|cpu| cpu.0),
+        bandwidths,
+    })
+}
+
+fn transfer(a: CpuId, b: CpuId, mut readings: Vec<f64>) -> Transfer {
+    let ns = median(&mut readings);
+    let range_ns = (tenths(readings[0]), tenths(readings[readings.len() - 1]));
+    Transfer { a: a.0, b: b.0, ns: tenths(ns), range_ns, class: TransferClass::of(ns) }
+}
+
+fn bandwidth(plan: &Plan, bytes: usize, reading: Duration) -> io::Result<Bandwidth> {
+    let (copy_gbps, combine_gbps) = {
+        let _pinned = Pinned::new(plan.cpu)?;
+        (tenths(copy_gbps(bytes, reading)), tenths(combine_gbps(bytes, reading)))
+    };
+    let pulled = |measure: fn(CpuId, CpuId, usize, Duration) -> io::Result<f64>| {
+        let gbps = plan.neighbour.map(|neighbour| measure(plan.cpu, neighbour, bytes, reading));
+        Ok::<_, io::Error>(gbps.transpose()?.map(tenths))
+    };
+    let (pull_gbps, pull_combine_gbps) = (pulled(pull_gbps)?, pulled(pull_combine_gbps)?);
+    let transfer = match plan.neighbour {
+        Some(b) => Some(transfer(plan.cpu, b, vec![transfer_ns(plan.cpu, b, reading)?])),
+        None => None,
+    };
+    Ok(Bandwidth { bytes, copy_gbps, pull_gbps, combine_gbps, pull_combine_gbps, transfer })
+}
+
+/// Nothing here is more exact than a tenth.
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_pairs_spread_over_the_machine() {
+        let cpus: Vec<CpuId> = (0..128).map(CpuId).collect();
+        let numbers: Vec<u32> = sample(&cpus).iter().map(|cpu| cpu.0).collect();
+        assert_eq!(numbers, [0, 1, 16, 17, 32, 33, 48, 49, 64, 65, 80, 81, 96, 97, 112, 113]);
+        assert_eq!(sample(&cpus[..16]), cpus[..16]);
+        let mut numbers = sample(&cpus[..17]);
+        numbers.dedup();
+        assert_eq!(numbers.len(), SAMPLE);
+    }
+
+    #[test]
+    fn the_budget_is_shared_out() {
+        let seconds = Duration::from_secs;
+        assert_eq!(schedule(1, seconds(3)), (5, LONGEST));
+        assert_eq!(schedule(100, seconds(2)), (5, Duration::from_millis(4)));
+        assert_eq!(schedule(100, Duration::from_millis(600)), (3, Duration::from_millis(2)));
+        assert_eq!(schedule(1000, seconds(1)), (1, Duration::from_millis(1)));
+        assert_eq!(schedule(0, seconds(1)).0, 5);
+    }
+
+    #[test]
+    fn a_transfer_tells_its_range() {
+        let transfer = transfer(CpuId(0), CpuId(3), vec![180.0, 12.34, 170.06]);
+        assert_eq!((transfer.ns, transfer.range_ns), (170.1, (12.3, 180.0)));
+        let json = serde_json::to_string(&transfer).unwrap();
+        assert_eq!(json, r#"{"a":0,"b":3,"ns":170.1,"range_ns":[12.3,180.0],"class":"far"}"#);
+    }
+}

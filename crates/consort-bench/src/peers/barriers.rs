@@ -1,0 +1,118 @@
+//! The barriers of the thread libraries, behind one trait.
+//!
+//! Each adds nothing to its library's call but the choice of a rank's own state where the library
+//! wants one.
+#![expect(unsafe_code, reason = "libraries want a rank's own state, and a C barrier")]
+
+use std::cell::UnsafeCell;
+
+/// A barrier of a fixed number of threads.
+pub(super) trait Barrier: Sync {
+    /// The name of its library.
+    const NAME: &'static str;
+
+    /// Returns when all have called it.
+    ///
+    /// # Safety
+    /// `rank` is below the number of threads, and no other thread uses it at the same time.
+    unsafe fn wait(&self, rank: u32);
+}
+
+pub(super) use std::sync::Barrier as StdBarrier;
+
+impl Barrier for StdBarrier {
+    const NAME: &'static str = "std";
+
+    unsafe fn wait(&self, _rank: u32) {
+        StdBarrier::wait(self);
+    }
+}
+
+/// `hurdles`: a central counter with sense reversal, spinning, then yielding.
+pub(super) struct HurdlesBarrier {
+    /// Each rank's own handle, with the sense it is in.
+    handles: Box<[Handle]>,
+}
+
+#[repr(align(128))]
+struct Handle(UnsafeCell<hurdles::Barrier>);
+
+// SAFETY: the cell is used in `HurdlesBarrier::wait` alone, whose caller promises that one thread
+// at a time does so. That thread may change, for `hurdles::Barrier` is Send.
+unsafe impl Sync for Handle {}
+
+impl HurdlesBarrier {
+    pub(super) fn new(pes: u32) -> HurdlesBarrier {
+        let barrier = hurdles::Barrier::new(pes as usize);
+        let handle = |_| Handle(UnsafeCell::new(barrier.clone()));
+        HurdlesBarrier { handles: (0..pes).map(handle).collect() }
+    }
+}
+
+impl Barrier for HurdlesBarrier {
+    const NAME: &'static str = "hurdles";
+
+    unsafe fn wait(&self, rank: u32) {
+        let handle = self.handles[rank as usize].0.get();
+        // SAFETY: the caller promises that no other thread has this rank, and the reference does
+        // not outlive the call.
+        let handle = unsafe { &mut *handle };
+        handle.wait();
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use pthread::PthreadBarrier;
+
+#[cfg(target_os = "linux")]
+mod pthread {
+    use super::Barrier;
+    use std::cell::UnsafeCell;
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    /// The C library's `pthread_barrier_t`. It must not move, hence the box.
+    pub(in super::super) struct PthreadBarrier(Box<UnsafeCell<MaybeUninit<Raw>>>);
+
+    type Raw = libc::pthread_barrier_t;
+
+    // SAFETY: `pthread_barrier_wait` is made to be called by several threads at once, and is all
+    // that is done through a shared reference.
+    unsafe impl Sync for PthreadBarrier {}
+
+    impl PthreadBarrier {
+        /// # Panics
+        /// If `pes` is 0, or more than the C library's barrier can count.
+        pub(in super::super) fn new(pes: u32) -> PthreadBarrier {
+            let barrier = PthreadBarrier(Box::new(UnsafeCell::new(MaybeUninit::uninit())));
+            // SAFETY: the place is valid for writes and stays where it is; null asks for the
+            // default attributes.
+            let status = unsafe { libc::pthread_barrier_init(barrier.raw(), ptr::null(), pes) };
+            assert_eq!(status, 0, "no pthread barrier of {pes} threads");
+            barrier
+        }
+
+        fn raw(&self) -> *mut Raw {
+            self.0.get().cast()
+        }
+    }
+
+    impl Barrier for PthreadBarrier {
+        const NAME: &'static str = "pthread";
+
+        unsafe fn wait(&self, _rank: u32) {
+            // SAFETY: the barrier was initialised in `new`, has not moved since, and is destroyed
+            // only when nobody has a reference to it any more.
+            let status = unsafe { libc::pthread_barrier_wait(self.raw()) };
+            debug_assert!(status == 0 || status == libc::PTHREAD_BARRIER_SERIAL_THREAD);
+        }
+    }
+
+    impl Drop for PthreadBarrier {
+        fn drop(&mut self) {
+            // SAFETY: it was initialised, and the exclusive reference shows that nobody waits.
+            let status = unsafe { libc::pthread_barrier_destroy(self.raw()) };
+            debug_assert_eq!(status, 0);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! An MPI library as it is installed: where its parts are, and what its launcher wants.
+//!
+//! Libraries that come as Python's packages lie in environments of their own, which need not be
+//! activated: what an activation would set is set here, for the commands alone.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs,
+    path::{self, Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use consort_native::topology::Topology;
+
+/// A library that compiles and starts programs.
+pub(super) struct Mpi {
+    /// Absolute, but a link if it was named by one.
+    mpirun: PathBuf,
+    mpicc: PathBuf,
+    launcher: Launcher,
+}
+
+impl Mpi {
+    /// # Errors
+    /// When it is not there, does not start, or comes without a compiler.
+    pub(super) fn find(mpirun: &Path) -> Result<Mpi> {
+        let found = find(mpirun).with_context(|| {
+            format!(
+                "no {} here: install an MPI (ci/install-mpis does, or take a package `openmpi` \
+                 or `mpich`, the system's or Python's), or name the mpirun of another",
+                mpirun.display()
+            )
+        })?;
+        let mpirun = path::absolute(&found).context("no current folder")?;
+        let launcher = Launcher::named(&output(command(&mpirun, &mpirun).arg("--version"))?);
+        let mpicc = compiler(&mpirun).with_context(|| {
+            format!(
+                "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
+                 compile programs (on Debian, its -dev package)",
+                mpirun.display()
+            )
+        })?;
+        Ok(Mpi { mpirun, mpicc, launcher })
+    }
+
+    /// The program that this source makes, in the folder.
+    ///
+    /// # Errors
+    /// When the compiler fails: with what it complains of.
+    pub(super) fn compile(&self, source: &str, folder: &Path) -> Result<PathBuf> {
+        let (file, program) = (folder.join("program.c"), folder.join("program"));
+        fs::write(&file, source).context("cannot write the program")?;
+        let mut compile = command(&self.mpicc, &self.mpirun);
+        compile.arg("-O2").arg("-o").arg(&program).arg(file);
+        if self.launcher == Launcher::Other
+            && let Some(root) = intel_root(&self.mpicc)
+        {
+            compile.env("I_MPI_ROOT", root);
+        }
+        output(&mut compile)?;
+        Ok(program)
+    }
+
+    /// The output of so many processes of a program, bound to cores when they fit.
+    ///
+    /// # Errors
+    /// When it fails: with what it complains of.
+    pub(super) fn run(&self, program: &Path, pes: u32, arguments: &[String]) -> Result<String> {
+        let bound = pes as usize <= Topology::discover().usable_cores();
+        let mut run = command(&self.mpirun, &self.mpirun);
+        run.args(self.launcher.arguments(bound)).arg("-n").arg(pes.to_string());
+        output(run.arg(program).args(arguments))
+    }
+}
+
+/// Those who want different options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Launcher {
+    OpenMpi,
+    /// MPICH's.
+    Hydra,
+    /// Intel's and others, which bind by themselves.
+    Other,
+}
+
+impl Launcher {
+    fn named(version: &str) -> Launcher {
+        if version.contains("Open MPI") || version.contains("OpenRTE") {
+            Launcher::OpenMpi
+        } else if version.contains("HYDRA") {
+            Launcher::Hydra
+        } else {
+            Launcher::Other
+        }
+    }
+
+    fn arguments(self, bound: bool) -> Vec<&'static str> {
+        let cores = if bound { "core" } else { "none" };
+        match self {
+            // Root is refused, and more processes than cores, unless asked for. It sees that
+            // processes share cores by the cores of the machine, not by those that it may use.
+            Launcher::OpenMpi => {
+                let mut arguments =
+                    vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores];
+                if !bound {
+                    arguments.extend(["--mca", "mpi_yield_when_idle", "1"]);
+                }
+                arguments
+            }
+            Launcher::Hydra => vec!["-bind-to", cores],
+            Launcher::Other => Vec::new(),
+        }
+    }
+}
+
+/// A command of an MPI, which finds its other parts before those of MPIs in `PATH`: Intel's
+/// `mpirun` is a script that looks for them there, unless it was activated.
+fn command(program: &Path, mpirun: &Path) -> Command {
+    let folder = mpirun.parent().map(Path::to_owned);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    // A folder with a colon cannot be in PATH.
+    if let Ok(path) = env::join_paths(folder.into_iter().chain(env::split_paths(&path))) {
+        command.env("PATH", path);
+    }
+    // Open MPI does not start without one, and services and containers may have none.
+    if env::var_os("HOME").is_none() {
+        command.env("HOME", env::temp_dir());
+    }
+    command
+}
+
+/// What Intel's `mpicc` takes for its folder. The one in Python's package does not know its own,
+/// and that of an MPI which was activated may be another's. Only layouts with the library in `lib`
+/// are called by the folder above `bin`.
+fn intel_root(mpicc: &Path) -> Option<&Path> {
+    mpicc.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
+}
+
+/// The `mpicc` in the folder of `mpirun`, or of what that links to, or else in `PATH`.
+fn compiler(mpirun: &Path) -> Option<PathBuf> {
+    let linked = mpirun.canonicalize().ok();
+    let beside = [Some(mpirun), linked.as_deref()];
+    let mut beside = beside.into_iter().flatten().map(|mpirun| mpirun.with_file_name("mpicc"));
+    beside.find(|mpicc| mpicc.is_file()).or_else(|| in_path(OsStr::new("mpicc")))
+}
+
+/// A path as it is, a bare name from `PATH`.
+fn find(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.is_file().then(|| program.to_owned());
+    }
+    in_path(program.as_os_str())
+}
+
+fn in_path(name: &OsStr) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// The output of a command, if it succeeds.
+fn output(command: &mut Command) -> Result<String> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let Output { status, stdout, stderr } =
+        command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {program}"))?;
+    if !status.success() {
+        // Some launchers complain on their standard output.
+        let complaint = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
+        bail!("{program} failed ({status}):\n{}", String::from_utf8_lossy(&complaint).trim());
+    }
+    Ok(String::from_utf8_lossy(&stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_get_their_options() {
+        assert_eq!(Launcher::named("mpirun (Open MPI) 5.0.11"), Launcher::OpenMpi);
+        assert_eq!(Launcher::named("mpiexec (OpenRTE) 4.1.4"), Launcher::OpenMpi);
+        assert_eq!(Launcher::named("HYDRA build details:"), Launcher::Hydra);
+        assert_eq!(Launcher::named("Intel(R) MPI Library for Linux* OS"), Launcher::Other);
+        assert_eq!(Launcher::Hydra.arguments(true), ["-bind-to", "core"]);
+        assert!(Launcher::OpenMpi.arguments(true).ends_with(&["--bind-to", "core"]));
+        assert!(Launcher::OpenMpi.arguments(false).ends_with(&["mpi_yield_when_idle", "1"]));
+    }
+
+    #[test]
+    fn a_command_finds_the_parts_of_its_own_mpi_first() {
+        let mpirun = Path::new("/an/mpi/bin/mpirun");
+        let command = command(mpirun, mpirun);
+        let (_, path) = command.get_envs().find(|(name, _)| *name == "PATH").unwrap();
+        let first = env::split_paths(path.unwrap()).next();
+        assert_eq!(first.as_deref(), mpirun.parent());
+    }
+
+    #[test]
+    fn the_root_of_intels_compiler_is_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mpicc = folder.path().join("bin/mpicc");
+        assert_eq!(intel_root(&mpicc), None);
+        fs::create_dir(folder.path().join("lib")).unwrap();
+        fs::write(folder.path().join("lib/libmpi.so"), "").unwrap();
+        assert_eq!(intel_root(&mpicc), Some(folder.path()));
+    }
+
+    #[test]
+    fn the_compiler_beside_mpirun_is_preferred() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mpirun, mpicc) = (folder.path().join("mpirun"), folder.path().join("mpicc"));
+        fs::write(&mpirun, "").unwrap();
+        assert_ne!(compiler(&mpirun), Some(mpicc.clone()));
+        fs::write(&mpicc, "").unwrap();
+        assert_eq!(compiler(&mpirun), Some(mpicc));
+    }
+}

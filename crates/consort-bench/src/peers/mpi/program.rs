@@ -1,0 +1,226 @@
+//! MPI libraries as peers: a C program, compiled and launched by whichever MPI is named.
+//!
+//! The program is part of this library. It is compiled with the `mpicc` that lies beside the
+//! named `mpirun`, started with one process a PE, bound to cores when they fit, and prints the
+//! times of its blocks of calls; see its head for what a sample is. The statistics are made here,
+//! by the same rules as for Consort's own figures.
+//!
+//! The threads' affinity mask is inherited: do not call this from a pinned thread.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use consort_fabric::statistics::Summary;
+
+use super::installation::Mpi;
+
+const PROGRAM: &str = include_str!("mpi_bench.c");
+/// The collectives that the program times, by the names in its table.
+const COLLECTIVES: [&str; 14] = [
+    "barrier",
+    "broadcast",
+    "reduce",
+    "all_reduce",
+    "all_gather",
+    "exchange",
+    "scatter",
+    "gather",
+    "reduce_scatter",
+    "scan",
+    "scatter_v",
+    "gather_v",
+    "all_gather_v",
+    "exchange_v",
+];
+/// Those of them that sum doubles.
+const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];
+/// Measuring time for each size, in seconds.
+const BUDGET_SECONDS: f64 = 0.3;
+/// After so many seconds, and as many again for each size, the program is hanging.
+const LIMIT_SECONDS: usize = 30;
+
+/// The time of one collective of an MPI library at one size: throughput of calls in a row, on one
+/// reused buffer, the slowest rank's time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MpiFigure {
+    /// Size of a block in bytes, as the program's head defines it; 0 for a barrier.
+    pub(super) bytes: u64,
+    /// Median over the blocks of the time of one call.
+    pub(super) median_ns: f64,
+    /// 99th percentile over the blocks.
+    pub(super) p99_ns: f64,
+    /// 95 % confidence interval of the median.
+    pub(super) ci95_ns: (f64, f64),
+    /// Number of blocks.
+    pub(super) reps: u64,
+    /// The library's name and version, as it says itself.
+    pub(super) library: String,
+}
+
+/// Measures `collective`, one of the program's, with the MPI whose `mpirun` is named (by a path, or
+/// a name to find in `PATH`), on `pes` processes of this machine. A barrier has no size, and gives
+/// one figure.
+///
+/// # Errors
+/// When the MPI is not there or not complete, or its run fails: the message says what to do.
+pub(super) fn bench(
+    mpirun: &Path,
+    collective: &str,
+    pes: u32,
+    sizes: &[u64],
+) -> Result<Vec<MpiFigure>> {
+    ensure!(
+        COLLECTIVES.contains(&collective),
+        "no MPI benchmark of {collective}: there are {}",
+        COLLECTIVES.join(", ")
+    );
+    let sizes = if collective == "barrier" { &[0] } else { sizes };
+    for &bytes in sizes {
+        ensure!(i32::try_from(bytes).is_ok(), "MPI counts to 2^31 - 1: {bytes} bytes are too many");
+        ensure!(
+            !SUMS.contains(&collective) || bytes % 8 == 0,
+            "a {collective} is of whole doubles: {bytes} bytes is no multiple of 8"
+        );
+    }
+    let mpi = Mpi::find(mpirun)?;
+    let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
+    let program = mpi.compile(PROGRAM, folder.path())?;
+    timed(&mpi, &program, collective, pes, sizes, BUDGET_SECONDS)
+}
+
+/// The figures of the compiled program.
+fn timed(
+    mpi: &Mpi,
+    program: &Path,
+    collective: &str,
+    pes: u32,
+    sizes: &[u64],
+    budget_seconds: f64,
+) -> Result<Vec<MpiFigure>> {
+    let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
+    let mut arguments =
+        vec![collective.to_owned(), budget_seconds.to_string(), limit_seconds.to_string()];
+    arguments.extend(sizes.iter().map(u64::to_string));
+    let figures = figures(&mpi.run(program, pes, &arguments)?)?;
+    let (found, asked) = (figures.len(), sizes.len());
+    ensure!(found == asked, "the program printed {found} figures for {asked} sizes");
+    Ok(figures)
+}
+
+/// Reads the program's lines; all others, which launchers like to add, are passed over.
+fn figures(output: &str) -> Result<Vec<MpiFigure>> {
+    let mut library = String::from("unknown");
+    let mut figures = Vec::new();
+    for line in output.lines() {
+        if let Some(version) = line.strip_prefix("library ") {
+            library = short(version);
+        } else if let Some(figure) = line.strip_prefix("figure ") {
+            let (bytes, samples) = figure.split_once(' ').context("a figure without samples")?;
+            let samples = samples.split_whitespace().map(str::parse::<f64>);
+            let samples = samples.collect::<Result<Vec<f64>, _>>();
+            let samples = samples.with_context(|| format!("no samples of a figure: {line}"))?;
+            ensure!(!samples.is_empty(), "a figure without samples");
+            let Summary { median, ci95, p99, count } = Summary::of(&samples);
+            figures.push(MpiFigure {
+                bytes: bytes.parse().with_context(|| format!("no size in bytes: {bytes}"))?,
+                median_ns: median,
+                p99_ns: p99,
+                ci95_ns: ci95,
+                reps: count as u64,
+                library: library.clone(),
+            });
+        }
+    }
+    Ok(figures)
+}
+
+/// `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and
+/// `Intel(R) MPI Library 2021.18.1 for Linux* OS` without what does not matter.
+fn short(version: &str) -> String {
+    let name = version.split(',').next().unwrap_or(version);
+    let name = name.split(" for ").next().unwrap_or(name);
+    let words = name.split_whitespace().filter(|word| *word != "Version:");
+    words.collect::<Vec<&str>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_lines_are_read() {
+        let output = "a launcher's warning\n\
+                      library Open MPI v5.0.11, package: whatever, ident: 5.0.11\n\
+                      figure 8 74.00 73.50 90.25\n\
+                      figure 65536 7454.70\n";
+        let figures = figures(output).unwrap();
+        assert_eq!(figures.len(), 2);
+        let first = MpiFigure {
+            bytes: 8,
+            median_ns: 74.0,
+            p99_ns: 90.25,
+            ci95_ns: (73.5, 90.25),
+            reps: 3,
+            library: "Open MPI v5.0.11".to_owned(),
+        };
+        assert_eq!(figures[0], first);
+        assert_eq!((figures[1].bytes, figures[1].median_ns), (65536, 7454.7));
+    }
+
+    #[test]
+    fn broken_lines_are_errors() {
+        for line in ["figure 8", "figure 8 ", "figure 8 fast", "figure x 1.0"] {
+            assert!(figures(line).is_err(), "{line}");
+        }
+        assert_eq!(figures("").unwrap(), []);
+    }
+
+    #[test]
+    fn libraries_have_short_names() {
+        assert_eq!(short("MPICH Version:      5.0.2"), "MPICH 5.0.2");
+        let intel = "Intel(R) MPI Library 2021.18 for Linux* OS";
+        assert_eq!(short(intel), "Intel(R) MPI Library 2021.18");
+    }
+
+    /// With the MPI in `PATH`, if there is one that compiles: another is put first there.
+    #[test]
+    fn every_collective_has_figures() {
+        let mpi = match Mpi::find(Path::new("mpirun")) {
+            Ok(mpi) => mpi,
+            Err(why) => {
+                eprintln!("skipped: {why:#}");
+                return;
+            }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let program = mpi.compile(PROGRAM, folder.path()).unwrap();
+        for collective in COLLECTIVES {
+            let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
+            let figures = timed(&mpi, &program, collective, 2, sizes, 0.0).unwrap();
+            let bytes = figures.iter().map(|figure| figure.bytes);
+            assert!(bytes.eq(sizes.iter().copied()), "{collective}: {figures:?}");
+            assert!(figures.iter().all(|figure| figure.median_ns > 0.0), "{collective}");
+        }
+        let error = timed(&mpi, &program, "shuffle", 2, &[8], 0.0).unwrap_err().to_string();
+        assert!(error.contains("no collective shuffle"), "{error}");
+    }
+
+    #[test]
+    fn an_absent_mpirun_is_named_with_advice() {
+        for absent in ["/nowhere/at/all/mpirun", "mpirun-that-nobody-has"] {
+            let error = bench(Path::new(absent), "barrier", 2, &[]).unwrap_err().to_string();
+            assert!(error.contains(absent) && error.contains("install an MPI"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_mpi_cannot_do_is_refused() {
+        let refused = |collective, bytes| {
+            let error = bench(Path::new("/nowhere/mpirun"), collective, 2, &[bytes]).unwrap_err();
+            error.to_string()
+        };
+        assert!(refused("reduce", 12).contains("no multiple of 8"));
+        assert!(refused("broadcast", 1 << 31).contains("2^31"));
+        assert!(refused("shuffle", 8).contains("no MPI benchmark of shuffle"));
+    }
+}

@@ -1,0 +1,241 @@
+//! The thread libraries that Consort is compared with.
+//!
+//! A thread library offers a barrier and shared memory. The collectives here are what a programmer
+//! writes with these:
+//!
+//! 1. everyone publishes where its data lies;
+//! 2. barrier;
+//! 3. everyone copies from there what it is to have, or adds it up in rank order;
+//! 4. barrier, so that nobody changes the data while it is still read.
+//!
+//! Cost: two barriers, and the copies of a PE or its passes over what it adds. Nothing is cut
+//! into pieces, and nothing overlaps.
+//!
+//! The unsafe blocks answer to the promise that [`peers`] asks for:
+//! (P1) a rank is used by one thread at a time, and only ranks below `pes` are;
+//! (P2) all ranks make the same calls in the same order, with the same root and blocks of
+//!      the same length.
+#![expect(unsafe_code, reason = "threads read each other's buffers between two barriers")]
+
+use std::{
+    slice,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use consort::Collective;
+
+#[cfg(target_os = "linux")]
+use super::barriers::PthreadBarrier;
+use super::barriers::{Barrier, HurdlesBarrier, StdBarrier};
+
+/// A library's collectives, for threads that call them with their ranks.
+pub trait Peer: Sync {
+    /// The name of the library.
+    fn name(&self) -> &'static str;
+
+    /// Returns when all have called it.
+    fn barrier(&self, rank: u32);
+
+    /// Does what `collective` says with `source`, as long as the blocks that `rank` contributes,
+    /// and `target`, as long as those that it receives. Contributions are added in rank order.
+    fn collective(
+        &self,
+        collective: Collective,
+        rank: u32,
+        root: u32,
+        source: &[f64],
+        target: &mut [f64],
+    );
+}
+
+/// All libraries for teams of `pes` threads: pthread (on Linux), std, hurdles.
+///
+/// # Safety
+/// Each rank is used by one thread at a time, and is below `pes`. On each peer all `pes` ranks
+/// make the same calls in the same order, and with the same root and blocks of the same length.
+pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
+    vec![
+        #[cfg(target_os = "linux")]
+        Box::new(Team::new(pes, PthreadBarrier::new(pes))),
+        Box::new(Team::new(pes, StdBarrier::new(pes as usize))),
+        Box::new(Team::new(pes, HurdlesBarrier::new(pes))),
+    ]
+}
+
+/// The names of all libraries, in the order of [`peers`].
+pub fn names() -> Vec<&'static str> {
+    // SAFETY: none of them is used.
+    unsafe { peers(1) }.iter().map(|peer| peer.name()).collect()
+}
+
+/// Where a rank's data lies, on lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Published(AtomicPtr<u8>);
+
+/// Threads with a barrier. Made by [`peers`] alone, so that P1 and P2 hold.
+struct Team<B> {
+    barrier: B,
+    published: Box<[Published]>,
+}
+
+impl<B: Barrier> Team<B> {
+    fn new(pes: u32, barrier: B) -> Team<B> {
+        Team { barrier, published: (0..pes).map(|_| Published::default()).collect() }
+    }
+
+    fn wait(&self, rank: u32) {
+        // SAFETY: P1 is what it asks for.
+        unsafe { self.barrier.wait(rank) }
+    }
+
+    // Relaxed is enough: the barrier that every caller puts between a publication and its use
+    // orders the data that is published, too.
+    fn publish(&self, rank: u32, data: *mut u8) {
+        self.published[rank as usize].0.store(data, Ordering::Relaxed);
+    }
+}
+
+impl<B: Barrier> Peer for Team<B> {
+    fn name(&self) -> &'static str {
+        B::NAME
+    }
+
+    fn barrier(&self, rank: u32) {
+        self.wait(rank);
+    }
+
+    fn collective(
+        &self,
+        collective: Collective,
+        rank: u32,
+        root: u32,
+        source: &[f64],
+        target: &mut [f64],
+    ) {
+        let pes = u32::try_from(self.published.len()).unwrap_or(u32::MAX);
+        let received = collective.target_blocks(pes, rank == root) as usize;
+        self.publish(rank, source.as_ptr().cast_mut().cast());
+        self.wait(rank);
+        if let Some(len) = target.len().checked_div(received) {
+            let block = |of: u32, index: u32| {
+                let theirs = self.published[of as usize].0.load(Ordering::Relaxed).cast::<f64>();
+                // SAFETY: by P2 each rank has published all blocks that it contributes, of `len`
+                // doubles each, before the barrier above, and keeps them borrowed, unchanged, until
+                // all have reached the one below; `index` is less than their number.
+                unsafe { slice::from_raw_parts(theirs.wrapping_add(index as usize * len), len) }
+            };
+            let mine = if collective == Collective::ReduceScatter { rank } else { 0 };
+            match collective.regular() {
+                Collective::Barrier => {}
+                Collective::Broadcast => target.copy_from_slice(block(root, 0)),
+                Collective::Scatter => target.copy_from_slice(block(root, rank)),
+                Collective::Gather | Collective::AllGather | Collective::Exchange => {
+                    let exchanges = collective.regular() == Collective::Exchange;
+                    let index = if exchanges { rank } else { 0 };
+                    for (of, place) in (0..pes).zip(target.chunks_exact_mut(len.max(1))) {
+                        place.copy_from_slice(block(of, index));
+                    }
+                }
+                Collective::Reduce | Collective::AllReduce | Collective::ReduceScatter => {
+                    add(target, (0..pes).map(|of| block(of, mine)));
+                }
+                Collective::Scan => add(target, (0..=rank).map(|of| block(of, 0))),
+                Collective::ExclusiveScan => add(target, (0..rank).map(|of| block(of, 0))),
+                varied => unreachable!("{varied} is not regular"),
+            }
+        }
+        self.wait(rank);
+    }
+}
+
+/// The target becomes the sum, unless there is nothing to add.
+fn add<'a>(target: &mut [f64], mut blocks: impl Iterator<Item = &'a [f64]>) {
+    if let Some(first) = blocks.next() {
+        target.copy_from_slice(first);
+    }
+    for block in blocks {
+        target.iter_mut().zip(block).for_each(|(sum, value)| *sum += value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_fabric::{Kernel, Rank, Sum, reference};
+    use std::sync::atomic::AtomicU32;
+    use std::thread;
+
+    /// Runs `member` with each peer on 1, 2 and 5 threads: peer, number of threads, rank.
+    fn each_team(member: impl Fn(&dyn Peer, u32, u32) + Sync) {
+        for pes in [1, 2, 5] {
+            // SAFETY: each of the `pes` threads has a rank of its own, and `member` does the same
+            // on all of them.
+            for peer in unsafe { peers(pes) } {
+                let (peer, member) = (&*peer, &member);
+                thread::scope(|scope| {
+                    for rank in 0..pes {
+                        scope.spawn(move || member(peer, pes, rank));
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_is_pthread_std_hurdles() {
+        let names = names();
+        let all = ["pthread", "std", "hurdles"];
+        assert_eq!(names, all[all.len() - names.len()..]);
+    }
+
+    #[test]
+    fn nobody_leaves_a_barrier_before_all_have_entered() {
+        let entered = AtomicU32::new(0);
+        each_team(|peer, pes, rank| {
+            for round in 1..=200 {
+                entered.fetch_add(1, Ordering::Relaxed);
+                peer.barrier(rank);
+                assert_eq!(entered.load(Ordering::Relaxed), round * pes, "{}", peer.name());
+                peer.barrier(rank);
+            }
+            if rank == 0 {
+                entered.store(0, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Element `i` of block `b` of rank `r` is a number of its own.
+    #[test]
+    fn all_get_what_the_oracle_says() {
+        each_team(|peer, pes, rank| {
+            for (collective, len) in
+                Collective::EVERY.into_iter().flat_map(|c| [0, 1, 3, 700].map(|l| (c, l)))
+            {
+                for root in 0..pes {
+                    let block = |of: u32, index: u32| -> Vec<f64> {
+                        (0..len).map(|i| f64::from(1000 * (of + 10 * index) + i)).collect()
+                    };
+                    let blocks = collective.source_blocks(pes, rank == root);
+                    let source: Vec<f64> =
+                        (0..blocks).flat_map(|index| block(rank, index)).collect();
+                    let received = collective.target_blocks(pes, rank == root) * len;
+                    let mut target = vec![-1.0; received as usize];
+                    let expected = reference::result(
+                        collective,
+                        pes,
+                        Rank(rank),
+                        Rank(root),
+                        Some(&Kernel::new::<f64, _>(&Sum)),
+                        |of, index| bytemuck::cast_slice(&block(of.0, index)).to_vec(),
+                    );
+                    let expected = expected.map_or(target.clone(), |bytes| {
+                        bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
+                    });
+                    peer.collective(collective, rank, root, &source, &mut target);
+                    assert_eq!(target, expected, "{collective} by {}", peer.name());
+                }
+            }
+        });
+    }
+}

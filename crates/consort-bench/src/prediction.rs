@@ -1,0 +1,228 @@
+//! Predictions by the description of this machine, against measurements.
+//!
+//! Each call is simulated on the described machine and measured here, by the same algorithm, as
+//! calls in a row. Of what is measured only blocks count in which the cores were as far apart as
+//! they were when the machine was described: near, or far.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, Rank, SyncModes};
+use consort_fabric::CallSpec;
+use consort_fabric::statistics::median;
+use consort_sim::{
+    Simulation,
+    machines::{Kind, Machine, State},
+};
+use consort_tuner::{Measured, Selector, TransferClass, Wisdom, default_path};
+use serde::Serialize;
+
+use crate::{
+    asked::{self, sums},
+    harness::{Conditions, Mode, Session, Timing, Work, of_class},
+    simulation::{Program, program},
+};
+
+/// How long a block of calls takes.
+const BLOCK: Duration = Duration::from_micros(300);
+/// Launches that a measurement is spread over.
+const LAUNCHES: u32 = 3;
+/// Further launches that a machine is given where the cores are elsewhere all the time.
+const MORE_LAUNCHES: u32 = 6;
+/// Calls of a simulation; the first is not counted.
+const CALLS: u64 = 33;
+
+/// Calls to be predicted: a barrier, broadcasts and reductions.
+#[derive(Debug)]
+pub struct Prediction<'p> {
+    /// How many PEs call.
+    pub pes: u32,
+    /// Sizes of a block.
+    pub sizes_bytes: &'p [usize],
+    /// The modes of calls.
+    pub syncs: &'p [SyncModes],
+    /// How long to measure, about.
+    pub budget: Duration,
+}
+
+/// The predictions and the measurements.
+#[derive(Debug, Serialize)]
+pub struct Predicted {
+    /// The described machine.
+    pub machine: String,
+    /// How many PEs called.
+    pub pes: u32,
+    /// The one-way transfer of the description, in nanoseconds, and its class.
+    pub transfer_ns: f64,
+    /// Its class.
+    pub class: String,
+    /// The median of the errors' sizes, as a share.
+    pub median_error: f64,
+    /// Calls for which no block was of the class.
+    #[serde(skip)]
+    pub missing: usize,
+    /// Those that were measured.
+    pub calls: Vec<Call>,
+}
+
+/// One kind of call.
+#[derive(Debug, Serialize)]
+pub struct Call {
+    /// The question, as JSON.
+    #[serde(flatten)]
+    pub asked: asked::Asked,
+    /// The question.
+    #[serde(skip)]
+    pub query: Query,
+    /// The candidate that served.
+    #[serde(serialize_with = "asked::shown")]
+    pub candidate: Candidate,
+    /// The simulated time.
+    pub predicted_ns: f64,
+    /// The median of the blocks.
+    pub measured_ns: f64,
+    /// How many blocks were measured.
+    pub blocks: usize,
+    /// By how much the prediction is too high, as a share of what is measured.
+    pub error: f64,
+}
+
+impl Prediction<'_> {
+    /// Measures and simulates on `machine`; tells `show` what is done and which share of it.
+    ///
+    /// # Errors
+    /// When the machine cannot be this one, is of other cores than these, or measuring fails.
+    pub fn run(&self, machine: &Machine, show: &dyn Fn(&str, f64)) -> Result<Predicted> {
+        let Kind::Coherent(cores) = &machine.kind else {
+            bail!("{}: only machines of coherent caches can be this one", machine.name)
+        };
+        let usable = Algorithms::here().cores();
+        ensure!(
+            self.pes <= machine.pes().min(usable),
+            "--pes {}: {} has {} PEs, and {usable} cores are usable here",
+            self.pes,
+            machine.name,
+            machine.pes(),
+        );
+        let distance = cores.distance(0, 1);
+        let transfer_ns =
+            cores.store_ns(State::Shared, distance) + cores.load_ns(State::Modified, distance);
+        let class = TransferClass::of(transfer_ns);
+        let asked = self.asked()?;
+        let asked_count = asked.len();
+        let timings = self.measure(&asked, class, &|share| show("measuring", share))?;
+        let simulation = Simulation::on(machine.clone(), self.pes);
+        let mut calls = Vec::new();
+        for (index, ((query, candidate), timing)) in asked.into_iter().zip(&timings).enumerate() {
+            show("simulating", index as f64 / timings.len() as f64);
+            let blocks = of_class(timing, Some(class));
+            if blocks.is_empty() {
+                continue;
+            }
+            let mut times: Vec<f64> = blocks.iter().map(|block| block.ns).collect();
+            let (blocks, measured_ns) = (times.len(), median(&mut times));
+            let predicted_ns = self.simulate(&simulation, &query, &candidate)?;
+            calls.push(Call {
+                asked: asked::Asked::from(&query),
+                query,
+                candidate,
+                predicted_ns,
+                measured_ns,
+                blocks,
+                error: predicted_ns / measured_ns - 1.0,
+            });
+        }
+        ensure!(
+            !calls.is_empty(),
+            "the cores are not {class} now, as they were when {} was described: describe the \
+             machine anew with `consort calibrate`, or try again",
+            machine.name,
+        );
+        let mut errors: Vec<f64> = calls.iter().map(|call| call.error.abs()).collect();
+        Ok(Predicted {
+            machine: machine.name.clone(),
+            pes: self.pes,
+            transfer_ns,
+            class: class.to_string(),
+            median_error: median(&mut errors),
+            missing: asked_count - calls.len(),
+            calls,
+        })
+    }
+
+    /// The calls, each with the algorithm that serves it here.
+    fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
+        let algorithms = Algorithms::here();
+        let wisdom = Wisdom::load(&default_path(Arrival::Together)?, algorithms.identity()).ok();
+        let call = |collective, sync, bytes| sums(collective, sync, self.pes, bytes, false);
+        let mut queries = vec![call(Collective::Barrier, SyncModes::STRICT, 0)];
+        for &sync in self.syncs {
+            for collective in [Collective::Broadcast, Collective::Reduce, Collective::AllReduce] {
+                queries.extend(self.sizes_bytes.iter().map(|&bytes| call(collective, sync, bytes)));
+            }
+        }
+        let measured = Measured::new(wisdom.as_ref(), algorithms.cores());
+        let selector = Selector::new(algorithms, measured);
+        let serving = |query: Query| {
+            let selected = selector.select(&CallSpec::from(&query));
+            let selected = selected.with_context(|| format!("no algorithm serves {query:?}"))?;
+            Ok((query, selected.candidate.into_owned()))
+        };
+        queries.into_iter().map(serving).collect()
+    }
+
+    /// Measures all calls in turn, in several launches, until each has blocks of the class.
+    fn measure(
+        &self,
+        asked: &[(Query, Candidate)],
+        class: TransferClass,
+        show: &dyn Fn(f64),
+    ) -> Result<Vec<Timing>> {
+        let work: Vec<Work> =
+            asked.iter().map(|(query, candidate)| Work::of(query, candidate)).collect();
+        let session = Session {
+            pes: self.pes,
+            waiting: None,
+            work,
+            mode: Mode::Throughput,
+            budget: self.budget / LAUNCHES,
+            block: BLOCK,
+        };
+        let mut timings = vec![Timing::default(); asked.len()];
+        for launch in 0..LAUNCHES + MORE_LAUNCHES {
+            let lacking =
+                timings.iter().any(|timing: &Timing| of_class(timing, Some(class)).is_empty());
+            if launch >= LAUNCHES && !lacking {
+                break;
+            }
+            let job = Pes::threads(self.pes).force(Collective::Barrier, program::barrier());
+            let measured = session.run_in(job, &Conditions::default())?;
+            for (all, new) in timings.iter_mut().zip(measured.timings) {
+                all.blocks.extend(new.blocks);
+            }
+            show(f64::from(launch + 1) / f64::from(LAUNCHES));
+        }
+        Ok(timings)
+    }
+
+    fn simulate(
+        &self,
+        simulation: &Simulation,
+        query: &Query,
+        candidate: &Candidate,
+    ) -> Result<f64> {
+        let program = Program {
+            collective: query.collective,
+            candidate: candidate.clone(),
+            sync: query.sync,
+            root: Rank(0),
+            bytes: usize::try_from(query.bytes)?,
+            symmetric: query.symmetric,
+            mode: Mode::Throughput,
+            calls: CALLS,
+        };
+        let played = program.play(simulation, self.pes);
+        let called = || format!("{} by {candidate}", asked::describe(query));
+        played.with_context(called)?.call_ns(Mode::Throughput)
+    }
+}

@@ -1,0 +1,116 @@
+//! Broadcasts that only their source calls: the experiments of Petrović 2015, section 3.3.4.
+
+use anyhow::{Result, anyhow};
+use consort::Rank;
+use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
+use consort_fabric::Poisoned;
+use consort_sim::{Pe, Simulation};
+
+/// How messages go.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Children of a PE, at most.
+    pub k: u32,
+    /// Bytes of a chunk.
+    pub chunk_bytes: usize,
+    /// Who goes first.
+    pub turns: Turns,
+}
+
+/// The throughput of several sources at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Aggregate {
+    /// Megabytes that come to a PE in a second, in the mean over all PEs.
+    pub mbps: f64,
+    /// Messages of the source that got the fewest through, over those of the one that got the
+    /// most.
+    pub fairness: f64,
+}
+
+/// The time of a broadcast from PE 0, in nanoseconds: from its call until every PE has the message,
+/// and the source knows that it is free again. The mean of so many, each alone.
+///
+/// # Errors
+/// When the simulation comes to no end.
+pub fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -> Result<f64> {
+    let outcome = simulation.run(async |pe: &Pe<'_>| {
+        let mut board = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
+        let mut ended_ns = Vec::new();
+        let data = vec![0; bytes];
+        for _ in 0..calls {
+            pe.align().await;
+            let began_ns = pe.now_ns();
+            if pe.rank() == Rank(0) {
+                board.fabric().begin().await;
+                board.broadcast(&data).await?;
+                board.settle().await?;
+                ended_ns.push(pe.now_ns() - began_ns);
+            } else {
+                while board.next_delivered().is_none() {
+                    board.serve().await?;
+                }
+                ended_ns.push(pe.now_ns() - began_ns);
+                board.settle().await?;
+            }
+        }
+        Ok::<_, Poisoned>(ended_ns)
+    })?;
+    let mut sum_ns = 0.0;
+    let ended: Vec<Vec<f64>> = outcome.results.into_iter().flatten().collect();
+    for call in 0..calls as usize {
+        sum_ns += ended.iter().map(|pe| pe[call]).fold(0.0, f64::max);
+    }
+    Ok(sum_ns / f64::from(calls))
+}
+
+/// The throughput when the first `sources` PEs broadcast messages of so many bytes without end:
+/// counted for `window_ns`, from `window_ns / 2` on.
+///
+/// # Errors
+/// When the simulation comes to no end, or nothing has come through.
+pub fn aggregate(
+    simulation: &Simulation,
+    way: Way,
+    sources: u32,
+    bytes: usize,
+    window_ns: f64,
+) -> Result<Aggregate> {
+    let (from_ns, to_ns) = (window_ns * 0.5, window_ns * 1.5);
+    let outcome = simulation.run(async |pe: &Pe<'_>| {
+        let mut board = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
+        let mut counts = vec![0_u32; pe.size() as usize];
+        let mut count = |board: &mut OcBcastAsync<_>| {
+            while let Some((source, _)) = board.next_delivered() {
+                counts[source.index()] += u32::from((from_ns..to_ns).contains(&pe.now_ns()));
+            }
+        };
+        let data = vec![0; bytes];
+        let is_source = pe.rank().0 < sources;
+        while if is_source { pe.now_ns() < to_ns } else { board.gone() < sources } {
+            if is_source {
+                board.fabric().begin().await;
+                board.broadcast(&data).await?;
+            } else {
+                board.serve().await?;
+            }
+            count(&mut board);
+        }
+        board.close().await?;
+        Ok::<_, Poisoned>(counts)
+    })?;
+    let counts: Vec<Vec<u32>> = outcome.results.into_iter().flatten().collect();
+    let of_source = |source: usize| counts.iter().map(|pe| pe[source]).sum::<u32>();
+    let totals: Vec<u32> = (0..sources as usize).map(of_source).collect();
+    let most = totals.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return Err(anyhow!("no message came through in {window_ns} ns"));
+    }
+    let least = totals.iter().copied().min().unwrap_or(0);
+    // A source has its own messages already.
+    let seen = counts.len() as f64 * f64::from(sources) - f64::from(sources);
+    let each = f64::from(totals.iter().sum::<u32>()) / seen * f64::from(sources);
+    Ok(Aggregate {
+        mbps: each * bytes as f64 / window_ns * 1e3,
+        fairness: f64::from(least) / f64::from(most),
+    })
+}

@@ -1,0 +1,67 @@
+//! Many cores at one message buffer: the experiment of Petrović 2015, section 4.1.3.
+
+use anyhow::{Result, anyhow};
+use consort::Rank;
+use consort_fabric::{Rma, Span};
+use consort_sim::{Operands, Pe, Simulation};
+
+/// How cores use the buffer of core 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Each gets so many lines, again and again.
+    Get,
+    /// Each puts so many.
+    Put,
+}
+
+/// The times of operations on a contended message buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Contention {
+    /// The mean time of an operation, in nanoseconds, over all cores.
+    pub mean_ns: f64,
+    /// That of the core that was fastest in the mean.
+    pub fastest_ns: f64,
+    /// That of the slowest.
+    pub slowest_ns: f64,
+}
+
+/// Has the first `accessors` cores use the buffer of core 0 at once, for `window_ns`.
+///
+/// # Errors
+/// When the machine has not so many cores, or no such buffers.
+pub fn contention(
+    simulation: &Simulation,
+    access: Access,
+    accessors: u32,
+    bytes: usize,
+    window_ns: f64,
+) -> Result<Contention> {
+    let outcome = simulation.run(async |pe: &Pe<'_>| {
+        if pe.rank().0 >= accessors {
+            return None;
+        }
+        let call = pe.begin(Operands::NONE).await;
+        let buffer = call.reach(Rank(0), Span::buffer(0, bytes));
+        // Not all at once, as no two cores are.
+        let mut operations = 0.0;
+        let began = pe.now_ns();
+        while pe.now_ns() < began + window_ns {
+            let done = match access {
+                Access::Get => call.get(&buffer, 0, Span::buffer(0, bytes)).await,
+                Access::Put => call.put(&buffer, 0, Span::buffer(0, bytes)).await,
+            };
+            done.ok()?;
+            operations += 1.0;
+        }
+        Some((pe.now_ns() - began) / operations)
+    })?;
+    let times: Vec<f64> = outcome.results.into_iter().flatten().collect();
+    if times.len() != accessors as usize {
+        return Err(anyhow!("the machine has no message buffers of {bytes} bytes"));
+    }
+    Ok(Contention {
+        mean_ns: times.iter().sum::<f64>() / f64::from(accessors),
+        fastest_ns: times.iter().copied().fold(f64::INFINITY, f64::min),
+        slowest_ns: times.iter().copied().fold(0.0, f64::max),
+    })
+}

@@ -1,0 +1,239 @@
+//! The outcome of a simulation: the time of a call, the data it moved, and where the time went.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use consort::{Candidate, Collective, Rank, SyncModes};
+use consort_fabric::statistics::Summary;
+use consort_sim::{
+    Cause, Simulation, Total, Trace,
+    machines::{Kind, Machine},
+};
+use serde::Serialize;
+
+use super::program::Program;
+use crate::{
+    harness::{Figure, Mode, hundredths},
+    units,
+};
+
+/// The conditions that all simulations of a run have in common.
+#[derive(Debug)]
+pub struct Conditions {
+    /// The collective.
+    pub what: Collective,
+    /// On which machine.
+    pub machine: Machine,
+    /// The bytes of its lines.
+    pub line_bytes: usize,
+    /// How many of its PEs.
+    pub pes: u32,
+    /// From or to which PE.
+    pub root: Rank,
+    /// In which modes.
+    pub sync: SyncModes,
+    /// In a row or each alone.
+    pub mode: Mode,
+    /// How many calls.
+    pub calls: u64,
+    /// The seed of random delays.
+    pub seed: u64,
+    /// Whether all distances are the shortest.
+    pub near: bool,
+    /// Whether nobody queues.
+    pub uncontended: bool,
+    /// Whether what is fitted to outcomes counts.
+    pub fitted: bool,
+}
+
+impl Conditions {
+    /// A size for people: in lines, where it is whole ones, and in bytes.
+    pub fn size(&self, bytes: usize) -> String {
+        let shown = units::size(bytes as u64);
+        match bytes / self.line_bytes {
+            _ if !bytes.is_multiple_of(self.line_bytes) => shown,
+            1 => format!("1 line, {shown}"),
+            lines => format!("{lines} lines, {shown}"),
+        }
+    }
+
+    /// Whether lines go from cache to cache.
+    pub fn is_coherent(&self) -> bool {
+        matches!(self.machine.kind, Kind::Coherent(_))
+    }
+
+    /// The parts of the machine that are simulated, in words.
+    pub fn how(&self) -> String {
+        let distances = if self.near { "all distances the shortest" } else { "its distances" };
+        let queues = if self.uncontended { "nobody queues" } else { "contention" };
+        let fitted = if self.fitted { "with what is fitted" } else { "nothing fitted" };
+        format!("{distances}, {queues}, {fitted} to outcomes")
+    }
+}
+
+/// One simulation: figures a call.
+#[derive(Debug)]
+pub struct Simulated {
+    /// The algorithm.
+    pub candidate: Candidate,
+    /// Bytes of a block.
+    pub bytes: usize,
+    /// From the first entry to the last exit, or in a row from exit to exit.
+    pub call_ns: f64,
+    /// The times of all calls.
+    calls_ns: Vec<f64>,
+    /// Messages, signals, puts and gets of all PEs.
+    pub messages: f64,
+    /// Bytes in them.
+    pub message_bytes: f64,
+    /// Transfers of cache lines, on coherent machines.
+    pub transfers: f64,
+    /// The mean of all PEs.
+    pub mean: Spent,
+    /// Of the PE that left the last call last.
+    pub last: Spent,
+    /// Which that was.
+    pub last_pe: Rank,
+    /// Events of the simulation.
+    pub events: u64,
+    /// How long it took to simulate.
+    pub took: Duration,
+    /// The steps of each PE, if they were traced.
+    pub trace: Trace,
+}
+
+/// Where the time of a PE goes, in nanoseconds a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// By the causes that the simulator knows.
+    pub by_cause_ns: [f64; Cause::EVERY.len()],
+    /// The rest.
+    pub waiting_ns: f64,
+}
+
+impl Spent {
+    /// The time that `pes` PEs spent in so many calls each.
+    fn of(total: &Total, within_ns: f64, pes: u32, calls: u64) -> Self {
+        let whole = f64::from(pes) * calls as f64;
+        let by_cause_ns = Cause::EVERY.map(|cause| total.spent_ns(cause) / whole);
+        // A random delay that an operation was spared is time that was not spent.
+        let waiting_ns = (within_ns / whole - by_cause_ns.iter().sum::<f64>()).max(0.0);
+        Self { by_cause_ns, waiting_ns }
+    }
+
+    /// By name, in hundredths of a nanosecond, for programs.
+    fn record(&self) -> BTreeMap<String, f64> {
+        let cause = |(cause, ns): (Cause, f64)| {
+            (format!("{}_ns", cause.name().replace('-', "_")), hundredths(ns))
+        };
+        let causes = Cause::EVERY.into_iter().zip(self.by_cause_ns).map(cause);
+        causes.chain([("waiting_ns".to_owned(), hundredths(self.waiting_ns))]).collect()
+    }
+}
+
+/// One line of JSON: a figure as of `consort bench`, and what only a simulation can tell.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    #[serde(flatten)]
+    figure: Figure,
+    sim: Details,
+}
+
+#[derive(Debug, Serialize)]
+struct Details {
+    root: u32,
+    seed: u64,
+    near: bool,
+    contention: bool,
+    fitted: bool,
+    /// Of all PEs, a call.
+    messages: f64,
+    message_bytes: f64,
+    /// Of cache lines; null where no caches are coherent.
+    line_transfers: Option<f64>,
+    /// Where the time of a PE goes, a call.
+    mean: BTreeMap<String, f64>,
+    last: BTreeMap<String, f64>,
+    last_pe: u32,
+    events: u64,
+}
+
+impl Simulated {
+    /// Simulates, and tells `show` which share is done.
+    ///
+    /// # Errors
+    /// As [`Program::play`].
+    pub fn of(
+        program: Program,
+        simulation: &Simulation,
+        pes: u32,
+        show: &dyn Fn(f64),
+    ) -> Result<Self> {
+        let began = Instant::now();
+        let played = program.play_showing(simulation, pes, show)?;
+        let took = began.elapsed();
+        let totals = &played.outcome.totals;
+        let all = totals.iter().fold(Total::default(), |all, one| all.and(one));
+        let last = played.last.index();
+        let (calls, last_ns) = (program.calls, played.within_ns[last]);
+        Ok(Self {
+            call_ns: played.call_ns(program.mode)?,
+            messages: all.messages as f64 / calls as f64,
+            message_bytes: all.bytes as f64 / calls as f64,
+            transfers: all.transfers as f64 / calls as f64,
+            mean: Spent::of(&all, played.within_ns.iter().sum(), pes, calls),
+            last: Spent::of(&totals[last], last_ns, 1, calls),
+            last_pe: played.last,
+            calls_ns: played.calls_ns,
+            events: played.outcome.events,
+            took,
+            trace: played.outcome.trace,
+            bytes: program.bytes,
+            candidate: program.candidate,
+        })
+    }
+
+    /// The bytes of a call by its time, in 10^6 B/s; nothing for a barrier.
+    pub fn mbps(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.bytes as f64 / self.call_ns * 1e3)
+    }
+
+    /// The simulation as JSON.
+    pub fn record(&self, conditions: &Conditions) -> Record {
+        let Conditions { what, machine, pes, sync, mode, .. } = conditions;
+        let figure = Figure {
+            fabric: format!("sim:{}", machine.name).into(),
+            algorithm: Some(self.candidate.algorithm.clone()),
+            params: Some(self.candidate.parameters.clone()),
+            sync: Some(sync.to_string()),
+            bytes: Some(self.bytes).filter(|&bytes| bytes > 0),
+            placement: format!("pinned:0-{}", pes - 1),
+            ..Figure::of(what.name(), *pes, *mode)
+        };
+        let figure = match mode {
+            Mode::Latency => figure.with(&Summary::of(&self.calls_ns)),
+            Mode::Throughput => figure,
+        };
+        let (median_ns, reps) = (Some(hundredths(self.call_ns)), self.calls_ns.len());
+        Record {
+            figure: Figure { median_ns, reps, ..figure },
+            sim: Details {
+                root: conditions.root.0,
+                seed: conditions.seed,
+                near: conditions.near,
+                contention: !conditions.uncontended,
+                fitted: conditions.fitted,
+                messages: self.messages,
+                message_bytes: self.message_bytes,
+                line_transfers: conditions.is_coherent().then_some(self.transfers),
+                mean: self.mean.record(),
+                last: self.last.record(),
+                last_pe: self.last_pe.0,
+                events: self.events,
+            },
+        }
+    }
+}

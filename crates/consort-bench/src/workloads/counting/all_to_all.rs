@@ -1,0 +1,100 @@
+//! A message from everyone to everyone, in rounds.
+//!
+//! Source: Dinan et al. (2014), section 3.2, Listings 1.1 to 1.5: each PE begins with itself and
+//! goes on with the PE after it, so that they do not all put to one.
+//!
+//! Protocol: flags and counters are set back after each round, and so there are two of each, used
+//! in turn: a PE gets a message of the round after next only from one that has had its message of
+//! the next round, which it sends when it has set back. For the same reason there are two buffers,
+//! and nothing is overwritten that is not looked at yet.
+//!
+//! The receiver checks the round in the last word of each message, and after a block all words.
+
+use std::time::Instant;
+
+use consort::{Counter, Rank, Result, Signal, Symmetric, Team, Until};
+
+use super::kernel;
+
+/// The state of one PE.
+pub(super) struct Kernel<'p> {
+    world: Team<'p>,
+    /// Two buffers with a message of each PE.
+    inbox: Symmetric<'p, u64>,
+    counters: [Counter<'p>; 2],
+    flags: [Symmetric<'p, u64>; 2],
+    /// Rounds so far, of all ways.
+    round: u64,
+}
+
+impl<'p> Kernel<'p> {
+    /// Collective.
+    pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
+        let words = 2 * world.size() as usize * most_bytes / size_of::<u64>();
+        Ok(Self {
+            world,
+            inbox: world.symmetric(words)?,
+            counters: [world.counter()?, world.counter()?],
+            flags: [world.symmetric(1)?, world.symmetric(1)?],
+            round: 0,
+        })
+    }
+
+    /// One round by counting puts, by flags, or by a barrier.
+    fn exchange(&self, way: usize, turn: usize, at: usize, message: &[u64]) -> Result<()> {
+        let (me, pes) = (self.world.rank(), self.world.size());
+        let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));
+        if way == 0 {
+            let counter = &self.counters[turn];
+            for to in everyone() {
+                self.inbox.put_counted(to, at, message, counter)?;
+            }
+            counter.wait(pes.into())?;
+            return counter.set(0);
+        }
+        for to in everyone() {
+            self.inbox.put(to, at, message)?;
+        }
+        if way == 1 {
+            let flag = &self.flags[turn];
+            self.inbox.fence()?;
+            for to in everyone() {
+                flag.signal(to, 0, Signal::Add(1))?;
+            }
+            flag.wait_until(0, Until::AtLeast(pes.into()))?;
+            flag.signal(me, 0, Signal::Set(0))
+        } else {
+            self.inbox.quiet()?;
+            self.world.barrier()
+        }
+    }
+}
+
+impl kernel::Kernel for Kernel<'_> {
+    fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64> {
+        let (me, pes, len) = (self.world.rank(), self.world.size() as usize, bytes / 8);
+        let word = |from: usize, round: u64| (from as u64) << 48 | round;
+        let first = |turn: usize, from: usize| (turn * pes + from) * len;
+        let mut message = vec![word(me.index(), 0); len];
+        self.world.barrier()?;
+        let begun = Instant::now();
+        for _ in 0..rounds {
+            self.round += 1;
+            let turn = usize::from(self.round.is_multiple_of(2));
+            message[len - 1] = word(me.index(), self.round);
+            self.exchange(way, turn, first(turn, me.index()), &message)?;
+            for from in 0..pes {
+                let last = self.inbox.load(first(turn, from) + len - 1)?;
+                assert_eq!(last, word(from, self.round), "of PE {from}, in round {}", self.round);
+            }
+        }
+        let ns = begun.elapsed().as_secs_f64() * 1e9 / f64::from(rounds);
+        let turn = usize::from(self.round.is_multiple_of(2));
+        for from in 0..pes {
+            self.inbox.get(me, first(turn, from), &mut message)?;
+            let rest = &message[..len - 1];
+            assert!(rest.iter().all(|&one| one == word(from, 0)), "of PE {from}: {rest:?}");
+        }
+        Ok(ns)
+    }
+}

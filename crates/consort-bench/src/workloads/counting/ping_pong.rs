@@ -1,0 +1,43 @@
+//! A ball of some bytes goes to and fro between two PEs; whoever gets it copies it out.
+//!
+//! Source: Dinan et al. (2014), section 3.1. With a flag: put, fence, and a signal that adds to a
+//! word. Both ways wait for totals, so that nothing is set back.
+
+use std::time::Instant;
+
+use consort::{Rank, Result, Signal, Symmetric, Team};
+
+use super::kernel::{self, Notices};
+
+/// The state of one PE.
+pub(super) struct Kernel<'p> {
+    world: Team<'p>,
+    ball: Symmetric<'p, u8>,
+    ways: [Notices<'p>; 2],
+}
+
+impl<'p> Kernel<'p> {
+    /// Collective.
+    pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
+        let ball = world.symmetric(most_bytes)?;
+        Ok(Self { world, ball, ways: Notices::both_ways(world, |_| Signal::Add(1))? })
+    }
+}
+
+impl kernel::Kernel for Kernel<'_> {
+    fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64> {
+        let (me, peer) = (self.world.rank(), self.world.right());
+        let notices = &mut self.ways[way];
+        let mut data = vec![0; bytes];
+        let begun = Instant::now();
+        for turn in 0..2 * rounds {
+            if Rank(turn % 2) == me {
+                notices.put(&self.ball, peer, 0, &data)?;
+            } else {
+                notices.wait()?;
+                self.ball.get(me, 0, &mut data)?;
+            }
+        }
+        Ok(begun.elapsed().as_secs_f64() * 1e9 / f64::from(2 * rounds))
+    }
+}

@@ -1,0 +1,298 @@
+//! The ways of a workload in turn, and what their blocks say.
+//!
+//! The ways take turns, a block of rounds each, between two readings of the transfer, in several
+//! launches: which pages the memory lies on, and so which lines meet, is one launch's luck. PEs
+//! that share cores have no transfer of their own, and no class.
+
+use std::{
+    str::FromStr,
+    time::{Duration, Instant},
+};
+
+use consort::{Pe, Pes, Rank, Result, Waiting};
+use consort_fabric::statistics::Summary;
+use consort_native::topology::Topology;
+use consort_tuner::TransferClass;
+
+use super::{
+    all_to_all,
+    kernel::{Kernel, ROUNDS},
+    ping_pong, stencil,
+};
+use crate::{
+    harness::{Figure, Mode},
+    limits::{PingPong, readings_agree},
+};
+
+/// In this order wherever there is one.
+pub const WAYS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier"];
+const LAUNCHES: u32 = 8;
+/// From here on a block has fewer rounds, so that it lasts as long...
+const FULL_BLOCK_BYTES: usize = 4096;
+/// ... but so many at least.
+const FEWEST_ROUNDS: usize = 8;
+
+/// A program that is written several ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A ball between two PEs. A size is the ball's.
+    PingPong,
+    /// A message from everyone to everyone. A size is a message's.
+    AllToAll,
+    /// The pipelined stencil. A size is that of a PE's part of a row.
+    Stencil,
+}
+
+impl Workload {
+    const EVERY: [Self; 3] = [Self::PingPong, Self::AllToAll, Self::Stencil];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "counted-put",
+            Self::AllToAll => "counted-all-to-all",
+            Self::Stencil => "stencil",
+        }
+    }
+
+    /// The part of it that is timed.
+    pub const fn round(self) -> &'static str {
+        match self {
+            Self::PingPong => "half a round trip",
+            Self::AllToAll => "a message from everyone to everyone",
+            Self::Stencil => "a row of the grid",
+        }
+    }
+
+    /// The ways that it can go. In the stencil and the ping-pong only one PE waits for another.
+    pub fn ways(self) -> &'static [&'static str] {
+        if self == Self::AllToAll { &WAYS } else { &WAYS[..2] }
+    }
+
+    /// Sizes unless others are asked for.
+    pub const fn sizes_bytes(self) -> &'static [usize] {
+        match self {
+            Self::PingPong => &[8, 56, 64, 256, 1024, 4096],
+            Self::AllToAll => &[8, 64, 512, 4096, 32768],
+            Self::Stencil => &[64, 256, 1024, 4096, 16384],
+        }
+    }
+}
+
+impl FromStr for Workload {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::EVERY.into_iter().find(|one| one.name() == text);
+        found.ok_or_else(|| Self::EVERY.map(Self::name).join(", "))
+    }
+}
+
+/// A workload to be timed.
+#[derive(Clone, Copy, Debug)]
+pub struct Race<'r> {
+    /// The program.
+    pub workload: Workload,
+    /// The number of PEs.
+    pub pes: u32,
+    /// How the PEs wait, or as suits the machine.
+    pub waiting: Option<Waiting>,
+    /// The sizes.
+    pub sizes_bytes: &'r [usize],
+    /// How long to measure, about.
+    pub budget: Duration,
+}
+
+/// A block of each way.
+#[derive(Clone, Debug)]
+struct Sample {
+    bytes: usize,
+    way_ns: Vec<f64>,
+    transfer_ns: Option<f64>,
+}
+
+/// The times of one size and class.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// The size.
+    pub bytes: usize,
+    /// None where PEs share cores.
+    pub class: Option<TransferClass>,
+    /// The one-way transfer of a cache line meanwhile.
+    pub transfer_ns: Option<f64>,
+    /// Of each way.
+    pub ways: Vec<Summary>,
+    /// In transfers of their moment, of each way.
+    pub transfers: Vec<Option<f64>>,
+    /// The other ways as multiples of the first, block by block.
+    pub over_counted: Vec<f64>,
+}
+
+impl Race<'_> {
+    fn waiting(&self) -> Waiting {
+        let cores = Topology::discover().usable_cores();
+        self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores))
+    }
+
+    /// Measures: the times of each size in the classes that occurred; none where the machine
+    /// changed in every block.
+    ///
+    /// # Errors
+    /// When a job fails.
+    pub fn run(&self) -> Result<Vec<Times>> {
+        let Self { workload, pes, sizes_bytes, .. } = *self;
+        let most_bytes = sizes_bytes.iter().copied().max().unwrap_or(0);
+        // Two buffers with a message from everyone are the most that a workload needs.
+        let heap_bytes = 2 * pes as usize * most_bytes + (1 << 20);
+        let fits = Topology::discover().placement(pes as usize).is_some();
+        let mut samples = Vec::new();
+        for _ in 0..LAUNCHES {
+            let link = fits.then(PingPong::new);
+            let job = Pes::threads(pes).without_wisdom().waiting(self.waiting());
+            let end = Instant::now() + self.budget / LAUNCHES;
+            let launched = job.heap_bytes(heap_bytes).run(|pe| {
+                let world = pe.world();
+                match workload {
+                    Workload::PingPong => {
+                        let kernel = ping_pong::Kernel::new(world, most_bytes)?;
+                        self.session(pe, kernel, end, link.as_ref())
+                    }
+                    Workload::AllToAll => {
+                        let kernel = all_to_all::Kernel::new(world, most_bytes)?;
+                        self.session(pe, kernel, end, link.as_ref())
+                    }
+                    Workload::Stencil => {
+                        let kernel = stencil::Kernel::new(world)?;
+                        self.session(pe, kernel, end, link.as_ref())
+                    }
+                }
+            });
+            samples.extend(launched?.swap_remove(0).1);
+        }
+        Ok(times(&samples, sizes_bytes))
+    }
+
+    /// One launch: PE 0 has the samples.
+    fn session(
+        &self,
+        pe: &Pe,
+        mut kernel: impl Kernel,
+        end: Instant,
+        link: Option<&PingPong>,
+    ) -> Result<Vec<Sample>> {
+        let world = pe.world();
+        let me = world.rank();
+        // A PE that has its core taken away shows in the reading after the block, or is no answer.
+        let reading = || {
+            let link = link.filter(|_| me < Rank(2))?;
+            Some(link.one_way_ns(me.0, ROUNDS).unwrap_or(f64::INFINITY))
+        };
+        let mut samples = Vec::new();
+        loop {
+            for &bytes in self.sizes_bytes {
+                world.barrier()?;
+                let before = reading();
+                let ways = 0..self.workload.ways().len();
+                let way_ns = ways.map(|way| kernel.round_ns(way, bytes, rounds(bytes)));
+                let way_ns = way_ns.collect::<Result<Vec<f64>>>()?;
+                let both = before.zip(reading());
+                if both.is_none_or(|(before, after)| readings_agree(before, after)) {
+                    let transfer_ns = both.map(|(before, after)| before.midpoint(after));
+                    samples.push(Sample { bytes, way_ns, transfer_ns });
+                }
+            }
+            let goes_on = u8::from(Instant::now() < end);
+            if world.broadcast(goes_on, Rank(0))? == 0 {
+                return Ok(samples);
+            }
+        }
+    }
+
+    /// A figure of each way, for each size and class.
+    pub fn figures(&self, times: &[Times]) -> Vec<Figure> {
+        let fits = Topology::discover().placement(self.pes as usize).is_some();
+        let is_ball = self.workload == Workload::PingPong;
+        let mode = if is_ball { Mode::Latency } else { Mode::Throughput };
+        let of_size = |times: &Times| -> Vec<Figure> {
+            let of_way = |(way, name): (usize, &&str)| Figure {
+                algorithm: Some((*name).to_owned()),
+                bytes: Some(times.bytes),
+                placement: if fits { "one PE a core" } else { "unpinned" }.to_owned(),
+                waiting: Some(self.waiting().to_string()),
+                ratio_to_limit: times.transfers[way],
+                c2c_ns: times.transfer_ns,
+                c2c_class: times.class,
+                ..Figure::of(self.workload.name(), self.pes, mode).with(&times.ways[way])
+            };
+            self.workload.ways().iter().enumerate().map(of_way).collect()
+        };
+        times.iter().flat_map(of_size).collect()
+    }
+}
+
+/// Rounds of a block.
+fn rounds(bytes: usize) -> u32 {
+    let rounds = ROUNDS as usize * FULL_BLOCK_BYTES / bytes.max(1);
+    u32::try_from(rounds.max(FEWEST_ROUNDS)).map_or(ROUNDS, |rounds| rounds.min(ROUNDS))
+}
+
+fn times(samples: &[Sample], sizes_bytes: &[usize]) -> Vec<Times> {
+    let classes = [Some(TransferClass::Near), Some(TransferClass::Far), None];
+    let groups = sizes_bytes.iter().flat_map(|bytes| classes.map(|class| (*bytes, class)));
+    let of_group = |(bytes, class)| {
+        let of_class = |sample: &Sample| sample.transfer_ns.map(TransferClass::of) == class;
+        let blocks = samples.iter().filter(|one| one.bytes == bytes && of_class(one));
+        let ways = 0..blocks.clone().next()?.way_ns.len();
+        let over = |of: &dyn Fn(&Sample) -> Option<f64>| {
+            let values = blocks.clone().map(of).collect::<Option<Vec<f64>>>()?;
+            Some(Summary::of(&values))
+        };
+        let median = |of: &dyn Fn(&Sample) -> Option<f64>| over(of).map(|summary| summary.median);
+        let shares = ways
+            .clone()
+            .skip(1)
+            .filter_map(|way| median(&|block| Some(block.way_ns[way] / block.way_ns[0])));
+        let in_transfers = |way| median(&|block| Some(block.way_ns[way] / block.transfer_ns?));
+        Some(Times {
+            bytes,
+            class,
+            transfer_ns: median(&|block| block.transfer_ns),
+            ways: ways.clone().filter_map(|way| over(&|block| Some(block.way_ns[way]))).collect(),
+            transfers: ways.clone().map(in_transfers).collect(),
+            over_counted: shares.collect(),
+        })
+    };
+    groups.filter_map(of_group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_times_and_shares_of_its_own() {
+        let sample = |transfer_ns, way_ns: [f64; 2]| Sample {
+            bytes: 8,
+            way_ns: way_ns.to_vec(),
+            transfer_ns: Some(transfer_ns),
+        };
+        let samples = [
+            sample(20.0, [20.0, 40.0]),
+            sample(200.0, [100.0, 300.0]),
+            sample(200.0, [200.0, 300.0]),
+            sample(200.0, [300.0, 300.0]),
+        ];
+        let times = times(&samples, &[8, 64]);
+        let [near, far] = &times[..] else { panic!("{times:?}") };
+        assert_eq!((near.bytes, near.class), (8, Some(TransferClass::Near)));
+        assert_eq!((near.ways[1].median, near.over_counted[0]), (40.0, 2.0));
+        // The median of 3, 1.5 and 1.
+        assert_eq!((far.ways[0].median, far.over_counted[0]), (200.0, 1.5));
+        assert_eq!(far.transfers, [Some(1.0), Some(1.5)]);
+    }
+
+    #[test]
+    fn long_blocks_have_fewer_rounds() {
+        assert_eq!([8, 4096, 8192, 1 << 20, 1 << 30].map(rounds), [200, 200, 100, 8, 8]);
+    }
+}

@@ -1,0 +1,92 @@
+//! The pipelined stencil `Synch_p2p` of the Parallel Research Kernels.
+//!
+//! Each PE has a strip of the grid's columns and works down its rows: `A(i, j) = A(i-1, j) +
+//! A(i, j-1) - A(i-1, j-1)`. For each row it waits for the last value of its left neighbour's. The
+//! corner's value goes back to PE 0, negated, to begin the next iteration, and must come to
+//! iterations * (columns + rows - 2).
+//!
+//! Source: van der Wijngaart and Mattson, "The Parallel Research Kernels" (2014); with counting
+//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. There the flag costs a message of its own,
+//! and a fence that waits for an answer; on shared memory both ways move the same two lines.
+
+use std::time::Instant;
+
+use consort::{Rank, Result, Signal, Symmetric, Team};
+
+use super::kernel::{self, Notices, ROUNDS};
+
+const ITERATIONS: u32 = 2;
+
+/// The state of one PE.
+pub(super) struct Kernel<'p> {
+    world: Team<'p>,
+    /// The values from the left neighbour, one for each row; on PE 0, the corner.
+    edge: Symmetric<'p, f64>,
+    ways: [Notices<'p>; 2],
+    grid: Vec<f64>,
+}
+
+impl<'p> Kernel<'p> {
+    /// Collective.
+    pub(super) fn new(world: Team<'p>) -> Result<Self> {
+        let edge = world.symmetric(ROUNDS as usize + 1)?;
+        let ways = Notices::both_ways(world, Signal::Set)?;
+        Ok(Self { world, edge, ways, grid: Vec::new() })
+    }
+
+    /// Sets row 0 and column 0, and touches all before the clock starts. Column 0 is given; before
+    /// each strip stands its left neighbour's last column, or column 0.
+    fn fill(&mut self, width: usize, rows: usize) {
+        let (me, grid) = (self.world.rank(), &mut self.grid);
+        grid.clear();
+        grid.resize(width * rows, 0.0);
+        for (i, value) in grid[..width].iter_mut().enumerate() {
+            *value = (me.index() * (width - 1) + i) as f64;
+        }
+        if me == Rank(0) {
+            for j in 0..rows {
+                grid[j * width] = j as f64;
+            }
+        }
+    }
+}
+
+impl kernel::Kernel for Kernel<'_> {
+    fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64> {
+        let (world, columns, rows) = (self.world, bytes / size_of::<f64>(), rounds as usize + 1);
+        let (me, last, width) = (world.rank(), Rank(world.size() - 1), columns + 1);
+        self.fill(width, rows);
+        let Self { edge, ways, grid, .. } = self;
+        let notices = &mut ways[way];
+        world.barrier()?;
+        let begun = Instant::now();
+        for _ in 0..ITERATIONS {
+            for j in 1..rows {
+                if me > Rank(0) {
+                    notices.wait()?;
+                    grid[j * width] = edge.load(j)?;
+                }
+                let (above, row) = grid[(j - 1) * width..(j + 1) * width].split_at_mut(width);
+                for i in 1..width {
+                    row[i] = row[i - 1] + above[i] - above[i - 1];
+                }
+                if me < last {
+                    notices.put(edge, world.right(), j, &[row[columns]])?;
+                }
+            }
+            if me == last {
+                notices.put(edge, Rank(0), 0, &[grid[width * rows - 1]])?;
+            }
+            if me == Rank(0) {
+                notices.wait()?;
+                grid[0] = -edge.load(0)?;
+            }
+        }
+        let ns = begun.elapsed().as_secs_f64() * 1e9 / f64::from(ITERATIONS * rounds);
+        if me == Rank(0) {
+            let corner = ITERATIONS as usize * (world.size() as usize * columns + rows - 1);
+            assert_eq!(-grid[0], corner as f64, "the corner's value");
+        }
+        Ok(ns)
+    }
+}

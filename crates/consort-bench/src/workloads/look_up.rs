@@ -1,0 +1,220 @@
+//! The time to ask compiled wisdom for a choice, and its size.
+//!
+//! The wisdom is that of this machine; what it says nothing of is filled up with the model's
+//! choices, for all collectives in the tuner's modes and at every power of two of bytes, so that
+//! the table is as large as tables get. It is compiled for one team, as at a launch.
+//!
+//! Queries are drawn at random, so many that no branch predictor learns them, and asked in blocks:
+//! *alone*, where what is asked next depends on the last answer, and *in a row*, where a processor
+//! works on several at once. Both times contain reading the queries, which is timed by itself too.
+//!
+//! Source of the question: Nishtala, Zheng, Hargrove and Yelick 2011, section 3.6, whose index has
+//! about 48 bytes an entry and look-ups that do not matter.
+
+use std::{
+    array,
+    collections::BTreeMap,
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use consort::{Algorithms, Arrival, Collective, Query, SyncModes};
+use consort_fabric::{CallSpec, OperatorClass, statistics::Summary};
+use consort_tuner::{Grid, Measured, Selector, Table, Wisdom, WisdomError, default_path};
+
+use crate::harness::{Figure, Mode};
+
+/// Queries of a kind; a power of two.
+const QUERIES: usize = 1 << 16;
+/// Look-ups of a block.
+pub const BLOCK: usize = 1024;
+/// Of each kind, however small the budget.
+const FEWEST_BLOCKS: usize = 8;
+/// The smallest and the largest size of the grid.
+const POWERS: (u32, u32) = (3, 22);
+
+const KINDS: [&str; 5] =
+    ["sizes in the table", "sizes between", "not in the table", "all of these", "the loop itself"];
+/// The kind that asks nothing: queries are read, and that is all.
+const LOOP: usize = 4;
+const WAYS: [&str; 2] = ["alone", "in a row"];
+
+/// Look-ups in a table, in blocks.
+pub struct LookUps {
+    /// PEs of the team that the table is for.
+    pub pes: u32,
+    /// Entries of the table, and its size in bytes.
+    pub entries: usize,
+    /// The table's size with the candidates that it names.
+    pub bytes: usize,
+    /// Choices that it was made of.
+    pub choices: usize,
+    /// Those of them that are of this machine's wisdom.
+    pub own: usize,
+    /// Of each kind of query and way of asking: their names, and nanoseconds a look-up.
+    pub times: Vec<(&'static str, &'static str, Summary)>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When there is no place for wisdom.
+pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
+    let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
+    let mut wisdom = here()?;
+    let choice_count =
+        |wisdom: &Wisdom| wisdom.entries().filter(|entry| entry.query.pes == pes).count();
+    let own = choice_count(&wisdom);
+    fill(&mut wisdom, pes);
+    let table = Table::new(&wisdom, algorithms, pes, cores);
+    let kinds = queries(&wisdom, &table, pes);
+    let samples = sample(&table, &kinds, budget);
+    let mut times = Vec::new();
+    for (kind, ways) in KINDS.into_iter().zip(&samples) {
+        let of_way = |(way, times_ns): (_, &Vec<f64>)| (kind, way, Summary::of(times_ns));
+        times.extend(WAYS.into_iter().zip(ways).map(of_way));
+    }
+    let (entries, bytes) = (table.entry_count(), table.bytes());
+    Ok(LookUps { pes, entries, bytes, choices: choice_count(&wisdom), own, times })
+}
+
+impl LookUps {
+    /// A figure of each kind and way.
+    pub fn figures(&self) -> Vec<Figure> {
+        let params: BTreeMap<String, u64> =
+            [("entries".to_owned(), self.entries as u64), ("bytes".to_owned(), self.bytes as u64)]
+                .into();
+        let figure = |(kind, way, times): &(&str, &str, Summary)| {
+            let mode = if *way == WAYS[0] { Mode::Latency } else { Mode::Throughput };
+            let figure = Figure {
+                algorithm: Some(format!("{kind}, {way}")),
+                params: Some(params.clone()),
+                ..Figure::of("look-up", self.pes, mode)
+            };
+            figure.with(times)
+        };
+        self.times.iter().map(figure).collect()
+    }
+}
+
+/// This machine's wisdom, as a launch would find it; else one that says nothing.
+fn here() -> Result<Wisdom, WisdomError> {
+    let identity = Algorithms::here().identity();
+    let path = default_path(Arrival::Together)?;
+    Ok(Wisdom::load(&path, identity).unwrap_or_else(|error| {
+        if !matches!(error, WisdomError::NotFound { .. }) {
+            tracing::warn!("wisdom is not used: {error}");
+        }
+        Wisdom::new(identity.clone())
+    }))
+}
+
+/// The model's choices for teams of `pes`, where the wisdom has none.
+fn fill(wisdom: &mut Wisdom, pes: u32) {
+    let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
+    let model = Selector::new(algorithms, Measured::Nothing);
+    let bytes = (POWERS.0..=POWERS.1).map(|power| 1 << power).collect();
+    let grid = Grid { pes: vec![pes], bytes, ..Grid::new(cores, &[]) };
+    for query in grid.points() {
+        if wisdom.entry(&query).is_none()
+            && let Some(entry) =
+                model.select(&CallSpec::from(&query)).and_then(|selected| selected.entry)
+        {
+            wisdom.insert(entry.into_owned());
+        }
+    }
+}
+
+/// Queries of each kind.
+fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()] {
+    let known: Vec<Query> =
+        wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
+    let syncs: Vec<SyncModes> = SyncModes::every().collect();
+    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let mut one = |kind: usize| match kind {
+        0 => *draws.of(&known),
+        1 => Query { bytes: draws.size(POWERS), ..*draws.of(&known) },
+        _ => loop {
+            let query = Query {
+                collective: *draws.of(&Collective::EVERY),
+                sync: *draws.of(&syncs),
+                pes,
+                bytes: draws.size((0, 40)),
+                operator: *draws.of(&[OperatorClass::Commutative, OperatorClass::Ordered]),
+                symmetric: *draws.of(&[true, false]),
+            };
+            if table.look_up(&query).is_none() {
+                break query;
+            }
+        },
+    };
+    let mut turns = Draws(1);
+    array::from_fn(|kind| {
+        let mut which = || if kind < 3 { kind } else { *turns.of(&[0, 1, 2]) };
+        (0..QUERIES).map(|_| one(which())).collect()
+    })
+}
+
+/// Nanoseconds a look-up, of blocks.
+type Samples = [[Vec<f64>; WAYS.len()]; KINDS.len()];
+
+/// Blocks of each kind and way, in turn until the time is over.
+fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) -> Samples {
+    let mut samples = Samples::default();
+    let (begun, mut next) = (Instant::now(), [0; KINDS.len()]);
+    while begun.elapsed() < budget || samples[0][0].len() < FEWEST_BLOCKS {
+        for (kind, (queries, ways)) in kinds.iter().zip(&mut samples).enumerate() {
+            let (table, queries) = black_box((table, queries.as_slice()));
+            let (look_up, next) = (|query| table.look_up(query), &mut next[kind]);
+            let [alone_ns, in_a_row_ns] = ways;
+            if kind == LOOP {
+                alone_ns.push(block_ns::<_, true>(queries, next, Some));
+                in_a_row_ns.push(block_ns::<_, false>(queries, next, Some));
+            } else {
+                alone_ns.push(block_ns::<_, true>(queries, next, look_up));
+                in_a_row_ns.push(block_ns::<_, false>(queries, next, look_up));
+            }
+        }
+    }
+    samples
+}
+
+/// A block of look-ups, from the query `next` on.
+#[inline(never)]
+fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
+    queries: &'q [Query],
+    next: &mut usize,
+    ask: impl Fn(&'q Query) -> Option<&'q T>,
+) -> f64 {
+    let begun = Instant::now();
+    for _ in 0..BLOCK {
+        let found = black_box(ask(&queries[*next % QUERIES]));
+        // Which is next is known, or depends on the answer.
+        *next += if IS_ALONE { 1 + usize::from(found.is_none()) } else { 1 };
+    }
+    begun.elapsed().as_secs_f64() * 1e9 / BLOCK as f64
+}
+
+/// Draws at random, the same ones each time: xorshift64 (Marsaglia 2003).
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        // The upper bits are the better ones.
+        (self.0 >> 32) % end
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        let index = self.below(all.len() as u64);
+        &all[usize::try_from(index).unwrap_or(0)]
+    }
+
+    /// All powers of two are as likely, and whatever is between two of them.
+    fn size(&mut self, powers: (u32, u32)) -> u64 {
+        let power = self.below(u64::from(powers.1 - powers.0)) + u64::from(powers.0);
+        (1 << power) + self.below(1 << power.min(31))
+    }
+}

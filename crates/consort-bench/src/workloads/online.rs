@@ -1,0 +1,181 @@
+//! The gain and the cost of refining choices while a program runs.
+//!
+//! Each kind of call starts from the worst choice that the tuner's model can think of, as wisdom.
+//! One launch keeps it, one refines it, and one is made to use what the second came to: what the
+//! third saves against the second is the cost of refining, looking up and trying again included.
+//! The refining launch says after how many calls, and how long, its last choice was made.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use consort::{Algorithms, Candidate, Collective, Pe, Pes, Rank, Sum, SyncModes, Waiting};
+use consort_fabric::statistics::Summary;
+use consort_tuner::{Catalog, Confidence, Entry, Rigour, Wisdom};
+
+use crate::{
+    asked::sums,
+    harness::{Figure, Mode},
+};
+
+/// The share of the time in calls that trying may cost.
+pub const SHARE: f64 = 0.05;
+/// Calls of a block.
+const BLOCK: u32 = 64;
+/// The calls unless sizes are given.
+const KINDS: [(Collective, usize); 3] = [
+    (Collective::AllReduce, 8),
+    (Collective::Broadcast, 8 << 10),
+    (Collective::AllGather, 64 << 10),
+];
+
+/// The outcome of a launch, on PE 0.
+pub struct Run {
+    /// Of the last half of the blocks, in nanoseconds a call.
+    pub calls: Summary,
+    /// The last choice.
+    pub choice: Option<Candidate>,
+    /// Calls before it.
+    pub after_calls: u64,
+    /// The same as a time.
+    pub after: Duration,
+}
+
+/// A kind of call in three launches.
+pub struct Refining {
+    /// The collective.
+    pub collective: Collective,
+    /// The size of a block.
+    pub bytes: usize,
+    /// How many PEs call it.
+    pub pes: u32,
+    /// The worst choice.
+    pub bad: Candidate,
+    /// With the worst choice throughout.
+    pub kept: Run,
+    /// With the worst choice at first.
+    pub refined: Run,
+    /// The choice that the refining launch came to.
+    pub found: Candidate,
+    /// With that throughout.
+    pub forced: Run,
+}
+
+/// Measures each kind of call, or the same kinds at these sizes.
+///
+/// # Errors
+/// When a job fails, or wisdom cannot be written.
+pub fn measure(
+    pes: u32,
+    sizes_bytes: &[usize],
+    waiting: Option<Waiting>,
+    budget: Duration,
+) -> Result<Vec<Refining>> {
+    let sized = |&(collective, _): &(Collective, usize)| {
+        sizes_bytes.iter().map(move |&bytes| (collective, bytes))
+    };
+    let kinds: Vec<_> = if sizes_bytes.is_empty() {
+        KINDS.to_vec()
+    } else {
+        KINDS.iter().flat_map(sized).collect()
+    };
+    let budget = budget / u32::try_from(3 * kinds.len()).unwrap_or(u32::MAX);
+    let folder = tempfile::tempdir().context("no temporary folder for wisdom")?;
+    let path = folder.path().join("wisdom.toml");
+    let mut all = Vec::new();
+    for (collective, bytes) in kinds {
+        let bad = worst(collective, pes, bytes)?;
+        wisdom(collective, pes, bytes, &bad).save(&path)?;
+        let launch = || {
+            let pes = Pes::threads(pes).heap_bytes(1 << 20);
+            waiting.map_or(pes.clone(), |waiting| pes.waiting(waiting))
+        };
+        let member = |pe: &Pe| member(pe, collective, bytes, budget);
+        let first = |pes: Pes| Ok::<Run, consort::Error>(pes.run(member)?.swap_remove(0).1);
+        let kept = first(launch().wisdom(&path))?;
+        let refined = first(launch().wisdom(&path).online(SHARE))?;
+        let found = refined.choice.clone().unwrap_or_else(|| bad.clone());
+        let forced = first(launch().without_wisdom().force(collective, found.clone()))?;
+        all.push(Refining { collective, bytes, pes, bad, kept, refined, found, forced });
+    }
+    Ok(all)
+}
+
+impl Refining {
+    /// The cost of refining, as a share of the time with the last choice forced.
+    pub fn cost(&self) -> f64 {
+        self.refined.calls.median / self.forced.calls.median - 1.0
+    }
+
+    /// A figure of each launch.
+    pub fn figures(&self) -> [Figure; 3] {
+        let Self { collective, bytes, pes, bad, kept, refined, found, forced } = self;
+        let ways = [("kept", bad, kept), ("refined", found, refined), ("forced", found, forced)];
+        ways.map(|(way, candidate, run)| {
+            let figure = Figure {
+                algorithm: Some(format!("{collective} by {candidate}, {way}")),
+                bytes: Some(*bytes),
+                ..Figure::of("online", *pes, Mode::Throughput)
+            };
+            figure.with(&run.calls)
+        })
+    }
+}
+
+/// The candidate that the model thinks slowest.
+fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
+    let (algorithms, query) =
+        (Algorithms::here(), sums(collective, SyncModes::MINE, pes, bytes, false));
+    let candidates = algorithms.candidates(&query).into_iter();
+    let estimate_ns = |candidate: &Candidate| algorithms.estimate_ns(&query, candidate);
+    candidates
+        .max_by(|one, other| estimate_ns(one).total_cmp(&estimate_ns(other)))
+        .with_context(|| format!("nothing serves {collective} of {bytes} bytes"))
+}
+
+/// Wisdom of one entry.
+fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) -> Wisdom {
+    let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
+    wisdom.insert(Entry {
+        query: sums(collective, SyncModes::MINE, pes, bytes, false),
+        choice: choice.clone(),
+        median_ns: 1.0,
+        ci95_ns: Some((0.9, 1.1)),
+        runner_up: None,
+        class: None,
+        confidence: Confidence::Alone,
+        rigour: Rigour::Measure,
+    });
+    wisdom
+}
+
+/// Blocks of calls until the time is over.
+fn member(pe: &Pe, collective: Collective, bytes: usize, budget: Duration) -> consort::Result<Run> {
+    let world = pe.world();
+    let is_root = world.rank() == Rank(0);
+    let len = bytes / size_of::<f64>();
+    let of = |blocks: u32| vec![1.0_f64; blocks as usize * len];
+    let source = of(collective.source_blocks(world.size(), is_root));
+    let mut target = of(collective.target_blocks(world.size(), is_root));
+    let (mut blocks_ns, mut choice) = (Vec::new(), None);
+    let (mut after_calls, mut after) = (0, Duration::ZERO);
+    let begun = Instant::now();
+    for block in 0_u64.. {
+        let block_begun = Instant::now();
+        for _ in 0..BLOCK {
+            world.collective_slice(collective, &source, &mut target, Sum, Rank(0))?;
+        }
+        blocks_ns.push(block_begun.elapsed().as_secs_f64() * 1e9 / f64::from(BLOCK));
+        let served_by = world.served_by(collective);
+        if served_by != choice {
+            choice = served_by;
+            (after_calls, after) = (block * u64::from(BLOCK), begun.elapsed());
+        }
+        // By a collective that is not what is looked at.
+        let goes_on = vec![u8::from(begun.elapsed() < budget); world.size() as usize];
+        if world.scatter(&goes_on, Rank(0))? == 0 {
+            break;
+        }
+    }
+    let calls = Summary::of(&blocks_ns[blocks_ns.len() / 2..]);
+    Ok(Run { calls, choice, after_calls, after })
+}

@@ -1,0 +1,177 @@
+//! A nonblocking broadcast, and as much computing meanwhile.
+//!
+//! - *late root*: the root works before it starts the broadcast; the others compute as long as a
+//!   blocking broadcast would make them wait, and then wait for the rest. Against the longer of
+//!   the two.
+//! - *busy*: all start, compute as long as the broadcast takes, and wait. Against the sum.
+//!
+//! Copying is a processor's work: what overlaps is waiting with computing, not two kinds of work
+//! on one core. Computing offers the library a turn every 20 us, as a program would now and then.
+//!
+//! Source of the question: nonblocking collectives in Nishtala, Zheng, Hargrove and Yelick 2011,
+//! section 3.
+
+use std::{
+    hint::spin_loop,
+    time::{Duration, Instant},
+};
+
+use consort::{Max, Pe, Pes, Rank, Result, Team, Waiting};
+use consort_fabric::statistics::Summary;
+
+use crate::harness::{Figure, Mode};
+
+/// Sizes unless others are asked for.
+pub const SIZES_BYTES: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
+/// A late root comes so many broadcasts late.
+const LATE: f64 = 10.0;
+/// How long is computed between two turns of the library.
+const SLICE_NS: f64 = 20_000.0;
+
+const ROOT: Rank = Rank(0);
+/// A blocking broadcast is taken to be as long as the last so many were in the middle: cores move
+/// apart and together while this runs.
+const RECENT: usize = 15;
+
+/// One sample of each way, in nanoseconds on the PE that takes longest.
+struct Sample {
+    /// A blocking broadcast.
+    alone_ns: f64,
+    /// The median of the last blocking ones: so long is computed.
+    typical_ns: f64,
+    /// One whose root is late, with computing.
+    late_ns: f64,
+    /// One while all compute.
+    busy_ns: f64,
+}
+
+/// The times of one size, over all samples.
+pub struct Overlap {
+    /// The size of the broadcast.
+    pub bytes: usize,
+    /// How many PEs there are.
+    pub pes: u32,
+    /// A blocking broadcast, in nanoseconds.
+    pub alone: Summary,
+    /// One whose root is late, with computing, in nanoseconds.
+    pub late: Summary,
+    /// One while all compute, in nanoseconds.
+    pub busy: Summary,
+    /// The time with a late root, as a multiple of the longer of computing and waiting.
+    pub of_longer: f64,
+    /// The time while all compute, as a multiple of the sum of both.
+    pub of_sum: f64,
+}
+
+/// Measures each size.
+///
+/// # Errors
+/// When a job fails.
+pub fn measure(
+    pes: u32,
+    sizes_bytes: &[usize],
+    waiting: Option<Waiting>,
+    budget: Duration,
+) -> Result<Vec<Overlap>> {
+    let budget = budget / u32::try_from(sizes_bytes.len()).unwrap_or(u32::MAX);
+    let of_size = |&bytes: &usize| {
+        let job = Pes::threads(pes);
+        let job = waiting.map_or(job.clone(), |waiting| job.waiting(waiting));
+        let samples = job.run(|pe| member(pe, bytes, budget))?.swap_remove(0).1;
+        let over = |of: &dyn Fn(&Sample) -> f64| {
+            Summary::of(&samples.iter().map(of).collect::<Vec<f64>>())
+        };
+        Ok(Overlap {
+            bytes,
+            pes,
+            alone: over(&|sample| sample.alone_ns),
+            late: over(&|sample| sample.late_ns),
+            busy: over(&|sample| sample.busy_ns),
+            of_longer: over(&|sample| sample.late_ns / ((LATE + 1.0) * sample.typical_ns)).median,
+            of_sum: over(&|sample| sample.busy_ns / (2.0 * sample.typical_ns)).median,
+        })
+    };
+    sizes_bytes.iter().map(of_size).collect()
+}
+
+impl Overlap {
+    /// A figure of each way.
+    pub fn figures(&self) -> [Figure; 3] {
+        let ways = [("blocking", self.alone), ("late root", self.late), ("busy", self.busy)];
+        ways.map(|(way, times)| {
+            let figure = Figure {
+                algorithm: Some(format!("broadcast, {way}")),
+                bytes: Some(self.bytes),
+                ..Figure::of("overlap", self.pes, Mode::Latency)
+            };
+            figure.with(&times)
+        })
+    }
+}
+
+/// Computes for so long, and lets the library go on now and then, which takes time besides.
+fn compute(world: Team<'_>, ns: f64) -> Result<()> {
+    let mut left = Duration::from_secs_f64(ns / 1e9);
+    while !left.is_zero() {
+        let slice = left.min(Duration::from_secs_f64(SLICE_NS / 1e9));
+        let begun = Instant::now();
+        while begun.elapsed() < slice {
+            spin_loop();
+        }
+        left -= slice;
+        world.progress()?;
+    }
+    Ok(())
+}
+
+/// The time of a call on `data` that all begin together, the longest of all PEs'. The data is in
+/// the caches where a blocking broadcast leaves it.
+fn timed(
+    world: Team<'_>,
+    data: &mut [f64],
+    call: impl FnOnce(&mut [f64]) -> Result<()>,
+) -> Result<f64> {
+    world.broadcast_slice(data, ROOT)?;
+    world.barrier()?;
+    let begun = Instant::now();
+    call(data)?;
+    world.all_reduce(begun.elapsed().as_secs_f64() * 1e9, Max)
+}
+
+/// Samples until the time is over.
+fn member(pe: &Pe, bytes: usize, budget: Duration) -> Result<Vec<Sample>> {
+    let world = pe.world();
+    let is_root = world.rank() == ROOT;
+    let mut data = vec![1.0_f64; bytes / size_of::<f64>()];
+    let begun = Instant::now();
+    let (mut samples, mut alone) = (Vec::new(), Vec::new());
+    loop {
+        let alone_ns = timed(world, &mut data, |data| world.broadcast_slice(data, ROOT))?;
+        alone.push(alone_ns);
+        let typical_ns = Summary::of(&alone[alone.len().saturating_sub(RECENT)..]).median;
+        let late_ns = timed(world, &mut data, |data| {
+            world.overlap(|scope| {
+                if is_root {
+                    compute(world, LATE * typical_ns)?;
+                }
+                let pending = scope.start_broadcast(data, ROOT)?;
+                if !is_root {
+                    compute(world, (LATE + 1.0) * typical_ns)?;
+                }
+                pending.wait().map(drop)
+            })
+        })?;
+        let busy_ns = timed(world, &mut data, |data| {
+            world.overlap(|scope| {
+                let pending = scope.start_broadcast(data, ROOT)?;
+                compute(world, typical_ns)?;
+                pending.wait().map(drop)
+            })
+        })?;
+        samples.push(Sample { alone_ns, typical_ns, late_ns, busy_ns });
+        let goes_on = u8::from(begun.elapsed() < budget);
+        if world.broadcast(goes_on, ROOT)? == 0 {
+            return Ok(samples);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Arguments that several commands share, and how they are read.
+//!
+//! The unit of a size is a power of 1024 however it is spelt: `8k`, `8kB` and `8KiB` are 8192, as
+//! messages of "8 kB" have always been.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use consort::MOST_PES;
+use consort_bench::{harness, units};
+
+/// Whether calls are timed in a row or each alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// In a row.
+    Throughput,
+    /// Each alone.
+    Latency,
+}
+
+impl From<Mode> for harness::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Throughput => Self::Throughput,
+            Mode::Latency => Self::Latency,
+        }
+    }
+}
+
+/// The letters of the units, each 1024 times the one before.
+const UNITS: [char; 4] = ['k', 'M', 'G', 'T'];
+
+/// Reads a size such as `8192`, `8k`, `8KiB`, `8kB`, `1M` or `4MiB`.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim_start();
+    let letter = unit.chars().next().filter(|letter| !matches!(letter, 'b' | 'B'));
+    let rest = letter.map_or(unit, |letter| &unit[letter.len_utf8()..]);
+    let power = match letter {
+        None => Some(0),
+        Some(letter) => {
+            let place = UNITS.iter().position(|unit| unit.eq_ignore_ascii_case(&letter));
+            place.map(|place| place + 1)
+        }
+    };
+    let spelt = match rest {
+        "" | "B" | "b" => true,
+        "iB" | "ib" => letter.is_some(),
+        _ => false,
+    };
+    let (Some(power), true, false) = (power, spelt, number.is_empty()) else {
+        return Err(format!("`{text}` is no size: write bytes, as in 8192, 8k, 8KiB, 1M or 4MiB"));
+    };
+    let factor = 1_usize.checked_shl(10 * u32::try_from(power).unwrap_or(u32::MAX));
+    let bytes = number.parse::<usize>().ok().zip(factor);
+    bytes
+        .and_then(|(number, factor)| number.checked_mul(factor))
+        .ok_or_else(|| format!("`{text}` is more than this machine can count: use at most 1T"))
+}
+
+/// Reads a size that is divided into doubles, for measuring.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub(crate) fn size_of_doubles(text: &str) -> Result<u64, String> {
+    const MOST_BYTES: usize = 1 << 30;
+    let bytes = size(text)?;
+    if bytes == 0 || bytes % 8 != 0 {
+        return Err(format!("{bytes} bytes are no whole doubles: use a multiple of 8"));
+    }
+    if bytes > MOST_BYTES {
+        return Err(format!(
+            "{} is too large to measure: use at most 1 GiB",
+            units::size(bytes as u64)
+        ));
+    }
+    Ok(bytes as u64)
+}
+
+/// Reads a size that is divided into doubles, in memory.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub(crate) fn block(text: &str) -> Result<usize, String> {
+    let bytes = size_of_doubles(text)?;
+    usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
+}
+
+/// Reads a number of PEs.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub(crate) fn pes(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|pes| (1..=MOST_PES).contains(pes));
+    number.ok_or_else(|| format!("`{text}` is no number of PEs: use 1 to {MOST_PES}"))
+}
+
+/// A number of seconds on the command line.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_powers_of_1024() {
+        let sizes = ["8192", "8k", "8K", "8KiB", "8kB", "8kb", "8 KiB", "8192B", "0", "1M", "4MiB"];
+        let bytes = sizes.map(|text| size(text).unwrap());
+        let mib = 1 << 20;
+        assert_eq!(bytes, [8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 0, mib, 4 * mib]);
+        assert_eq!(size("3G"), Ok(3 << 30));
+    }
+
+    #[test]
+    fn what_is_no_size_is_told_what_would_be() {
+        for bad in ["banana", "", "k", "-8", "8.5k", "8x", "8iB", "8kBB", "8kilo", "0x10", "∞"] {
+            let error = size(bad).unwrap_err();
+            assert!(error.contains(bad) && error.contains("8KiB"), "{error}");
+        }
+        assert!(size("99999999999999999999").unwrap_err().contains("at most"));
+        assert!(size("99999999T").unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn doubles_are_whole() {
+        assert_eq!(size_of_doubles("8k"), Ok(8192));
+        for bad in ["0", "10", "2G", "banana"] {
+            assert!(size_of_doubles(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `consort bench`: what a collective takes here, beside the machine's limits and its peers.
+//!
+//! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
+//! the limits in between, so that all of them see the same changes of the machine. An MPI is
+//! another program: it runs once, after the others, between two readings of the transfer.
+//!
+//! 1. `arguments`: what can be asked for; `options`: the same checked, as a list of work;
+//! 2. `text`: the tables for people;
+//! 3. `counting`: what is no collective but done by counting puts, printed on its own;
+//! 4. `online`, `overlap`, `look_up`: refined choices, computing beside a broadcast, compiled
+//!    wisdom.
+
+mod arguments;
+mod counting;
+mod look_up;
+mod online;
+mod options;
+mod overlap;
+mod text;
+
+use anyhow::{Result, bail};
+use consort_bench::{
+    harness::{Rounds, Run, limits_of},
+    peers::mpi,
+};
+
+use crate::output::{self, progress::Progress};
+pub(crate) use arguments::Bench;
+use arguments::{Buffers, What};
+use options::Options;
+
+impl Bench {
+    /// Checks the options, measures and prints.
+    ///
+    /// # Errors
+    /// When options contradict each other, nothing could be measured, or the file to write cannot
+    /// be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let what = match self.what {
+            What::Collective(what) => what,
+            What::Counting(workload) => return counting::run(self, workload),
+            What::Online => return online::run(self),
+            What::Overlap => return overlap::run(self),
+            What::LookUp => return look_up::run(self),
+        };
+        let options = Options::of(self, what)?;
+        let rounds = Rounds {
+            session: options.session.clone(),
+            conditions: options.conditions,
+            limits: limits_of(what),
+            sizes_bytes: &options.bulk_bytes,
+        };
+        let progress = Progress::new(what.name());
+        let collected = rounds.run(|share| progress.show(share))?;
+        progress.rename("MPI");
+        let libraries = mpi::figures(what, options.session.pes, &options.sizes_bytes, &self.mpi);
+        drop(progress);
+
+        let symmetric = options.buffers == Buffers::Symmetric;
+        let run =
+            Run::new(what, &options.session, options.conditions, symmetric, collected.waiting);
+        let mut figures = Vec::new();
+        for (work, timing) in options.session.work.iter().zip(&collected.timings) {
+            figures.extend(run.figures(work, timing, &collected.limits));
+        }
+        if !figures.iter().any(|figure| figure.is_ours() && figure.median_ns.is_some()) {
+            let why = collected.timings.iter().find_map(|timing| timing.error.as_ref());
+            bail!(
+                "nothing was measured: {}",
+                why.map_or(
+                    "the machine changed in the midst of every block; try again when it is idle"
+                        .into(),
+                    |e| e.to_string()
+                )
+            );
+        }
+        figures.extend(libraries);
+        figures.extend(run.limit_figures(&options.bulk_bytes, &collected));
+        figures.retain(|figure| self.class.shows(figure.c2c_class));
+        output::tell(self.json.as_ref(), &figures, || text::page(&run, &figures))
+    }
+}

@@ -1,0 +1,148 @@
+//! The options of `consort bench`.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+use clap::ValueEnum;
+use consort::{Arrival, Candidate, Collective, SyncModes, Waiting};
+use consort_bench::workloads::counting::Workload;
+use consort_tuner::TransferClass;
+
+use crate::args::{self, Mode};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
+  consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
+  consort bench exchange --all-algorithms         every algorithm that can serve
+  consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
+  consort bench stencil                           a pipeline, by counting puts and by flags
+  consort bench online                            what refining choices gains and costs
+  consort bench overlap --bytes 256k              computing beside a nonblocking broadcast
+  consort bench look-up --budget 1                what asking wisdom takes, in time and memory";
+
+/// Time a collective, beside the machine's limits and other libraries.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Bench {
+    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or, by counting
+    /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
+    /// refining choices while a program runs, online; a nonblocking broadcast, overlap; asking
+    /// wisdom for a choice, look-up
+    #[arg(value_name = "WHAT")]
+    pub(super) what: What,
+    /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
+    pub(super) bytes: Vec<usize>,
+    /// Number of PEs [default: one for each usable core, two at least]
+    #[arg(long, value_name = "N")]
+    pub(super) pes: Option<u32>,
+    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all [default: mine]
+    #[arg(long, value_name = "MODES", value_delimiter = ',')]
+    pub(super) sync: Vec<SyncModes>,
+    /// Time calls in a row, or each alone
+    #[arg(long, value_enum, default_value_t = Mode::Throughput)]
+    pub(super) mode: Mode,
+    /// An algorithm instead of what Consort chooses, as in "knomial(radix=4)"; may be repeated
+    #[arg(long, value_name = "ALGORITHM")]
+    pub(super) algorithm: Vec<Candidate>,
+    /// All algorithms, with all values of their parameters that the tuner tries
+    #[arg(long, conflicts_with = "algorithm")]
+    pub(super) all_algorithms: bool,
+    /// Buffers in symmetric memory or borrowed slices [default: symmetric if a mode needs it]
+    #[arg(long, value_enum)]
+    pub(super) buffers: Option<Buffers>,
+    /// So many buffers in turn, instead of one that is reused
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(super) fresh: usize,
+    /// Rewrite the root's buffer, or in a reduce everyone's, before each call; latency only
+    #[arg(long)]
+    pub(super) rewrite: bool,
+    /// PEs come to each call `together`, or `skewed`: each after random work of up to 2 us
+    #[arg(long, value_name = "ARRIVAL", default_value_t = Arrival::Together)]
+    pub(super) arrival: Arrival,
+    /// How PEs wait: spin, spin-yield or spin-yield-park [default: as suits the usable cores]
+    #[arg(long, value_name = "POLICY")]
+    pub(super) waiting: Option<Waiting>,
+    /// Seconds to measure for at most
+    #[arg(long, value_name = "SECONDS", default_value = "4", value_parser = args::seconds)]
+    pub(super) budget: Duration,
+    /// Another MPI library to compare with; may be repeated [default: the mpirun in PATH]
+    #[arg(long, value_name = "MPIRUN")]
+    pub(super) mpi: Vec<PathBuf>,
+    /// Show blocks of calls in this class of the transfer between cores
+    #[arg(long, value_enum, default_value_t = Class::Both)]
+    pub(super) class: Class,
+    /// Write one JSON object a line, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(super) json: Option<PathBuf>,
+}
+
+impl Bench {
+    /// Whether nothing is asked for that only collectives know.
+    pub(super) fn is_plain(&self) -> bool {
+        let named = !self.algorithm.is_empty() || self.all_algorithms;
+        !named && self.sync.is_empty() && self.mpi.is_empty()
+    }
+}
+
+/// What there is to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A collective.
+    Collective(Collective),
+    /// Something else, by counting puts and by what they replace.
+    Counting(Workload),
+    /// Refining choices while a program runs.
+    Online,
+    /// A nonblocking broadcast, and computing meanwhile.
+    Overlap,
+    /// Asking compiled wisdom for a choice.
+    LookUp,
+}
+
+impl FromStr for What {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "online" => return Ok(Self::Online),
+            "overlap" => return Ok(Self::Overlap),
+            "look-up" => return Ok(Self::LookUp),
+            _ => {}
+        }
+        text.parse().map(Self::Counting).or_else(|others| {
+            let collective = text.parse().map(Self::Collective);
+            collective.map_err(|error| format!("{error}, or {others}, online, overlap, look-up"))
+        })
+    }
+}
+
+/// Where the data lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Buffers {
+    /// In memory that all PEs reach.
+    Symmetric,
+    /// In slices of the caller's own.
+    Borrowed,
+}
+
+/// Which blocks are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Class {
+    /// Those with a transfer below 60 ns.
+    Near,
+    /// All others.
+    Far,
+    /// Both, each on its own.
+    Both,
+}
+
+impl Class {
+    pub(super) fn shows(self, class: Option<TransferClass>) -> bool {
+        match self {
+            Self::Both => true,
+            Self::Near => class != Some(TransferClass::Far),
+            Self::Far => class != Some(TransferClass::Near),
+        }
+    }
+}

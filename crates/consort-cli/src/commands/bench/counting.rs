@@ -1,0 +1,34 @@
+//! `consort bench counted-put` and its like: workloads by counting puts and by what they replace.
+
+use anyhow::{Result, ensure};
+use consort::MOST_PES;
+use consort_bench::{
+    page::Page,
+    workloads::counting::{Race, Workload, show},
+};
+use consort_native::topology::Topology;
+
+use super::arguments::Bench;
+use crate::output;
+
+/// Measures and prints.
+pub(super) fn run(bench: &Bench, workload: Workload) -> Result<()> {
+    let name = workload.name();
+    let others = bench.is_plain() && !bench.rewrite;
+    ensure!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
+    let cores = Topology::discover().usable_cores();
+    let suited = if workload == Workload::PingPong { 2 } else { cores.max(2) };
+    let pes = bench.pes.unwrap_or(u32::try_from(suited).unwrap_or(MOST_PES));
+    ensure!(workload != Workload::PingPong || pes == 2, "--pes {pes}: {name} has two PEs");
+    ensure!((2..=MOST_PES).contains(&pes), "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
+    let sizes_bytes = if bench.bytes.is_empty() { workload.sizes_bytes() } else { &bench.bytes };
+    let waiting = bench.waiting;
+    let race = Race { workload, pes, waiting, sizes_bytes, budget: bench.budget };
+    let mut times = race.run()?;
+    ensure!(!times.is_empty(), "the machine changed in every block; try again when it is idle");
+    times.retain(|times| bench.class.shows(times.class));
+    ensure!(!times.is_empty(), "the cores were in another class throughout: try --class both");
+    let mut page = Page::default();
+    show(&mut page, workload, &times);
+    output::tell(bench.json.as_ref(), &race.figures(&times), || output::page(&page))
+}

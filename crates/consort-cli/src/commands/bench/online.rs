@@ -1,0 +1,49 @@
+//! `consort bench online`: what refining choices while a program runs gains and costs.
+
+use anyhow::{Result, ensure};
+use consort::Algorithms;
+use consort_bench::{harness::Figure, workloads::online};
+
+use super::arguments::Bench;
+use crate::output;
+
+/// Measures and prints.
+pub(super) fn run(bench: &Bench) -> Result<()> {
+    ensure!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
+    let pes = bench.pes.unwrap_or(Algorithms::here().cores().max(2));
+    let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget)?;
+    if let Some(path) = &bench.json {
+        let figures: Vec<Figure> = kinds.iter().flat_map(online::Refining::figures).collect();
+        return output::write_json_lines(path, &figures);
+    }
+    let mut table = output::table([
+        "call",
+        "bytes",
+        "bad choice",
+        "",
+        "refined to",
+        "",
+        "after calls",
+        "after",
+        "cost",
+    ]);
+    for kind in &kinds {
+        table.add_row([
+            kind.collective.name().to_owned(),
+            kind.bytes.to_string(),
+            kind.bad.to_string(),
+            output::time(kind.kept.calls.median),
+            kind.found.to_string(),
+            output::time(kind.refined.calls.median),
+            kind.refined.after_calls.to_string(),
+            output::time(kind.refined.after.as_secs_f64() * 1e9),
+            format!("{:+.1} %", 100.0 * kind.cost()),
+        ]);
+    }
+    output::print(&format!(
+        "{}Trying may cost {} % of the time in calls. The cost is against the last choice, \
+         forced.\n",
+        output::finish(table, &[1, 3, 5, 6, 7, 8]),
+        100.0 * online::SHARE
+    ))
+}

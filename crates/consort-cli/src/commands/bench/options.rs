@@ -1,0 +1,219 @@
+//! What was asked for, checked, as a list of work.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use consort::{Algorithms, Candidate, Collective, MOST_PES, SyncMode, SyncModes};
+use consort_bench::{
+    asked::sums,
+    harness::{Conditions, Session, Work, sizes_bytes},
+    peers::threads,
+};
+use consort_collectives::{Algorithm, PlanError, Visitor, visit};
+use consort_native::topology::Topology;
+use consort_tuner::Catalog;
+
+use super::arguments::{Bench, Buffers};
+use crate::args::Mode;
+
+/// Sizes unless others are asked for.
+const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
+/// Smaller sizes are bound by the transfer, and the clock is too coarse for their bandwidth.
+const LEAST_BULK_BYTES: usize = 1024;
+/// How long a block of calls takes: far below 10 ms, for the machine changes.
+const BLOCK: Duration = Duration::from_micros(500);
+/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
+
+/// What is to be measured.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) session: Session,
+    pub(super) conditions: Conditions,
+    pub(super) buffers: Buffers,
+    /// Empty for a barrier.
+    pub(super) sizes_bytes: Vec<usize>,
+    /// Those that limits of bandwidth matter to.
+    pub(super) bulk_bytes: Vec<usize>,
+}
+
+impl Options {
+    pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
+        let cores = Topology::discover().usable_cores();
+        let pes = bench.pes.unwrap_or(u32::try_from(cores.max(2)).unwrap_or(MOST_PES));
+        ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
+        ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
+        ensure!(
+            !bench.rewrite || bench.mode == Mode::Latency,
+            "--rewrite is for calls that are timed alone: add --mode latency"
+        );
+        for candidate in &bench.algorithm {
+            check(what, candidate)?;
+        }
+        let syncs = syncs(bench, what)?;
+        let buffers = buffers(bench, &syncs)?;
+        let work = work(bench, what, pes, &syncs, buffers)?;
+        let sizes = sizes_bytes(&work);
+        Ok(Options {
+            bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
+            sizes_bytes: sizes,
+            session: Session {
+                pes,
+                waiting: bench.waiting,
+                work,
+                mode: bench.mode.into(),
+                budget: bench.budget,
+                block: if pes as usize <= cores { BLOCK } else { SHARED_BLOCK },
+            },
+            conditions: Conditions {
+                arrival: bench.arrival,
+                buffers: bench.fresh,
+                rewrite: bench.rewrite,
+            },
+            buffers,
+        })
+    }
+}
+
+/// A barrier has one mode, and no bytes.
+fn syncs(bench: &Bench, what: Collective) -> Result<Vec<SyncModes>> {
+    if what != Collective::Barrier {
+        return Ok(if bench.sync.is_empty() { vec![SyncModes::MINE] } else { bench.sync.clone() });
+    }
+    let strict = bench.sync.iter().all(|&sync| sync == SyncModes::STRICT);
+    ensure!(strict, "--sync: a barrier is always strict");
+    ensure!(bench.bytes.is_empty(), "--bytes: a barrier moves no data");
+    ensure!(bench.buffers.is_none(), "--buffers: a barrier moves no data");
+    ensure!(!bench.rewrite, "--rewrite: a barrier moves no data");
+    ensure!(bench.fresh == 1, "--fresh: a barrier moves no data");
+    Ok(vec![SyncModes::STRICT])
+}
+
+fn buffers(bench: &Bench, syncs: &[SyncModes]) -> Result<Buffers> {
+    let leaves_early = syncs.iter().find(|sync| sync.exit == SyncMode::None);
+    match (bench.buffers, leaves_early) {
+        (Some(Buffers::Borrowed), Some(sync)) => Err(anyhow::anyhow!(
+            "--sync {sync} may return before its data has moved, which borrowed slices do not \
+             allow: use --buffers symmetric"
+        )),
+        (Some(buffers), _) => Ok(buffers),
+        (None, Some(_)) => Ok(Buffers::Symmetric),
+        (None, None) => Ok(Buffers::Borrowed),
+    }
+}
+
+/// By size, then Consort's algorithms in all modes, then the peers.
+fn work(
+    bench: &Bench,
+    collective: Collective,
+    pes: u32,
+    syncs: &[SyncModes],
+    buffers: Buffers,
+) -> Result<Vec<Work>> {
+    let sizes = match collective {
+        Collective::Barrier => vec![0],
+        _ if bench.bytes.is_empty() => SIZES_BYTES.to_vec(),
+        _ => bench.bytes.clone(),
+    };
+    let symmetric = buffers == Buffers::Symmetric;
+    let mut work = Vec::new();
+    for bytes in sizes {
+        for &sync in syncs {
+            let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
+                let query = sums(collective, sync, pes, bytes, symmetric);
+                Algorithms::here().candidates(&query).into_iter().map(Some).collect()
+            } else if bench.algorithm.is_empty() {
+                vec![None]
+            } else {
+                bench.algorithm.iter().cloned().map(Some).collect()
+            };
+            work.extend(asked.into_iter().map(|candidate| Work::Consort {
+                collective,
+                sync,
+                bytes,
+                symmetric,
+                candidate,
+            }));
+        }
+        let peers = 0..threads::names().len();
+        work.extend(peers.map(|index| Work::Peer { index, collective, bytes }));
+    }
+    Ok(work)
+}
+
+/// Whether there is such an algorithm with such parameters.
+fn check(collective: Collective, candidate: &Candidate) -> Result<(), PlanError> {
+    struct Check<'c>(&'c Candidate);
+    impl Visitor for Check<'_> {
+        type Output = Result<(), PlanError>;
+        fn visit<A: Algorithm>(self) -> Self::Output {
+            A::check_names(self.0)?;
+            (0..A::PARAMETERS.len()).try_for_each(|index| A::parameter(self.0, index).map(drop))
+        }
+    }
+    visit(collective, &candidate.algorithm, Check(candidate))?
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{super::arguments::What, *};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: Bench,
+    }
+
+    fn options(words: &str) -> Result<Options> {
+        let words = ["bench"].into_iter().chain(words.split_whitespace());
+        let bench = Line::try_parse_from(words)?.bench;
+        let What::Collective(what) = bench.what else { panic!("a collective") };
+        Options::of(&bench, what)
+    }
+
+    fn refused(words: &str) -> String {
+        options(words).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_size_mode_and_algorithm_is_crossed_with_the_others() {
+        let options = options(
+            "reduce --bytes 8,8k --sync strict,loose --algorithm flat \
+             --algorithm chain(chunk_bytes=1024)",
+        )
+        .unwrap();
+        assert_eq!(options.sizes_bytes, [8, 8192]);
+        assert_eq!(options.buffers, Buffers::Symmetric);
+        let ours = |work: &&Work| matches!(work, Work::Consort { .. });
+        assert_eq!(options.session.work.iter().filter(ours).count(), 2 * 2 * 2);
+        let peers = 2 * threads::names().len();
+        assert_eq!(options.session.work.len(), 8 + peers);
+    }
+
+    #[test]
+    fn all_algorithms_are_those_that_can_serve() {
+        let options = options("barrier --all-algorithms --pes 2").unwrap();
+        let named = |name: &str| {
+            options.session.work.iter().any(|work| {
+                matches!(work, Work::Consort { candidate: Some(c), .. } if c.algorithm == name)
+            })
+        };
+        assert!(named("flat") && named("dissemination") && !named("direct"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_advice() {
+        assert!(refused("barrier --bytes 8").contains("moves no data"));
+        assert!(refused("barrier --sync loose").contains("always strict"));
+        assert!(refused("reduce --rewrite").contains("--mode latency"));
+        assert!(refused("reduce --sync loose --buffers borrowed").contains("symmetric"));
+        assert!(refused("reduce --pes 0").contains("1 to"));
+        assert!(refused("reduce --bytes 12").contains("multiple of 8"));
+        assert!(refused("reduce --algorithm ring").contains("no algorithm `ring`"));
+        assert!(refused("reduce --algorithm flat(radix=2)").contains("no parameter"));
+        assert!(refused("reduce --algorithm knomial").contains("needs radix"));
+        assert!(refused("shuffle").contains("no collective"));
+    }
+}

@@ -1,0 +1,34 @@
+//! `consort bench overlap`: a nonblocking broadcast, and as much computing meanwhile.
+
+use anyhow::{Result, ensure};
+use consort::Algorithms;
+use consort_bench::{harness::Figure, workloads::overlap};
+
+use super::arguments::Bench;
+use crate::output;
+
+/// Measures and prints.
+pub(super) fn run(bench: &Bench) -> Result<()> {
+    ensure!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
+    let pes = bench.pes.unwrap_or(Algorithms::here().cores().max(2));
+    ensure!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
+    let sizes = if bench.bytes.is_empty() { &overlap::SIZES_BYTES[..] } else { &bench.bytes };
+    let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget)?;
+    if let Some(path) = &bench.json {
+        let figures: Vec<Figure> = sizes.iter().flat_map(overlap::Overlap::figures).collect();
+        return output::write_json_lines(path, &figures);
+    }
+    let mut table =
+        output::table(["bytes", "broadcast", "late root", "of longer", "busy", "of sum"]);
+    for size in &sizes {
+        table.add_row([
+            size.bytes.to_string(),
+            output::time(size.alone.median),
+            output::time(size.late.median),
+            output::ratio(size.of_longer),
+            output::time(size.busy.median),
+            output::ratio(size.of_sum),
+        ]);
+    }
+    output::print(&output::finish(table, &[0, 1, 2, 3, 4, 5]))
+}

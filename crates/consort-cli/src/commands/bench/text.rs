@@ -1,0 +1,338 @@
+//! The tables for people: one for each size and class of the transfer, within 100 columns.
+
+use consort::{Arrival, Collective, SyncModes};
+use consort_bench::{
+    harness::{Figure, Mode, Run, SKEW_NS},
+    limits::Limit,
+    units,
+};
+use consort_tuner::TransferClass;
+
+use crate::output;
+
+/// The whole report.
+pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
+    let mut text = heading(run);
+    let (missing, shown): (Vec<&Figure>, Vec<&Figure>) =
+        figures.iter().partition(|figure| figure.absent.is_some());
+    let mut sizes: Vec<Option<usize>> = shown.iter().map(|figure| figure.bytes).collect();
+    sizes.dedup();
+    for (index, size) in sizes.iter().enumerate() {
+        if sizes[..index].contains(size) {
+            continue;
+        }
+        for class in [Some(TransferClass::Near), Some(TransferClass::Far), None] {
+            // PEs that share cores have no class, and the limits of both beside them.
+            let limit_here = |figure: &Figure| class.is_none() || figure.c2c_class == class;
+            let of_size = || shown.iter().copied().filter(|figure| figure.bytes == *size);
+            let limits: Vec<&Figure> =
+                of_size().filter(|figure| figure.is_limit() && limit_here(figure)).collect();
+            let timed: Vec<&Figure> = of_size()
+                .filter(|figure| !figure.is_limit() && figure.c2c_class == class)
+                .collect();
+            if !timed.is_empty() {
+                text += "\n";
+                text += &title(run, *size, class, &timed, &limits);
+                text += &table(run, &timed);
+                text += &strictest_over_loosest(&timed);
+            }
+        }
+    }
+    text += "\n";
+    text += &notes(run, &shown);
+    for figure in missing {
+        let size = figure.bytes.map(|bytes| format!(" of {}", units::size(bytes as u64)));
+        let sync = figure.sync.as_ref().filter(|_| figure.is_ours() && size.is_some());
+        let sync = sync.map(|sync| format!(", {sync}"));
+        let why = figure.absent.as_deref().unwrap_or_default();
+        let what =
+            format!("{}{}{}", name(figure), size.unwrap_or_default(), sync.unwrap_or_default());
+        text += &output::wrapped(&format!("not measured: {what}: {why}"));
+    }
+    text
+}
+
+/// What holds for all figures.
+fn heading(run: &Run) -> String {
+    let Run { what, pes, waiting, usable_cores: cores, .. } = run;
+    let s = if *pes == 1 { "" } else { "s" };
+    let placement = match &run.cpus {
+        Some(cpus) => {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!("one a core (cpu {})", cpus.join(", "))
+        }
+        None => format!("on {cores} usable core{}, unpinned", if *cores == 1 { "" } else { "s" }),
+    };
+    let mut text =
+        output::wrapped(&format!("{what}, {pes} PE{s} {placement}, waiting by {waiting}"));
+    let calls = match run.mode {
+        Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
+        Mode::Latency => "each call alone (latency), from the first start to the last end",
+    };
+    text += &output::wrapped(calls);
+    text += &output::wrapped(&match (run.conditions.arrival, run.mode) {
+        (Arrival::Together, _) => "all PEs come to a call together".to_owned(),
+        (Arrival::Skewed, Mode::Throughput) => format!(
+            "skewed by random work of up to {SKEW_NS} ns before each call, which is subtracted"
+        ),
+        (Arrival::Skewed, Mode::Latency) => format!(
+            "skewed by random work of up to {SKEW_NS} ns before each call: counts from the last \
+             start"
+        ),
+    });
+    if *what != Collective::Barrier {
+        let memory = if run.symmetric { "symmetric memory" } else { "borrowed slices" };
+        let turns = match run.conditions.buffers {
+            1 => "one buffer, reused".to_owned(),
+            count => format!("{count} buffers in turn"),
+        };
+        let rewritten = if run.rewrites() { "rewritten before each call" } else { "not rewritten" };
+        text += &output::wrapped(&format!("{memory}, {turns}, {rewritten}"));
+    }
+    if run.cpus.is_none() {
+        text += &output::wrapped(&format!(
+            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the \
+             algorithm's"
+        ));
+    }
+    text
+}
+
+/// The size, the class, and what the machine could do there.
+fn title(
+    run: &Run,
+    size: Option<usize>,
+    class: Option<TransferClass>,
+    figures: &[&Figure],
+    limits: &[&Figure],
+) -> String {
+    let mut transfers: Vec<f64> = figures.iter().filter_map(|figure| figure.c2c_ns).collect();
+    let mut parts = Vec::new();
+    parts.extend(size.map(|bytes| units::size(bytes as u64)));
+    match class {
+        Some(class) if transfers.is_empty() => parts.push(class.to_string()),
+        Some(class) => {
+            let transfer = consort_fabric::statistics::median(&mut transfers);
+            parts.push(format!("{class}: transfer {}", output::time(transfer)));
+        }
+        // Only a peer in another process can have no class beside PEs with cores of their own.
+        None if run.cpus.is_some() && run.pes > 1 => {
+            parts.push("no class: the transfer changed meanwhile".to_owned());
+        }
+        None => {}
+    }
+    let rate = |limit: &&Figure| {
+        let (peer, ns, bytes) = (limit.peer.as_ref()?, limit.median_ns?, limit.bytes?);
+        let which = limit.c2c_class.filter(|_| class.is_none()).map(|class| format!("{class} "));
+        let (which, name) = (which.unwrap_or_default(), peer.trim_start_matches("limit "));
+        Some(format!("{which}{name} {:.1}", bytes as f64 / ns))
+    };
+    let rates: Vec<String> = limits.iter().filter_map(rate).collect();
+    if !rates.is_empty() {
+        parts.push(format!("{} GB/s", rates.join(", ")));
+    }
+    if parts.is_empty() { String::new() } else { output::wrapped(&parts.join(", ")) }
+}
+
+fn table(run: &Run, figures: &[&Figure]) -> String {
+    let with_sync = run.what != Collective::Barrier;
+    let bulk = figures.iter().any(|figure| !figure.shares.is_empty());
+    let shares = if bulk { run.share_limits() } else { &[] };
+    let mut header = vec!["algorithm"];
+    header.extend(with_sync.then_some("sync"));
+    header.extend(["blocks", "median", "± %", "p99"]);
+    header.extend((!bulk).then_some("transfers"));
+    header.extend(shares.iter().map(|&limit| column(limit)));
+    let numbers: Vec<usize> = (if with_sync { 2 } else { 1 }..header.len()).collect();
+    let mut table = output::table(header);
+    for figure in figures {
+        let mut row = vec![name(figure)];
+        row.extend(with_sync.then(|| figure.sync.clone().unwrap_or_default()));
+        row.push(figure.reps.to_string());
+        row.push(figure.median_ns.map_or("-".to_owned(), output::time));
+        row.push(figure.precision_percent().map_or("-".to_owned(), |percent| {
+            format!("{percent:.*}", usize::from(percent < 9.95))
+        }));
+        row.push(figure.p99_ns.map_or("-".to_owned(), output::time));
+        row.extend((!bulk).then(|| figure.ratio_to_limit.map_or("-".to_owned(), output::ratio)));
+        row.extend(shares.iter().map(|wanted| {
+            let share = figure.shares.iter().find(|(limit, _)| limit == wanted);
+            share.map_or("-".to_owned(), |(_, share)| format!("{share:.2}"))
+        }));
+        table.add_row(row);
+    }
+    output::finish(table, &numbers)
+}
+
+/// What the strictest modes cost, where they and the loosest are measured; the fastest of each.
+fn strictest_over_loosest(figures: &[&Figure]) -> String {
+    let fastest = |sync: SyncModes| {
+        let wanted = sync.to_string();
+        let in_mode = |figure: &&&Figure| figure.is_ours() && figure.sync.as_ref() == Some(&wanted);
+        figures.iter().filter(in_mode).filter_map(|figure| figure.median_ns).min_by(f64::total_cmp)
+    };
+    let both = fastest(SyncModes::STRICT).zip(fastest(SyncModes::LOOSE));
+    let ratio = both.map(|(strict_ns, loose_ns)| output::ratio(strict_ns / loose_ns));
+    ratio.map_or(String::new(), |ratio| {
+        format!("The strictest modes take {ratio} of the loosest.\n")
+    })
+}
+
+/// A short name for a column.
+fn column(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Copy => "of copy",
+        Limit::Pull => "of pull",
+        Limit::Combine => "combine",
+        Limit::PullCombine => "pull-c.",
+    }
+}
+
+/// Who did it: a star marks what Consort chose itself.
+fn name(figure: &Figure) -> String {
+    if let Some(peer) = &figure.peer {
+        return peer.clone();
+    }
+    let mut text = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
+    let params = figure.params.iter().flatten().map(|(name, value)| format!("{name}={value}"));
+    let params: Vec<String> = params.collect();
+    if !params.is_empty() {
+        text += &format!("({})", params.join(","));
+    }
+    if figure.chosen {
+        text += " *";
+    }
+    text
+}
+
+fn notes(run: &Run, figures: &[&Figure]) -> String {
+    let mut text = String::new();
+    if figures.iter().any(|figure| figure.chosen) {
+        text += "* is Consort's own choice.\n";
+    }
+    text += "± %: half the 95 % interval of the median.\n";
+    if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {
+        text += "Transfers: the median in one-way transfers of a cache line.\n";
+    }
+    if figures.iter().any(|figure| !figure.shares.is_empty()) {
+        let names: Vec<&str> = run.share_limits().iter().map(|&limit| column(limit)).collect();
+        text += &output::wrapped(&format!(
+            "{}: the bandwidth reached, as a share of what one core alone reaches.",
+            names.join(", ")
+        ));
+    }
+    if figures.iter().any(|figure| figure.fabric == "processes") {
+        text += "MPI's figures are of calls in a row, on one buffer that is not rewritten.\n";
+    }
+    let discarded = discarded(figures);
+    if discarded > 0 {
+        text += &output::wrapped(&format!(
+            "{discarded} blocks were discarded: the transfers before and after them differed by \
+             over a fifth."
+        ));
+    }
+    text
+}
+
+/// Each work counts once, though it may have a figure for each class.
+fn discarded(figures: &[&Figure]) -> usize {
+    let mut seen: Vec<(String, Option<usize>, Option<&String>)> = Vec::new();
+    let mut total = 0;
+    for figure in figures {
+        let work = (name(figure), figure.bytes, figure.sync.as_ref());
+        if !seen.contains(&work) {
+            total += figure.discarded;
+            seen.push(work);
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use consort::Waiting;
+    use consort_bench::harness::Conditions;
+
+    use super::*;
+
+    fn run() -> Run {
+        Run {
+            what: Collective::Broadcast,
+            pes: 2,
+            mode: Mode::Latency,
+            conditions: Conditions::default(),
+            symmetric: false,
+            waiting: Waiting::SpinYield,
+            usable_cores: 2,
+            cpus: Some(vec![0, 1]),
+        }
+    }
+
+    fn figure(class: TransferClass) -> Figure {
+        Figure {
+            algorithm: Some("pipelined".to_owned()),
+            params: Some([("chunk_bytes".to_owned(), 1024), ("radix".to_owned(), 4)].into()),
+            sync: Some("mine/all".to_owned()),
+            bytes: Some(1 << 20),
+            median_ns: Some(123_456.0),
+            ci95_ns: Some((120_000.0, 125_000.0)),
+            p99_ns: Some(9_000_000.0),
+            reps: 1234,
+            c2c_ns: Some(150.0),
+            c2c_class: Some(class),
+            ratio_to_limit: Some(823.0),
+            shares: vec![(Limit::Pull, 0.87)],
+            discarded: 7,
+            ..run().blank()
+        }
+    }
+
+    #[test]
+    fn each_class_has_a_table_within_the_columns() {
+        let limit = Figure {
+            peer: Some("limit pull".to_owned()),
+            shares: Vec::new(),
+            ratio_to_limit: None,
+            discarded: 0,
+            ..figure(TransferClass::Far)
+        };
+        let absent = Figure {
+            peer: Some("mpirun".to_owned()),
+            absent: Some("no mpirun here: install one".to_owned()),
+            ..run().blank()
+        };
+        let figures = [figure(TransferClass::Near), figure(TransferClass::Far), limit, absent];
+        let page = page(&run(), &figures);
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+        assert!(page.contains("1 MiB, near: transfer 150 ns\n"), "{page}");
+        assert!(page.contains("1 MiB, far: transfer 150 ns, pull 8.5 GB/s\n"), "{page}");
+        assert_eq!(page.matches("pipelined(chunk_bytes=1024,radix=4)").count(), 2, "{page}");
+        assert!(page.contains("123 us") && page.contains("0.87"), "{page}");
+        assert!(page.contains("7 blocks were discarded"), "each work counts once: {page}");
+        assert!(page.contains("not measured: mpirun: no mpirun here"), "{page}");
+    }
+
+    #[test]
+    fn the_strictest_modes_are_compared_with_the_loosest() {
+        let in_mode = |sync: &str, ns| Figure {
+            sync: Some(sync.to_owned()),
+            median_ns: Some(ns),
+            ..figure(TransferClass::Far)
+        };
+        let [loose, strict] = [in_mode("loose", 100.0), in_mode("strict", 420.0)];
+        let [slower, mine] = [in_mode("loose", 150.0), in_mode("mine", 50.0)];
+        let line = strictest_over_loosest(&[&slower, &loose, &strict, &mine]);
+        assert_eq!(line, "The strictest modes take 4.20x of the loosest.\n");
+        assert_eq!(strictest_over_loosest(&[&loose, &mine]), "");
+    }
+
+    #[test]
+    fn the_heading_says_how_it_was_measured() {
+        let text = heading(&run());
+        for part in ["one a core (cpu 0, 1)", "spin-yield", "latency", "reused", "rewritten"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let shared = heading(&Run { cpus: None, pes: 16, ..run() });
+        assert!(shared.contains("16 PEs share 2 cores"), "{shared}");
+    }
+}

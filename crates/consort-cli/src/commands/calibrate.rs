@@ -1,0 +1,67 @@
+//! `consort calibrate`: measures single operations of this machine, and describes it by them.
+//!
+//! What it writes is the machine `host`, on which everything simulated can run. Nothing in it is an
+//! outcome: how well it foretells what collectives take here, `consort predict` shows.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use consort_bench::{
+    calibration::{self, Plan, description},
+    simulation::machines,
+};
+use consort_native::topology::Topology;
+use consort_sim::machines::Machine;
+use consort_tuner::replace_file;
+
+use crate::{
+    args,
+    output::{self, machine, progress::Progress},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort calibrate                          describe this machine, in some seconds
+  consort calibrate --output ./mine.toml     and keep it elsewhere
+  consort predict                            how well does that tell what calls take here?
+  consort sim reduce --machine host          simulate on it";
+
+/// Measure this machine and describe it, so that it can be simulated as `host`
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Calibrate {
+    /// Seconds to take, about
+    #[arg(long, value_name = "SECONDS", default_value = "6", value_parser = args::seconds)]
+    budget: Duration,
+    /// The description to write [default: host.toml beside the wisdom]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Calibrate {
+    /// Measures, writes and prints.
+    ///
+    /// # Errors
+    /// When a thread cannot be bound, the machine is too unsteady, or the file cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let path = match &self.output {
+            Some(path) if path.extension().is_none_or(|extension| extension != "toml") => {
+                bail!("{} must end in .toml, as all descriptions", path.display())
+            }
+            Some(path) => path.clone(),
+            None => machines::host_path()?,
+        };
+        let topology = Topology::discover();
+        let plan = Plan::of(&topology);
+        let progress = Progress::new("calibrating");
+        let measured = calibration::measure(&plan, self.budget, |share| progress.show(share))
+            .context("cannot measure this machine")?;
+        drop(progress);
+        let text = description(&plan, &measured, &topology.machine_key());
+        // What cannot be read is not written.
+        let machine = Machine::parse(&path.to_string_lossy(), &text)?;
+        replace_file(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+        output::print(&machine::page(&machine))?;
+        output::print(&format!("\nWritten to {}\n", path.display()))
+    }
+}

@@ -1,0 +1,246 @@
+//! `consort explain`: which algorithm serves a call here, and how it was chosen.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use consort::{Algorithms, Arrival, Candidate, Collective, Query, SyncMode, SyncModes};
+use consort_bench::{
+    harness::bracket,
+    simulation::{Described, machines},
+};
+use consort_fabric::{CallSpec, OperatorClass};
+use consort_sim::machines::Machine;
+use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, WisdomError};
+use serde::Serialize;
+
+use crate::{
+    args,
+    output::{self, finish, record::Record, table, time},
+    wisdom_file::{self, advised},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort explain barrier --pes 2
+  consort explain reduce --bytes 8k --pes 8 --sync loose
+  consort explain broadcast --bytes 1M --all        with what the model expects of all others
+  consort explain broadcast --machine scc --all     on a machine that is not here, by the model";
+
+/// Tell which algorithm serves a call, and how it was chosen
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Explain {
+    /// The operation: barrier, broadcast, all_reduce and so on
+    #[arg(value_name = "COLLECTIVE")]
+    collective: Collective,
+    /// Bytes of a block, such as 8192, 8k or 1M
+    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::size)]
+    bytes: usize,
+    /// The size of the team [default: one PE for each usable core, two at least]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
+    #[arg(long, value_name = "MODE", default_value = "mine")]
+    sync: SyncModes,
+    /// The buffers lie in symmetric memory, as they must in a call that may return early
+    #[arg(long)]
+    symmetric: bool,
+    /// The operator does not commute, as every closure
+    #[arg(long)]
+    ordered: bool,
+    /// Every candidate, with what the model expects of it
+    #[arg(long)]
+    all: bool,
+    /// Tell what the model expects on another machine, which `consort machines` shows: its name, or
+    /// the path of a description that ends in .toml
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
+    machine: Option<String>,
+    /// How PEs come to calls: together or skewed
+    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    arrival: Arrival,
+    /// The wisdom to ask [default: CONSORT_WISDOM, or the user's]
+    #[arg(long, value_name = "FILE")]
+    wisdom: Option<PathBuf>,
+    /// Write one JSON object, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// What `--json` writes.
+#[derive(Debug, Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    record: Record,
+    /// `exact`, `nearest` or `model`.
+    origin: &'static str,
+    /// The bytes and PEs that were asked for; the others are those of the entry that answers.
+    asked_bytes: u64,
+    asked_pes: u32,
+    /// The barrier within a Strict call.
+    barrier: Option<String>,
+    /// Where wisdom is, if there is any that can be used.
+    wisdom: Option<PathBuf>,
+    /// The described machine, if it is not the one at hand.
+    machine: Option<String>,
+    /// By the model; with `--all`.
+    candidates: Option<Vec<Estimate>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Estimate {
+    candidate: String,
+    estimate_ns: f64,
+    chosen: bool,
+}
+
+impl Explain {
+    /// Explains.
+    ///
+    /// # Errors
+    /// When the wisdom that was named cannot be used, or the output cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        if let Some(name) = &self.machine {
+            return self.described(&machines::find(name)?);
+        }
+        let algorithms = Algorithms::here();
+        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
+        let identity = algorithms.identity().clone().with(self.arrival);
+        let wisdom = match Wisdom::load(&path, &identity) {
+            Ok(wisdom) => Some(wisdom),
+            Err(error) if self.wisdom.is_some() => return Err(advised(error)),
+            Err(WisdomError::NotFound { .. }) => None,
+            Err(error) => {
+                tracing::warn!("wisdom is not used: {:#}", advised(error));
+                None
+            }
+        };
+        let cores = algorithms.cores();
+        let query = self.query(self.pes.unwrap_or(cores.max(2)));
+        let selector = Selector::new(algorithms, Measured::new(wisdom.as_ref(), cores));
+        let selected = selector.select(&CallSpec::from(&query));
+        let selected = selected.context("no algorithm can serve this call")?;
+        let barrier = bracket(wisdom.as_ref(), &query);
+        let estimates = self.all.then(|| estimates(algorithms, &selected));
+        let place = match wisdom {
+            Some(_) => Place::Wisdom(path),
+            None => Place::NoWisdom(self.arrival),
+        };
+        self.tell(&selected, barrier.as_ref(), place, estimates)
+    }
+
+    /// The call that is asked about, among so many PEs.
+    fn query(&self, pes: u32) -> Query {
+        let operator =
+            if self.ordered { OperatorClass::Ordered } else { OperatorClass::Commutative };
+        Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes,
+            bytes: self.bytes as u64,
+            operator,
+            // A slice cannot be left behind by a call that may return early.
+            symmetric: self.symmetric || self.sync.exit == SyncMode::None,
+        }
+    }
+
+    /// What the model expects on a described machine.
+    fn described(&self, machine: &Machine) -> Result<()> {
+        let pes = self.pes.unwrap_or(machine.pes());
+        let catalog = Described::of(machine.clone(), pes)?;
+        let model = Selector::new(&catalog, Measured::Nothing);
+        let selected = model
+            .select(&CallSpec::from(&self.query(pes)))
+            .with_context(|| format!("no algorithm can serve this call on {}", machine.name))?;
+        let estimates = self.all.then(|| estimates(&catalog, &selected));
+        self.tell(&selected, None, Place::Machine(machine.name.clone()), estimates)
+    }
+
+    fn tell(
+        &self,
+        selected: &Selection<'_>,
+        barrier: Option<&Candidate>,
+        place: Place,
+        estimates: Option<Vec<Estimate>>,
+    ) -> Result<()> {
+        let Some(json) = &self.json else {
+            return output::print(&text(selected, barrier, &place, estimates));
+        };
+        let (wisdom, machine) = match place {
+            Place::Wisdom(path) => (Some(path), None),
+            Place::NoWisdom(_) => (None, None),
+            Place::Machine(name) => (None, Some(name)),
+        };
+        let entry = selected.entry.as_deref().context("nothing is known of the choice")?;
+        let explained = Explained {
+            record: Record::from(entry),
+            origin: match selected.by {
+                ChosenBy::Wisdom if selected.is_exact() => "exact",
+                ChosenBy::Wisdom => "nearest",
+                ChosenBy::Force | ChosenBy::Model => "model",
+            },
+            asked_bytes: selected.query.bytes,
+            asked_pes: selected.query.pes,
+            barrier: barrier.map(ToString::to_string),
+            wisdom,
+            machine,
+            candidates: estimates,
+        };
+        output::write_json(json, &explained)
+    }
+}
+
+/// Where the answer holds, and where it may come from.
+enum Place {
+    /// Here, with wisdom.
+    Wisdom(PathBuf),
+    /// Here, without any for PEs that come so.
+    NoWisdom(Arrival),
+    /// On a described machine.
+    Machine(String),
+}
+
+/// All candidates by their estimates, the most promising first.
+fn estimates<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Estimate> {
+    let estimate = |candidate: Candidate| Estimate {
+        estimate_ns: algorithms.estimate_ns(&selected.query, &candidate),
+        chosen: candidate == *selected.candidate,
+        candidate: candidate.to_string(),
+    };
+    let mut all: Vec<Estimate> =
+        algorithms.candidates(&selected.query).into_iter().map(estimate).collect();
+    all.sort_by(|one, other| one.estimate_ns.total_cmp(&other.estimate_ns));
+    all
+}
+
+fn text(
+    selected: &Selection<'_>,
+    barrier: Option<&Candidate>,
+    place: &Place,
+    estimates: Option<Vec<Estimate>>,
+) -> String {
+    let mut text = format!("{selected}\n");
+    if let Some(barrier) = barrier {
+        text += &format!("  within: barrier {barrier}\n");
+    }
+    text += &match place {
+        Place::Wisdom(path) => format!("  wisdom: {}\n", path.display()),
+        Place::NoWisdom(Arrival::Together) => {
+            "  wisdom: none in use; `consort tune` makes it\n".to_owned()
+        }
+        Place::NoWisdom(arrival) => {
+            format!("  wisdom: none in use; `consort tune --arrival {arrival}` makes it\n")
+        }
+        Place::Machine(name) => {
+            format!("  machine: {name}; `consort sim` simulates what the model estimates\n")
+        }
+    };
+    if let Some(estimates) = estimates {
+        let mut table = table(["candidate", "by the model", ""]);
+        for estimate in estimates {
+            let mark = if estimate.chosen { "chosen" } else { "" };
+            table.add_row([estimate.candidate, time(estimate.estimate_ns), mark.to_owned()]);
+        }
+        text += &format!("\n{}", finish(table, &[1]));
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! `consort machines`: the machines that can be simulated, and what their descriptions say.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use consort_bench::simulation::machines::{find, place};
+use consort_sim::machines::Machine;
+use serde::Serialize;
+
+use crate::output::{self, finish, machine::page, table};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort machines                      all that come along
+  consort machines scc                  one, with its costs in nanoseconds
+  consort machines scc --source         its description, which says where each number is from
+  consort machines ./mine.toml          one that you described; docs/machines.md has the format
+  consort machines tile-gx36 --json     for programs";
+
+/// Show the machines that can be simulated, or one of them
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Machines {
+    /// A machine's name, or the path of a description that ends in .toml
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Print the description itself
+    #[arg(long, requires = "name", conflicts_with = "json")]
+    source: bool,
+    /// Write one JSON object a machine, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// What `--json` writes for each machine when none is named.
+#[derive(Serialize)]
+struct Summary {
+    name: String,
+    title: String,
+    pes: u32,
+    kind: &'static str,
+    source: String,
+}
+
+/// What `--json` writes for the machine that is named.
+#[derive(Serialize)]
+struct Whole {
+    pes: u32,
+    #[serde(flatten)]
+    machine: Machine,
+}
+
+impl Machines {
+    /// Prints.
+    ///
+    /// # Errors
+    /// When there is no such machine, its description has a flaw, or the output cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let Some(name) = &self.name else {
+            let machines: Result<Vec<Machine>, _> = Machine::shipped().map(Machine::find).collect();
+            return self.list(machines?.into_iter().map(Summary::from).collect());
+        };
+        if self.source {
+            let (_, text) = Machine::description(&place(name)?)?;
+            return output::print(&text);
+        }
+        let machine = find(name)?;
+        match &self.json {
+            Some(json) => output::write_json(json, &Whole { pes: machine.pes(), machine }),
+            None => output::print(&page(&machine)),
+        }
+    }
+
+    fn list(&self, machines: Vec<Summary>) -> Result<()> {
+        if let Some(json) = &self.json {
+            return output::write_json_lines(json, &machines);
+        }
+        let mut table = table(["name", "machine", "PEs", "kind", "source"]);
+        for Summary { name, title, pes, kind, source } in machines {
+            table.add_row([name, title, pes.to_string(), kind.to_owned(), source]);
+        }
+        output::print(&finish(table, &[2]))
+    }
+}
+
+impl From<Machine> for Summary {
+    fn from(machine: Machine) -> Self {
+        let (pes, kind) = (machine.pes(), machine.kind.name());
+        Self { name: machine.name, title: machine.title, pes, kind, source: machine.source }
+    }
+}

@@ -1,0 +1,13 @@
+//! The subcommands, a file each; none imports another.
+
+pub(crate) mod bench;
+pub(crate) mod calibrate;
+pub(crate) mod explain;
+pub(crate) mod machines;
+pub(crate) mod model;
+pub(crate) mod predict;
+pub(crate) mod reproduce;
+pub(crate) mod sim;
+pub(crate) mod topo;
+pub(crate) mod tune;
+pub(crate) mod wisdom;

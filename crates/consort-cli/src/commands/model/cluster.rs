@@ -1,0 +1,199 @@
+//! `consort model cluster`: collectives on clusters of any size by LogGP.
+//!
+//! The formulas cost the same for two PEs and for a million; each PE counts as alone on its node,
+//! and all are as far apart as the description's network makes its farthest.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::value_parser;
+use consort::Collective;
+use consort_bench::{simulation::machines, units};
+use consort_sim::{analytic::loggp::LogGp, machines::Kind};
+use serde::Serialize;
+
+use crate::{
+    args,
+    output::{self, finish, table, time, wrapped},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort model cluster                            a million PEs of the cluster that comes along
+  consort model cluster --pes 4096 --bytes 8,1M
+  consort model cluster --machine ./mine.toml      of another description";
+
+/// Chunks that are tried for a chain.
+const CHUNKS: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
+
+/// Barriers, broadcasts and reductions on clusters of any size, by LogGP
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cluster {
+    /// A cluster's name, or the path of a description that ends in .toml
+    #[arg(long, value_name = "NAME|FILE", default_value = "cluster")]
+    machine: String,
+    /// Number of PEs; more than the description has are connected in the same way
+    #[arg(long, value_name = "N", default_value = "1000000",
+        value_parser = value_parser!(u64).range(1..))]
+    pes: u64,
+    /// Sizes in bytes of broadcasts and reductions
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::size,
+        default_value = "8,8k,1M")]
+    bytes: Vec<usize>,
+    /// Radices of the trees and of dissemination
+    #[arg(long, value_name = "N,...", value_delimiter = ',',
+        value_parser = value_parser!(u64).range(2..), default_value = "2,4,8,16,32")]
+    radix: Vec<u64>,
+    /// Write one JSON object a figure, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// A collective by an algorithm.
+#[derive(Debug, Serialize)]
+struct Figure {
+    machine: String,
+    pes: u64,
+    #[serde(serialize_with = "name")]
+    collective: Collective,
+    bytes: usize,
+    algorithm: String,
+    latency_ns: f64,
+    /// Whether none of those shown for this call is faster.
+    best: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+fn name<S: serde::Serializer>(collective: &Collective, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(collective.name())
+}
+
+impl Cluster {
+    /// Evaluates the formulas and prints.
+    ///
+    /// # Errors
+    /// When there is no such cluster, or the output cannot be written.
+    pub(super) fn run(&self) -> Result<()> {
+        let machine = machines::find(&self.machine)?;
+        let Kind::Cluster(cluster) = &machine.kind else {
+            bail!("{} is no cluster: `consort machines` tells the kinds", machine.name)
+        };
+        let farthest_ns = (0..cluster.nodes).map(|node| cluster.latency_between_ns(0, node));
+        let loggp = LogGp {
+            latency_ns: farthest_ns.fold(cluster.latency_ns, f64::max),
+            overhead_ns: cluster.overhead_ns,
+            gap_ns: cluster.gap_ns,
+            gap_per_byte_ns: cluster.gap_per_byte_ns,
+        };
+        // A sum moves each byte as a copy does.
+        let combine_ns = |bytes: usize| bytes as f64 / cluster.inside.copy_gbps;
+        let mut figures = self.figures(&machine.name, Collective::Barrier, 0, &|radix| {
+            loggp.barrier_ns(self.pes, radix)
+        });
+        for &bytes in &self.bytes {
+            let size = bytes as u64;
+            let chains = CHUNKS.into_iter().filter(|&chunks| chunks <= size.max(1));
+            let chain = chains
+                .map(|chunks| (loggp.chain_ns(self.pes, size, chunks), chunks))
+                .min_by(|one, other| one.0.total_cmp(&other.0));
+            for collective in [Collective::Broadcast, Collective::Reduce] {
+                let mut of_size = self.figures(&machine.name, collective, bytes, &|radix| {
+                    if collective == Collective::Broadcast {
+                        loggp.broadcast_ns(self.pes, radix, size)
+                    } else {
+                        loggp.reduce_ns(self.pes, radix, size, combine_ns(bytes))
+                    }
+                });
+                // A chain of a reduction combines while it passes on: not in the formula.
+                if let (Collective::Broadcast, Some((latency_ns, chunks))) = (collective, chain) {
+                    let algorithm = format!("chain in {chunks} chunks");
+                    of_size.push(self.figure(
+                        &machine.name,
+                        (collective, bytes),
+                        algorithm,
+                        latency_ns,
+                    ));
+                }
+                mark_best(&mut of_size);
+                figures.extend(of_size);
+            }
+        }
+        output::tell(self.json.as_ref(), &figures, || self.text(&machine.name, &loggp, &figures))
+    }
+
+    fn figure(
+        &self,
+        machine: &str,
+        (collective, bytes): (Collective, usize),
+        algorithm: String,
+        latency_ns: f64,
+    ) -> Figure {
+        let (machine, pes) = (machine.to_owned(), self.pes);
+        Figure { machine, pes, collective, bytes, algorithm, latency_ns, best: false }
+    }
+
+    /// One for each radix that the PEs have use for.
+    fn figures(
+        &self,
+        machine: &str,
+        collective: Collective,
+        bytes: usize,
+        latency_ns: &dyn Fn(u64) -> f64,
+    ) -> Vec<Figure> {
+        let of = if collective == Collective::Barrier { "dissemination" } else { "knomial" };
+        let useful = self.radix.iter().filter(|&&radix| radix <= self.pes.max(2));
+        let mut figures: Vec<Figure> = useful
+            .map(|&radix| {
+                let algorithm = format!("{of}(radix={radix})");
+                self.figure(machine, (collective, bytes), algorithm, latency_ns(radix))
+            })
+            .collect();
+        mark_best(&mut figures);
+        figures
+    }
+
+    fn text(&self, machine: &str, loggp: &LogGp, figures: &[Figure]) -> String {
+        let mut table = table(["call", "algorithm", "latency", ""]);
+        let mut above = None;
+        for figure in figures {
+            let call = (figure.collective, figure.bytes);
+            let first = above.replace(call) != Some(call);
+            let size = if figure.collective == Collective::Barrier {
+                String::new()
+            } else {
+                format!(" of {}", units::size(figure.bytes as u64))
+            };
+            table.add_row([
+                if first { format!("{}{size}", figure.collective) } else { String::new() },
+                figure.algorithm.clone(),
+                time(figure.latency_ns),
+                if figure.best { "best".to_owned() } else { String::new() },
+            ]);
+        }
+        format!(
+            "{}\n{}\n{}",
+            wrapped(&format!(
+                "{} PEs on {machine}, by LogGP: L = {}, o = {}, g = {}, G = {} ns a byte",
+                self.pes,
+                time(loggp.latency_ns),
+                time(loggp.overhead_ns),
+                time(loggp.gap_ns),
+                loggp.gap_per_byte_ns,
+            )),
+            finish(table, &[2]),
+            wrapped(
+                "Each PE counts as alone on its node, and the network as never too slow. Trees \
+                 that are not full count as if they were."
+            ),
+        )
+    }
+}
+
+fn mark_best(figures: &mut [Figure]) {
+    let best_ns = figures.iter().map(|figure| figure.latency_ns).fold(f64::INFINITY, f64::min);
+    figures.iter_mut().for_each(|figure| figure.best = false);
+    if let Some(best) = figures.iter_mut().find(|figure| figure.latency_ns <= best_ns) {
+        best.best = true;
+    }
+}

@@ -1,0 +1,166 @@
+//! `consort reproduce`: a paper's figure or table, beside what this machine shows.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Result, ensure};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use consort::MOST_PES;
+use consort_bench::{
+    claims::{self, CLAIMS, Claim, Place},
+    figures::{experiment::Outcome, hotpar::FITTED, quantity::Quantity},
+};
+
+use crate::{
+    args,
+    output::{self, progress::Progress},
+};
+
+/// For all claims together, unless said otherwise.
+const QUICK: Duration = Duration::from_secs(7);
+/// For one claim, unless said otherwise.
+const THOROUGH: Duration = Duration::from_secs(15);
+
+const EXAMPLES: &str = "\
+Examples:
+  consort reproduce                 all claims in brief, and how each stands here
+  consort reproduce H6              one of them as a table
+  consort reproduce P3 P4 P5        several, one after the other
+  consort reproduce G5 --pes 4      among so many PEs
+  consort reproduce P4 --json -     for programs, one figure a line";
+
+/// Run papers' experiments here, beside the papers' figures; without a claim, all in brief.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Reproduce {
+    /// The claims; without one, how each stands here
+    #[arg(value_parser = named(), ignore_case = true, value_name = "CLAIM")]
+    claims: Vec<Named>,
+    /// Number of PEs instead of those that suit a claim
+    #[arg(long, value_name = "N")]
+    pes: Option<u32>,
+    /// Seconds to measure for, about [default: 15 a claim, or 7 for all in brief]
+    #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
+    budget: Option<Duration>,
+    /// Write one JSON object a figure, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+/// A claim by its name.
+#[derive(Clone, Copy)]
+struct Named(&'static Claim);
+
+impl std::fmt::Debug for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+/// Reads the name of a claim, in letters of either case.
+fn named() -> impl TypedValueParser<Value = Named> {
+    let values = CLAIMS.iter().map(|claim| PossibleValue::new(claim.id).help(claim.about));
+    PossibleValuesParser::new(values)
+        .try_map(|id| claims::find(&id).map(Named).ok_or("there is no such claim"))
+}
+
+impl Reproduce {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// When options are out of range, a job fails, or the file to write cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let claims = || self.claims.iter().map(|named| named.0);
+        let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
+        ensure!(
+            self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
+            "--pes: this experiment takes {least} to {MOST_PES} PEs"
+        );
+        ensure!(
+            self.pes.is_none() || !claims().any(is_simulated),
+            "--pes: the claims on the SCC are about its 48 cores"
+        );
+        ensure!(
+            self.pes.is_none() || !self.claims.is_empty(),
+            "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
+        );
+        if self.claims.is_empty() { self.all_in_brief() } else { self.each_in_full() }
+    }
+
+    /// Runs a claim's experiment for so long.
+    fn outcome(&self, claim: &Claim, budget: Duration) -> Result<Outcome> {
+        let progress = Progress::new(claim.id);
+        let whole = !self.claims.is_empty() || self.json.is_some();
+        claim.evaluate(self.pes, budget, whole, &|share| progress.show(share))
+    }
+
+    fn each_in_full(&self) -> Result<()> {
+        let whole = self.budget.unwrap_or(THOROUGH * u32::try_from(self.claims.len())?);
+        let budget = whole / u32::try_from(self.claims.len())?;
+        let mut quantities = Vec::new();
+        for (index, &Named(claim)) in self.claims.iter().enumerate() {
+            let outcome = self.outcome(claim, budget)?;
+            if self.json.is_none() {
+                let apart = if index > 0 { "\n" } else { "" };
+                output::print(&format!("{apart}{}", in_full(claim, &outcome)))?;
+            }
+            quantities.extend(outcome.quantities);
+        }
+        match &self.json {
+            Some(path) => output::write_json_lines(path, &quantities),
+            None => Ok(()),
+        }
+    }
+
+    fn all_in_brief(&self) -> Result<()> {
+        let budget = self.budget.unwrap_or(QUICK) / u32::try_from(CLAIMS.len())?;
+        let (mut text, mut quantities) = (String::new(), Vec::new());
+        for claim in CLAIMS {
+            let outcome = self.outcome(claim, budget)?;
+            text += &format!("{}  {}\n", claim.id, claim.says);
+            let place = if is_simulated(claim) { "simulated" } else { "here" };
+            text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
+            quantities.extend(outcome.quantities);
+        }
+        if let Some(path) = &self.json {
+            return output::write_json_lines(path, &quantities);
+        }
+        text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
+        output::print(&text)
+    }
+}
+
+fn is_simulated(claim: &Claim) -> bool {
+    matches!(claim.place, Place::Simulated)
+}
+
+/// A claim's figure or table, and how it stands.
+fn in_full(claim: &Claim, outcome: &Outcome) -> String {
+    let text = format!("{}: {}\n\n{}\n", claim.id, claim.says, output::page(&outcome.page));
+    // What is about the SCC alone has a table of its own, with all that is simulated.
+    if is_simulated(claim) {
+        return text + &output::wrapped(&format!("Simulated: {}", outcome.verdict));
+    }
+    let text = text + &output::wrapped(&format!("Here: {}", outcome.verdict));
+    match claim.place {
+        Place::BesideSimulated(_) => format!("{text}\n{}", simulated(&outcome.quantities)),
+        _ => text,
+    }
+}
+
+/// All that was simulated, against the paper.
+fn simulated(quantities: &[Quantity]) -> String {
+    let header = ["simulated machine", "quantity", "unit", "paper", "simulated", "error"];
+    let mut table = output::table(header.map(str::to_owned).to_vec());
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
+    for quantity in quantities.iter().filter(|quantity| quantity.simulated.is_some()) {
+        table.add_row(vec![
+            quantity.machine.to_owned(),
+            quantity.quantity.clone(),
+            quantity.unit.to_owned(),
+            number(quantity.paper),
+            number(quantity.simulated),
+            quantity.rel_error.map_or("-".to_owned(), |error| format!("{:+.0} %", error * 100.0)),
+        ]);
+    }
+    output::finish(table, &[3, 4, 5]) + "\n" + &output::wrapped(FITTED)
+}

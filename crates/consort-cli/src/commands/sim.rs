@@ -1,0 +1,73 @@
+//! `consort sim`: what a collective takes on a machine that is described, not had.
+//!
+//! 1. `arguments`: what can be asked for; `options`: the same checked, as a list of programs;
+//!    `candidates`: the algorithms;
+//! 2. `report`: the tables for people; `curves`: times by size, drawn;
+//! 3. `picture`: who had it from whom, and what each PE did when.
+
+mod arguments;
+mod candidates;
+mod curves;
+mod options;
+mod picture;
+mod report;
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use consort_bench::simulation::Simulated;
+
+use crate::output::{self, progress::Progress};
+pub(crate) use arguments::Sim;
+use options::Options;
+
+impl Sim {
+    /// Checks the options, simulates, writes files and prints.
+    ///
+    /// # Errors
+    /// When options contradict each other, nothing of the kind can be simulated, or a file cannot
+    /// be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let Options { conditions, simulation, programs, unable } = Options::of(self)?;
+        // Nobody waits for a simulation to hear that its outcome cannot be kept.
+        let json = self.json.as_ref().filter(|path| path.as_os_str() != "-");
+        for path in [self.trace.as_ref(), self.picture.as_ref(), json].into_iter().flatten() {
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
+        let weight = |bytes: usize| bytes as f64 + 4096.0;
+        let whole: f64 = programs.iter().map(|program| weight(program.bytes)).sum();
+        let (mut done, mut all) = (0.0, Vec::new());
+        for program in programs {
+            let share = weight(program.bytes) / whole;
+            let show = |part: f64| progress.show(done + part * share);
+            all.push(Simulated::of(program, &simulation, conditions.pes, &show)?);
+            done += share;
+        }
+        drop(progress);
+
+        if let (Some(path), [only]) = (&self.trace, &all[..]) {
+            let mut text = Vec::new();
+            only.trace.write(&mut text)?;
+            write(path, &text)?;
+        }
+        if let Some(path) = &self.picture {
+            let drawn = match &all[..] {
+                [only] if !self.sweep => picture::picture(&conditions, only),
+                _ => curves::picture(&conditions, &all),
+            };
+            write(path, drawn.as_bytes())?;
+        }
+        let records: Vec<_> = all.iter().map(|one| one.record(&conditions)).collect();
+        output::tell(self.json.as_ref(), &records, || {
+            report::page(&conditions, &all, &unable, self.sweep)
+        })
+    }
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}

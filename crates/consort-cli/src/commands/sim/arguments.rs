@@ -1,0 +1,118 @@
+//! The options of `consort sim`.
+
+use std::path::PathBuf;
+
+use clap::value_parser;
+use consort::{Candidate, Collective, SyncModes};
+
+use super::candidates::{self, Values};
+use crate::args::{self, Mode};
+
+/// Memory for the buffers of all PEs.
+pub(super) const MOST_BYTES: usize = 4 << 30;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort sim broadcast                             all broadcasts on the Intel SCC, 48 cores
+  consort sim broadcast --algorithm oc-bcast --param k=2,7,47 --lines 1,96
+  consort sim barrier --pes 16 --sync strict        on its first 16 cores
+  consort sim broadcast --bytes 8k,1M --mode throughput
+  consort sim broadcast --algorithm oc-bcast --sweep --picture curves.svg
+  consort sim broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json
+  consort sim reduce --machine ./mine.toml          `consort machines` shows the machines";
+
+/// Simulate a collective on a machine that is not here, and tell where its time goes
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sim {
+    /// What to simulate: barrier, broadcast, reduce or all_reduce (a sum of integers)
+    #[arg(value_name = "WHAT")]
+    pub(super) what: Collective,
+    /// A machine's name, or the path of a description that ends in .toml
+    #[arg(long, value_name = "NAME|FILE", default_value = "scc")]
+    pub(super) machine: String,
+    /// Number of PEs, on the first hardware threads [default: all]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub(super) pes: Option<u32>,
+    /// An algorithm, as in oc_bcast or "oc_bcast(k=7,chunk_bytes=3072)"; may be repeated
+    /// [default: all, each with one set of values]
+    #[arg(long, value_name = "ALGORITHM", value_parser = candidates::named)]
+    pub(super) algorithm: Vec<Candidate>,
+    /// All algorithms, with all values of their parameters that the tuner tries
+    #[arg(long, conflicts_with = "algorithm")]
+    pub(super) all_algorithms: bool,
+    /// Values of a parameter, for the algorithms that have it, as in k=7 or k=2,7; may be repeated
+    /// [default: one that can serve]
+    #[arg(long, value_name = "NAME=VALUES")]
+    pub(super) param: Vec<Values>,
+    /// Sizes in lines of the machine [default: 1, and what 8 KiB are]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = lines)]
+    pub(super) lines: Vec<usize>,
+    /// Sizes in bytes, such as 8,8k,1M
+    #[arg(
+        long,
+        value_name = "SIZES",
+        value_delimiter = ',',
+        value_parser = bytes,
+        conflicts_with = "lines"
+    )]
+    pub(super) bytes: Vec<usize>,
+    /// Sizes of 1, 2, 4, ... lines up to 1 MiB, and their curves
+    #[arg(long, conflicts_with_all = ["lines", "bytes", "trace"])]
+    pub(super) sweep: bool,
+    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all [default: mine]
+    #[arg(long, value_name = "MODE")]
+    pub(super) sync: Option<SyncModes>,
+    /// The PE that a broadcast comes from, or a reduction goes to [default: 0]
+    #[arg(long, value_name = "RANK")]
+    pub(super) root: Option<u32>,
+    /// Time each call alone, or calls in a row
+    #[arg(long, value_enum, default_value_t = Mode::Latency)]
+    pub(super) mode: Mode,
+    /// Calls of each simulation [default: alone 3, in a row 9; with a trace or picture of calls 1]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]
+    pub(super) calls: Option<u64>,
+    /// What random delays are drawn from: the same seed, the same figures
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(super) seed: u64,
+    /// All distances the shortest
+    #[arg(long)]
+    pub(super) near: bool,
+    /// Nobody queues for what others use
+    #[arg(long)]
+    pub(super) uncontended: bool,
+    /// With what the description says is fitted to published outcomes
+    #[arg(long)]
+    pub(super) fitted: bool,
+    /// Write what each PE did when, for chrome://tracing or ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// Draw as SVG who had it from whom and what each PE did when; with --sweep, the curves
+    #[arg(long, value_name = "FILE")]
+    pub(super) picture: Option<PathBuf>,
+    /// Write one JSON object a simulation, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(super) json: Option<PathBuf>,
+}
+
+/// A number of lines on the command line.
+///
+/// # Errors
+/// A sentence that says what would be right.
+fn lines(text: &str) -> Result<usize, String> {
+    let lines = text.parse().ok().filter(|lines| (1..=MOST_BYTES).contains(lines));
+    lines.ok_or_else(|| format!("`{text}` is no number of lines: use 1 or more"))
+}
+
+/// A size on the command line.
+///
+/// # Errors
+/// A sentence that says what would be right.
+fn bytes(text: &str) -> Result<usize, String> {
+    let bytes = args::size(text)?;
+    if bytes == 0 {
+        Err("0 bytes are nothing to move: use 1 or more".to_owned())
+    } else {
+        Ok(bytes)
+    }
+}

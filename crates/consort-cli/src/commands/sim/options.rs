@@ -1,0 +1,209 @@
+//! What was asked for, checked, as a list of programs to simulate.
+
+use anyhow::{Result, ensure};
+use consort::{Candidate, Collective, Rank, SyncModes};
+use consort_bench::{
+    simulation::{Conditions, Program, machines},
+    units,
+};
+use consort_collectives::PlanError;
+use consort_sim::{
+    Simulation,
+    machines::{Kind, Machine},
+};
+
+use super::{
+    arguments::{MOST_BYTES, Sim},
+    candidates::{Asked, candidates},
+};
+use crate::args::Mode;
+
+/// The largest size of a sweep.
+const SWEEP_BYTES: usize = 1 << 20;
+/// What is no single line, unless sizes are asked for.
+const USUAL_BYTES: usize = 8 << 10;
+/// More have no room in a picture of what each does.
+const DRAWN_PES: u32 = 256;
+/// Of a machine whose description has no lines: the usual one.
+const LINE_BYTES: usize = 64;
+/// Elements that are added, or none is divided.
+const ELEMENT_BYTES: usize = 8;
+
+/// What is to be simulated.
+pub(super) struct Options {
+    pub(super) conditions: Conditions,
+    pub(super) simulation: Simulation,
+    /// By size, then by algorithm.
+    pub(super) programs: Vec<Program>,
+    /// Why algorithms are not among them.
+    pub(super) unable: Vec<PlanError>,
+}
+
+impl Options {
+    pub(super) fn of(sim: &Sim) -> Result<Options> {
+        let machine = machines::find(&sim.machine)?;
+        let most = machine.pes();
+        let pes = sim.pes.unwrap_or(most);
+        ensure!(pes <= most, "--pes {pes}: {} has {most} PEs", machine.name);
+        ensure!(
+            sim.root.is_none() || sim.what.is_rooted(),
+            "--root: {} has no root",
+            article(sim.what)
+        );
+        let root = sim.root.unwrap_or(0);
+        ensure!(root < pes, "--root {root}: the ranks of {pes} PEs are 0 to {}", pes - 1);
+        let line_bytes = line_bytes(&machine);
+        let conditions = Conditions {
+            what: sim.what,
+            machine,
+            line_bytes,
+            pes,
+            root: Rank(root),
+            sync: sync(sim)?,
+            mode: sim.mode.into(),
+            calls: sim.calls.unwrap_or(usual_calls(sim)),
+            seed: sim.seed,
+            near: sim.near,
+            uncontended: sim.uncontended,
+            fitted: sim.fitted,
+        };
+        let simulation = simulation(sim, &conditions);
+        let (programs, unable) = programs(sim, &conditions, &simulation)?;
+        ensure!(
+            !is_seen(sim) || programs.len() == 1,
+            "a trace or picture is of one simulation, and these are {}: name one --algorithm and \
+             one size",
+            programs.len()
+        );
+        ensure!(
+            sim.sweep || sim.picture.is_none() || pes <= DRAWN_PES,
+            "--picture: {pes} PEs have no room on one; use --pes with {DRAWN_PES} at most"
+        );
+        Ok(Options { conditions, simulation, programs, unable })
+    }
+}
+
+/// Whether somebody looks at single steps.
+fn is_seen(sim: &Sim) -> bool {
+    sim.trace.is_some() || (sim.picture.is_some() && !sim.sweep)
+}
+
+/// Delays at random make calls differ a little; in a row, credits are given each fourth call.
+fn usual_calls(sim: &Sim) -> u64 {
+    match sim.mode {
+        _ if is_seen(sim) => 1,
+        Mode::Latency => 3,
+        Mode::Throughput => 9,
+    }
+}
+
+fn line_bytes(machine: &Machine) -> usize {
+    match &machine.kind {
+        Kind::MessageBuffers(machine) => machine.line_bytes,
+        Kind::Coherent(machine) => machine.line_bytes,
+        Kind::Cluster(_) => LINE_BYTES,
+    }
+}
+
+/// How many blocks all PEs have in their buffers.
+fn blocks(what: Collective, pes: u32) -> usize {
+    let of =
+        |is_root| (what.source_blocks(pes, is_root) + what.target_blocks(pes, is_root)) as usize;
+    of(true) + (pes as usize - 1) * of(false)
+}
+
+/// What one of them is called.
+fn article(what: Collective) -> String {
+    let article = if what.name().starts_with(['a', 'e']) { "an" } else { "a" };
+    format!("{article} {what}")
+}
+
+/// A barrier has one mode, and no bytes.
+fn sync(sim: &Sim) -> Result<SyncModes> {
+    if sim.what != Collective::Barrier {
+        return Ok(sim.sync.unwrap_or(SyncModes::MINE));
+    }
+    ensure!(
+        sim.sync.is_none_or(|sync| sync == SyncModes::STRICT),
+        "--sync: a barrier is always strict"
+    );
+    let sized = !sim.lines.is_empty() || !sim.bytes.is_empty() || sim.sweep;
+    ensure!(!sized, "a barrier moves no data: leave out --lines, --bytes and --sweep");
+    Ok(SyncModes::STRICT)
+}
+
+fn simulation(sim: &Sim, conditions: &Conditions) -> Simulation {
+    let mut simulation =
+        Simulation::on(conditions.machine.clone(), conditions.pes).seed(conditions.seed);
+    if conditions.near {
+        simulation = simulation.near();
+    }
+    if conditions.uncontended {
+        simulation = simulation.uncontended();
+    }
+    if conditions.fitted {
+        simulation = simulation.fitted();
+    }
+    if is_seen(sim) {
+        simulation = simulation.traced();
+    }
+    simulation
+}
+
+fn sizes_bytes(sim: &Sim, line_bytes: usize) -> Vec<usize> {
+    let in_lines = |lines: &[usize]| lines.iter().map(|lines| lines * line_bytes).collect();
+    if sim.what == Collective::Barrier {
+        vec![0]
+    } else if sim.sweep {
+        let size = |power: u32| Some(line_bytes << power).filter(|&size| size <= SWEEP_BYTES);
+        (0..).map_while(size).collect()
+    } else if !sim.lines.is_empty() {
+        in_lines(&sim.lines)
+    } else if !sim.bytes.is_empty() {
+        sim.bytes.clone()
+    } else {
+        in_lines(&[1, USUAL_BYTES.div_ceil(line_bytes)])
+    }
+}
+
+fn programs(
+    sim: &Sim,
+    conditions: &Conditions,
+    simulation: &Simulation,
+) -> Result<(Vec<Program>, Vec<PlanError>)> {
+    let Conditions { what, pes, root, sync, mode, calls, line_bytes, .. } = *conditions;
+    let asked =
+        Asked { named: &sim.algorithm, values: &sim.param, every_value: sim.all_algorithms };
+    let capabilities = simulation.capabilities()?;
+    let (mut programs, mut unable) = (Vec::new(), Vec::new());
+    for bytes in sizes_bytes(sim, line_bytes) {
+        let shown = units::size(bytes as u64);
+        ensure!(
+            !what.combines() || bytes % ELEMENT_BYTES == 0,
+            "{shown} are no whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
+        );
+        let memory = bytes.checked_mul(blocks(what, pes)).filter(|&memory| memory <= MOST_BYTES);
+        ensure!(
+            memory.is_some(),
+            "{shown} are too many for {pes} simulated PEs: their buffers may take {} in all",
+            units::size(MOST_BYTES as u64)
+        );
+        let blank = Program {
+            collective: what,
+            candidate: Candidate::new(""),
+            sync,
+            root,
+            bytes,
+            symmetric: false,
+            mode,
+            calls,
+        };
+        let found = candidates(what, &blank.setting(pes, capabilities), asked)?;
+        let program = |candidate| Program { candidate, ..blank.clone() };
+        programs.extend(found.able.into_iter().map(program));
+        unable.extend(found.unable);
+    }
+    unable.sort_by_cached_key(ToString::to_string);
+    unable.dedup();
+    Ok((programs, unable))
+}

@@ -1,0 +1,121 @@
+//! `consort topo`: what this machine is made of, and how fast its cores reach each other.
+//!
+//! The figures are the limits that the benchmarks' ratios are against. They change within seconds
+//! on shared machines, so that each pair of processors is read several times, spread over the
+//! whole run: the median is printed, and pairs that moved between near and far are named.
+
+mod heat;
+mod machine;
+mod text;
+
+use std::{io, path::PathBuf, time::Duration};
+
+use anyhow::Result;
+use consort_bench::limits::survey::{self, Plan};
+use consort_native::topology::Topology;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{args, output};
+use machine::{Machine, Report};
+
+/// Show the processor, its caches, and how fast its cores reach each other.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Topo {
+    /// Write one JSON object, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Measure between all processors, however many there are, not between a sample of 16
+    #[arg(long)]
+    all: bool,
+    /// Seconds to measure for, in total; 0 to measure nothing
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = args::seconds)]
+    budget: Duration,
+}
+
+impl Topo {
+    /// Reads, measures and prints.
+    ///
+    /// # Errors
+    /// When the file to write cannot be written. What cannot be measured is said in the output.
+    pub(crate) fn run(&self) -> Result<()> {
+        let topology = Topology::discover();
+        let measured = (!self.budget.is_zero())
+            .then(|| measure(&Plan::new(&topology, self.all, self.budget)))
+            .transpose();
+        let (measured, not_measured) = match measured {
+            Ok(measured) => (measured, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let report = Report { machine: Machine::of(&topology), measured, not_measured };
+        output::tell(self.json.as_ref(), std::slice::from_ref(&report), || text::page(&report))
+    }
+}
+
+/// Measures, with a bar of progress on a terminal.
+fn measure(plan: &Plan) -> io::Result<survey::Measured> {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len}") {
+        bar.set_style(style);
+    }
+    let measured = survey::run(plan, |what, done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what);
+    });
+    bar.finish_and_clear();
+    measured
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        topo: Topo,
+    }
+
+    fn parse(words: &[&str]) -> Option<Topo> {
+        let words = ["topo"].iter().chain(words);
+        Line::try_parse_from(words).ok().map(|line| line.topo)
+    }
+
+    #[test]
+    fn json_goes_to_standard_output_or_a_file() {
+        assert_eq!(parse(&[]).unwrap().json, None);
+        assert_eq!(parse(&["--json"]).unwrap().json, Some("-".into()));
+        assert_eq!(parse(&["--json", "-", "--all"]).unwrap().json, Some("-".into()));
+        assert_eq!(parse(&["--json", "out.json"]).unwrap().json, Some("out.json".into()));
+    }
+
+    #[test]
+    fn budgets() {
+        assert_eq!(parse(&[]).unwrap().budget, Duration::from_secs(5));
+        assert_eq!(parse(&["--budget", "0.25"]).unwrap().budget, Duration::from_millis(250));
+        for budget in ["soon", "-1", "inf", "nan"] {
+            assert!(parse(&[&format!("--budget={budget}")]).is_none(), "{budget}");
+        }
+    }
+
+    /// A whole run with the smallest budget, on whatever this machine is.
+    #[test]
+    fn the_file_is_one_json_object() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("topo.json");
+        let topo = Topo { json: Some(path.clone()), all: false, budget: Duration::from_nanos(1) };
+        topo.run().unwrap();
+        let json = fs::read_to_string(path).unwrap();
+        let object: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for key in ["processor", "machine_key", "cores", "caches", "usable_cores"] {
+            assert!(!object[key].is_null(), "{key} in {json}");
+        }
+        if object["not_measured"].is_null() {
+            assert_eq!(object["bandwidths"].as_array().unwrap().len(), 3);
+        }
+    }
+}

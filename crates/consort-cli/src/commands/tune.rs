@@ -1,0 +1,216 @@
+//! `consort tune`: measures which algorithm is the fastest for what, and keeps it as wisdom.
+//!
+//! 1. Wisdom is taken up where it was left, and saved at once, to see that it can be.
+//! 2. The search runs for the larger part of the budget; `watch` shows it, and saves now and then.
+//! 3. A comparison measures what was gained against a thread library and simpler algorithms.
+//! 4. `report` tells.
+//!
+//! It may be interrupted at any time: what was found is kept, and the next run goes on from there.
+//! With `--check` nothing is tuned: the choices are held against all other candidates.
+
+mod check;
+mod report;
+mod watch;
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
+
+use anyhow::Result;
+use consort::{Algorithms, Arrival, Collective, MOST_PES, SyncModes};
+use consort_bench::harness::{Threads, comparison};
+use consort_tuner::{
+    Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, inconsistencies,
+};
+
+use crate::{
+    args, output,
+    wisdom_file::{self, advised, set_aside},
+};
+use check::Request;
+use report::Story;
+use watch::{Meter, Watch};
+
+/// The comparison's share of the budget, and its most.
+const COMPARISON_SHARE: u32 = 6;
+const COMPARISON_MOST: Duration = Duration::from_secs(10);
+/// The status of a check that failed.
+const CHECK_FAILED: u8 = 3;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort tune                                all that a program may ask, in under a minute
+  consort tune --collective reduce --pes 4    what one program needs
+  consort tune --rigour patient --budget 600  all candidates, with time for it
+  consort tune --check --sample 20            how good are the choices?
+
+Ctrl-C keeps what is found; the next run goes on from there.";
+
+/// Measure which algorithm is the fastest for what, and keep it as wisdom
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Tune {
+    /// How hard to try: estimate, measure, patient or exhaustive
+    #[arg(long, default_value = "measure")]
+    rigour: Rigour,
+    /// Seconds to take at most
+    #[arg(long, value_name = "SECONDS", default_value = "50", value_parser = args::seconds)]
+    budget: Duration,
+    /// Team sizes, most important first [default: powers of two up to the usable cores, and four
+    /// times as many]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = args::pes)]
+    pes: Vec<u32>,
+    /// Only these collectives, such as barrier,all_reduce [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    collective: Vec<Collective>,
+    /// Message sizes, such as 8,4k,1M [default: 8 B to 4 MiB; refined where the winner changes]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',',
+        value_parser = args::size_of_doubles)]
+    bytes: Vec<u64>,
+    /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose]
+    #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
+    sync: Vec<SyncModes>,
+    /// How PEs are to come to calls: together, or skewed, each after random work of up to 2 us; a
+    /// program says so by `Pes::arrival`
+    #[arg(long, value_name = "ARRIVAL", default_value = "together")]
+    arrival: Arrival,
+    /// The wisdom to improve [default: CONSORT_WISDOM, or the user's]
+    #[arg(long, value_name = "FILE")]
+    wisdom: Option<PathBuf>,
+    /// Measure again what was measured before
+    #[arg(long)]
+    retune: bool,
+    /// Measure what the choices lose against the best, and tune nothing; exit with 3 if fewer
+    /// than 90 % of them are within 10 %
+    #[arg(long, conflicts_with = "retune")]
+    check: bool,
+    /// Check so many queries, evenly spread, instead of all
+    #[arg(long, value_name = "N", requires = "check")]
+    sample: Option<usize>,
+    /// Write one JSON object, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+}
+
+impl Tune {
+    /// Tunes, or checks.
+    ///
+    /// # Errors
+    /// When wisdom cannot be read or written, or measuring fails.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
+        let grid = self.grid();
+        let stop = watch::stop_flag()?;
+        let mut meter = Meter::new(self.budget);
+        let result = if self.check {
+            self.check(&grid, &path, &stop, &mut meter)
+        } else {
+            self.tune(&grid, &path, &stop, &mut meter).map(|()| ExitCode::SUCCESS)
+        };
+        meter.finish();
+        result
+    }
+
+    /// Whose wisdom it is to be.
+    fn identity(&self) -> Identity {
+        Algorithms::here().identity().clone().with(self.arrival)
+    }
+
+    fn grid(&self) -> Grid {
+        let cores = Algorithms::here().cores();
+        let many = if cores < 32 { cores.saturating_mul(4) } else { cores.saturating_mul(2) };
+        let mut grid = Grid::new(cores, &[many.min(MOST_PES)]);
+        if !self.pes.is_empty() {
+            grid.pes.clone_from(&self.pes);
+        }
+        if !self.collective.is_empty() {
+            grid.collectives.clone_from(&self.collective);
+        }
+        if !self.sync.is_empty() {
+            grid.syncs.clone_from(&self.sync);
+        }
+        if !self.bytes.is_empty() {
+            grid.bytes.clone_from(&self.bytes);
+            grid.bytes.sort_unstable();
+            grid.bytes.dedup();
+        }
+        grid
+    }
+
+    fn tune(&self, grid: &Grid, path: &Path, stop: &AtomicBool, meter: &mut Meter) -> Result<()> {
+        let mut wisdom = taken_up(path, &self.identity())?;
+        wisdom.save(path)?;
+        let compares = self.rigour > Rigour::Estimate;
+        let comparison = (self.budget / COMPARISON_SHARE).min(COMPARISON_MOST);
+        let budget = if compares { self.budget - comparison } else { self.budget };
+
+        let mut bench = Threads::new(Some(&wisdom));
+        let mut watch = Watch::new(meter, path, stop);
+        let search = Search { grid, rigour: self.rigour, budget, retune: self.retune, stop };
+        let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
+        let failure = watch.failure.take();
+        // Also after a failure: what was won before it is worth keeping.
+        wisdom.save(path)?;
+        if let Some(failure) = failure {
+            return Err(failure.into());
+        }
+        let outcome = outcome?;
+        let points = if compares && outcome.ending != Ending::Stopped {
+            comparison::run(grid, &wisdom, comparison, stop, |done, all, next| {
+                meter.show(done, all, next);
+            })?
+        } else {
+            Vec::new()
+        };
+        meter.finish();
+        let contradictions = inconsistencies(&wisdom);
+        let story = Story {
+            grid,
+            path,
+            wisdom: &wisdom,
+            outcome: &outcome,
+            points: &points,
+            contradictions: &contradictions,
+        };
+        output::tell(self.json.as_ref(), &[story.json()], || story.text())
+    }
+
+    fn check(
+        &self,
+        grid: &Grid,
+        path: &Path,
+        stop: &AtomicBool,
+        meter: &mut Meter,
+    ) -> Result<ExitCode> {
+        let wisdom = Wisdom::load(path, &self.identity()).map_err(advised)?;
+        let Self { sample, budget, .. } = *self;
+        let request = Request { grid, sample_count: sample, budget, stop };
+        let checked = check::run(&request, &wisdom, meter)?;
+        meter.finish();
+        output::tell(self.json.as_ref(), std::slice::from_ref(&checked), || checked.text(path))?;
+        Ok(if checked.passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+    }
+}
+
+/// The wisdom to go on from: what is in the file, if it fits. What another version has left is put
+/// aside, and what is no wisdom of this machine is not touched.
+fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
+    let error = match Wisdom::load(path, identity) {
+        Ok(wisdom) => return Ok(wisdom),
+        Err(WisdomError::NotFound { .. }) => return Ok(Wisdom::new(identity.clone())),
+        Err(error) => error,
+    };
+    match &error {
+        WisdomError::Misfit { misfit: Misfit::OtherLibrary { .. }, .. }
+        | WisdomError::Misfit { misfit: Misfit::OtherCandidates, .. }
+        | WisdomError::OtherFormat { .. } => {
+            let aside = set_aside(path)?.unwrap_or_default();
+            tracing::warn!("{error}; it is kept as {}, and tuning starts anew", aside.display());
+            Ok(Wisdom::new(identity.clone()))
+        }
+        _ => Err(advised(error)),
+    }
+}

@@ -1,0 +1,135 @@
+//! `consort tune --check`: what the choices lose against the best, measured anew.
+
+use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
+
+use anyhow::{Result, bail};
+use consort::{Algorithms, Candidate, Query};
+use consort_bench::{
+    asked::{self, Asked, describe},
+    harness::Threads,
+};
+use consort_tuner::{Check, Grid, Penalty, Report, Wisdom};
+use serde::Serialize;
+
+use super::watch::Meter;
+use crate::output::{brief, finish, table, time};
+
+/// A choice is good when it is within so much of the best.
+const LIMIT: f64 = 0.1;
+/// A check passes when so many choices are good.
+const SHARE: f64 = 0.9;
+
+/// What a check is to do.
+pub(super) struct Request<'r> {
+    pub(super) grid: &'r Grid,
+    pub(super) sample_count: Option<usize>,
+    pub(super) budget: Duration,
+    pub(super) stop: &'r AtomicBool,
+}
+
+/// What `--json` writes.
+#[derive(Debug, Serialize)]
+pub(super) struct Checked {
+    within_10_percent: f64,
+    pub(super) passed: bool,
+    unmeasured_count: usize,
+    penalties: Vec<Point>,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    #[serde(flatten)]
+    asked: Asked,
+    #[serde(skip)]
+    query: Query,
+    #[serde(serialize_with = "asked::shown")]
+    chosen: Candidate,
+    chosen_ns: f64,
+    #[serde(serialize_with = "asked::shown")]
+    best: Candidate,
+    best_ns: f64,
+    penalty: f64,
+    within_noise: bool,
+}
+
+impl From<&Penalty> for Point {
+    fn from(penalty: &Penalty) -> Self {
+        Self {
+            asked: Asked::from(&penalty.query),
+            query: penalty.query,
+            chosen: penalty.chosen.clone(),
+            chosen_ns: penalty.chosen_ns,
+            best: penalty.best.clone(),
+            best_ns: penalty.best_ns,
+            penalty: penalty.share(),
+            within_noise: penalty.within_noise,
+        }
+    }
+}
+
+/// Checks the choices of the wisdom at a path.
+///
+/// # Errors
+/// When measuring fails, or nothing was measured.
+pub(super) fn run(request: &Request<'_>, wisdom: &Wisdom, meter: &mut Meter) -> Result<Checked> {
+    let Request { grid, sample_count, budget, stop } = *request;
+    let cores = Algorithms::here().cores();
+    let mut bench = Threads::new(Some(wisdom));
+    let total = sample_count.unwrap_or(usize::MAX).min(grid.points().len());
+    let mut done = 0;
+    let check = Check { grid, sample_count, budget, cores, stop };
+    let report = check.run(&mut bench, Some(wisdom), |penalty| {
+        done += 1;
+        meter.show(done, total, &describe(&penalty.query));
+    })?;
+    if report.penalties.is_empty() {
+        bail!("nothing was measured: give more time with --budget SECONDS");
+    }
+    Ok(checked(&report))
+}
+
+fn checked(report: &Report) -> Checked {
+    let within_10_percent = report.share_within(LIMIT);
+    Checked {
+        within_10_percent,
+        passed: within_10_percent >= SHARE,
+        unmeasured_count: report.unmeasured_count,
+        penalties: report.penalties.iter().map(Point::from).collect(),
+    }
+}
+
+impl Checked {
+    pub(super) fn text(&self, path: &Path) -> String {
+        let mut table = table(["query", "chosen", "time", "best", "time", "penalty"]);
+        for point in &self.penalties {
+            let is_best = point.chosen == point.best;
+            let noise = if point.within_noise && !is_best { " ~" } else { "" };
+            table.add_row([
+                describe(&point.query),
+                brief(&point.chosen),
+                time(point.chosen_ns),
+                if is_best { String::new() } else { brief(&point.best) },
+                if is_best { String::new() } else { time(point.best_ns) },
+                format!("{:.1} %{noise}", point.penalty * 100.0),
+            ]);
+        }
+        let mut text = finish(table, &[2, 4, 5]);
+        text += "(~: the confidence intervals of both overlap)\n\n";
+        let share = self.within_10_percent * 100.0;
+        let count = self.penalties.len();
+        text += &format!(
+            "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})\n",
+            path.display()
+        );
+        text += if self.passed {
+            "Passed: 90 % are asked for.\n"
+        } else {
+            "Failed: 90 % are asked for; tune again, with --retune or a higher --rigour.\n"
+        };
+        if self.unmeasured_count > 0 {
+            let count = self.unmeasured_count;
+            text += &format!("{count} were not measured: give more time with --budget SECONDS.\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,193 @@
+//! `consort wisdom`: where wisdom is, what is in it, and how it gets in and out.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use consort::{Algorithms, Arrival, Collective};
+use consort_bench::units;
+use consort_fabric::OperatorClass;
+use consort_tuner::{Wisdom as Content, WisdomError};
+use serde::Serialize;
+
+use crate::{
+    output::{self, brief, finish, record::Record, table, time},
+    wisdom_file::{self, advised, set_aside},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort wisdom path                        where it is
+  consort wisdom show --collective reduce    what is in it
+  consort wisdom export lab.toml             a copy for machines of the same kind
+  consort wisdom merge night.toml            take what another run knows better
+
+Wisdom fits machines of the same kind, and the version of the library that made it.";
+
+/// Show, merge, import and export what tuning has taught
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Wisdom {
+    #[command(subcommand)]
+    action: Action,
+    /// The wisdom [default: CONSORT_WISDOM, or the user's]
+    #[arg(long, value_name = "FILE", global = true)]
+    wisdom: Option<PathBuf>,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// Print where wisdom is kept
+    Path,
+    /// Print whose wisdom it is, and its entries
+    Show {
+        /// Only these: barrier, broadcast, reduce, all_reduce
+        #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+        collective: Vec<Collective>,
+        /// Write one JSON object, to the file or else to standard output (`-`)
+        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+        json: Option<PathBuf>,
+    },
+    /// Take what other files know better: by rigour, then by the narrower interval
+    Merge {
+        /// Wisdom of the same machine, version and algorithms
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Put a file in the place of the wisdom, which is kept as FILE.old
+    Import {
+        /// Wisdom of the same machine, version and algorithms
+        file: PathBuf,
+    },
+    /// Copy the wisdom to a file, or to standard output (`-`)
+    Export {
+        /// The copy
+        #[arg(default_value = "-")]
+        file: PathBuf,
+    },
+}
+
+/// What `show --json` writes.
+#[derive(Debug, Serialize)]
+struct Shown<'s> {
+    path: &'s Path,
+    machine: &'s str,
+    library: &'s str,
+    candidates: String,
+    /// Why it is not used here; null where it is.
+    misfit: Option<String>,
+    entries: Vec<Record>,
+}
+
+impl Wisdom {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, is no wisdom, or does not fit.
+    pub(crate) fn run(&self) -> Result<()> {
+        let path = wisdom_file::path(self.wisdom.as_ref(), Arrival::Together)?;
+        match &self.action {
+            Action::Path => output::print(&format!("{}\n", path.display())),
+            Action::Show { collective, json } => show(&path, collective, json.as_deref()),
+            Action::Merge { files } => merge(&path, files),
+            Action::Import { file } => import(&path, file),
+            Action::Export { file } => export(&path, file),
+        }
+    }
+}
+
+fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<()> {
+    let wisdom = Content::load_unfitted(path).map_err(advised)?;
+    let misfit = Algorithms::here().identity().admit(wisdom.identity()).err();
+    let misfit = misfit.map(|misfit| misfit.to_string());
+    let wanted = |collective| collectives.is_empty() || collectives.contains(&collective);
+    let entries = wisdom.entries().filter(|entry| wanted(entry.query.collective));
+    let identity = wisdom.identity();
+    if let Some(json) = json {
+        let shown = Shown {
+            path,
+            machine: &identity.machine,
+            library: &identity.library,
+            candidates: format!("{:016x}", identity.candidates),
+            misfit,
+            entries: entries.map(Record::from).collect(),
+        };
+        return output::write_json(json, &shown);
+    }
+    let mut text = format!(
+        "{}\nmachine: {}, library: {}\n",
+        path.display(),
+        identity.machine,
+        identity.library
+    );
+    if let Some(misfit) = misfit {
+        text += &format!("not used here: {misfit}\n");
+    }
+    let mut table =
+        table(["collective", "PEs", "mode", "bytes", "memory", "choice", "time", "margin", "won"]);
+    for entry in entries {
+        let query = &entry.query;
+        let is_barrier = query.collective == Collective::Barrier;
+        let ordered = if query.operator == OperatorClass::Ordered { ", ordered" } else { "" };
+        let memory = if query.symmetric { "symmetric" } else { "private" };
+        let unless_barrier = |text: String| if is_barrier { String::new() } else { text };
+        table.add_row([
+            format!("{}{ordered}", query.collective),
+            query.pes.to_string(),
+            unless_barrier(query.sync.to_string()),
+            unless_barrier(units::size(query.bytes)),
+            unless_barrier(memory.to_owned()),
+            brief(&entry.choice),
+            time(entry.median_ns),
+            entry.margin().map_or("-".to_owned(), |margin| format!("{:.0} %", margin * 100.0)),
+            entry.confidence.to_string(),
+        ]);
+    }
+    output::print(&format!("{text}\n{}", finish(table, &[1, 3, 6, 7])))
+}
+
+fn merge(path: &Path, files: &[PathBuf]) -> Result<()> {
+    let identity = Algorithms::here().identity();
+    let mut wisdom = match Content::load(path, identity) {
+        Err(WisdomError::NotFound { .. }) => Content::new(identity.clone()),
+        other => other.map_err(advised)?,
+    };
+    let mut text = String::new();
+    for file in files {
+        let other = Content::load(file, identity).map_err(advised)?;
+        let count = other.entries().len();
+        let taken = wisdom.merge(other).with_context(|| file.display().to_string())?;
+        text += &format!("{}: took {taken} of {count} entries\n", file.display());
+    }
+    wisdom.save(path)?;
+    output::print(&format!("{text}Wisdom is in {}\n", path.display()))
+}
+
+fn import(path: &Path, file: &Path) -> Result<()> {
+    let wisdom = Content::load(file, Algorithms::here().identity()).map_err(advised)?;
+    let same = |one: &Path, other: &Path| {
+        fs::canonicalize(one).ok().zip(fs::canonicalize(other).ok()).is_some_and(|(a, b)| a == b)
+    };
+    if same(path, file) {
+        bail!("{} is the wisdom already: name another file to import", file.display());
+    }
+    let aside = set_aside(path)?;
+    wisdom.save(path)?;
+    let count = wisdom.entries().len();
+    let mut text = format!("Imported {count} entries into {}\n", path.display());
+    if let Some(aside) = aside {
+        text += &format!("What was there is kept as {}\n", aside.display());
+    }
+    output::print(&text)
+}
+
+fn export(path: &Path, file: &Path) -> Result<()> {
+    let wisdom = Content::load_unfitted(path).map_err(advised)?;
+    if file.as_os_str() == "-" {
+        return output::print(&wisdom.to_string());
+    }
+    wisdom.save(file)?;
+    Ok(())
+}

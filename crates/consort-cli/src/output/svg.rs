@@ -1,0 +1,165 @@
+//! The few elements of SVG that pictures are made of, and round numbers for their axes.
+
+use std::fmt::Display;
+
+/// What text and lines are drawn in.
+pub(crate) const INK: &str = "#222222";
+/// What should be seen last.
+pub(crate) const FAINT: &str = "#dddddd";
+
+/// Where a text is, beside its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A picture that grows downwards: its height is known at the end.
+#[derive(Debug)]
+pub(crate) struct Svg {
+    width: f64,
+    elements: String,
+}
+
+impl Svg {
+    pub(crate) fn new(width: f64) -> Self {
+        Self { width, elements: String::new() }
+    }
+
+    fn push(&mut self, element: &str, attributes: &str, within: Option<String>) {
+        self.elements += &match within {
+            Some(within) => format!("<{element} {attributes}>{within}</{element}>\n"),
+            None => format!("<{element} {attributes}/>\n"),
+        };
+    }
+
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), size: u32, anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let attributes = format!(
+            "x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
+             fill=\"{INK}\""
+        );
+        self.push("text", &attributes, Some(escaped(text)));
+    }
+
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), ink: &str, width: f64) {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        let attributes = format!(
+            "x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{ink}\" \
+             stroke-width=\"{width}\""
+        );
+        self.push("line", &attributes, None);
+    }
+
+    /// A line through points, dashed or not.
+    pub(crate) fn curve(&mut self, points: &[(f64, f64)], ink: &str, dashed: bool) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let dashes = if dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let attributes = format!(
+            "points=\"{}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\"{dashes}",
+            points.join(" ")
+        );
+        self.push("polyline", &attributes, None);
+    }
+
+    /// A filled box; `title` is shown where the pointer rests.
+    pub(crate) fn block(
+        &mut self,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        ink: &str,
+        title: &str,
+    ) {
+        let attributes = format!(
+            "x=\"{x:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height:.1}\" fill=\"{ink}\""
+        );
+        self.push("rect", &attributes, Some(titled(title)));
+    }
+
+    pub(crate) fn disc(&mut self, (x, y): (f64, f64), radius: f64, ink: &str, title: &str) {
+        let attributes = format!(
+            "cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{ink}\" stroke=\"{INK}\" \
+             stroke-width=\"0.8\""
+        );
+        self.push("circle", &attributes, Some(titled(title)));
+    }
+
+    /// The file's text.
+    pub(crate) fn finish(self, height: f64) -> String {
+        let Self { width, elements } = self;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{elements}</svg>\n"
+        )
+    }
+}
+
+fn titled(title: &str) -> String {
+    if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Round numbers from 0 to `most`: 1, 2 or 5 times a power of ten apart, `about` of them or fewer.
+pub(crate) fn ticks(most: f64, about: f64) -> Vec<f64> {
+    if most <= 0.0 {
+        return vec![0.0];
+    }
+    let decade = 10_f64.powf((most / about).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * decade);
+    let step = step.into_iter().find(|step| most / step <= about).unwrap_or(10.0 * decade);
+    (0..).map(|index| f64::from(index) * step).take_while(|&tick| tick <= most).collect()
+}
+
+/// Powers of ten between two numbers above 0, with 2 and 5 times them where those are few.
+pub(crate) fn log_ticks(least: f64, most: f64) -> Vec<f64> {
+    let decades = (most / least).log10();
+    let times: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let first = 10_f64.powf(least.log10().floor());
+    (0..)
+        .map(|power| first * 10_f64.powi(power))
+        .take_while(|&decade| decade <= most)
+        .flat_map(|decade| times.iter().map(move |times| times * decade))
+        .filter(|tick| (least..=most).contains(tick))
+        .collect()
+}
+
+/// A number without zeros at its end.
+pub(crate) fn plain(value: f64) -> impl Display {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(ticks(10.3, 6.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(0.9, 5.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8]);
+        assert_eq!(ticks(0.0, 5.0), [0.0]);
+        assert_eq!(ticks(1000.0, 2.0), [0.0, 500.0, 1000.0]);
+        assert_eq!(log_ticks(8.0, 300.0), [10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(log_ticks(0.5, 50_000.0), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+        assert_eq!(
+            [12.5, 100.0, 0.6000000000000001].map(|v| plain(v).to_string()),
+            ["12.5", "100", "0.6"]
+        );
+    }
+
+    #[test]
+    fn markup_in_texts_is_text() {
+        let mut svg = Svg::new(10.0);
+        svg.text((1.0, 2.0), 9, Anchor::End, "a<b & c");
+        assert!(svg.finish(5.0).contains(">a&lt;b &amp; c</text>"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Flat exchange: everyone sends to everyone at once.
+//!
+//! Source: the flat exchange of Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4; the
+//! index operation of Bruck et al. 1997 in one round of as many ports as there are PEs.
+//!
+//! Protocol (`protocols/exchange`): send block `r + d` to PE `r + d`, and receive from PE `r - d`,
+//! for each distance `d`: first send all and then receive all, where the inbox has a place for all.
+//!
+//! Cost: one transfer, `P - 1` messages a PE. Where the inbox has no place for all, and where a
+//! send lasts until it is received, `pairwise` does the same.
+
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
+
+use super::pairwise::{round, with_own};
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    protocols::exchange::{self, Buffers, Rounds},
+};
+
+#[derive(Debug)]
+pub struct Flat;
+
+impl Algorithm for Flat {
+    const NAME: &'static str = "flat";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Rounds;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
+        Self::check_names(candidate)?;
+        let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
+        if !setting.capabilities.buffered {
+            return Err(Self::incapable("the fabric's sends wait for their receivers"));
+        }
+        let buffers = Buffers::new(setting, pes - 1, bytes, 1, pes - 1)
+            .filter(Buffers::hold_all)
+            .ok_or(Self::incapable("the messages do not fit the inbox"))?;
+        let with = |far: u32| {
+            let (to, from) = (rank.plus(far.into(), pes), rank.plus(u64::from(pes - far), pes));
+            round(setting, &buffers, far - 1, to, from)
+        };
+        let all = buffers.at_once(setting, (1..pes).map(with).collect());
+        Ok(Rounds::new(setting, &buffers, with_own(setting, all)))
+    }
+
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
+        bytes / model.copy_gbps + exchange::cost_at_once_ns(query, model, others, bytes)
+    }
+
+    #[inline(always)]
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
+    }
+}

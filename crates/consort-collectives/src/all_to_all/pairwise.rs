@@ -1,0 +1,82 @@
+//! Pairwise exchange: in each round a PE sends to one PE and receives from one.
+//!
+//! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
+//! operations in MPICH", section 4.2, for long messages.
+//!
+//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): exchange blocks with PE `r xor i` where
+//! `P` is a power of two; else send to PE `r + i` and receive from PE `r - i`.
+//!
+//! Cost: `P - 1` transfers one after the other, `P - 1` blocks; nobody sends to a PE to which
+//! another does.
+
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank};
+
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+};
+
+#[derive(Debug)]
+pub struct Pairwise;
+
+/// Round `index`, in which blocks are sent to one PE and received from one.
+pub(super) fn round(
+    setting: &Setting,
+    buffers: &Buffers,
+    index: u32,
+    to: Rank,
+    from: Rank,
+) -> Round {
+    Round::at(index * buffers.chunks(setting.call.bytes), index)
+        .send(to, [setting.source_block(to.0)])
+        .receive(from, [setting.target_block(from.0)], Keep::Stores)
+}
+
+/// Rounds, and the copy of the own block.
+pub(super) fn with_own(setting: &Setting, mut rounds: Vec<Round>) -> Vec<Round> {
+    let Rank(me) = setting.rank;
+    Round::copy_first(&mut rounds, setting.target_block(me), setting.source_block(me));
+    rounds
+}
+
+impl Algorithm for Pairwise {
+    const NAME: &'static str = "pairwise";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Rounds;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
+        Self::check_names(candidate)?;
+        let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
+        let buffers = Buffers::new(setting, pes - 1, bytes, 1, pes - 1)
+            .ok_or(Self::incapable("the inbox is too small"))?;
+        let with = |index: u32| {
+            let (to, from) = if pes.is_power_of_two() {
+                (Rank(rank.0 ^ index), Rank(rank.0 ^ index))
+            } else {
+                (rank.plus(index.into(), pes), rank.plus(u64::from(pes - index), pes))
+            };
+            round(setting, &buffers, index - 1, to, from)
+        };
+        let all = with_own(setting, (1..pes).map(with).collect());
+        Ok(Rounds::new(setting, &buffers, all))
+    }
+
+    fn steps(rounds: &Rounds) -> u64 {
+        rounds.steps()
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let bytes = query.bytes as f64;
+        let rounds = [(f64::from(query.pes) - 1.0, bytes)];
+        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
+    }
+
+    #[inline(always)]
+    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
+        let mut cursor = rounds.begin();
+        for round in rounds.numbers() {
+            cursor.exchange(f, round).await?;
+        }
+        Ok(())
+    }
+}

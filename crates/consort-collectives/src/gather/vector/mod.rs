@@ -1,0 +1,8 @@
+//! Vector gathers: everyone's block, of any length, to the root.
+//! The registry of their algorithms.
+
+use crate::algorithm::registry;
+
+registry! {
+    direct: Direct,
+}

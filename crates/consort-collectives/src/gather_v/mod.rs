@@ -1,8 +1,0 @@
-//! Varied gathers: everyone's piece, of any length, to the root.
-//! The registry of their algorithms.
-
-use crate::algorithm::registry;
-
-registry! {
-    direct: Direct,
-}

@@ -1,0 +1,123 @@
+//! Tests of rounds: buffers, who sends first, and numbers past 32 bits. What rounds do is tested by
+//! the conformance suite, whose small fabric has inboxes of any size.
+
+use consort_fabric::{
+    CallSpec, Capabilities, Collective, OperatorClass, Query, Rank, Span, SyncModes,
+};
+
+use super::{
+    Buffers, Keep, Round, Rounds,
+    cursor::{Act, Kept},
+};
+use crate::Setting;
+
+/// A setting of PE 0, on a fabric with so many lines for the algorithm.
+pub(crate) fn setting(
+    collective: Collective,
+    pes: u32,
+    bytes: usize,
+    lines: u32,
+    buffered: bool,
+) -> Setting {
+    let query = Query {
+        collective,
+        sync: SyncModes::MINE,
+        pes,
+        bytes: bytes as u64,
+        operator: OperatorClass::Ordered,
+        symmetric: false,
+    };
+    let capabilities = Capabilities {
+        inbox_channels: Setting::first_channel(collective, pes) + lines,
+        scratch_bytes: 1024,
+        buffer_bytes: 0,
+        exposes: false,
+        buffered,
+    };
+    let call = CallSpec { element_bytes: 1, ..CallSpec::from(&query) };
+    Setting::of(call, capabilities)
+}
+
+/// Whether an inbox of so many lines can serve.
+fn fits(setting: &Setting, messages: u32, longest: usize, spans: u32, credits: u32) -> Buffers {
+    Buffers::new(setting, messages, longest, spans, credits).expect("it fits")
+}
+
+#[test]
+fn a_message_that_fits_needs_no_credit_and_no_division() {
+    let setting = setting(Collective::AllGather, 2, 8, 9, true);
+    assert_eq!(fits(&setting, 1, 504, 1, 1).chunks(504), 1);
+    assert_eq!(fits(&setting, 1, 505, 1, 1).chunks(505), 5);
+    assert_eq!(fits(&setting, 3, 168, 1, 1).chunks(168), 1);
+    assert_eq!(fits(&setting, 4, 168, 1, 1).chunks(168), 2);
+    assert_eq!(Buffers::new(&setting, 3, 168, 9, 1), None);
+    let exchange = Round::at(0, 0).send(Rank(1), [Span::source(0, 8)]);
+    let mut rounds = vec![exchange.receive(Rank(1), [Span::target(0, 8)], Keep::Stores)];
+    Round::copy_first(&mut rounds, Span::target(8, 8), Span::source(0, 8));
+    let program = Rounds::new(&setting, &fits(&setting, 1, 8, 1, 1), rounds);
+    let names = program.acts().into_iter().map(|act| format!("{act:?}"));
+    let names: Vec<_> = names.map(|name| name[..4].to_owned()).collect();
+    assert_eq!(names, ["Send", "Copy", "Rece"]);
+}
+
+#[test]
+fn some_send_first_and_some_receive_first_in_every_ring() {
+    for pes in (2..20).chain([32, 33, 64]) {
+        for distance in 1..pes {
+            for rank in (0..pes).map(Rank) {
+                let (mut node, mut firsts) = (rank, Vec::new());
+                while firsts.is_empty() || node != rank {
+                    let to = node.plus(distance.into(), pes);
+                    let from = node.plus((pes - distance).into(), pes);
+                    firsts.push(super::sends_first(node, to, from, pes));
+                    node = to;
+                }
+                assert!(firsts.contains(&true) && firsts.contains(&false), "{pes} {distance}");
+            }
+        }
+    }
+}
+
+#[test]
+fn offsets_past_32_bits_are_exact() {
+    let (bytes, lines) = (5 << 30 | 8, 1 << 16);
+    let setting = setting(Collective::Gather, 2, bytes, lines, true);
+    let buffers = fits(&setting, 1, bytes, 1, 1);
+    let round = Round::at(0, 0).send(Rank(1), [setting.target_block(1)]);
+    let program = Rounds::new(&setting, &buffers, vec![round]);
+    let (mut next, mut steps) = (bytes, 0..);
+    for act in program.acts() {
+        if let Act::Send(_, channel, step, span) = act {
+            assert_eq!((Some(step), span), (steps.next(), Span::target(next, span.bytes)));
+            let end = channel.index() + u32::try_from(super::lines(span.bytes)).expect("few");
+            assert!(end <= setting.capabilities.inbox_channels);
+            next += span.bytes;
+        }
+    }
+    assert_eq!(next, 2 * bytes);
+}
+
+/// How many operations or rounds a program keeps.
+pub(crate) fn kept(program: &Rounds) -> usize {
+    match program.kept() {
+        Kept::Listed(acts, _) => acts.len(),
+        Kept::Divided(sequence) => sequence.kept(),
+    }
+}
+
+/// A message of `bytes` from PE 0 to PE 1, and what a program keeps of it.
+fn parts_of(bytes: usize) -> Kept {
+    let setting = setting(Collective::Gather, 2, bytes, 1 << 10, true);
+    let buffers = fits(&setting, 1, bytes, 1, 1);
+    let message = Round::at(0, 0).send(Rank(1), [setting.target_block(1)]);
+    Rounds::new(&setting, &buffers, vec![message]).kept().clone()
+}
+
+#[test]
+fn a_program_keeps_as_much_of_any_message() {
+    assert!(matches!(parts_of(56), Kept::Listed(acts, _) if acts.len() == 1));
+    for bytes in [1 << 20, 1 << 30, 1 << 40] {
+        let Kept::Divided(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };
+        assert_eq!(sequence.kept(), 1, "{bytes} B");
+    }
+}

@@ -1,0 +1,167 @@
+//! A block of each PE through message buffers, up or down a k-ary tree: OC-BCAST's way to scatter
+//! and gather.
+//!
+//! In OC-BCAST a chunk goes from message buffer to message buffer, two of which take turns
+//! (Petrović 2015, section 3.1). Here each chunk is one PE's, and passes through the PEs between it
+//! and the root alone. Level by level the nodes below a node have an order in which those below
+//! each of its children keep theirs; so all PEs know which chunk is which by counting.
+
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span, Step};
+
+use crate::rank_math::tree::Shape;
+use crate::{Parameter, Setting};
+
+/// The parameters of what relays.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter { name: "chunk_bytes", values: &[3072, 8192, 32768], range: (1, 1 << 30) },
+    Parameter { name: "k", values: &[1, 2, 7, 47], range: (1, 65535) },
+];
+
+/// How blocks are divided, the tree, and where a PE is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relay {
+    /// Bytes of a block.
+    pub bytes: usize,
+    /// Bytes of a chunk.
+    chunk: usize,
+    /// Chunks of a block.
+    pub chunks: Step,
+    /// More than the largest number of a chunk.
+    steps: Step,
+    /// The parent, and this PE's index among its children; none at the root.
+    pub parent: Option<(Rank, u32)>,
+    /// The PEs below this one and the child by which they are reached, level by level.
+    pub below: Vec<(Rank, Child)>,
+    /// The same of the parent; none at the root.
+    pub below_parent: Vec<(Rank, Child)>,
+}
+
+/// A child and its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its rank.
+    pub rank: Rank,
+    /// Its index among its siblings.
+    pub index: u32,
+}
+
+impl Relay {
+    /// The relay of a setting's blocks.
+    ///
+    /// # Errors
+    /// Says why there is none.
+    pub fn new(setting: &Setting, chunk_bytes: u64, k: u64) -> Result<Self, String> {
+        let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
+        let (chunk, k) = (usize::try_from(chunk_bytes), u32::try_from(k));
+        let (chunk, k) = (chunk.unwrap_or(usize::MAX), k.unwrap_or(u32::MAX));
+        let (most, buffer) = ((pes - 1).max(1), setting.capabilities.buffer_bytes);
+        if k > most {
+            return Err(format!("k is {k}, and in {pes} PEs at most {most}"));
+        }
+        if chunk > buffer / 2 {
+            let why = format!("two chunks of {chunk} B do not fit the message buffer, {buffer} B");
+            return Err(why);
+        }
+        if setting.lines() <= k {
+            return Err("the inbox is too small".to_owned());
+        }
+        let chunks = Step::try_from(bytes.div_ceil(chunk).max(1)).ok();
+        let steps = chunks.and_then(|chunks| chunks.checked_mul(pes));
+        let (Some(chunks), Some(steps)) = (chunks, steps) else {
+            return Err("there are more chunks than can be counted".to_owned());
+        };
+        let shape = Shape::Kary(k);
+        let parent = shape.node(rank, root, pes).parent;
+        let below = |rank| below(shape, rank, root, pes);
+        let below_parent = parent.map_or_else(Vec::new, |(parent, _)| below(parent));
+        let below = below(rank);
+        Ok(Self { bytes, chunk, chunks, steps, parent, below, below_parent })
+    }
+
+    /// Steps of a call.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps.into()
+    }
+
+    /// The chunks of a block: their indices, offsets and lengths in bytes.
+    #[inline(always)]
+    pub fn pieces(&self) -> impl Iterator<Item = (Step, usize, usize)> {
+        let (bytes, chunk) = (self.bytes, self.chunk);
+        let starts = (0..self.chunks).map(move |index| (index, index as usize * chunk));
+        starts.map(move |(index, at)| (index, at, chunk.min(bytes - at)))
+    }
+
+    /// Where in a message buffer chunk `number` of those that go there lies.
+    #[inline(always)]
+    #[must_use]
+    pub const fn buffer(&self, number: Step, bytes: usize) -> Span {
+        Span::buffer(number as usize % 2 * self.chunk, bytes)
+    }
+}
+
+/// The PEs below one and the child by which they are reached, level by level.
+fn below(shape: Shape, rank: Rank, root: Rank, pes: u32) -> Vec<(Rank, Child)> {
+    let children = shape.children_of(rank, root, pes);
+    let of_child = |(index, rank)| (rank, Child { rank, index });
+    let mut all: Vec<_> = (0..).zip(children).map(of_child).collect();
+    let mut next = 0;
+    while let Some(&(node, child)) = all.get(next) {
+        let under = shape.children_of(node, root, pes).into_iter();
+        all.extend(under.map(|under| (under, child)));
+        next += 1;
+    }
+    all
+}
+
+/// What a relay costs by the model.
+#[must_use]
+pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+    let k = candidate.parameter("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(7);
+    let bytes = query.bytes as f64;
+    let chunk = bytes.min(candidate.parameter("chunk_bytes").unwrap_or(3072) as f64);
+    // All blocks but its own pass by the root.
+    let blocks = f64::from(query.pes) - 1.0;
+    let chunks = (bytes / chunk.max(1.0)).ceil().max(1.0) * blocks;
+    let (get, copy) = (model.pulled_ns(chunk, 1.0), chunk / model.copy_gbps);
+    let hop = model.hops_ns(1.0, query.pes);
+    let depth = f64::from(Shape::Kary(k).depth(query.pes));
+    if model.is_shared(query.pes) {
+        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        let work = depth * chunks * (get + model.overhead_ns) / f64::from(model.cores.max(1));
+        return work + (depth + (chunks / 2.0).floor()) * hop;
+    }
+    // A chunk's place is free again when one PE has been told, has got it, and has said so.
+    let turn = (get.max(copy) + model.overhead_ns).max((get + copy + 2.0 * hop) / 2.0);
+    copy + depth * (hop + get) + (chunks - 1.0).max(0.0) * turn + hop
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_a_subtree_is_that_of_the_whole() {
+        for k in [1, 2, 3, 7, 47] {
+            for pes in (1..30).chain([48]) {
+                for root in [0, pes / 2, pes - 1].map(Rank) {
+                    let shape = Shape::Kary(k);
+                    assert_eq!(below(shape, root, root, pes).len(), pes as usize - 1);
+                    for rank in (0..pes).map(Rank) {
+                        let all = below(shape, rank, root, pes);
+                        for (child, index) in
+                            shape.children_of(rank, root, pes).into_iter().zip(0..)
+                        {
+                            let child = Child { rank: child, index };
+                            let under =
+                                all.iter().filter(|(_, by)| *by == child).map(|(pe, _)| *pe);
+                            let below = below(shape, child.rank, root, pes).into_iter();
+                            let own = std::iter::once(child.rank);
+                            assert!(under.eq(own.chain(below.map(|(pe, _)| pe))), "{k} {pes}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Access to a peer's buffer: exposed and attached, or in symmetric memory without asking.
+//!
+//! The rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2). A buffer is
+//! exposed, attached and detached. In symmetric memory that is left of it which the modes ask for:
+//!
+//! | mode | what is signalled |
+//! | --- | --- |
+//! | entry Mine | the owner signals its users that it is here; else they may begin when they are |
+//! | exit Mine | the users signal the owner that they are done; else it need not wait |
+//!
+//! With mode None nobody waits, and with All a barrier does it. But where the barriers of two PEs
+//! are one signal each the data has to say the rest: downwards that the root is here, upwards that
+//! the other PE is done. Root and owner are one here.
+
+use consort_fabric::{
+    Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span, SyncMode,
+};
+
+use crate::{Direction, Setting};
+
+/// How PEs get at each other's buffers in a call. Each owner has one, as exposure 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Owners expose, users attach and detach.
+    Exposes,
+    /// Without asking.
+    Reaches {
+        /// Where PE 0 signals that it is here, if it has to; of others in the channels after it.
+        ready: Option<Channel>,
+        /// Where PE 0 signals that it is done, if it has to; of others in the channels after it.
+        done: Option<Channel>,
+    },
+}
+
+fn of(first: Channel, rank: Rank) -> Channel {
+    Channel::new(first.index() + rank.0)
+}
+
+impl Access {
+    /// For an algorithm whose data moves in this direction, between the root's buffer and the other
+    /// PEs, or everyone's and everyone. `None` where nothing can be exposed.
+    #[must_use]
+    pub fn new(setting: &Setting, direction: Direction) -> Option<Self> {
+        setting.capabilities.exposes.then_some(())?;
+        if !setting.call.symmetric || setting.lines() < 2 * setting.call.pes {
+            return Some(Self::Exposes);
+        }
+        let modes = (setting.call.sync.entry, setting.call.sync.exit);
+        let (ready, done) = signalled(modes, direction, setting.call.pes);
+        Some(Self::Reaches {
+            ready: ready.then(|| setting.channel(0)),
+            done: done.then(|| setting.channel(setting.call.pes)),
+        })
+    }
+
+    /// An owner exposes its buffer to a user.
+    ///
+    /// # Errors
+    /// When the job has failed, as in all that follow.
+    #[inline(always)]
+    pub async fn expose<F: Messages + Rendezvous>(self, f: &F, to: Rank, buffer: Span) -> Op {
+        match self {
+            Self::Exposes => f.expose(to, 0, buffer).await,
+            Self::Reaches { ready: Some(ready), .. } => f.signal(to, of(ready, f.rank()), 0).await,
+            Self::Reaches { ready: None, .. } => Ok(()),
+        }
+    }
+
+    /// A user attaches the owner's buffer, of which it knows the span.
+    ///
+    /// # Errors
+    /// See [`Access::expose`].
+    ///
+    /// # Panics
+    /// As [`Rma::reach`](consort_fabric::Rma::reach) does: the setting said that the buffers are
+    /// symmetric, and the call's are not.
+    #[inline(always)]
+    pub async fn attach<F: Messages + Rendezvous>(
+        self,
+        f: &F,
+        from: Rank,
+        buffer: Span,
+    ) -> Op<F::Remote> {
+        let ready = match self {
+            Self::Exposes => return f.attach(from, 0).await,
+            Self::Reaches { ready, .. } => ready,
+        };
+        if let Some(ready) = ready {
+            f.wait(of(ready, from), 0).await?;
+        }
+        Ok(f.reach(from, buffer))
+    }
+
+    /// A user is done with the owner's buffer.
+    ///
+    /// # Errors
+    /// See [`Access::expose`].
+    #[inline(always)]
+    pub async fn detach<F: Messages + Rendezvous>(
+        self,
+        f: &F,
+        owner: Rank,
+        remote: F::Remote,
+    ) -> Op {
+        match self {
+            Self::Exposes => f.detach(remote).await,
+            Self::Reaches { done: Some(done), .. } => f.signal(owner, of(done, f.rank()), 0).await,
+            Self::Reaches { done: None, .. } => Ok(()),
+        }
+    }
+
+    /// An owner waits for its users, as far as it must.
+    ///
+    /// # Errors
+    /// See [`Access::expose`].
+    #[inline(always)]
+    pub async fn await_detached<F: Messages + Rendezvous>(
+        self,
+        f: &F,
+        users: impl Iterator<Item = Rank>,
+    ) -> Op {
+        match self {
+            Self::Exposes => f.await_detached().await,
+            Self::Reaches { done: Some(done), .. } => {
+                for user in users {
+                    f.wait(of(done, user), 0).await?;
+                }
+                Ok(())
+            }
+            Self::Reaches { done: None, .. } => Ok(()),
+        }
+    }
+
+    /// What it costs by the model, besides the copies.
+    #[must_use]
+    pub fn cost_ns(query: &Query, direction: Direction, model: &MachineModel) -> f64 {
+        let others = f64::from(query.pes) - 1.0;
+        let more = (others - 1.0).max(0.0);
+        if query.symmetric {
+            let (ready, done) =
+                signalled((query.sync.entry, query.sync.exit), direction, query.pes);
+            let signals = f64::from(u8::from(ready)) + f64::from(u8::from(done));
+            let words = signals * (model.overhead_ns * others + model.next_line_ns * more);
+            return model.transfer_ns / 2.0 + model.hops_ns(signals, query.pes) + words;
+        }
+        model.hops_ns(3.0, query.pes) + 2.0 * more * model.next_line_ns
+    }
+}
+
+/// Whether it is signalled that owners are ready, and that users are done.
+fn signalled((entry, exit): (SyncMode, SyncMode), direction: Direction, pes: u32) -> (bool, bool) {
+    let is_one_signal = pes == 2 && (entry == SyncMode::All || exit == SyncMode::All);
+    (
+        entry == SyncMode::Mine || (is_one_signal && direction == Direction::Down),
+        exit == SyncMode::Mine || (is_one_signal && direction == Direction::Up),
+    )
+}

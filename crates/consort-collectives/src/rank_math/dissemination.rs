@@ -1,0 +1,53 @@
+//! The rounds of dissemination: in round `i` of radix `k`, PE `r` signals `r + d k^i` for each
+//! digit `d` from 1 to `k - 1`, and waits for `r - d k^i`, all modulo the number of PEs.
+//!
+//! After `ceil(log_k P)` rounds everyone has heard of everyone (Hensgen, Finkel and Manber 1988,
+//! for radix 2).
+
+use consort_fabric::Rank;
+
+/// Whom a PE signals, and how many signals it waits for, in one round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// The PEs that it signals, in the order of their digits.
+    pub to: Vec<Rank>,
+}
+
+/// The rounds of PE `rank` among `pes`, for a radix of at least 2.
+#[must_use]
+pub fn rounds(rank: Rank, pes: u32, radix: u32) -> Vec<Round> {
+    let (team, pes, radix) = (pes, u64::from(pes), u64::from(radix));
+    let mut rounds = Vec::new();
+    let mut power = 1;
+    while power < pes {
+        let distances = (1..radix).map(|digit| digit * power).take_while(|&far| far < pes);
+        let to = distances.map(|far| rank.plus(far, team)).collect();
+        rounds.push(Round { to });
+        power *= radix;
+    }
+    rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_hears_of_everyone() {
+        for radix in [2, 3, 4, 8] {
+            for pes in 1..70 {
+                let mut heard: Vec<u128> = (0..pes).map(|rank| 1 << rank).collect();
+                let all: Vec<_> = (0..pes).map(|rank| rounds(Rank(rank), pes, radix)).collect();
+                for round in 0..all[0].len() {
+                    let before = heard.clone();
+                    for (rank, rounds) in all.iter().enumerate() {
+                        for to in &rounds[round].to {
+                            heard[to.index()] |= before[rank];
+                        }
+                    }
+                }
+                assert!(heard.iter().all(|&who| who.count_ones() == pes), "{pes} {radix}");
+            }
+        }
+    }
+}

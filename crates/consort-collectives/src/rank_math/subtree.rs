@@ -1,0 +1,139 @@
+//! Blocks for a whole subtree in one message: what scatter and gather over k-nomial trees share.
+//!
+//! A subtree of a k-nomial tree is a range of nodes, which are ranks relative to the root (Nishtala
+//! and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994, for the binomial one as a
+//! scatter). So its blocks are one piece, or two where ranks wrap around.
+
+use std::ops::Range;
+
+use consort_fabric::{CallSpec, MachineModel, Place, Query, Rank, Span, SyncModes};
+
+use super::tree::Shape;
+use crate::Setting;
+
+/// A PE's subtree of a k-nomial tree, and its place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subtree {
+    /// The nodes, that of the PE first.
+    pub nodes: Range<u32>,
+    /// The parent and this PE's index among its children; none at the root.
+    pub parent: Option<(Rank, u32)>,
+    /// The children and their subtrees, the smallest first.
+    pub children: Vec<(Rank, Range<u32>)>,
+}
+
+impl Subtree {
+    /// The subtree of `rank` in the flat or k-nomial tree of `pes` PEs from `root` on.
+    ///
+    /// # Panics
+    /// When the subtrees of a tree of this shape are no ranges of nodes.
+    #[must_use]
+    pub fn of(rank: Rank, root: Rank, pes: u32, shape: Shape) -> Self {
+        let radix = match shape {
+            Shape::Flat => pes.max(2),
+            Shape::Knomial(radix) => radix,
+            Shape::Kary(_) => panic!("subtrees of k-ary trees are no ranges of nodes"),
+        };
+        let node = shape.node(rank, root, pes);
+        let relative = |rank: Rank| (rank.0 + pes - root.0) % pes;
+        let mut children: Vec<(Rank, Range<u32>)> = Vec::new();
+        let mut end = end(relative(rank), pes, radix);
+        let nodes = relative(rank)..end;
+        for &child in node.children.iter().rev() {
+            children.push((child, relative(child)..end));
+            end = relative(child);
+        }
+        children.reverse();
+        Self { nodes, parent: node.parent, children }
+    }
+
+    /// Where the blocks of some of the nodes lie: at the root's place in the order of the ranks, in
+    /// scratch memory in that of the nodes.
+    #[must_use]
+    pub fn blocks(&self, setting: &Setting, nodes: Range<u32>, place: Place) -> Vec<Span> {
+        let Setting { call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
+        // Both ends of a message cut where the ranks wrap around.
+        let wrap = (pes - root.0).clamp(nodes.start, nodes.end);
+        let part = |Range { start, end }: Range<u32>| {
+            let first = match place {
+                Place::Accumulator => start - self.nodes.start,
+                _ => root.plus(start.into(), pes).0,
+            };
+            Span { place, at: first as usize * bytes, bytes: (end - start) as usize * bytes }
+        };
+        let parts = [nodes.start..wrap, wrap..nodes.end].into_iter();
+        parts.filter(|nodes| !nodes.is_empty()).map(part).collect()
+    }
+}
+
+/// Where the subtree of a node ends.
+fn end(node: u32, pes: u32, radix: u32) -> u32 {
+    if node == 0 || radix == 1 {
+        return pes;
+    }
+    let mut power = 1;
+    while (node / power).is_multiple_of(radix) {
+        power *= radix;
+    }
+    pes.min(node.saturating_add(power))
+}
+
+/// How many nodes the largest subtree has that is not the whole tree.
+#[must_use]
+pub fn largest(pes: u32, shape: Shape) -> u32 {
+    let children = Subtree::of(Rank(0), Rank(0), pes, shape).children;
+    children.iter().map(|(_, nodes)| nodes.end - nodes.start).max().unwrap_or(0)
+}
+
+/// What a scatter down, or a gather up, a tree costs by the model.
+#[must_use]
+pub fn cost_ns(shape: Shape, query: &Query, model: &MachineModel) -> f64 {
+    let bytes = query.bytes as f64;
+    let (fan, depth) = (f64::from(shape.fan(query.pes)), f64::from(shape.depth(query.pes)));
+    let lines_ns = |blocks: f64| model.lines_ns(blocks * bytes);
+    let others = f64::from(query.pes) - 1.0;
+    let pass = lines_ns(others) + fan * model.overhead_ns;
+    let hops = model.hops_ns(depth, query.pes);
+    // Each level passes on what is left, less and less.
+    let largest = f64::from(largest(query.pes, shape));
+    let inner =
+        if largest > 1.0 { lines_ns(largest) + largest * bytes / model.copy_gbps } else { 0.0 };
+    if model.is_shared(query.pes) {
+        let moved = depth * others / f64::from(model.cores.max(1));
+        return hops + lines_ns(moved);
+    }
+    if query.sync == SyncModes::LOOSE {
+        return model.streamed_ns(bytes * largest.max(1.0)).max(pass + inner);
+    }
+    hops + pass + inner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subtrees_of_children_and_the_node_itself_are_the_subtree() {
+        let radices = [1, 2, 3, 4, 8, 100].map(Shape::Knomial);
+        for shape in radices.into_iter().chain([Shape::Flat]) {
+            for pes in (1..40).chain([64, 100]) {
+                for root in [0, pes / 2, pes - 1].map(Rank) {
+                    for rank in (0..pes).map(Rank) {
+                        let Subtree { nodes, parent, children } =
+                            Subtree::of(rank, root, pes, shape);
+                        assert_eq!(root.plus(nodes.start.into(), pes), rank);
+                        let mut next = nodes.start + 1;
+                        for (child, of_child) in children {
+                            assert_eq!(of_child.start, next);
+                            assert_eq!(Subtree::of(child, root, pes, shape).nodes, of_child);
+                            assert!(of_child.end - of_child.start <= largest(pes, shape));
+                            next = of_child.end;
+                        }
+                        assert_eq!(next, nodes.end);
+                        assert_eq!(parent.is_none(), rank == root);
+                    }
+                }
+            }
+        }
+    }
+}

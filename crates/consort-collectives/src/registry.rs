@@ -1,0 +1,275 @@
+//! How an algorithm is found by its name.
+
+use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
+
+use crate::{
+    Algorithm, Parameter, PlanError, Setting, Visitor, all_gather, all_reduce, all_to_all, barrier,
+    broadcast, gather, reduce, reduce_scatter, scan, scatter,
+};
+
+/// The names of a collective's algorithms.
+#[must_use]
+pub const fn names(collective: Collective) -> &'static [&'static str] {
+    match collective {
+        Collective::Barrier => barrier::NAMES,
+        Collective::Broadcast => broadcast::NAMES,
+        Collective::Scatter => scatter::NAMES,
+        Collective::Gather => gather::NAMES,
+        Collective::AllGather => all_gather::NAMES,
+        Collective::Exchange => all_to_all::NAMES,
+        Collective::Reduce => reduce::NAMES,
+        Collective::AllReduce => all_reduce::NAMES,
+        Collective::ReduceScatter => reduce_scatter::NAMES,
+        Collective::ScatterV => scatter::vector::NAMES,
+        Collective::GatherV => gather::vector::NAMES,
+        Collective::AllGatherV => all_gather::vector::NAMES,
+        Collective::ExchangeV => all_to_all::vector::NAMES,
+        Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
+    }
+}
+
+/// Does something with an algorithm.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn visit<V: Visitor>(
+    collective: Collective,
+    name: &str,
+    visitor: V,
+) -> Result<V::Output, PlanError> {
+    let found = match collective {
+        Collective::Barrier => barrier::visit(name, visitor),
+        Collective::Broadcast => broadcast::visit(name, visitor),
+        Collective::Scatter => scatter::visit(name, visitor),
+        Collective::Gather => gather::visit(name, visitor),
+        Collective::AllGather => all_gather::visit(name, visitor),
+        Collective::Exchange => all_to_all::visit(name, visitor),
+        Collective::Reduce => reduce::visit(name, visitor),
+        Collective::AllReduce => all_reduce::visit(name, visitor),
+        Collective::ReduceScatter => reduce_scatter::visit(name, visitor),
+        Collective::ScatterV => scatter::vector::visit(name, visitor),
+        Collective::GatherV => gather::vector::visit(name, visitor),
+        Collective::AllGatherV => all_gather::vector::visit(name, visitor),
+        Collective::ExchangeV => all_to_all::vector::visit(name, visitor),
+        Collective::Scan | Collective::ExclusiveScan => scan::visit(name, visitor),
+    };
+    found.ok_or_else(|| PlanError::UnknownAlgorithm {
+        collective,
+        name: name.to_owned(),
+        known: names(collective).join(", "),
+    })
+}
+
+/// Every candidate that can serve a query: all algorithms with all values worth trying.
+#[must_use]
+pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
+    struct Able<'q>(&'q Setting);
+    impl Visitor for Able<'_> {
+        type Output = Vec<Candidate>;
+        fn visit<A: Algorithm>(self) -> Vec<Candidate> {
+            let mut all = vec![Candidate::new(A::NAME)];
+            for Parameter { name, values, .. } in A::PARAMETERS {
+                let with = |candidate: &Candidate| {
+                    values.iter().map(|&value| candidate.clone().with(name, value)).collect()
+                };
+                all = all.iter().flat_map(|candidate| -> Vec<_> { with(candidate) }).collect();
+            }
+            all.retain(|candidate| A::schedule(self.0, candidate).is_ok());
+            all
+        }
+    }
+    let setting = Setting::of(query, capabilities);
+    if !setting.is_addressable() {
+        return Vec::new();
+    }
+    names(query.collective)
+        .iter()
+        .filter_map(|name| visit(query.collective, name, Able(&setting)).ok())
+        .flatten()
+        .collect()
+}
+
+/// Whether a candidate can serve a setting, which is to say whether it has a schedule.
+#[must_use]
+pub fn serves(setting: &Setting, candidate: &Candidate) -> bool {
+    struct Try<'q>(&'q Setting, &'q Candidate);
+    impl Visitor for Try<'_> {
+        type Output = bool;
+        fn visit<A: Algorithm>(self) -> bool {
+            A::schedule(self.0, self.1).is_ok()
+        }
+    }
+    setting.is_addressable()
+        && visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))
+            .unwrap_or(false)
+}
+
+/// What a candidate costs by the model, in nanoseconds; infinite for one that is unknown.
+#[must_use]
+pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+    struct Cost<'q>(&'q Query, &'q Candidate, &'q MachineModel);
+    impl Visitor for Cost<'_> {
+        type Output = f64;
+        fn visit<A: Algorithm>(self) -> f64 {
+            A::cost_ns(self.0, self.1, self.2)
+        }
+    }
+    visit(query.collective, &candidate.algorithm, Cost(query, candidate, model))
+        .unwrap_or(f64::INFINITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use consort_fabric::{CallSpec, OperatorClass, SyncModes};
+    use std::{
+        any::Any,
+        time::{Duration, Instant},
+    };
+
+    use crate::protocols::exchange::{
+        Rounds,
+        tests::{kept, setting},
+    };
+
+    const CAPABILITIES: Capabilities = Capabilities {
+        inbox_channels: 256,
+        scratch_bytes: 16 << 10,
+        buffer_bytes: 64 << 10,
+        exposes: true,
+        buffered: true,
+    };
+
+    /// All collectives with blocks of a size among a few PEs.
+    fn queries(bytes: u64) -> Vec<Query> {
+        let mut all = Vec::new();
+        for collective in Collective::EVERY {
+            for pes in [2, 3, 8] {
+                for operator in [OperatorClass::Commutative, OperatorClass::Ordered] {
+                    for symmetric in [false, true] {
+                        let sync = SyncModes::STRICT;
+                        all.push(Query { collective, sync, pes, bytes, operator, symmetric });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// How many rounds or operations a schedule keeps, if it is one of rounds.
+    struct Kept<'s>(&'s Setting, &'s Candidate);
+
+    impl Visitor for Kept<'_> {
+        type Output = Option<usize>;
+
+        fn visit<A: Algorithm>(self) -> Option<usize> {
+            let schedule: Box<dyn Any> = Box::new(A::schedule(self.0, self.1).ok()?);
+            schedule.downcast_ref::<Rounds>().map(kept)
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_no_larger_for_more_bytes() {
+        let kept_of = |query: &Query, candidate: &Candidate| {
+            let setting = Setting::of(query, CAPABILITIES);
+            visit(query.collective, &candidate.algorithm, Kept(&setting, candidate)).ok().flatten()
+        };
+        let mut compared = 0;
+        for query in queries(1 << 20) {
+            for candidate in candidates(&query, CAPABILITIES) {
+                let Some(least) = kept_of(&query, &candidate) else { continue };
+                for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
+                    let longer = Query { bytes, ..query };
+                    let Some(kept) = kept_of(&longer, &candidate) else { continue };
+                    // The last piece of a block may be shorter, and then has rounds of its own.
+                    assert!(kept <= 2 * least, "{candidate} {longer:?}: {kept}, and {least}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 100, "{compared} schedules are of rounds");
+    }
+
+    #[test]
+    fn choosing_takes_no_longer_for_more_bytes() {
+        let model = MachineModel::typical(8);
+        let took = |bytes| {
+            let once = || {
+                let begun = Instant::now();
+                for query in queries(bytes) {
+                    for candidate in candidates(&query, CAPABILITIES) {
+                        assert!(estimate_ns(&query, &candidate, &model).is_finite());
+                    }
+                }
+                begun.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap_or_default()
+        };
+        let least = took(1 << 20);
+        for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
+            let longer = took(bytes);
+            // Generous, for other tests run meanwhile: it was hundreds of times as long.
+            let limit = 10 * least + Duration::from_millis(100);
+            assert!(longer < limit, "{bytes} B take {longer:?}, and 1 MiB {least:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_no_memory_has_are_refused() {
+        for bytes in [(1 << 52) - 1, u64::MAX / 2, u64::MAX] {
+            for query in queries(bytes) {
+                let query = Query { pes: 1 << 20, ..query };
+                assert_eq!(candidates(&query, CAPABILITIES), [], "{query:?}");
+                let setting = Setting::of(&query, CAPABILITIES);
+                let direct = Candidate::new("direct");
+                assert!(!serves(&setting, &direct), "{query:?}");
+            }
+        }
+    }
+
+    /// An algorithm may refuse them, but not miscount, and something serves each collective.
+    #[test]
+    fn there_is_a_schedule_for_gigabytes() {
+        for collective in Collective::EVERY {
+            for (pes, sync) in
+                [2, 3].into_iter().flat_map(|pes| SyncModes::every().map(move |s| (pes, s)))
+            {
+                let (bytes, operator) = (5 << 30 | 8, OperatorClass::Ordered);
+                let query = Query { collective, sync, pes, bytes, operator, symmetric: false };
+                let all = candidates(&query, CAPABILITIES);
+                assert!(!all.is_empty(), "{collective} {sync} on {pes} PEs");
+            }
+        }
+    }
+
+    /// Messages that do not fit are divided: rounds serve in small inboxes, whoever takes part.
+    #[test]
+    fn rounds_serve_in_small_inboxes() {
+        let always: fn(u32) -> bool = |_| true;
+        for (collective, candidate, is_served) in [
+            (Collective::AllGather, "ring", always),
+            (Collective::AllGather, "flat", always),
+            (Collective::AllGather, "bruck(radix=3)", always),
+            (Collective::AllGather, "recursive_doubling", u32::is_power_of_two),
+            (Collective::AllGather, "neighbour_exchange", |pes| pes.is_multiple_of(2)),
+            (Collective::Exchange, "pairwise", always),
+            (Collective::ReduceScatter, "pairwise", always),
+            (Collective::AllReduce, "rabenseifner", always),
+            (Collective::AllReduce, "ring", always),
+        ] {
+            let candidate: Candidate = candidate.parse().expect("a candidate");
+            for pes in (2..20).chain([33]).filter(|&pes| is_served(pes)) {
+                for (bytes, lines) in [(70, 80), (100, 40)] {
+                    for buffered in [true, false] {
+                        let setting = setting(collective, pes, bytes, lines + 2 * pes, buffered);
+                        let class = OperatorClass::Commutative;
+                        let setting =
+                            Setting { call: CallSpec { class, ..setting.call }, ..setting };
+                        assert!(serves(&setting, &candidate), "{candidate} {setting:?}");
+                    }
+                }
+            }
+        }
+    }
+}

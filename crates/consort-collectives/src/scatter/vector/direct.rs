@@ -1,0 +1,46 @@
+//! Direct varied scatter: everyone copies its piece from the root's buffer.
+//!
+//! Idea: between threads a piece needs no copy in between: the rendezvous get of the GASNet
+//! collectives (Nishtala and Yelick 2009, section 2), from the root, one exposed buffer a block.
+//!
+//! Protocol (`patterns/pieces`):
+//! 1. the root exposes to everyone its block, and copies its own;
+//! 2. each gets its piece;
+//! 3. the root leaves when all that it exposed is detached.
+//!
+//! Cost: `P - 1` copies side by side, two transfers on the critical path.
+
+use std::future::Future;
+
+use consort_fabric::{Candidate, MachineModel, Op, Query, Rank, Rendezvous};
+
+use crate::{Algorithm, Direction, Parameter, PlanError, Setting, protocols::vector_blocks};
+
+#[derive(Debug)]
+pub struct Direct;
+
+impl Algorithm for Direct {
+    const NAME: &'static str = "direct";
+    const DIRECTION: Direction = Direction::Down;
+    const ROOT_ACTS_APART: bool = true;
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Rank;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rank, PlanError> {
+        Self::check_names(candidate)?;
+        if vector_blocks::serves(&setting.capabilities) {
+            Ok(setting.call.root)
+        } else {
+            Err(Self::incapable("the fabric cannot expose buffers"))
+        }
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        vector_blocks::cost_ns(query, 1.0, model)
+    }
+
+    #[inline(always)]
+    fn run<F: Rendezvous>(f: &F, &root: &Rank) -> impl Future<Output = Op> {
+        vector_blocks::one_to_all(f, root)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a schedule is made for.
+
+use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Rank, Span, SyncMode};
+
+/// What a schedule is made for: a call, the PE's rank, and what the fabric has for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The call.
+    pub call: CallSpec,
+    /// The PE that the schedule is for.
+    pub rank: Rank,
+    /// What the fabric can do.
+    pub capabilities: Capabilities,
+    /// The first channel of the inbox that the algorithm may use.
+    pub first_channel: u32,
+    /// Whether its signals go to the second signal words of their channels: a barrier's at entry.
+    pub second_word: bool,
+    /// The counter that the algorithm may use.
+    pub counter: u32,
+}
+
+impl Setting {
+    /// The setting of PE 0 for a call, or for a question to the tuner about one.
+    #[must_use]
+    pub fn of(call: impl Into<CallSpec>, capabilities: Capabilities) -> Self {
+        let call = call.into();
+        let first_channel = Self::first_channel(call.collective, call.pes);
+        Self { call, rank: Rank(0), capabilities, first_channel, second_word: false, counter: 1 }
+    }
+
+    /// The first channel for an operation's own messages. Channel 0 is for counters, and as many as
+    /// there are PEs are for barriers alone.
+    #[must_use]
+    pub const fn first_channel(collective: Collective, pes: u32) -> u32 {
+        if matches!(collective, Collective::Barrier) { 1 } else { 1 + pes }
+    }
+
+    /// The same for another PE.
+    #[must_use]
+    pub const fn at(self, rank: Rank) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// Whether all that a PE contributes or receives has an address. Algorithms count up to twice
+    /// as much.
+    #[must_use]
+    pub(crate) fn is_addressable(&self) -> bool {
+        let all = self.call.bytes.checked_mul(2 * self.call.pes as usize);
+        all.is_some_and(|all| isize::try_from(all).is_ok())
+    }
+
+    /// Whether the caller may leave while its buffers are still in use.
+    #[must_use]
+    pub fn leaves_early(&self) -> bool {
+        self.call.symmetric && self.call.sync.exit == SyncMode::None
+    }
+
+    /// Channel number `index` of those that the algorithm may use.
+    #[must_use]
+    pub const fn channel(&self, index: u32) -> Channel {
+        let channel = Channel::new(self.first_channel + index);
+        if self.second_word { channel.second() } else { channel }
+    }
+
+    /// Lines that the algorithm may use.
+    #[must_use]
+    pub const fn lines(&self) -> u32 {
+        self.capabilities.inbox_channels.saturating_sub(self.first_channel)
+    }
+
+    /// Block `index` of what a PE contributes.
+    #[must_use]
+    pub const fn source_block(&self, index: u32) -> Span {
+        Span::source(index as usize * self.call.bytes, self.call.bytes)
+    }
+
+    /// Block `index` of what a PE receives.
+    #[must_use]
+    pub const fn target_block(&self, index: u32) -> Span {
+        Span::target(index as usize * self.call.bytes, self.call.bytes)
+    }
+}

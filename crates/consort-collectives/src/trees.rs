@@ -1,0 +1,102 @@
+//! Trees as parameters: an algorithm over trees is written once a collective, for any of these.
+//!
+//! | name | tree | source |
+//! | --- | --- | --- |
+//! | `flat` | one level | Nishtala and Yelick 2009, section 4 |
+//! | `chain` | each PE has one child; chunks | section 4.1 |
+//! | `knomial` | k-nomial: 1 is the chain, 2 the binomial tree | section 2.2 |
+//! | `pipelined` | k-ary; chunks | section 3; Petrović 2015, chapter 4 |
+
+use consort_fabric::Candidate;
+
+use crate::{Parameter, rank_math::tree::Shape};
+
+/// A row of the table.
+pub trait Tree: 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// What a candidate says of it.
+    const PARAMETERS: &'static [Parameter];
+
+    /// The tree's shape, and bytes of a chunk, by a candidate's values.
+    fn of(candidate: &Candidate) -> (Shape, usize);
+}
+
+const RADIX: Parameter =
+    Parameter { name: "radix", values: &[1, 2, 4, 8, 16], range: (1, 1 << 16) };
+const CHUNK: Parameter =
+    Parameter { name: "chunk_bytes", values: &[1024, 2048, 4096, 7056], range: (1, 1 << 30) };
+
+fn radix(candidate: &Candidate) -> u32 {
+    candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok()).unwrap_or(2)
+}
+
+fn chunk(candidate: &Candidate) -> usize {
+    let bytes = candidate.parameter("chunk_bytes");
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(4096)
+}
+
+/// One level.
+#[derive(Debug)]
+pub struct Flat;
+
+impl Tree for Flat {
+    const NAME: &'static str = "flat";
+    const PARAMETERS: &'static [Parameter] = &[];
+
+    fn of(_: &Candidate) -> (Shape, usize) {
+        (Shape::Flat, usize::MAX)
+    }
+}
+
+/// A chain, in chunks.
+#[derive(Debug)]
+pub struct Chain;
+
+impl Tree for Chain {
+    const NAME: &'static str = "chain";
+    const PARAMETERS: &'static [Parameter] = &[CHUNK];
+
+    fn of(candidate: &Candidate) -> (Shape, usize) {
+        (Shape::Knomial(1), chunk(candidate))
+    }
+}
+
+/// A k-nomial tree.
+#[derive(Debug)]
+pub struct Knomial;
+
+impl Tree for Knomial {
+    const NAME: &'static str = "knomial";
+    const PARAMETERS: &'static [Parameter] = &[RADIX];
+
+    fn of(candidate: &Candidate) -> (Shape, usize) {
+        (Shape::Knomial(radix(candidate)), usize::MAX)
+    }
+}
+
+/// A k-nomial tree whose edges carry the blocks of subtrees: no chains, and none so wide.
+#[derive(Debug)]
+pub struct KnomialOfBlocks;
+
+impl Tree for KnomialOfBlocks {
+    const NAME: &'static str = "knomial";
+    const PARAMETERS: &'static [Parameter] = &[Parameter { values: &[2, 4, 8], ..RADIX }];
+
+    fn of(candidate: &Candidate) -> (Shape, usize) {
+        Knomial::of(candidate)
+    }
+}
+
+/// A k-ary tree, in chunks.
+#[derive(Debug)]
+pub struct Pipelined;
+
+impl Tree for Pipelined {
+    const NAME: &'static str = "pipelined";
+    const PARAMETERS: &'static [Parameter] = &[CHUNK, Parameter { values: &[1, 2, 4], ..RADIX }];
+
+    fn of(candidate: &Candidate) -> (Shape, usize) {
+        (Shape::Kary(radix(candidate)), chunk(candidate))
+    }
+}

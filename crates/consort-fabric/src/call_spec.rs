@@ -1,0 +1,119 @@
+//! What a call is, as far as it must be the same on all PEs of its team.
+
+use std::fmt;
+
+use crate::{Collective, OperatorClass, Query, Rank, SyncMode, SyncModes};
+
+/// What must match in a call on all PEs of a team. Written out, it is the call's name.
+///
+/// A PE's rank and the addresses of its buffers are no part of it. What the tuner is asked is a
+/// view of it: see [`CallSpec::query`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallSpec {
+    /// The operation.
+    pub collective: Collective,
+    /// Its modes.
+    pub sync: SyncModes,
+    /// The team's size.
+    pub pes: u32,
+    /// The root; 0 for an operation without.
+    pub root: Rank,
+    /// Bytes of a block; 0 for a vector variant, where only those PEs know the lengths that have
+    /// the blocks.
+    pub bytes: usize,
+    /// The element type's name.
+    pub datatype: &'static str,
+    /// Bytes of an element, which is never divided where elements are combined.
+    pub element_bytes: usize,
+    /// The operator's name; empty for an operation that does not combine.
+    pub operator: &'static str,
+    /// The operator's class.
+    pub class: OperatorClass,
+    /// Whether the buffers lie in symmetric memory, and so are reached without asking.
+    pub symmetric: bool,
+    /// Whether other calls are made while it is under way.
+    pub nonblocking: bool,
+}
+
+impl CallSpec {
+    /// A blocking barrier of a team of `pes`.
+    #[must_use]
+    pub const fn barrier(pes: u32) -> Self {
+        Self {
+            collective: Collective::Barrier,
+            sync: SyncModes::STRICT,
+            pes,
+            root: Rank(0),
+            bytes: 0,
+            datatype: "",
+            element_bytes: 1,
+            operator: "",
+            class: OperatorClass::Commutative,
+            symmetric: false,
+            nonblocking: false,
+        }
+    }
+
+    /// Whether all PEs enter it together, or leave it together.
+    #[must_use]
+    pub fn synchronizes(&self) -> bool {
+        self.collective == Collective::Barrier
+            || self.sync.entry == SyncMode::All
+            || self.sync.exit == SyncMode::All
+    }
+
+    /// What the tuner is asked about such a call.
+    #[must_use]
+    pub const fn query(&self) -> Query {
+        Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes: self.pes,
+            bytes: self.bytes as u64,
+            operator: self.class,
+            symmetric: self.symmetric,
+        }
+    }
+}
+
+/// A blocking call that the question is about: on elements of eight bytes, with root 0.
+impl From<&Query> for CallSpec {
+    fn from(query: &Query) -> Self {
+        Self {
+            collective: query.collective,
+            sync: query.sync,
+            bytes: usize::try_from(query.bytes).unwrap_or(usize::MAX),
+            datatype: "u64",
+            element_bytes: 8,
+            operator: if query.collective.combines() { "sum" } else { "" },
+            class: query.operator,
+            symmetric: query.symmetric,
+            ..Self::barrier(query.pes)
+        }
+    }
+}
+
+impl fmt::Display for CallSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nonblocking {
+            f.write_str("start ")?;
+        }
+        write!(f, "{}", self.collective)?;
+        if self.collective == Collective::Barrier {
+            return f.write_str("()");
+        }
+        if self.collective.is_varied() {
+            write!(f, "(pieces of {}", self.datatype)?;
+        } else {
+            write!(f, "({} bytes of {}", self.bytes, self.datatype)?;
+        }
+        if self.collective.combines() {
+            write!(f, ", {}", self.operator)?;
+        }
+        if self.collective.is_rooted() {
+            write!(f, ", root {}", self.root)?;
+        }
+        write!(f, ", {})", self.sync)?;
+        if self.symmetric { f.write_str(" in symmetric memory") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,59 @@
+//! Where messages of a call arrive, and how they are numbered.
+
+/// Bytes of data in one cache line of a message; the rest of the line is its sequence word.
+pub const LINE_PAYLOAD_BYTES: usize = 56;
+
+/// A place in a PE's inbox for the current call: for a message, of one cache line or of several
+/// from here on, or for signals.
+///
+/// Equal channels of successive calls lie together, several a cache line, as far as messages are
+/// small: what a PE sends in a row then travels together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Channel(u32);
+
+impl Channel {
+    const SECOND: u32 = 1 << 31;
+
+    /// Channel number `index`.
+    #[must_use]
+    pub const fn new(index: u32) -> Self {
+        assert!(index < Self::SECOND, "a channel's number has 31 bits");
+        Self(index)
+    }
+
+    /// The second signal word of a channel that is only used for signals.
+    #[must_use]
+    pub const fn second(self) -> Self {
+        Self(self.0 | Self::SECOND)
+    }
+
+    /// How many channels a message of `bytes` takes: at least one.
+    #[must_use]
+    pub const fn count_for(bytes: usize) -> usize {
+        let count = bytes.div_ceil(LINE_PAYLOAD_BYTES);
+        if count == 0 { 1 } else { count }
+    }
+
+    /// The longest message that takes `count` channels, in bytes.
+    #[must_use]
+    pub const fn capacity_of(count: usize) -> usize {
+        count * LINE_PAYLOAD_BYTES
+    }
+
+    /// The channel's number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.0 & !Self::SECOND
+    }
+
+    /// Whether this is the second signal word.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_second(self) -> bool {
+        self.0 & Self::SECOND != 0
+    }
+}
+
+/// The number of a message within its call, among those that use one channel.
+pub type Step = u32;

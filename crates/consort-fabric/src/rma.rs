@@ -1,0 +1,70 @@
+//! Remote memory access: copies to and from a peer's memory, without its help.
+
+use std::future::Future;
+
+use crate::{Local, Op, Place, Rank, Signal, Span};
+
+/// Gets and puts on a peer's memory that can be reached.
+///
+/// A `put` happens before what follows a message that its caller sends after a [`Rma::fence`].
+/// Nothing else is ordered.
+pub trait Rma: Local {
+    /// A peer's memory, reached without asking or attached.
+    type Remote: Send;
+
+    /// A peer's memory that is reached without asking: a span of the symmetric heap, of the message
+    /// buffer, or of the call's buffers where those lie in symmetric memory.
+    ///
+    /// # Panics
+    /// When the span lies in none of these, as [`not_reached`] says: the caller cannot tell where
+    /// the peer's is. A call in symmetric memory names both its buffers on every PE.
+    fn reach(&self, peer: Rank, span: Span) -> Self::Remote;
+
+    /// `target = remote[at ..]`.
+    fn get(&self, remote: &Self::Remote, at: usize, target: Span) -> impl Future<Output = Op>;
+
+    /// `target = left (op) remote[at ..]` with the call's operator.
+    fn get_combine(
+        &self,
+        remote: &Self::Remote,
+        at: usize,
+        left: Span,
+        target: Span,
+    ) -> impl Future<Output = Op>;
+
+    /// `remote[at ..] = source`.
+    fn put(&self, remote: &Self::Remote, at: usize, source: Span) -> impl Future<Output = Op>;
+
+    /// `remote[at ..] = source`, then a signal to the 64-bit word at heap offset `word` of the
+    /// same PE: whoever sees the signal sees the data.
+    fn put_signal(
+        &self,
+        remote: &Self::Remote,
+        at: usize,
+        source: Span,
+        word: usize,
+        how: Signal,
+    ) -> impl Future<Output = Op>;
+
+    /// Orders the caller's puts before its later puts and messages, for every PE.
+    fn fence(&self) -> impl Future<Output = Op>;
+
+    /// Waits until the caller's puts are complete.
+    fn quiet(&self) -> impl Future<Output = Op>;
+}
+
+/// What every fabric says where [`Rma::reach`] cannot give what `rank` asked for.
+///
+/// # Panics
+/// Always: it says what was asked for, and why it cannot be reached.
+#[cold]
+pub fn not_reached(rank: Rank, peer: Rank, span: Span) -> ! {
+    let Span { place, at, bytes } = span;
+    let why = match place {
+        Place::Source | Place::Target => "this call's buffer is not in symmetric memory",
+        Place::Accumulator | Place::Incoming => "scratch memory is private",
+        Place::Heap | Place::Buffer => "this fabric has no such memory",
+    };
+    let end = at.saturating_add(bytes);
+    panic!("PE {rank} cannot reach bytes {at}..{end} of the {place:?} of PE {peer}: {why}")
+}

@@ -1,0 +1,77 @@
+//! Pieces of a call's buffers.
+
+#[cfg(doc)]
+use crate::Capabilities;
+
+/// A buffer that a call can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// What the caller contributes; never written.
+    Source,
+    /// Where the caller's result goes.
+    Target,
+    /// Private memory of [`Capabilities::scratch_bytes`], for partial results.
+    Accumulator,
+    /// Private memory of the same size, for a message that is combined next.
+    Incoming,
+    /// The symmetric heap: the same offsets on every PE.
+    Heap,
+    /// The PE's message buffer of [`Capabilities::buffer_bytes`], which every peer reaches without
+    /// asking. An algorithm that fills it does not end before its peers have taken what they need.
+    Buffer,
+}
+
+/// A piece of one of the call's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The buffer.
+    pub place: Place,
+    /// Offset from the buffer's beginning, in bytes.
+    pub at: usize,
+    /// Length in bytes.
+    pub bytes: usize,
+}
+
+impl Span {
+    /// Part of what the caller contributes.
+    #[inline]
+    #[must_use]
+    pub const fn source(at: usize, bytes: usize) -> Self {
+        Self { place: Place::Source, at, bytes }
+    }
+
+    /// Part of the caller's result.
+    #[inline]
+    #[must_use]
+    pub const fn target(at: usize, bytes: usize) -> Self {
+        Self { place: Place::Target, at, bytes }
+    }
+
+    /// The first `bytes` of the memory for partial results.
+    #[inline]
+    #[must_use]
+    pub const fn accumulator(bytes: usize) -> Self {
+        Self { place: Place::Accumulator, at: 0, bytes }
+    }
+
+    /// The first `bytes` of the memory for an incoming message.
+    #[inline]
+    #[must_use]
+    pub const fn incoming(bytes: usize) -> Self {
+        Self { place: Place::Incoming, at: 0, bytes }
+    }
+
+    /// Part of the message buffer.
+    #[inline]
+    #[must_use]
+    pub const fn buffer(at: usize, bytes: usize) -> Self {
+        Self { place: Place::Buffer, at, bytes }
+    }
+
+    /// Part of the symmetric heap.
+    #[inline]
+    #[must_use]
+    pub const fn heap(at: usize, bytes: usize) -> Self {
+        Self { place: Place::Heap, at, bytes }
+    }
+}

@@ -1,0 +1,134 @@
+//! Messages and signals: stores into a peer's inbox, and waits for those of others.
+
+use std::{
+    future::{Future, ready},
+    sync::atomic::Ordering::{Relaxed, Release},
+};
+
+use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Messages, Op, Rank, Span, Step};
+
+use super::{
+    view::Call,
+    waits::{PairwiseCombine, Receive, ReceiveCombine, Wait},
+};
+use crate::{
+    inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
+    memory::piece::Memory,
+};
+
+impl Call<'_> {
+    #[inline(always)]
+    fn send_now(&self, to: Rank, channel: Channel, step: Step, source: Span) {
+        let memory = self.resolve(source);
+        let word = self.word_of(step);
+        if memory.bytes == 8 {
+            let at = self.short_slot_at(to, channel);
+            self.words[at - 1].store(memory.word().load(), Relaxed);
+            self.words[at].store(word, Release); // pairs with the acquire in `Receive`
+        } else {
+            self.send_lines(to, channel, word, memory);
+        }
+        self.wake(to);
+    }
+
+    fn send_lines(&self, to: Rank, channel: Channel, word: u64, memory: Memory) {
+        let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+        for (index, line) in self.lines(to, channel, count).chunks_exact(LINE_WORDS).enumerate() {
+            let part = memory.line(index);
+            let words = part.pack();
+            let used = part.bytes.div_ceil(8);
+            for (place, &value) in line.iter().zip(&words[..used]) {
+                place.store(value, Relaxed);
+            }
+            line[PAYLOAD_WORDS].store(word, Release); // pairs with the acquire in `Receive`
+        }
+    }
+
+    #[inline(always)]
+    fn receive_into(&self, channel: Channel, step: Step, target: Memory) -> Receive<'_> {
+        let (at, count) = if target.bytes == 8 {
+            (self.short_slot_at(self.rank, channel), 0)
+        } else {
+            let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
+            (self.line_at(self.rank, channel) + PAYLOAD_WORDS, count)
+        };
+        Receive { call: self, at, word: self.word_of(step), target, done: 0, count }
+    }
+}
+
+impl Messages for Call<'_> {
+    #[inline(always)]
+    fn send(
+        &self,
+        to: Rank,
+        channel: Channel,
+        step: Step,
+        source: Span,
+    ) -> impl Future<Output = Op> {
+        self.send_now(to, channel, step, source);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn receive(&self, channel: Channel, step: Step, target: Span) -> impl Future<Output = Op> {
+        self.receive_into(channel, step, self.resolve_writable(target))
+    }
+
+    #[inline(always)]
+    fn receive_combine(
+        &self,
+        channel: Channel,
+        step: Step,
+        left: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        let (left, target) = (self.resolve(left), self.resolve_writable(target));
+        assert!(left.bytes == target.bytes, "what is combined is of one length");
+        // A word is combined from a word; a longer message is received first.
+        let into =
+            if target.bytes == 8 { target } else { self.resolve(Span::incoming(target.bytes)) };
+        let received = self.receive_into(channel, step, into);
+        ReceiveCombine { received, left, target }
+    }
+
+    #[inline(always)]
+    fn signal(&self, to: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
+        let word = &self.words[self.short_slot_at(to, channel)];
+        word.store(self.word_of(step), Release); // pairs with the acquire in `Wait`
+        self.wake(to);
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn wait(&self, channel: Channel, step: Step) -> impl Future<Output = Op> {
+        Wait { call: self, at: self.short_slot_at(self.rank, channel), word: self.word_of(step) }
+    }
+
+    #[inline(always)]
+    fn pairwise_sync(&self, peer: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
+        debug_assert!(!channel.is_second(), "two pairs in a channel would share their words");
+        let (first, word) = (self.pair_at(peer, channel), self.word_of(step));
+        let (mine, theirs) = if self.rank < peer { (0, 1) } else { (1, 0) };
+        self.words[first + mine].store(word, Release); // pairs with the acquire in `Wait`
+        self.wake(peer);
+        Wait { call: self, at: first + theirs, word }
+    }
+
+    #[inline(always)]
+    fn pairwise_combine(
+        &self,
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        own: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        debug_assert!(!channel.is_second(), "two pairs in a channel would share their words");
+        let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
+        let ((mine, theirs), word) = (self.value_pair_at(peer, channel), self.word_of(step));
+        self.words[mine - 1].store(own, Relaxed);
+        self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`
+        self.wake(peer);
+        PairwiseCombine { call: self, at: theirs, word, own, is_left: self.rank < peer, target }
+    }
+}

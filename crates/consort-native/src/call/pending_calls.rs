@@ -1,0 +1,88 @@
+//! Which nonblocking calls of a PE are under way in a team, and the credits that wait for them.
+//!
+//! A credit says that all calls up to some are complete on this PE. So it is given by whoever ends
+//! the last of them: the PE, inside some other wait, or its helper thread. Credits are given under
+//! the lock, in order, for each stands for all before it.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// The numbers of the calls under way, in their order.
+    under_way: VecDeque<u64>,
+    /// The number after the last call that must be complete, and the credit.
+    owed: VecDeque<(u64, u64)>,
+}
+
+impl Entries {
+    fn settle(&mut self, give: impl Fn(u64)) {
+        let first = self.under_way.front().copied().unwrap_or(u64::MAX);
+        while let Some(&(end, credit)) = self.owed.front().filter(|(end, _)| *end <= first) {
+            debug_assert!(end <= first, "all before are complete");
+            give(credit);
+            self.owed.pop_front();
+        }
+    }
+}
+
+/// The nonblocking calls of one PE in one team.
+#[derive(Debug, Default)]
+pub(crate) struct PendingCalls(Mutex<Entries>);
+
+impl PendingCalls {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Call `number`, the last so far, is under way.
+    pub(crate) fn start(&self, number: u64) {
+        self.entries().under_way.push_back(number);
+    }
+
+    /// Call `number` is complete.
+    pub(crate) fn complete(&self, number: u64, give: impl Fn(u64)) {
+        let mut entries = self.entries();
+        entries.under_way.retain(|&other| other != number);
+        entries.settle(give);
+    }
+
+    /// Gives a credit once all calls before `end` are complete.
+    pub(crate) fn owe(&self, end: u64, credit: u64, give: impl Fn(u64)) {
+        let mut entries = self.entries();
+        entries.owed.push_back((end, credit));
+        entries.settle(give);
+    }
+
+    /// The first call under way, if there is one.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.entries().under_way.front().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn credits_are_given_in_order_and_not_before_their_calls_are_complete() {
+        let (pending_calls, given) = (PendingCalls::default(), RefCell::default());
+        let give = |credit: u64| Vec::push(&mut given.borrow_mut(), credit);
+        for number in [14, 15, 33] {
+            pending_calls.start(number);
+        }
+        pending_calls.owe(16, 0, give);
+        pending_calls.owe(32, 1, give);
+        pending_calls.complete(15, give);
+        assert_eq!((given.borrow().len(), pending_calls.first()), (0, Some(14)));
+        pending_calls.complete(14, give);
+        assert_eq!(*given.borrow(), [0, 1]);
+        pending_calls.owe(48, 2, give);
+        assert_eq!(given.borrow().len(), 2);
+        pending_calls.complete(33, give);
+        assert_eq!((&given.borrow()[..], pending_calls.first()), (&[0, 1, 2][..], None));
+    }
+}

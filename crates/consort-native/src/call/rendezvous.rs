@@ -1,0 +1,171 @@
+//! Private buffers that PEs expose to their peers.
+//!
+//! A PE shows a peer where its buffer is, and may not return before the peer has detached it, or
+//! can no longer touch it:
+//!
+//! | | owner | peer |
+//! | --- | --- | --- |
+//! | as a rule | waits until as much is detached as it has exposed | copies, detaches |
+//! | once the job has failed | waits until no peer is accessing | does not begin to copy |
+//!
+//! How the two agree on the latter is told in `state::accessing`. A private buffer is shown by its
+//! address, which means something in its own process alone; shared memory by its offset.
+
+use std::{
+    future::{Future, ready},
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+};
+
+use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
+
+use super::{
+    remote::{Remote, RemoteKind},
+    view::Call,
+};
+use crate::{
+    inbox::line::Line, launch::failure::Failure, memory::extent::Extent,
+    state::accessing::Accessing,
+};
+
+impl Call<'_> {
+    /// Where `owner` shows `peer` what it exposes in this call. Nothing else writes there,
+    /// so an address that is read there is one that was exposed.
+    #[inline(always)]
+    fn exposure_line(&self, peer: Rank, owner: Rank, exposure: u32) -> &Line {
+        self.group.exposure(peer, owner, self.position, exposure)
+    }
+
+    /// How much this PE has exposed in this call, and how much of that is detached.
+    #[inline(always)]
+    fn exposure_counts(&self) -> &Line {
+        self.group.exposure_counts(self.rank, self.position)
+    }
+
+    /// Fails the job, since what `remote` says of a block's length is not what this PE says.
+    #[cold]
+    fn disagree(&self, remote: &Remote, bytes: usize) -> Poisoned {
+        let world = |rank| self.group.in_world(rank);
+        let call = self.group.name_of_own(self.word);
+        self.job.poison(&Failure::Counts {
+            call: format!("{call}{}", self.group.team()),
+            owner: (world(remote.owner), remote.bytes),
+            peer: (world(self.rank), bytes),
+        });
+        Poisoned
+    }
+
+    /// Waits until no peer can touch what this PE has exposed, in a job that has failed.
+    #[cold]
+    fn drain(&self) {
+        let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
+        peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
+    }
+
+    /// A call that has exposed memory ends: if not all is detached, it ends by failing.
+    #[cold]
+    fn end_exposures(&self) {
+        let exposures = self.exposure_counts();
+        if exposures.counter(0).load(Acquire) != exposures.counter(1).load(Relaxed) {
+            if !self.job.is_poisoned() {
+                let reason = "left a call while its buffers were exposed".to_owned();
+                self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
+            }
+            self.drain();
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.exposed.load(Relaxed) {
+            self.end_exposures();
+        }
+    }
+}
+
+impl Rendezvous for Call<'_> {
+    fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
+        let memory = self.resolve(span);
+        let kind = match span.place {
+            Place::Source if !memory.is_shared() => RemoteKind::Source,
+            Place::Target if !self.operands.target.symmetric => {
+                self.target_exposed.store(true, Relaxed);
+                RemoteKind::Target
+            }
+            Place::Source | Place::Target | Place::Heap | Place::Buffer => RemoteKind::Symmetric,
+            Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
+        };
+        if kind != RemoteKind::Symmetric {
+            self.exposed.store(true, Relaxed);
+        }
+        self.exposure_counts().counter(1).fetch_add(1, Relaxed);
+        let line = self.exposure_line(to, self.rank, exposure);
+        // Shared memory lies in every process elsewhere: where it is, is told by its offset.
+        let place = match kind {
+            RemoteKind::Source | RemoteKind::Target => memory.at.expose_provenance(),
+            RemoteKind::Symmetric | RemoteKind::Reached => self.job.segment.offset_of(memory.at),
+        };
+        line.write(0, place as u64);
+        line.write(1, memory.bytes as u64);
+        line.write(2, kind as u64);
+        if kind == RemoteKind::Target {
+            Extent::exposed(self.operands.target.at, self.operands.target.bytes).show(line, 3);
+        }
+        line.publish(self.word);
+        self.wake(to);
+        ready(Ok(()))
+    }
+
+    fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<Remote>> {
+        let line = self.exposure_line(self.rank, from, exposure);
+        let (word, group, position) = (self.word, self.group.number(), self.position);
+        // Both come from a `usize`.
+        let size = |word: u64| usize::try_from(word).unwrap_or(0);
+        let segment = &self.job.segment;
+        self.when(move || {
+            (line.word() == word).then(|| {
+                line.publish(0); // taken: there is one remote for each exposure
+                let (place, bytes) = (size(line.read(0)), size(line.read(1)));
+                let kind = match line.read(2) {
+                    0 => RemoteKind::Source,
+                    1 => RemoteKind::Target,
+                    _ => RemoteKind::Symmetric,
+                };
+                let at = match kind {
+                    RemoteKind::Source | RemoteKind::Target => {
+                        std::ptr::with_exposed_provenance_mut(place)
+                    }
+                    RemoteKind::Symmetric | RemoteKind::Reached => segment.at(place, bytes),
+                };
+                let extent = Extent::shown(line, 3);
+                Remote { at, bytes, owner: from, kind, extent, group, position }
+            })
+        })
+    }
+
+    fn check_length(&self, remote: &Remote, bytes: usize) -> impl Future<Output = Op> {
+        ready(if remote.bytes == bytes { Ok(()) } else { Err(self.disagree(remote, bytes)) })
+    }
+
+    fn detach(&self, remote: Remote) -> impl Future<Output = Op> {
+        if remote.kind != RemoteKind::Reached {
+            assert!(
+                remote.group == self.group.number(),
+                "a remote buffer is detached in its own team"
+            );
+            let exposures = self.group.exposure_counts(remote.owner, remote.position);
+            // Release: pairs with the acquire in `await_detached`.
+            exposures.counter(0).fetch_add(1, Release);
+            self.wake(remote.owner);
+        }
+        ready(Ok(()))
+    }
+
+    fn await_detached(&self) -> impl Future<Output = Op> {
+        let exposures = self.exposure_counts();
+        self.when(move || {
+            (exposures.counter(0).load(Acquire) == exposures.counter(1).load(Relaxed)).then_some(())
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Gets and puts on a peer's memory.
+
+use std::{
+    future::{Future, ready},
+    sync::atomic::{
+        Ordering::{Release, SeqCst},
+        fence,
+    },
+};
+
+use consort_fabric::{Op, Place, Rank, Rma, Signal, Span, not_reached};
+
+use super::{
+    remote::{Remote, RemoteKind},
+    view::Call,
+};
+use crate::{
+    heap::{one_sided::OneSided, word::Width},
+    memory::extent::Extent,
+};
+
+impl Call<'_> {
+    /// Runs `copy` on a remote buffer while its owner is bound to wait.
+    #[inline(always)]
+    fn accessing(&self, remote: &Remote, copy: impl FnOnce()) -> Op {
+        if matches!(remote.kind, RemoteKind::Symmetric | RemoteKind::Reached) {
+            copy();
+            return Ok(());
+        }
+        let access = self.state(self.rank).accessing[usize::from(self.is_nonblocking)]
+            .enter(self.job.poison_flag())?;
+        copy();
+        drop(access);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn put_now(&self, remote: &Remote, at: usize, source: Span) -> Op {
+        assert!(remote.kind != RemoteKind::Source, "an exposed source is never written");
+        let source = self.resolve(source);
+        let target = remote.part(at, source.bytes);
+        self.accessing(remote, || target.copy_from(source))
+    }
+}
+
+impl Rma for Call<'_> {
+    type Remote = Remote;
+
+    #[inline(always)]
+    fn reach(&self, peer: Rank, span: Span) -> Remote {
+        let heap = |pe: Rank| self.heap(pe);
+        let buffer = |pe: Rank| self.buffer(pe);
+        let (mine, theirs) = match span.place {
+            Place::Source if self.operands.source.symmetric => (heap(self.rank), heap(peer)),
+            Place::Target if self.operands.target.symmetric => (heap(self.rank), heap(peer)),
+            Place::Heap => (heap(self.rank), heap(peer)),
+            Place::Buffer => (buffer(self.rank), buffer(peer)),
+            _ => not_reached(self.rank, peer, span),
+        };
+        let memory = self.resolve(span);
+        Remote {
+            at: theirs.wrapping_add(memory.at.addr() - mine.addr()),
+            bytes: memory.bytes,
+            owner: peer,
+            kind: RemoteKind::Reached,
+            extent: Extent::WORDS,
+            group: self.group.number(),
+            position: self.position,
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, remote: &Remote, at: usize, target: Span) -> impl Future<Output = Op> {
+        let target = self.resolve_writable(target);
+        let source = remote.part(at, target.bytes);
+        ready(self.accessing(remote, || target.copy_from(source)))
+    }
+
+    fn get_combine(
+        &self,
+        remote: &Remote,
+        at: usize,
+        left: Span,
+        target: Span,
+    ) -> impl Future<Output = Op> {
+        let target = self.resolve_writable(target);
+        let right = remote.part(at, target.bytes);
+        let left = self.resolve(left);
+        ready(self.accessing(remote, || self.combine_now(target, left, right)))
+    }
+
+    #[inline(always)]
+    fn put(&self, remote: &Remote, at: usize, source: Span) -> impl Future<Output = Op> {
+        ready(self.put_now(remote, at, source))
+    }
+
+    #[inline(always)]
+    fn put_signal(
+        &self,
+        remote: &Remote,
+        at: usize,
+        source: Span,
+        word: usize,
+        how: Signal,
+    ) -> impl Future<Output = Op> {
+        let put = self.put_now(remote, at, source);
+        if put.is_ok() {
+            let to = self.group.in_world(remote.owner);
+            OneSided::new(self.job, self.group.in_world(self.rank)).signal(
+                to,
+                word,
+                Width::Eight,
+                how,
+            );
+        }
+        ready(put)
+    }
+
+    #[inline(always)]
+    fn fence(&self) -> impl Future<Output = Op> {
+        fence(Release); // pairs with the acquire of the receiver's wait; puts are done by then
+        ready(Ok(()))
+    }
+
+    #[inline(always)]
+    fn quiet(&self) -> impl Future<Output = Op> {
+        fence(SeqCst);
+        ready(Ok(()))
+    }
+}

@@ -1,0 +1,155 @@
+//! Blocks of symmetric memory: who comes first places one, and the others find it placed.
+
+use super::{
+    keys::{BLOCK, EXHAUSTED, ROOM, TOO_MANY},
+    lock::Locked,
+    locked_words::size,
+    map::{Key, Value},
+    space::{NoPiece, Piece},
+};
+
+/// Every block of symmetric memory begins at a multiple of this, in bytes.
+pub const BLOCK_ALIGN: usize = 128;
+
+/// What tells an allocation from all others: its group, and its number there.
+pub(crate) type Number = (u64, u64);
+
+/// A block of symmetric memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The offset in each heap.
+    pub(crate) at: usize,
+    /// The offset from which on nobody has had the memory before: it is zero.
+    pub(crate) fresh: usize,
+}
+
+/// Why memory could not be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeapError {
+    /// No gap is large enough.
+    #[error(
+        "symmetric memory exhausted: {asked} bytes a PE asked, {free} of {heap} bytes free \
+         (largest piece {largest}); give the launch a larger heap, as in \
+         Pes::threads(n).heap_bytes({larger}), or drop what is no longer used"
+    )]
+    Exhausted {
+        /// Bytes asked for on each PE.
+        asked: usize,
+        /// Bytes free in all.
+        free: usize,
+        /// The largest free piece.
+        largest: usize,
+        /// The size of a PE's heap.
+        heap: usize,
+        /// A size of heap that would have done.
+        larger: usize,
+    },
+    /// There are as many allocations as there may be.
+    #[error("a job has at most {most} allocations at once: drop some, or make one of several")]
+    TooMany {
+        /// How many that is.
+        most: usize,
+    },
+    /// The operating system gave no memory for the job.
+    #[error("the system gave no memory for a symmetric heap of {heap} bytes on each of {pes} PEs")]
+    System {
+        /// The size of a PE's heap.
+        heap: usize,
+        /// PEs in the job.
+        pes: usize,
+    },
+}
+
+impl Locked<'_> {
+    /// The block of allocation `number`, held by so many PEs from now on. All members of the group
+    /// come here, the first of them places it.
+    ///
+    /// # Panics
+    /// When PEs ask for different sizes: the calls in which they do must have told them apart.
+    pub(crate) fn allocate(
+        &self,
+        number: Number,
+        holders: usize,
+        asked: usize,
+    ) -> Result<Taken, HeapError> {
+        if asked == 0 {
+            return Ok(Taken { at: 0, fresh: 0 }); // nothing fits into a full heap, too
+        }
+        let key = [BLOCK, number.0, number.1];
+        let value = self.map.get(&key).unwrap_or_else(|| {
+            let value = self.place(asked, holders);
+            self.map.put(&key, &value).expect(ROOM);
+            value
+        });
+        self.found(&key, &value, asked)
+    }
+
+    /// What an allocation's entry is to say.
+    fn place(&self, asked: usize, holders: usize) -> Value {
+        let taken = match asked.checked_next_multiple_of(BLOCK_ALIGN) {
+            Some(bytes) => self.heap.take(bytes),
+            None => self.heap.take(usize::MAX),
+        };
+        let holders = holders as u64;
+        match taken {
+            Ok(Piece { number, fresh, .. }) => [holders, number as u64, fresh as u64, asked as u64],
+            Err(NoPiece::Exhausted { free, largest }) => {
+                [holders, EXHAUSTED, free as u64, largest as u64]
+            }
+            Err(NoPiece::TooMany { most }) => [holders, TOO_MANY, most as u64, 0],
+        }
+    }
+
+    /// What an allocation's entry says to one of its members. One that says that there is no memory
+    /// is gone when all have heard.
+    fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
+        let &[_, piece, one, other] = value;
+        let heap = self.directory.heap_bytes;
+        let error = match piece {
+            EXHAUSTED => HeapError::Exhausted {
+                asked,
+                free: size(one),
+                largest: size(other),
+                heap,
+                larger: heap
+                    .saturating_add(asked)
+                    .checked_next_power_of_two()
+                    .unwrap_or(usize::MAX),
+            },
+            TOO_MANY => HeapError::TooMany { most: size(one) },
+            _ => {
+                assert!(size(other) == asked, "PEs ask for {other} and {asked} bytes at once");
+                let (at, _) = self.heap.piece(size(piece));
+                return Ok(Taken { at, fresh: size(one) });
+            }
+        };
+        self.let_go(key, value);
+        Err(error)
+    }
+
+    /// Gives the memory of a block back, if it has some.
+    fn give_back(&self, &[_, piece, ..]: &Value) {
+        if piece != EXHAUSTED && piece != TOO_MANY {
+            self.heap.give_back(size(piece));
+        }
+    }
+
+    /// The block of allocation `number` is held once more, by whoever holds it already.
+    pub(crate) fn hold(&self, number: Number) {
+        let key = [BLOCK, number.0, number.1];
+        // Without an entry it has no bytes.
+        if let Some(mut value) = self.map.get(&key) {
+            value[0] += 1;
+            self.map.put(&key, &value).expect(ROOM);
+        }
+    }
+
+    /// One hold on the block of allocation `number` is gone.
+    pub(crate) fn release(&self, number: Number) {
+        let key = [BLOCK, number.0, number.1];
+        let Some(value) = self.map.get(&key) else { return };
+        if self.let_go(&key, &value) {
+            self.give_back(&value);
+        }
+    }
+}

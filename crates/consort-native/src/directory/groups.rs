@@ -1,0 +1,99 @@
+//! Memory for groups, and which group has which.
+
+use std::ops::Range;
+
+use super::{
+    keys::{EXHAUSTED, FORMING, GROUP, ROOM},
+    lock::Locked,
+    locked_words::size,
+    space::Piece,
+};
+use crate::segment::page::PAGE;
+
+/// Memory for a group, and which it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupPlace {
+    pub(crate) number: u64,
+    /// The offset in the segment.
+    pub(crate) at: usize,
+}
+
+impl GroupPlace {
+    /// That of no group.
+    pub(crate) const NOWHERE: Self = Self { number: u64::MAX, at: 0 };
+}
+
+/// There is no memory, or no number, for another group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoGroup;
+
+impl Locked<'_> {
+    /// The group of this colour that is made of `parent` as its team number `made`, for one of its
+    /// `pes` members; the first to come finds it a place of `bytes`.
+    pub(crate) fn join(
+        &self,
+        (parent, made): (u64, u64),
+        color: u32,
+        pes: usize,
+        bytes: usize,
+    ) -> Result<GroupPlace, NoGroup> {
+        let key = [FORMING, parent, made << 32 | u64::from(color)];
+        let value = self.map.get(&key).unwrap_or_else(|| {
+            let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
+            let value = [pes as u64, number, 0, 0];
+            self.map.put(&key, &value).expect(ROOM);
+            value
+        });
+        self.let_go(&key, &value);
+        let [_, number, ..] = value;
+        let [_, piece, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
+        Ok(GroupPlace { number, at: self.place_of(piece).start })
+    }
+
+    /// Where a group lies in the segment.
+    fn place_of(&self, piece: u64) -> Range<usize> {
+        let (at, bytes) = self.ground.piece(size(piece));
+        let at = self.directory.ground + at;
+        at..at + bytes
+    }
+
+    /// A new group of so many PEs, which all must leave.
+    pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
+        let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(NoGroup)?;
+        let Piece { number: piece, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
+        let number = self.groups.get(0);
+        let at = self.directory.ground + at;
+        let value = [pes as u64, piece as u64, pes as u64, 0];
+        self.map.put(&[GROUP, number, 0], &value).expect(ROOM);
+        self.groups.set(0, number + 1);
+        Ok(GroupPlace { number, at })
+    }
+
+    /// One member leaves a group. When all have, its memory is zero and the system's again.
+    pub(crate) fn leave(&self, number: u64) {
+        let key = [GROUP, number, 0];
+        let Some(value) = self.map.get(&key) else { return };
+        if self.let_go(&key, &value) {
+            let [_, piece, ..] = value;
+            // SAFETY: each member has left, which a `Group` does when it is dropped, and nothing
+            // else uses the memory; nobody gets it again before it is given back, under this lock.
+            #[expect(unsafe_code, reason = "clears the memory of a group that all have left")]
+            unsafe {
+                self.directory.segment.clear(self.place_of(piece));
+            }
+            self.ground.give_back(size(piece));
+        }
+    }
+
+    /// The offsets of all groups, and how many PEs they have.
+    pub(crate) fn groups(&self) -> Vec<(usize, usize)> {
+        let groups = self.map.of_kind(GROUP);
+        groups.map(|(_, [_, piece, pes, _])| (self.place_of(piece).start, size(pes))).collect()
+    }
+
+    /// Where a group lies, and how many PEs it has; `None` if there is none of this number.
+    pub(crate) fn group(&self, number: u64) -> Option<(usize, usize)> {
+        let [_, piece, pes, _] = self.map.get(&[GROUP, number, 0])?;
+        Some((self.place_of(piece).start, size(pes)))
+    }
+}

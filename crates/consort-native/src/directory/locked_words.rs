@@ -1,0 +1,58 @@
+//! Words of the directory that whoever holds its lock reads and writes.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::inbox::line::LineWord;
+
+/// Some words in a row. The lock orders the accesses of all PEs.
+#[derive(Clone, Copy)]
+pub(super) struct LockedWords<'d>(pub(super) &'d [LineWord]);
+
+impl LockedWords<'_> {
+    pub(super) fn get(self, index: usize) -> u64 {
+        self.0[index].load(Relaxed)
+    }
+
+    pub(super) fn set(self, index: usize, value: u64) {
+        self.0[index].store(value, Relaxed);
+    }
+
+    /// A word that is an index or a number of bytes.
+    pub(super) fn size(self, index: usize) -> usize {
+        size(self.get(index))
+    }
+
+    pub(super) fn set_size(self, index: usize, value: usize) {
+        self.set(index, value as u64);
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// So many of them, from `first` on.
+    pub(super) fn array<const N: usize>(self, first: usize) -> [u64; N] {
+        std::array::from_fn(|index| self.get(first + index))
+    }
+
+    pub(super) fn set_array(self, first: usize, values: &[u64]) {
+        for (index, &value) in values.iter().enumerate() {
+            self.set(first + index, value);
+        }
+    }
+}
+
+/// What a word says that came from a `usize`.
+pub(super) fn size(word: u64) -> usize {
+    usize::try_from(word).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// So many words of zero.
+    pub(crate) fn zeros(count: usize) -> Vec<LineWord> {
+        (0..count).map(|_| LineWord::new(0)).collect()
+    }
+}

@@ -1,0 +1,167 @@
+//! What PEs agree on by the directory.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use super::{
+    blocks::HeapError,
+    groups::NoGroup,
+    keys::{BLOCK, FORMING},
+    lock::{BYTES, Directory, Locked},
+};
+use crate::{
+    inbox::line::LineWord,
+    segment::{origin::Origin, page::PAGE, part::Words, reservation::Segment},
+    state::poison::Poison,
+};
+
+/// A directory of a segment with a heap of so many bytes, and four pages for groups.
+fn directory(heap_bytes: usize) -> Directory {
+    let segment = Segment::reserve(BYTES + 4 * PAGE, Origin::Private);
+    let segment = Arc::new(segment.expect("memory"));
+    Directory::new(&segment, 0, heap_bytes, BYTES)
+}
+
+fn locked(directory: &Directory) -> Locked<'_> {
+    directory.lock(Poison::<1>::default().flag()).expect("nobody has it")
+}
+
+#[test]
+fn memory_is_reused_only_when_all_have_dropped_it() {
+    let directory = directory(1024);
+    let heap = locked(&directory);
+    let at = |number, asked| heap.allocate((0, number), 2, asked).map(|taken| taken.at);
+    assert_eq!((at(0, 512), at(0, 512), at(1, 500)), (Ok(0), Ok(0), Ok(512)));
+    assert!(matches!(at(2, 1), Err(HeapError::Exhausted { free: 0, .. })));
+    heap.release((0, 0));
+    assert!(at(3, 1).is_err(), "the other PE still holds it");
+    heap.release((0, 0));
+    assert_eq!(at(4, 128), Ok(0));
+    for number in [1, 1, 4, 4] {
+        heap.release((0, number));
+    }
+    assert_eq!(at(5, 1024), Ok(0), "pieces are joined again");
+}
+
+#[test]
+fn memory_that_is_held_more_often_is_not_reused_before() {
+    let directory = directory(1024);
+    let heap = locked(&directory);
+    assert_eq!(heap.allocate((0, 0), 1, 1024).map(|taken| taken.at), Ok(0));
+    heap.hold((0, 0));
+    heap.release((0, 0));
+    assert!(heap.allocate((0, 1), 1, 1024).is_err());
+    heap.release((0, 0));
+    assert!(heap.allocate((0, 2), 1, 1024).is_ok());
+    heap.hold((0, 7)); // of a block without bytes
+}
+
+#[test]
+#[should_panic(expected = "PEs ask for 8 and 16 bytes at once")]
+fn sizes_must_match() {
+    let directory = directory(1024);
+    let heap = locked(&directory);
+    let _ = [8, 16].map(|asked| heap.allocate((0, 0), 2, asked));
+}
+
+#[test]
+fn absurd_sizes_are_errors() {
+    let directory = directory(1024);
+    let heap = locked(&directory);
+    let at = |number, asked| heap.allocate((0, number), 2, asked).map(|taken| taken.at);
+    assert_eq!(at(0, 8), Ok(0));
+    assert!(at(1, usize::MAX).is_err());
+    assert_eq!((at(2, 0), at(3, 1016 - 128 + 8)), (Ok(0), Ok(128)));
+    assert_eq!(at(4, 0), Ok(0), "nothing fits into a full heap");
+}
+
+#[test]
+fn nothing_is_left_of_allocations_that_failed() {
+    let directory = directory(1024);
+    let heap = locked(&directory);
+    for number in 0..10 {
+        let both = [(); 2].map(|()| heap.allocate((0, number), 2, 2000));
+        assert!(both[0].is_err() && both[0] == both[1], "all hear the same");
+    }
+    assert_eq!(heap.map.of_kind(BLOCK).count(), 0);
+}
+
+#[test]
+fn what_was_used_before_is_told() {
+    let directory = directory(1024);
+    let heap = locked(&directory);
+    let fresh = |number, asked| heap.allocate((0, number), 1, asked).map(|taken| taken.fresh);
+    assert_eq!(fresh(0, 256), Ok(0));
+    heap.release((0, 0));
+    assert_eq!(fresh(1, 512), Ok(256));
+    assert_eq!(fresh(2, 128), Ok(512));
+}
+
+#[test]
+fn members_find_their_group_and_its_pages_are_zero_again() {
+    let directory = directory(0);
+    let groups = locked(&directory);
+    let world = groups.found_group(3, 100).expect("a page");
+    assert_eq!((world.number, groups.groups()), (0, vec![(BYTES, 3)]));
+    for made in 0..10 {
+        let join = |color| groups.join((0, made), color, 2, PAGE).expect("a page");
+        let [one, other, same] = [7, 8, 7].map(join);
+        assert_eq!((one.at, one), (BYTES + PAGE, same));
+        assert_ne!((one.at, one.number), (other.at, other.number));
+        let words = Words::new(&directory.segment, one.at, PAGE / 8);
+        let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
+        assert!(words.iter().all(zero), "others' are never seen");
+        assert_eq!(join(8), other);
+        for number in [one.number, other.number] {
+            groups.leave(number);
+            groups.leave(number);
+        }
+    }
+    assert_eq!(groups.groups().len(), 1);
+    assert_eq!(groups.map.of_kind(FORMING).count(), 0);
+}
+
+#[test]
+fn a_group_that_finds_no_place_is_none_for_all() {
+    let directory = directory(0);
+    let groups = locked(&directory);
+    for color in [1, 1, 2] {
+        assert_eq!(groups.join((0, 0), color, 2, 5 * PAGE), Err(NoGroup));
+    }
+    assert_eq!(groups.groups(), []);
+}
+
+#[test]
+fn whoever_waits_for_a_lock_that_is_lost_hears_that_the_job_has_failed() {
+    let (directory, poison) = (directory(0), Poison::<1>::default());
+    std::mem::drop(directory.lock(poison.flag()).expect("nobody has it"));
+    let lost = directory.lock(poison.flag()).expect("it was given back");
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| directory.lock(poison.flag()).is_none());
+        assert!(poison.claim(&[]));
+        assert!(waiter.join().expect("no panic"));
+    });
+    drop(lost);
+    assert!(directory.lock(poison.flag()).is_some(), "free, it is given all the same");
+}
+
+#[test]
+fn one_at_a_time_has_the_lock() {
+    let (directory, poison) = (directory(1 << 20), Poison::<1>::default());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (directory, poison) = (&directory, &poison);
+            scope.spawn(move || {
+                for number in 0..500 {
+                    let lock = || directory.lock(poison.flag()).expect("the job is sound");
+                    lock().allocate((thread, number), 1, 8).expect("room");
+                    lock().hold_name("a call", |_| ()).expect("a number");
+                    lock().release((thread, number));
+                }
+            });
+        }
+    });
+    let all = locked(&directory);
+    assert_eq!(all.map.of_kind(BLOCK).count(), 0);
+    assert_eq!(all.hold_name("another", |_| ()), Ok(2));
+    assert_eq!(all.allocate((0, 0), 1, 1 << 20).map(|taken| taken.at), Ok(0));
+}

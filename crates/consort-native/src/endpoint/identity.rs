@@ -1,0 +1,246 @@
+//! Which PE of which team it is, and what it has for its calls.
+
+#![expect(unsafe_code, reason = "declares what its callers must see to")]
+
+use std::{
+    cell::{Cell, RefCell, UnsafeCell},
+    fmt,
+    marker::PhantomData,
+    rc::{Rc, Weak},
+    sync::Arc,
+    time::Instant,
+};
+
+use consort_fabric::Rank;
+
+use crate::{
+    call::{pending_calls::PendingCalls, started::CallContext},
+    directory::groups::{GroupPlace, NoGroup},
+    heap::one_sided::OneSided,
+    inbox::line::Line,
+    launch::job::Job,
+    machine::NativeMachine,
+    progress::{deadlock::Deadlocks, engine::Engine},
+    segment::{origin::Origin, reservation::Segment},
+    state::header::PeState,
+    tally::Tally,
+    team::group::Group,
+};
+
+/// Polls before the first pause: some tens of microseconds, longer than any hot wait.
+const SPINS: u32 = 20_000;
+
+/// What a PE has once, whatever teams it is in.
+pub(super) struct Pe {
+    /// Its rank in the world.
+    pub(super) rank: Rank,
+    /// Memory for partial results and incoming messages of blocking calls, half and half.
+    pub(super) scratch: Segment,
+    pub(super) engine: Arc<Engine>,
+    /// What is done while a call waits.
+    pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
+    /// Polls before the first pause.
+    pub(super) spins: u32,
+    pub(super) deadlocks: RefCell<Deadlocks>,
+    pub(super) shared_handles: Tally,
+}
+
+/// One PE's end of a team. Stays on its thread.
+pub struct Endpoint {
+    pub(super) job: Arc<Job>,
+    /// One without memory of its own once the PE has left it. Replaced in [`Endpoint::leave`] and
+    /// in [`Endpoint::serve_again`] alone.
+    pub(super) group: UnsafeCell<Arc<Group>>,
+    pub(super) pe: Rc<Pe>,
+    pub(super) calls: Cell<u64>,
+    /// The number of the next step. Words have its low bits.
+    pub(super) sequence: Cell<u64>,
+    /// The numbers of all calls so far, rolled into one.
+    pub(super) rolled: Cell<u64>,
+    pub(super) allocations: Cell<u64>,
+    /// Teams made of this one.
+    pub(super) teams: Cell<u64>,
+    pub(super) pending_calls: Arc<PendingCalls>,
+    /// What nonblocking calls share, once there are any, until the PE leaves the group.
+    pub(super) context: RefCell<Option<Arc<CallContext>>>,
+    /// Visits to the library outside of any wait.
+    pub(super) visits: Cell<u32>,
+    /// When calls were last compared with the peers' outside of a wait.
+    pub(super) glanced: Cell<Option<Instant>>,
+    pub(super) stays_here: PhantomData<*const ()>,
+}
+
+impl Endpoint {
+    /// The end of PE `rank` of the team of all PEs, to be made on its own thread, once.
+    #[must_use]
+    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
+        let bytes = world.memory.geometry.lines * size_of::<Line>();
+        let fits = job.config().pes <= job.config().cores;
+        let pe = Pe {
+            rank,
+            scratch: Segment::reserve(2 * bytes, Origin::Private)
+                .expect("memory for partial results"),
+            engine: Arc::default(),
+            callbacks: RefCell::default(),
+            spins: if fits { SPINS } else { 1 },
+            deadlocks: RefCell::default(),
+            shared_handles: Tally::default(),
+        };
+        Self::of(job, Rc::new(pe), world)
+    }
+
+    fn of(job: Arc<Job>, pe: Rc<Pe>, group: Group) -> Self {
+        Self {
+            group: UnsafeCell::new(Arc::new(group)),
+            pe,
+            calls: Cell::new(0),
+            sequence: Cell::new(job.config().first_step),
+            job,
+            rolled: Cell::new(0),
+            allocations: Cell::new(0),
+            teams: Cell::new(0),
+            pending_calls: Arc::default(),
+            context: RefCell::default(),
+            visits: Cell::new(0),
+            glanced: Cell::new(None),
+            stays_here: PhantomData,
+        }
+    }
+
+    /// The job.
+    #[inline]
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    /// What the PEs of the team share.
+    #[inline(always)]
+    pub fn group(&self) -> &Arc<Group> {
+        // SAFETY: nothing but `leave` and `serve_again` replaces it, whose callers have nothing
+        // that borrows it.
+        unsafe { &*self.group.get() }
+    }
+
+    /// The PE's rank in the team.
+    #[inline(always)]
+    pub fn rank(&self) -> Rank {
+        self.group().rank()
+    }
+
+    /// The PEs of the team.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        u32::try_from(self.group().size()).unwrap_or(u32::MAX)
+    }
+
+    /// The PE's rank in the world.
+    #[inline]
+    pub fn rank_in_world(&self) -> Rank {
+        self.pe.rank
+    }
+
+    /// Calls made so far.
+    #[inline(always)]
+    pub fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+
+    /// What tells this PE's next allocation from all others of the job, as its peers tell it.
+    pub(crate) fn next_allocation(&self) -> (u64, u64) {
+        let number = self.allocations.replace(self.allocations.get() + 1);
+        (self.group().number(), number)
+    }
+
+    /// This PE's hold on a new team of these PEs of this team, whose ranks there are in the order
+    /// of the list. All PEs of this team come here, in the same order of teams; those of other
+    /// colours make teams of their own. `None` for a PE that is not in the list.
+    ///
+    /// # Errors
+    /// When there is no memory for another team.
+    pub fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Group>, NoGroup> {
+        let made = self.teams.replace(self.teams.get() + 1);
+        let Some(at) = members.iter().position(|&rank| rank == self.rank()) else {
+            return Ok(None);
+        };
+        let group = self.group();
+        let ranks = members.iter().map(|&rank| group.in_world(rank)).collect();
+        let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
+        group.join(made, color, ranks, rank).map(Some)
+    }
+
+    /// This PE's end of a team that it has joined.
+    #[must_use]
+    pub fn end_of(&self, group: Group) -> Self {
+        Self::of(Arc::clone(&self.job), Rc::clone(&self.pe), group)
+    }
+
+    /// Lets go of what the team's PEs share, after the last call. Its memory is free once all have.
+    ///
+    /// # Safety
+    /// No call of this end is alive, and no borrow of its group.
+    pub unsafe fn leave(&self) {
+        // Who asks for the size of a team that is freed still hears what it was.
+        let ranks = self.group().ranks().into();
+        let nothing = Group::new(&self.job, GroupPlace::NOWHERE, ranks, self.rank());
+        // SAFETY: the caller's promise.
+        unsafe { self.replace_group(nothing) };
+        self.context.take();
+        self.calls.set(0); // so that `check_peers` has none to compare
+    }
+
+    /// Becomes this PE's end of another team, after it has left its own.
+    ///
+    /// # Safety
+    /// As [`Endpoint::leave`].
+    pub unsafe fn serve_again(&self, group: Group) {
+        self.sequence.set(self.job.config().first_step);
+        self.rolled.set(0);
+        self.allocations.set(0);
+        self.teams.set(0);
+        self.visits.set(0);
+        self.glanced.set(None);
+        // SAFETY: the caller's promise.
+        unsafe { self.replace_group(group) };
+    }
+
+    /// # Safety
+    /// As [`Endpoint::leave`].
+    unsafe fn replace_group(&self, group: Group) {
+        // SAFETY: nobody borrows it, by the caller's promise; an end stays on its thread.
+        let place = unsafe { &mut *self.group.get() };
+        let before = std::mem::replace(place, Arc::new(group));
+        drop(before); // which may run code of its own, with nothing borrowed
+    }
+
+    /// What drives this PE's operations.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.pe.engine
+    }
+
+    /// One-sided operations of this PE, which tell PEs by their ranks in the world.
+    #[inline]
+    pub fn one_sided(&self) -> OneSided<'_> {
+        OneSided::new(&self.job, self.pe.rank)
+    }
+
+    /// Counts the handles on this PE's symmetric memory that other threads may have.
+    pub fn shared_handles(&self) -> &Tally {
+        &self.pe.shared_handles
+    }
+
+    /// This PE's view of the machine, for locks and delegation among all PEs of the job.
+    pub fn machine(&self) -> NativeMachine<'_> {
+        NativeMachine::new(&self.job, self.pe.rank)
+    }
+
+    pub(super) fn state(&self) -> &PeState {
+        &self.job.states[self.pe.rank.index()]
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("rank", &self.rank()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,11 @@
+//! Symmetric memory: a heap for each PE, and what PEs do there without calls.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `block` | a piece of the heaps, at the same offset in each |
+//! | `word` | atomic operations of 4 and 8 bytes |
+//! | `one_sided` | puts, gets, atomics and signals, for any thread |
+
+pub(crate) mod block;
+pub(crate) mod one_sided;
+pub(crate) mod word;

@@ -1,0 +1,238 @@
+//! One-sided operations on the heaps, outside of calls: for any thread.
+//!
+//! PEs are told by their ranks in the world, places by their offsets in the heaps. An operation is
+//! complete when it returns, but for the order in which other PEs see it, which `fence`, `quiet`
+//! and the release of a signal give. What changes a heap wakes the PE whose heap it is.
+//!
+//! Who calls sees to it that a place is still its own: a block is nobody else's while it is held
+//! (`block`). Anything else is caught: places lie in the heaps, words are aligned.
+
+#![expect(unsafe_code, reason = "refers to words of the heaps")]
+
+use std::{
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Release, SeqCst},
+        fence,
+    },
+    thread,
+    time::Duration,
+};
+
+use consort_fabric::{Atomic, Kernel, Op, Pod, Poisoned, Rank, Signal, Until};
+
+use super::word::{HeapWord, Width};
+use crate::{
+    launch::job::Job,
+    memory::{extent::Extent, piece::Memory},
+};
+
+/// Looks of a thread that is no PE before it yields between them.
+const LOOKS: u32 = 1_000;
+/// Looks before it sleeps between them.
+const YIELDS: u32 = 2_000;
+/// How long it sleeps where nothing wakes it.
+const NAP: Duration = Duration::from_micros(50);
+/// How long it sleeps where signals wake it, in case the job has failed meanwhile.
+const SLEEP: Duration = Duration::from_millis(20);
+
+/// What a PE, or a thread that works for it, does to the heaps of all PEs.
+#[derive(Clone, Copy, Debug)]
+pub struct OneSided<'j> {
+    job: &'j Job,
+    me: Rank,
+}
+
+/// All of a private slice.
+fn private<T: Pod>(at: *const T, count: usize) -> Memory {
+    Memory { at: at.cast_mut().cast(), bytes: count * size_of::<T>(), shared: None }
+}
+
+impl<'j> OneSided<'j> {
+    /// For PE `me`.
+    #[must_use]
+    pub fn new(job: &'j Job, me: Rank) -> Self {
+        Self { job, me }
+    }
+
+    /// The PE whose operations these are.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.me
+    }
+
+    /// So many bytes of a heap.
+    ///
+    /// # Panics
+    /// When they do not lie in it.
+    #[inline(always)]
+    fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.heap_bytes());
+        assert!(inside, "what is accessed must lie in the heap");
+        let at = self.job.heap(pe).wrapping_add(at);
+        Memory { at, bytes, shared: Some(Extent::WORDS) }
+    }
+
+    /// A word of a heap.
+    ///
+    /// # Panics
+    /// When it does not lie in it, or is not aligned.
+    #[inline(always)]
+    fn word(&self, pe: Rank, at: usize, width: Width) -> HeapWord<'j> {
+        let bytes = width.bytes();
+        assert!(at.is_multiple_of(bytes), "a word is aligned");
+        let begin = at - at % 8;
+        let memory = self.heap(pe, begin, at - begin + bytes);
+        // SAFETY: heaps are aligned and whole words of 8 bytes, so these 8 lie in one; it lives as
+        // long as the job, and is only accessed atomically or by `copy_shared`.
+        let cell = unsafe { AtomicU64::from_ptr(memory.at.cast()) };
+        HeapWord::new(cell, at, width)
+    }
+
+    /// Copies `data` to offset `at` of the heap of `to`.
+    #[inline]
+    pub fn put<T: Pod>(&self, to: Rank, at: usize, data: &[T]) {
+        self.heap(to, at, size_of_val(data)).copy_from(private(data.as_ptr(), data.len()));
+        self.job.wake(to);
+    }
+
+    /// Copies from offset `at` of the heap of `from` into `data`.
+    #[inline]
+    pub fn get<T: Pod>(&self, from: Rank, at: usize, data: &mut [T]) {
+        let source = self.heap(from, at, size_of_val(data));
+        private(data.as_mut_ptr(), data.len()).copy_from(source);
+    }
+
+    /// `data[i] = data[i] (op) heap[i]`, element by element, from offset `at` on.
+    pub fn get_combine<T: Pod>(&self, from: Rank, at: usize, data: &mut [T], kernel: &Kernel<'_>) {
+        let theirs = self.heap(from, at, size_of_val(data));
+        let own = private(data.as_mut_ptr(), data.len());
+        own.combine(kernel, own, theirs);
+    }
+
+    /// Copies every `data_stride`th element of `data` to every `stride`th place of an element, from
+    /// offset `at` on.
+    ///
+    /// # Panics
+    /// When a stride is 0, or a place is outside of the heap.
+    pub fn put_strided<T: Pod>(
+        &self,
+        to: Rank,
+        (at, stride): (usize, usize),
+        (data, data_stride): (&[T], usize),
+    ) {
+        for (element, place) in data.iter().step_by(data_stride).zip(places::<T>(at, stride)) {
+            self.heap(to, place, size_of::<T>()).copy_from(private(element, 1));
+        }
+        self.job.wake(to);
+    }
+
+    /// Copies from every `stride`th place of an element, from offset `at` on, to every
+    /// `data_stride`th element of `data`.
+    ///
+    /// # Panics
+    /// As [`OneSided::put_strided`].
+    pub fn get_strided<T: Pod>(
+        &self,
+        from: Rank,
+        (at, stride): (usize, usize),
+        (data, data_stride): (&mut [T], usize),
+    ) {
+        for (element, place) in data.iter_mut().step_by(data_stride).zip(places::<T>(at, stride)) {
+            private(element, 1).copy_from(self.heap(from, place, size_of::<T>()));
+        }
+    }
+
+    /// Copies `data` to offset `at` of the heap of `to`, then signals the word at offset `word`
+    /// there: whoever sees the signal sees the data.
+    #[inline]
+    pub fn put_signal<T: Pod>(
+        &self,
+        to: Rank,
+        at: usize,
+        data: &[T],
+        (word, width): (usize, Width),
+        how: Signal,
+    ) {
+        self.heap(to, at, size_of_val(data)).copy_from(private(data.as_ptr(), data.len()));
+        self.signal(to, word, width, how);
+    }
+
+    /// Changes a word of the heap of `to`. What this thread has put before its last
+    /// [`OneSided::fence`] is seen by whoever has seen the change.
+    #[inline]
+    pub fn signal(&self, to: Rank, word: usize, width: Width, how: Signal) {
+        self.word(to, word, width).signal(how);
+        self.job.wake(to);
+    }
+
+    /// A sequentially consistent operation on a word of the heap of `pe`; returns what was there.
+    #[inline]
+    pub fn atomic(&self, pe: Rank, word: usize, width: Width, operation: Atomic) -> u64 {
+        let before = self.word(pe, word, width).atomic(operation);
+        if operation != Atomic::Load {
+            self.job.wake(pe);
+        }
+        before
+    }
+
+    /// Orders this thread's earlier puts before its later ones and signals, for every PE.
+    #[inline]
+    pub fn fence(&self) {
+        fence(Release); // pairs with the acquire of the wait that sees what follows
+    }
+
+    /// Returns when all puts of this thread are complete.
+    #[inline]
+    pub fn quiet(&self) {
+        fence(SeqCst);
+    }
+
+    /// The value of a word of the own heap, if it is as wanted.
+    #[inline(always)]
+    pub fn test(&self, word: usize, width: Width, until: Until) -> Option<u64> {
+        Some(self.word(self.me, word, width).load()).filter(|&value| until.holds(value))
+    }
+
+    /// Waits until a word of the own heap is as wanted, and returns it. For threads beside the
+    /// PE's: it looks, yields and sleeps, and moves nothing on.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn wait_until(&self, word: usize, width: Width, until: Until) -> Op<u64> {
+        let mut looks = 0_u32;
+        loop {
+            if let Some(value) = self.test(word, width, until) {
+                return Ok(value);
+            }
+            if self.job.is_poisoned() {
+                return Err(Poisoned);
+            }
+            looks = looks.saturating_add(1);
+            match looks {
+                ..LOOKS => std::hint::spin_loop(),
+                LOOKS..YIELDS => thread::yield_now(),
+                _ if self.job.parks() => self.sleep(word, width, until),
+                _ => thread::sleep(NAP),
+            }
+        }
+    }
+
+    /// Sleeps until something wakes the PE, unless the word is as wanted by now.
+    fn sleep(&self, word: usize, width: Width, until: Until) {
+        let parker = &self.job.states[self.me.index()].parker;
+        let epoch = parker.prepare();
+        if self.test(word, width, until).is_some() || self.job.is_poisoned() {
+            parker.cancel(epoch);
+        } else {
+            parker.sleep(epoch, SLEEP, self.job.scope());
+        }
+    }
+}
+
+/// The offsets of every `stride`th element from `at` on.
+fn places<T>(at: usize, stride: usize) -> impl Iterator<Item = usize> {
+    assert!(stride > 0, "a stride is at least 1");
+    let bytes = stride.saturating_mul(size_of::<T>());
+    (0..).map(move |index: usize| at.saturating_add(index.saturating_mul(bytes)))
+}

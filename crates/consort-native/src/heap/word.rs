@@ -1,0 +1,213 @@
+//! Words of the heaps that atomic operations work on: of 4 and of 8 bytes.
+//!
+//! All memory of the heaps is accessed by aligned words of 8 bytes, as far as atomically: Rust
+//! knows no atomics of two sizes on the same bytes. So an operation of 4 bytes is one of the 8 that
+//! they lie in, which leaves the other half as it is. Cost: a compare-exchange, and a further one
+//! for each that another PE makes on the same 8 bytes meanwhile.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+
+use consort_fabric::{Atomic, Signal};
+
+/// Bytes of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Four. Of operands the low 32 bits count.
+    Four,
+    /// Eight.
+    Eight,
+}
+
+impl Width {
+    /// As a number.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}
+
+/// A word of a heap: some bits of an aligned 8 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct HeapWord<'j> {
+    whole: &'j AtomicU64,
+    /// Where the word begins among the bits of the 8 bytes, if it is only half of them.
+    half: Option<u32>,
+}
+
+impl<'j> HeapWord<'j> {
+    /// The word of this width at offset `at` of aligned memory, in the 8 bytes that it lies in.
+    pub(super) fn new(whole: &'j AtomicU64, at: usize, width: Width) -> Self {
+        let is_first = at.is_multiple_of(8);
+        let half = match width {
+            Width::Eight => None,
+            Width::Four if is_first == cfg!(target_endian = "little") => Some(0),
+            Width::Four => Some(32),
+        };
+        Self { whole, half }
+    }
+
+    /// The word among 8 bytes.
+    #[inline(always)]
+    fn of(self, bits: u64) -> u64 {
+        match self.half {
+            None => bits,
+            Some(shift) => bits >> shift & u64::from(u32::MAX),
+        }
+    }
+
+    /// 8 bytes with this half changed.
+    fn with(bits: u64, shift: u32, word: u64) -> u64 {
+        let mask = u64::from(u32::MAX) << shift;
+        bits & !mask | word << shift & mask
+    }
+
+    /// The word. Acquire: pairs with the release in `signal`.
+    #[inline(always)]
+    pub(super) fn load(self) -> u64 {
+        self.of(self.whole.load(Acquire))
+    }
+
+    /// A sequentially consistent operation; returns what was there.
+    pub(super) fn atomic(self, operation: Atomic) -> u64 {
+        let Self { whole, half } = self;
+        let Some(shift) = half else { return Self::on_whole(whole, operation) };
+        if operation == Atomic::Load {
+            return self.of(whole.load(SeqCst));
+        }
+        let next = |bits| {
+            let word = Self::next(self.of(bits), operation)?;
+            Some(Self::with(bits, shift, word))
+        };
+        let (Ok(before) | Err(before)) = whole.fetch_update(SeqCst, SeqCst, next);
+        self.of(before)
+    }
+
+    #[inline(always)]
+    fn on_whole(whole: &AtomicU64, operation: Atomic) -> u64 {
+        match operation {
+            Atomic::Load => whole.load(SeqCst),
+            Atomic::Swap(new) => whole.swap(new, SeqCst),
+            Atomic::CompareSwap { current, new } => {
+                let (Ok(before) | Err(before)) =
+                    whole.compare_exchange(current, new, SeqCst, SeqCst);
+                before
+            }
+            Atomic::FetchAdd(by) => whole.fetch_add(by, SeqCst),
+            Atomic::FetchAnd(by) => whole.fetch_and(by, SeqCst),
+            Atomic::FetchOr(by) => whole.fetch_or(by, SeqCst),
+            Atomic::FetchXor(by) => whole.fetch_xor(by, SeqCst),
+        }
+    }
+
+    /// What an operation makes of half a word; `None` if it changes nothing.
+    fn next(word: u64, operation: Atomic) -> Option<u64> {
+        match operation {
+            Atomic::Load => None,
+            Atomic::Swap(new) => Some(new),
+            Atomic::CompareSwap { current, new } => {
+                (word == current & u64::from(u32::MAX)).then_some(new)
+            }
+            Atomic::FetchAdd(by) => Some(word.wrapping_add(by)),
+            Atomic::FetchAnd(by) => Some(word & by),
+            Atomic::FetchOr(by) => Some(word | by),
+            Atomic::FetchXor(by) => Some(word ^ by),
+        }
+    }
+
+    /// Changes the word. Release: who has seen it has seen what this thread has done before.
+    #[inline(always)]
+    pub(super) fn signal(self, how: Signal) {
+        let Self { whole, half } = self;
+        match (half, how) {
+            (None, Signal::Set(value)) => whole.store(value, Release),
+            (None, Signal::Add(value)) => {
+                whole.fetch_add(value, Release);
+            }
+            (Some(shift), _) => {
+                let next = |word: u64| match how {
+                    Signal::Set(value) => value,
+                    Signal::Add(value) => word.wrapping_add(value),
+                };
+                let next = |bits| Some(Self::with(bits, shift, next(self.of(bits))));
+                let _ = whole.fetch_update(Release, Relaxed, next);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn operations() -> impl Strategy<Value = Atomic> {
+        // Often the same, so that some compare-swaps swap.
+        let word = || prop_oneof![0_u64..3, any::<u64>()];
+        prop_oneof![
+            Just(Atomic::Load),
+            word().prop_map(Atomic::Swap),
+            (word(), word()).prop_map(|(current, new)| Atomic::CompareSwap { current, new }),
+            word().prop_map(Atomic::FetchAdd),
+            word().prop_map(Atomic::FetchAnd),
+            word().prop_map(Atomic::FetchOr),
+            word().prop_map(Atomic::FetchXor),
+        ]
+    }
+
+    /// What an operation does to a word of 4 bytes alone.
+    fn on_u32(word: &mut u32, operation: Atomic) -> u32 {
+        let before = *word;
+        #[expect(clippy::cast_possible_truncation, reason = "the oracle has 4 bytes")]
+        let low = |bits: u64| bits as u32;
+        match operation {
+            Atomic::Load => {}
+            Atomic::Swap(new) => *word = low(new),
+            Atomic::CompareSwap { current, new } if before == low(current) => *word = low(new),
+            Atomic::CompareSwap { .. } => {}
+            Atomic::FetchAdd(by) => *word = before.wrapping_add(low(by)),
+            Atomic::FetchAnd(by) => *word = before & low(by),
+            Atomic::FetchOr(by) => *word = before | low(by),
+            Atomic::FetchXor(by) => *word = before ^ low(by),
+        }
+        before
+    }
+
+    proptest! {
+        #[test]
+        fn two_words_of_four_bytes_are_apart(
+            steps in prop::collection::vec((any::<bool>(), operations()), 0..100),
+        ) {
+            let whole = AtomicU64::new(0);
+            let mut words = [0_u32; 2];
+            for (is_second, operation) in steps {
+                let at = usize::from(is_second);
+                let before = HeapWord::new(&whole, 4 * at, Width::Four).atomic(operation);
+                prop_assert_eq!(before, u64::from(on_u32(&mut words[at], operation)));
+                // As they lie in memory.
+                let bytes = whole.load(Relaxed).to_ne_bytes();
+                let expected = words.map(u32::to_ne_bytes).concat();
+                prop_assert_eq!(&bytes[..], &expected[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn signals_change_their_word_alone() {
+        let whole = AtomicU64::new(u64::MAX);
+        let [first, second] = [0, 4].map(|at| HeapWord::new(&whole, at, Width::Four));
+        first.signal(Signal::Set(1 << 40 | 7));
+        assert_eq!((first.load(), second.load()), (7, u64::from(u32::MAX)));
+        second.signal(Signal::Add(3));
+        assert_eq!((first.load(), second.load()), (7, 2), "it wraps around");
+        let whole = HeapWord::new(&whole, 0, Width::Eight);
+        whole.signal(Signal::Set(u64::MAX - 1));
+        whole.signal(Signal::Add(3));
+        assert_eq!(whole.load(), 1);
+    }
+}

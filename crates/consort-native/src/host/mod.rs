@@ -1,0 +1,9 @@
+//! The machine that PEs run on.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `topology` | processors, caches, and how much of them this process may use |
+//! | `affinity` | which processors a thread may run on |
+
+pub mod affinity;
+pub mod topology;

@@ -1,0 +1,66 @@
+//! The order in which processors are given to PEs.
+//!
+//! A second hardware thread of a busy core is worth less than any idle core, so that cores come
+//! first. Among these, neighbours in rank talk most, so that packages, then nodes, then
+//! last-level caches are filled one after the other; the one with the most cores allowed first,
+//! so that as few as possible are needed.
+
+use super::{machine::Topology, processors::Cpu};
+use crate::host::affinity::CpuId;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Package, node, and the lowest processor of the last-level cache: a path down the machine.
+type Place = [u32; 3];
+
+impl Topology {
+    /// A processor for each of `pes` PEs, by rank; `None` when they outnumber the usable cores.
+    ///
+    /// Physical cores come before second threads of any core, and near ones together: of the
+    /// package, node and last-level cache with the most cores allowed first.
+    #[must_use]
+    pub fn placement(&self, pes: usize) -> Option<Vec<CpuId>> {
+        if pes > self.usable_cores() {
+            return None;
+        }
+        let mut cpus = order(self);
+        (pes <= cpus.len()).then(|| {
+            cpus.truncate(pes);
+            cpus
+        })
+    }
+}
+
+/// All processors allowed, the first to be used first.
+fn order(topology: &Topology) -> Vec<CpuId> {
+    let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
+    let cpus: Vec<(&Cpu, Place)> = topology
+        .cpus()
+        .iter()
+        .filter(|cpu| allowed.contains(&cpu.id))
+        .map(|cpu| (cpu, place(topology, cpu)))
+        .collect();
+    let mut cores: BTreeMap<&[u32], BTreeSet<CpuId>> = BTreeMap::new();
+    for (cpu, place) in &cpus {
+        for depth in 1..=place.len() {
+            cores.entry(&place[..depth]).or_default().insert(cpu.core());
+        }
+    }
+    let rank = |(cpu, place): &(&Cpu, Place)| {
+        let earlier_threads = cpu.siblings.iter().filter(|sibling| **sibling < cpu.id);
+        let thread = earlier_threads.filter(|sibling| allowed.contains(sibling)).count();
+        let path = [1, 2, 3].map(|depth| {
+            let part = &place[..depth];
+            (Reverse(cores[part].len()), part[depth - 1])
+        });
+        (thread, path, cpu.core(), cpu.id)
+    };
+    let mut ranked: Vec<_> = cpus.iter().map(|cpu| (rank(cpu), cpu.0.id)).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().map(|(_, id)| id).collect()
+}
+
+fn place(topology: &Topology, cpu: &Cpu) -> Place {
+    let cache = topology.last_level_cache(cpu.id).and_then(|cache| cache.cpus.first());
+    [cpu.package, cpu.node, cache.map_or(u32::MAX, |first| first.0)]
+}

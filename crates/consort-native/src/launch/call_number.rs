@@ -1,0 +1,55 @@
+//! The number of a call, which stands for its name.
+
+use std::{fmt, sync::Arc};
+
+use super::job::Job;
+use crate::{
+    directory::call_names::NoNumber, inbox::geometry::SEQUENCE_BITS, team::memory::GroupMemory,
+};
+
+/// The number of a call, held by a plan.
+pub struct CallNumber {
+    job: Arc<Job>,
+    number: u64,
+}
+
+impl CallNumber {
+    /// The number of a call by its name, the same on all PEs, for as long as it is held.
+    ///
+    /// # Errors
+    /// When there are as many different calls as can be told apart, or the job has failed.
+    pub fn new(job: &Arc<Job>, name: &str) -> Result<Self, NoNumber> {
+        let directory = job.directory().ok_or(NoNumber { most: 0 })?;
+        let recent = |note: &mut dyn FnMut(u64)| {
+            for (at, pes) in directory.groups() {
+                let group = GroupMemory::new(&job.segment, at, pes);
+                let words = group.members().flat_map(|member| group.all_recent(member));
+                words.for_each(|word| note(word >> SEQUENCE_BITS));
+            }
+        };
+        let number = directory.hold_name(name, recent)?;
+        drop(directory);
+        Ok(Self { job: Arc::clone(job), number })
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for CallNumber {
+    fn drop(&mut self) {
+        if let Some(directory) = self.job.directory() {
+            directory.release_name(self.number);
+        }
+    }
+}
+
+impl fmt::Debug for CallNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CallNumber").field(&self.number).finish()
+    }
+}

@@ -1,0 +1,206 @@
+//! A job: the segment in which all lies that its PEs share, as one process has it.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use consort_fabric::{Capabilities, Rank};
+
+use super::{
+    clock,
+    config::Config,
+    failure::Failure,
+    layout::Parts,
+    panic::{Panic, panic_reason},
+    reason,
+};
+use crate::{
+    directory::{
+        blocks::{BLOCK_ALIGN, HeapError},
+        groups::GroupPlace,
+        lock::{Directory, Locked},
+    },
+    inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
+    progress::policy::Waiting,
+    segment::{
+        page::PAGE,
+        part::{Part, Single},
+        reservation::Segment,
+    },
+    state::{
+        header::{Header, PeState},
+        poison::PoisonFlag,
+        queue::Queue,
+    },
+    sync::futex::Scope,
+    team::memory::GroupMemory,
+};
+
+/// A launch. Lives until its last PE, buffer and handle is gone.
+pub struct Job {
+    config: Config,
+    pub(crate) segment: Arc<Segment>,
+    parts: Parts,
+    header: Single<Header>,
+    /// By rank in the world.
+    pub(crate) states: Part<PeState>,
+    pub(crate) queues: Part<Queue>,
+    directory: Directory,
+    /// The group of all PEs.
+    pub(crate) world: GroupPlace,
+}
+
+impl Job {
+    /// In place of the name of a call that has none.
+    pub(crate) const UNKNOWN_CALL: &str = "an unknown call";
+
+    /// Sets up what `config` describes. The caller starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no memory.
+    pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
+        let pes = config.pes as usize;
+        let system = HeapError::System { heap: config.heap_bytes, pes };
+        let group_bytes = Geometry::of(pes).bytes().next_multiple_of(PAGE);
+        let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
+        let heap_bytes = heap_bytes.ok_or(system)?;
+        let parts = Parts::of(pes, heap_bytes).ok_or(system)?;
+        let segment = Arc::new(parts.reserve(group_bytes, config.memory).ok_or(system)?);
+        segment.keep_pages_small(0..parts.heaps);
+        segment.keep_pages_small(parts.ground..segment.bytes());
+        if config.pes > config.cores {
+            // So many PEs share a machine that a large page for each would be too much.
+            segment.keep_pages_small(parts.heaps..parts.ground);
+        }
+        let header = Single::<Header>::new(&segment, 0);
+        header.epoch_ns.store(clock::now_ns(), Relaxed);
+        let directory = Directory::new(&segment, parts.directory, heap_bytes, parts.ground);
+        let locked = directory.lock(header.poison.flag()).ok_or(system)?;
+        let world = locked.found_group(pes, group_bytes).map_err(|_| system)?;
+        drop(locked);
+        let everybody: Vec<Rank> = (0..config.pes).map(Rank).collect();
+        GroupMemory::new(&segment, world.at, pes).introduce(&everybody);
+        Ok(Arc::new(Self {
+            config: Config { heap_bytes, ..config },
+            parts,
+            header,
+            states: Part::new(&segment, parts.states, pes),
+            queues: Part::new(&segment, parts.queues, pes),
+            segment,
+            directory,
+            world,
+        }))
+    }
+
+    /// Nanoseconds since the job began, on a clock that all its PEs share.
+    pub(crate) fn now_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.header.epoch_ns.load(Relaxed))
+    }
+
+    /// The beginning of a PE's symmetric heap, by its rank in the world.
+    #[inline(always)]
+    pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
+        let Parts { heaps, heap_stride, .. } = self.parts;
+        self.segment.at(heaps + pe.index() * heap_stride, self.config.heap_bytes)
+    }
+
+    /// Bytes of a PE's symmetric heap.
+    #[inline(always)]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.config.heap_bytes
+    }
+
+    /// The beginning of a PE's message buffer, by its rank in the world.
+    #[inline(always)]
+    pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
+        self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
+    }
+
+    /// What the PEs have to agree on, for this one alone until it is dropped. `None` only in a job
+    /// that has failed.
+    pub(crate) fn directory(&self) -> Option<Locked<'_>> {
+        self.directory.lock(self.poison_flag())
+    }
+
+    /// Whether teams have been made besides the world.
+    pub(crate) fn has_made_teams(&self) -> bool {
+        self.directory.has_made_teams()
+    }
+
+    /// What the launch fixed.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What the fabric can do in a team of `pes` PEs.
+    #[must_use]
+    pub fn capabilities_of(pes: u32) -> Capabilities {
+        Geometry::of(pes as usize).capabilities()
+    }
+
+    /// Whether waits must be woken.
+    #[inline(always)]
+    pub(crate) fn parks(&self) -> bool {
+        matches!(self.config.waiting, Waiting::SpinYieldPark)
+    }
+
+    /// Whose threads sleep.
+    #[inline(always)]
+    pub(crate) fn scope(&self) -> Scope {
+        self.config.memory.scope()
+    }
+
+    /// Wakes a PE, by its rank in the world, after the store that it may wait for.
+    #[inline(always)]
+    pub(crate) fn wake(&self, pe: Rank) {
+        if self.parks() {
+            self.states[pe.index()].parker.wake(self.scope());
+        }
+    }
+
+    /// Whether the job has failed.
+    #[inline(always)]
+    pub fn is_poisoned(&self) -> bool {
+        self.poison_flag().is_raised()
+    }
+
+    /// The flag that says so.
+    #[inline(always)]
+    pub(crate) fn poison_flag(&self) -> &PoisonFlag {
+        self.header.poison.flag()
+    }
+
+    /// Fails the job for good, for the first reason given, and wakes everybody.
+    #[cold]
+    pub fn poison(&self, failure: &Failure) {
+        if self.header.poison.claim(&reason::encode(failure)) {
+            for state in self.states.iter() {
+                state.parker.wake(self.scope());
+            }
+        }
+    }
+
+    /// Fails the job since a PE has panicked.
+    #[cold]
+    pub fn fail(&self, rank: Rank, panic: &Panic) {
+        self.poison(&Failure::Pe { rank, reason: panic_reason(&**panic) });
+    }
+
+    /// Why the job has failed, if it has, and whoever failed it has said why.
+    pub fn failure(&self) -> Option<Failure> {
+        self.header.poison.reason().and_then(|words| reason::decode(&words))
+    }
+
+    /// The name of the call whose number a word has.
+    pub(crate) fn name_of(&self, word: u64) -> String {
+        let name = self.directory().and_then(|directory| directory.name(word >> SEQUENCE_BITS));
+        name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! Where the parts of a job's segment begin.
+//!
+//! | part of the segment | what |
+//! | --- | --- |
+//! | the header | whether the job has failed and why; the clock |
+//! | a state for each PE | where it sleeps, in which call it waits, what it copies |
+//! | a queue for each PE | messages of locks and delegation |
+//! | the directory | who has what; see `directory` |
+//! | a message buffer for each PE | two chunks |
+//! | a heap for each PE | symmetric memory |
+//! | the rest | groups: inboxes, and what members show |
+
+use crate::{
+    directory::lock::BYTES as DIRECTORY_BYTES,
+    inbox::geometry::BUFFER_BYTES,
+    segment::{origin::Origin, page::PAGE, reservation::Segment},
+    state::{
+        header::{Header, PeState},
+        queue::Queue,
+    },
+};
+
+/// Groups as large as the world that there is room for, at least: it is only reserved.
+const WORLDS: usize = 1024;
+
+/// The most bytes that are reserved for groups.
+const MOST_GROUND: usize = 1 << 40;
+
+/// Where the parts of a job's segment begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub(super) states: usize,
+    pub(super) queues: usize,
+    pub(super) directory: usize,
+    pub(super) buffers: usize,
+    pub(super) heaps: usize,
+    /// From one PE's heap to the next's.
+    pub(super) heap_stride: usize,
+    pub(super) ground: usize,
+}
+
+impl Parts {
+    pub(super) fn of(pes: usize, heap_bytes: usize) -> Option<Self> {
+        let states = size_of::<Header>().next_multiple_of(PAGE);
+        let queues = (states + pes * size_of::<PeState>()).next_multiple_of(PAGE);
+        let directory = (queues + pes * size_of::<Queue>()).next_multiple_of(PAGE);
+        let buffers = directory + DIRECTORY_BYTES;
+        let heaps = buffers + pes * BUFFER_BYTES;
+        // A page more, so that equal offsets of different PEs fall into different cache sets.
+        let heap_stride = heap_bytes.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
+        let ground = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
+        Some(Self { states, queues, directory, buffers, heaps, heap_stride, ground })
+    }
+
+    /// The segment, with room for many groups of which the largest has so many bytes, or, where the
+    /// system does not reserve as much, for fewer.
+    pub(super) fn reserve(&self, group_bytes: usize, origin: Origin) -> Option<Segment> {
+        let most = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND);
+        reserve_sparingly(group_bytes, most, |room| {
+            Segment::reserve(self.ground.checked_add(room)?, origin)
+        })
+    }
+}
+
+/// Reserves `most`, or, where there is not so much, about a quarter of what there is, since threads
+/// and other jobs need some too; at least `least`.
+fn reserve_sparingly<R>(
+    least: usize,
+    most: usize,
+    reserve: impl Fn(usize) -> Option<R>,
+) -> Option<R> {
+    let whole = most.max(least);
+    if let Some(reserved) = reserve(whole) {
+        return Some(reserved);
+    }
+    let mut halves = std::iter::successors(Some(whole / 2), |room| Some(room / 2));
+    let room = halves.find(|&room| room <= least || reserve(room).is_some())?;
+    reserve((room / 4).max(least)).or_else(|| reserve(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_memory_is_short_most_of_it_is_left() {
+        let reserve = |least, most, there: usize| {
+            reserve_sparingly(least, most, |room| (room <= there).then_some(room))
+        };
+        assert_eq!(reserve(10, 1000, 1000), Some(1000));
+        assert_eq!(reserve(10, 5, 10), Some(10));
+        for there in 10..1000 {
+            let reserved = reserve(10, 1000, there).expect("the least is there");
+            assert!(reserved == 10 || reserved <= there / 4, "{reserved} of {there}");
+            assert!(reserved >= 10 && reserved >= there / 8 - 1, "{reserved} of {there}");
+        }
+        assert_eq!(reserve(10, 1000, 9), None);
+    }
+}

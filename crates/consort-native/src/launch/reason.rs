@@ -1,0 +1,235 @@
+//! A failure in words, as it stands in shared memory: any process can read it.
+//!
+//! A number is one word. A text is its length in bytes, then its bytes, eight to a word; a long one
+//! is cut. A team is its size, the number of those named, and their ranks.
+//!
+//! Whoever decodes trusts nothing: a process that went wrong may have written anything. Then what
+//! comes out is some failure, or none.
+
+use consort_fabric::Rank;
+
+use super::failure::{Failure, Members};
+use crate::state::poison::REASON_WORDS;
+
+/// Bytes of a text that are kept. Two texts, a team and some numbers fit.
+const TEXT: usize = 3 << 10;
+/// What stands for the rest of a text that was cut.
+const CUT: &str = "...";
+
+/// The first word.
+const PE: u64 = 1;
+const MISMATCHED: u64 = 2;
+const COUNTS: u64 = 3;
+const FINISHED: u64 = 4;
+const DEADLOCK: u64 = 5;
+
+/// The words of a failure.
+pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
+    let mut words = Writer(Vec::new());
+    match failure {
+        Failure::Pe { rank, reason } => {
+            words.number(PE);
+            words.one(*rank, reason);
+        }
+        Failure::Mismatched { call, one, other, team } => {
+            words.number(MISMATCHED);
+            words.number(*call);
+            words.one(one.0, &one.1);
+            words.one(other.0, &other.1);
+            words.members(team);
+        }
+        Failure::Counts { call, owner, peer } => {
+            words.number(COUNTS);
+            words.text(call);
+            for (rank, bytes) in [owner, peer] {
+                words.rank(*rank);
+                words.number(*bytes as u64);
+            }
+        }
+        Failure::Finished { rank, waiting, call, team } => {
+            words.number(FINISHED);
+            words.rank(*rank);
+            words.one(*waiting, call);
+            words.members(team);
+        }
+        Failure::Deadlock { one, other } => {
+            words.number(DEADLOCK);
+            words.one(one.0, &one.1);
+            words.one(other.0, &other.1);
+        }
+    }
+    let Writer(words) = words;
+    debug_assert!(words.len() <= REASON_WORDS, "a reason of {} words", words.len());
+    words
+}
+
+/// The failure that these words say, if they say one.
+pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
+    let mut words = Reader(words);
+    match words.number()? {
+        PE => {
+            let (rank, reason) = words.one()?;
+            Some(Failure::Pe { rank, reason })
+        }
+        MISMATCHED => Some(Failure::Mismatched {
+            call: words.number()?,
+            one: words.one()?,
+            other: words.one()?,
+            team: words.members()?,
+        }),
+        COUNTS => Some(Failure::Counts {
+            call: words.text()?,
+            owner: (words.rank()?, words.size()?),
+            peer: (words.rank()?, words.size()?),
+        }),
+        FINISHED => {
+            let rank = words.rank()?;
+            let (waiting, call) = words.one()?;
+            Some(Failure::Finished { rank, waiting, call, team: words.members()? })
+        }
+        DEADLOCK => Some(Failure::Deadlock { one: words.one()?, other: words.one()? }),
+        _ => None,
+    }
+}
+
+/// The longest beginning of a text that has at most so many bytes.
+fn beginning(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+struct Writer(Vec<u64>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.0.push(number);
+    }
+
+    fn rank(&mut self, rank: Rank) {
+        self.number(rank.0.into());
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.len() > TEXT {
+            return self.text(&format!("{}{CUT}", beginning(text, TEXT - CUT.len())));
+        }
+        self.number(text.len() as u64);
+        for bytes in text.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.number(u64::from_le_bytes(word));
+        }
+    }
+
+    /// A PE, and what there is to say of it.
+    fn one(&mut self, rank: Rank, text: &str) {
+        self.rank(rank);
+        self.text(text);
+    }
+
+    fn members(&mut self, Members { first, size }: &Members) {
+        self.number(*size as u64);
+        let named = &first[..first.len().min(Members::NAMED)];
+        self.number(named.len() as u64);
+        for rank in named {
+            self.rank(*rank);
+        }
+    }
+}
+
+/// What is left to read.
+struct Reader<'w>(&'w [u64]);
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        usize::try_from(self.number()?).ok()
+    }
+
+    fn rank(&mut self) -> Option<Rank> {
+        u32::try_from(self.number()?).ok().map(Rank)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let bytes = self.size()?.min(TEXT);
+        let (text, rest) = self.0.split_at_checked(bytes.div_ceil(8))?;
+        self.0 = rest;
+        let text: Vec<u8> = text.iter().flat_map(|word| word.to_le_bytes()).take(bytes).collect();
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn one(&mut self) -> Option<(Rank, String)> {
+        Some((self.rank()?, self.text()?))
+    }
+
+    fn members(&mut self) -> Option<Members> {
+        let size = self.size()?;
+        let named = self.size()?.min(Members::NAMED);
+        let first = (0..named).map(|_| self.rank()).collect::<Option<_>>()?;
+        Some(Members { first, size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::{collection::vec, prelude::*};
+
+    /// One of each kind, with texts of so many letters of two bytes and a team of so many.
+    fn failures(letters: usize, members: u32) -> [Failure; 5] {
+        let text = |end: &str| "ä".repeat(letters) + end;
+        let one = |rank: u32| (Rank(rank), text(&rank.to_string()));
+        let team = Members::of(members as usize, (0..members).map(|rank| Rank(7 * rank)));
+        [
+            Failure::Pe { rank: Rank(u32::MAX), reason: text("") },
+            Failure::Mismatched { call: u64::MAX, one: one(1), other: one(2), team: team.clone() },
+            Failure::Counts { call: text("x"), owner: (Rank(3), usize::MAX), peer: (Rank(4), 0) },
+            Failure::Finished { rank: Rank(5), waiting: Rank(6), call: text("y"), team },
+            Failure::Deadlock { one: one(8), other: one(9) },
+        ]
+    }
+
+    #[test]
+    fn what_was_said_is_read() {
+        for (letters, members) in [(0, 0), (1, 1), (100, 16), (1500, 1000)] {
+            for failure in failures(letters, members) {
+                assert_eq!(decode(&encode(&failure)), Some(failure));
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        for failure in failures(5000, 1000) {
+            let words = encode(&failure);
+            assert!(words.len() <= REASON_WORDS);
+            let told = decode(&words).expect("a failure").to_string();
+            assert!(told.contains("ä...") && !told.contains(char::REPLACEMENT_CHARACTER));
+        }
+        assert_eq!(beginning("äöü", 3), "ä");
+    }
+
+    proptest! {
+        /// Nothing is taken for true, and nothing panics.
+        #[test]
+        fn anything_may_stand_there(
+            kind in 0_u64..7,
+            words in vec(prop_oneof![0_u64..20, any::<u64>()], 0..60),
+            left in 0_usize..60,
+        ) {
+            let mut all = vec![kind];
+            all.extend(words);
+            if let Some(failure) = decode(&all) {
+                prop_assert!(encode(&failure).len() <= REASON_WORDS);
+            }
+            let mut cut = encode(&failures(20, 20)[(kind % 5) as usize]);
+            cut.truncate(left);
+            let _ = decode(&cut);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Combining pieces of memory with an operator.
+
+#![expect(unsafe_code, reason = "operators work on raw addresses")]
+
+use std::mem::MaybeUninit;
+
+use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
+
+use super::piece::Memory;
+
+/// Bytes that are combined at a time where an operand must be copied first.
+const BOUNCE_BYTES: usize = 2048;
+
+impl Memory {
+    /// Whether it is the same memory, or shares no byte, of two as long.
+    fn is_same_or_apart(self, other: Self) -> bool {
+        let apart = self.at.addr().abs_diff(other.at.addr());
+        apart == 0 || apart >= self.bytes
+    }
+
+    /// Becomes `left (op) right`, through bounce buffers where others may access an operand.
+    ///
+    /// # Panics
+    /// When the three differ in length, or the target shares some bytes of an operand but not all.
+    pub(crate) fn combine(self, kernel: &Kernel<'_>, left: Self, right: Self) {
+        let target = self;
+        for operand in [left, right] {
+            assert!(target.bytes == operand.bytes, "what is combined is of one length");
+            assert!(target.is_same_or_apart(operand), "a target is an operand, or apart from it");
+        }
+        if !(target.is_shared() || left.is_shared() || right.is_shared()) {
+            // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
+            // buffers, or the target is one of the operands.
+            unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
+            return;
+        }
+        if target.bytes == 8 {
+            let (mut a, b) = (left.word().load(), right.word().load());
+            let sum = (&raw mut a).cast::<u8>();
+            // SAFETY: two distinct local words.
+            unsafe { kernel.combine(sum, sum, (&raw const b).cast(), 8) };
+            return target.word().store(a);
+        }
+        if target.bytes <= LINE_PAYLOAD_BYTES {
+            let (mut a, b) = (left.pack(), right.pack());
+            let sum = a.as_mut_ptr().cast::<u8>();
+            // SAFETY: two distinct local buffers of at least the target's length.
+            unsafe { kernel.combine(sum, sum, b.as_ptr().cast(), target.bytes) };
+            return target.copy_from(Memory::private(sum, target.bytes));
+        }
+        let whole = BOUNCE_BYTES / kernel.element_bytes().max(1) * kernel.element_bytes();
+        if whole == 0 {
+            return target.combine_large(kernel, left, right);
+        }
+        let mut bounces = [const { MaybeUninit::<[u8; BOUNCE_BYTES]>::uninit() }; 2];
+        let [a, b] = bounces.each_mut().map(|bounce| bounce.as_mut_ptr().cast::<u8>());
+        let mut done = 0;
+        while done < target.bytes {
+            let bytes = whole.min(target.bytes - done);
+            let part =
+                |memory: Memory| Memory { at: memory.at.wrapping_add(done), bytes, ..memory };
+            // A private operand is read where it is.
+            let near = |operand: Memory, bounce| {
+                let operand = part(operand);
+                if !operand.is_shared() {
+                    return operand.at;
+                }
+                Memory::private(bounce, bytes).copy_from(operand);
+                bounce
+            };
+            let (left, right) = (near(left, a), near(right, b));
+            let sum = if target.is_shared() { a } else { part(target).at };
+            // SAFETY: each is a private buffer, or a local one, of at least `bytes`; the sum is one
+            // of the operands or distinct from both.
+            unsafe { kernel.combine(sum, left, right, bytes) };
+            if target.is_shared() {
+                part(target).copy_from(Memory::private(a, bytes));
+            }
+            done += bytes;
+        }
+    }
+
+    /// Elements larger than a bounce buffer.
+    #[cold]
+    fn combine_large(self, kernel: &Kernel<'_>, left: Self, right: Self) {
+        let target = self;
+        let mut buffers = [vec![0_u8; target.bytes], vec![0; target.bytes], vec![0; target.bytes]];
+        let [a, b, c] =
+            buffers.each_mut().map(|buffer| Memory::private(buffer.as_mut_ptr(), target.bytes));
+        a.copy_from(left);
+        b.copy_from(right);
+        // SAFETY: three distinct buffers of this length.
+        unsafe { kernel.combine(c.at, a.at, b.at, target.bytes) };
+        target.copy_from(c);
+    }
+}

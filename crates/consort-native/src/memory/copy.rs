@@ -1,0 +1,101 @@
+//! Copying memory while others may be writing it.
+//!
+//! A racing `memcpy` is undefined behaviour, and a loop over relaxed atomics is not vectorized by
+//! the compiler. On `x86_64` the copy is therefore an assembly block: it does what a sequence of
+//! relaxed atomic byte accesses could do, so a race yields some mixture of old and new bytes and
+//! nothing worse. Elsewhere, and in Miri, the atomic operations of `portable` do it, which access
+//! each byte in one size. Tests run those on every machine.
+
+#![expect(unsafe_code, reason = "copies between raw addresses")]
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use consort_fabric::LINE_PAYLOAD_BYTES;
+
+use super::piece::Memory;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+use super::portable;
+
+/// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
+///
+/// # Safety
+/// `source` is readable and `target` writable for `bytes` during the call, and they do not
+/// overlap. Others may access both meanwhile, but only atomically or through this function.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: `rep movsb` reads and writes just the `bytes` that the caller vouches for; the
+    // direction flag is clear on entry, as the ABI demands; registers are declared.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes => _,
+            inout("rsi") source => _,
+            inout("rdi") target => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Copies memory of which others may access one or both; each byte atomically, in no order.
+///
+/// # Safety
+/// Both are resolved, of equal length, and do not overlap. Others access what is shared only
+/// atomically, and through `copy_shared` or by aligned words.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
+    let bytes = target.bytes;
+    if bytes > LINE_PAYLOAD_BYTES {
+        // SAFETY: the caller's promise.
+        unsafe { copy_bytes(target.at, source.at, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { copy_shared_line(target, source) };
+    }
+}
+
+/// As on `x86_64`.
+///
+/// # Safety
+/// Both are resolved, of equal length, and do not overlap. Others access what is shared only
+/// atomically, and through `copy_shared` or by aligned words.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
+    // SAFETY: the caller's promise.
+    unsafe { portable::copy(target, source) };
+}
+
+/// As [`copy_shared`], for the few bytes of a line: word by word where both sides are aligned.
+///
+/// # Safety
+/// As [`copy_shared`].
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
+    let (bytes, target, source) = (target.bytes, target.at, source.at);
+    if bytes > 0 && !(target.addr() | source.addr() | bytes).is_multiple_of(8) {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_bytes(target, source, bytes) };
+    }
+    for at in (0..bytes).step_by(8) {
+        let from = source.wrapping_add(at).cast::<u64>();
+        // SAFETY: an aligned word inside the source; others access it atomically only.
+        let word = unsafe { AtomicU64::from_ptr(from) }.load(Relaxed);
+        let to = target.wrapping_add(at).cast::<u64>();
+        // SAFETY: an aligned word inside the target; others access it atomically only.
+        unsafe { AtomicU64::from_ptr(to) }.store(word, Relaxed);
+    }
+}
+
+/// As [`copy_shared`].
+///
+/// # Safety
+/// As [`copy_shared`].
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
+    // SAFETY: the caller's promise.
+    unsafe { portable::copy(target, source) };
+}

@@ -1,0 +1,75 @@
+//! Copies between two pieces of memory, and between one and the cache lines of a message.
+
+#![expect(unsafe_code, reason = "copies between raw addresses")]
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use consort_fabric::LINE_PAYLOAD_BYTES;
+
+use super::{
+    copy::{copy_shared, copy_shared_line},
+    piece::Memory,
+};
+use crate::inbox::line::{LineWord, PAYLOAD_WORDS};
+
+impl Memory {
+    /// What one line of a message carries: up to 56 bytes, padded with zeros.
+    ///
+    /// # Panics
+    /// When there are more.
+    #[inline(always)]
+    pub(crate) fn pack(self) -> [u64; PAYLOAD_WORDS] {
+        assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
+        let mut words = [0_u64; PAYLOAD_WORDS];
+        let to = words.as_mut_ptr().cast::<u8>();
+        if self.is_shared() {
+            // SAFETY: at most 56 bytes are readable, and `words` has 56.
+            unsafe { copy_shared_line(Self::private(to, self.bytes), self) };
+        } else {
+            // SAFETY: as above, and nobody writes them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(self.at, to, self.bytes) };
+        }
+        words
+    }
+
+    /// Copies the payload of one line that has arrived.
+    ///
+    /// # Panics
+    /// When it does not have so many bytes.
+    #[inline(always)]
+    pub(crate) fn unpack(self, line: &[LineWord]) {
+        assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
+        if self.bytes == 8 {
+            return self.word().store(line[0].load(Relaxed));
+        }
+        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
+        let from = words.as_ptr().cast::<u8>();
+        if self.is_shared() {
+            // SAFETY: at most 56 bytes are writable, and `words` has 56.
+            unsafe { copy_shared_line(self, Self::private(from.cast_mut(), self.bytes)) };
+        } else {
+            // SAFETY: as above, and nobody else accesses them.
+            unsafe { std::ptr::copy_nonoverlapping(from, self.at, self.bytes) };
+        }
+    }
+
+    /// Copies between any two memories.
+    ///
+    /// # Panics
+    /// When they differ in length, or others reach them and they overlap.
+    #[inline(always)]
+    pub(crate) fn copy_from(self, source: Self) {
+        assert!(self.bytes == source.bytes, "a copy is as long as what is copied");
+        if self.bytes == 8 {
+            self.word().store(source.word().load());
+        } else if !(self.is_shared() || source.is_shared()) {
+            // SAFETY: both are resolved, of equal length, and nobody else accesses either.
+            unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
+        } else {
+            let apart = self.at.addr().abs_diff(source.at.addr());
+            assert!(apart >= self.bytes, "what others reach is not copied over itself");
+            // SAFETY: both are resolved, of equal length, and do not overlap.
+            unsafe { copy_shared(self, source) };
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Broadcasts that only their source calls, between threads: the shared-memory [`Interrupts`].
+//!
+//! Nobody is interrupted here: a notification lies in its place until the PE looks. All of it is
+//! one block of symmetric memory, so a job without such broadcasts pays nothing. For each PE:
+//!
+//! | lines | content |
+//! | --- | --- |
+//! | one | word 0, the doorbell: notifications that have been given to this PE |
+//! | one a peer | the notification that it has given last: payload, and its number stored last |
+//! | one a peer | word 0: the number of the own notification that it has acknowledged last |
+//! | the rest | the buffer |
+//!
+//! A PE that has nothing to do reads two words that change only when there is something: the
+//! doorbell (see `doorbell`), and one peer's acknowledgement.
+
+#![expect(unsafe_code, reason = "keeps notifications in symmetric memory")]
+
+use std::{
+    fmt,
+    future::{Future, poll_fn, ready},
+    sync::Arc,
+    task::Poll,
+};
+
+use consort_fabric::{Heard, Interrupts, Notice, Op, Poisoned, Rank, Then};
+
+use crate::{
+    directory::blocks::{BLOCK_ALIGN, HeapError},
+    endpoint::identity::Endpoint,
+    heap::block::Block,
+    inbox::{doorbell::Doorbell, geometry::LINE_WORDS, line::Line},
+    launch::job::Job,
+    memory::{extent::Extent, piece::Memory},
+    team::group::Group,
+};
+
+/// Bytes of a line.
+const LINE_BYTES: usize = 8 * LINE_WORDS;
+
+/// One PE's part in broadcasts that only their source calls. Stays on its thread.
+pub struct NotificationBoard {
+    job: Arc<Job>,
+    group: Arc<Group>,
+    rank: Rank,
+    block: Block,
+    buffer_bytes: usize,
+    /// What was heard of it.
+    heard: Doorbell,
+}
+
+impl NotificationBoard {
+    /// This PE's part, with a buffer of so many bytes a PE. The caller sees to it that no peer
+    /// begins before all are here (a barrier).
+    ///
+    /// # Errors
+    /// When the heap has no room.
+    ///
+    /// # Panics
+    /// When a peer asked for another size.
+    pub fn allocate(endpoint: &Endpoint, buffer_bytes: usize) -> Result<Self, HeapError> {
+        let job = Arc::clone(endpoint.job());
+        let pes = endpoint.size() as usize;
+        let bytes = buffer_bytes.saturating_add(Self::buffer_at(pes));
+        Ok(Self {
+            block: Block::allocate(endpoint, bytes)?,
+            group: Arc::clone(endpoint.group()),
+            rank: endpoint.rank(),
+            buffer_bytes,
+            heard: Doorbell::new(pes),
+            job,
+        })
+    }
+
+    /// Where the buffer begins in the block.
+    const fn buffer_at(pes: usize) -> usize {
+        (1 + 2 * pes) * LINE_BYTES
+    }
+
+    /// Something at an offset of the heap of `pe`.
+    fn heap(&self, pe: Rank, at: usize) -> *mut u8 {
+        self.job.heap(self.group.in_world(pe)).wrapping_add(at)
+    }
+
+    /// A line of `pe`.
+    fn line(&self, pe: Rank, index: usize) -> &Line {
+        const { assert!(align_of::<Line>() <= BLOCK_ALIGN) };
+        assert!(index < 1 + 2 * self.heard.lines(), "a line before the buffer");
+        let at = self.block.offset() + index * LINE_BYTES;
+        let address = self.heap(pe, at).cast::<Line>();
+        // SAFETY: aligned, as blocks are, and inside the block by the line above; the heap lives as
+        // long as the job, which `self` holds; shared memory is only accessed atomically, and any
+        // words are a line.
+        unsafe { &*address }
+    }
+
+    fn doorbell(&self, pe: Rank) -> &Line {
+        self.line(pe, 0)
+    }
+
+    /// The notification that a PE gives to `to`.
+    fn notification(&self, to: Rank, from: usize) -> &Line {
+        self.line(to, 1 + from)
+    }
+
+    /// Where `by` acknowledges the notifications of `to`, in word 0.
+    fn acknowledgement(&self, to: Rank, by: Rank) -> &Line {
+        self.line(to, 1 + self.heard.lines() + by.index())
+    }
+
+    /// The beginning of a PE's buffer.
+    fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
+        assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
+        let at = self.block.offset() + Self::buffer_at(self.heard.lines());
+        Memory { at: self.heap(pe, at), bytes, shared: Some(Extent::WORDS) }
+    }
+
+    fn wake(&self, pe: Rank) {
+        self.job.wake(self.group.in_world(pe));
+    }
+
+    fn give(&self, to: Rank, notice: &Notice) {
+        let then = match notice.then {
+            Then::More => 0,
+            Then::Message => 1,
+            Then::Nothing => 2,
+        };
+        let payload = [
+            u64::from(notice.source.0),
+            notice.message,
+            notice.at as u64,
+            notice.bytes as u64,
+            then,
+        ];
+        Doorbell::give(
+            self.doorbell(to),
+            self.notification(to, self.rank.index()),
+            &payload,
+            notice.number,
+        );
+        self.wake(to);
+    }
+
+    /// Takes a notification, if one is there.
+    fn take(&self) -> Option<Notice> {
+        let notification = |from| self.notification(self.rank, from);
+        let (from, number) = self.heard.take(self.doorbell(self.rank), notification)?;
+        let word = |index| notification(from).read(index);
+        // All come from a `u32` or a `usize`.
+        let size = |index| usize::try_from(word(index)).unwrap_or(usize::MAX);
+        Some(Notice {
+            from: Rank(u32::try_from(from).unwrap_or(u32::MAX)),
+            number,
+            source: Rank(u32::try_from(word(0)).unwrap_or(u32::MAX)),
+            message: word(1),
+            at: size(2),
+            bytes: size(3),
+            then: match word(4) {
+                0 => Then::More,
+                1 => Then::Message,
+                _ => Then::Nothing,
+            },
+        })
+    }
+
+    /// Whether `by` has acknowledged the own notification of this number.
+    fn has_acknowledged(&self, by: Rank, number: u64) -> bool {
+        // Pairs with the release in `acknowledge`: the buffer is read.
+        self.acknowledgement(self.rank, by).word_at(0) >= number
+    }
+
+    /// `value`, unless the job has failed.
+    fn alive<T>(&self, value: T) -> Op<T> {
+        if self.job.is_poisoned() { Err(Poisoned) } else { Ok(value) }
+    }
+}
+
+/// All of some bytes of this PE's own.
+fn private(data: *mut u8, bytes: usize) -> Memory {
+    Memory { at: data, bytes, shared: None }
+}
+
+impl Interrupts for NotificationBoard {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "ranks are 32 bits wide")]
+    fn size(&self) -> u32 {
+        self.group.ranks().len() as u32
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
+    }
+
+    fn buffer_is_near(&self) -> bool {
+        false
+    }
+
+    fn fill(&self, _: &Notice, data: &[u8]) -> impl Future<Output = Op> {
+        let source = private(data.as_ptr().cast_mut(), data.len());
+        self.buffer(self.rank, data.len()).copy_from(source);
+        ready(self.alive(()))
+    }
+
+    fn relay(&self, from: Rank, bytes: usize) -> impl Future<Output = Op> {
+        self.buffer(self.rank, bytes).copy_from(self.buffer(from, bytes));
+        ready(self.alive(()))
+    }
+
+    fn fetch(&self, from: Rank, data: &mut [u8]) -> impl Future<Output = Op> {
+        let bytes = data.len();
+        private(data.as_mut_ptr(), bytes).copy_from(self.buffer(from, bytes));
+        ready(self.alive(()))
+    }
+
+    fn interrupt(&self, to: &[Rank], notice: Notice) -> impl Future<Output = Op> {
+        for &peer in to {
+            self.give(peer, &notice);
+        }
+        ready(self.alive(()))
+    }
+
+    fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op> {
+        // Pairs with the acquire in `has_acknowledged`.
+        self.acknowledgement(to, self.rank).publish_at(0, number);
+        self.wake(to);
+        ready(self.alive(()))
+    }
+
+    fn is_acknowledged(&self, by: Rank, number: u64) -> impl Future<Output = Op<bool>> {
+        ready(self.alive(self.has_acknowledged(by, number)))
+    }
+
+    fn look(&self) -> impl Future<Output = Op<Option<Notice>>> {
+        ready(self.alive(()).map(|()| self.take()))
+    }
+
+    fn listen(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Heard>> {
+        poll_fn(move |_| {
+            if let Err(poisoned) = self.alive(()) {
+                return Poll::Ready(Err(poisoned));
+            }
+            if let Some(notice) = self.take() {
+                return Poll::Ready(Ok(Heard::Notice(notice)));
+            }
+            match of {
+                Some((by, number)) if self.has_acknowledged(by, number) => {
+                    Poll::Ready(Ok(Heard::Acknowledged))
+                }
+                _ => Poll::Pending,
+            }
+        })
+    }
+}
+
+impl fmt::Debug for NotificationBoard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotificationBoard").field("rank", &self.rank).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,61 @@
+//! What a PE does while it waits.
+//!
+//! | policy | while nothing arrives |
+//! | --- | --- |
+//! | spin | poll again |
+//! | spin-yield | poll a while, then offer the core to others between polls |
+//! | spin-yield-park | after many yields, sleep until a message wakes the PE (`state::parker`) |
+
+use std::{fmt, str::FromStr};
+
+/// What a PE does while it waits; one policy a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Waiting {
+    /// Poll, and never give the core away.
+    Spin,
+    /// Poll, then yield between polls.
+    SpinYield,
+    /// Poll, then yield, then sleep until woken.
+    SpinYieldPark,
+}
+
+impl Waiting {
+    /// Every policy.
+    pub const EVERY: [Self; 3] = [Self::Spin, Self::SpinYield, Self::SpinYieldPark];
+
+    /// The policy for `pes` PEs on `cores` usable cores: park only where they do not fit.
+    #[must_use]
+    pub const fn suited(pes: usize, cores: usize) -> Self {
+        if pes <= cores { Self::SpinYield } else { Self::SpinYieldPark }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::SpinYield => "spin-yield",
+            Self::SpinYieldPark => "spin-yield-park",
+        }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no waiting policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no waiting policy: use spin, spin-yield or spin-yield-park")]
+pub struct UnknownWaiting(String);
+
+impl FromStr for Waiting {
+    type Err = UnknownWaiting;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWaiting> {
+        Self::EVERY
+            .into_iter()
+            .find(|waiting| waiting.name() == text)
+            .ok_or_else(|| UnknownWaiting(text.to_owned()))
+    }
+}

@@ -1,0 +1,69 @@
+//! Where the memory of a segment comes from.
+
+use std::{fmt, str::FromStr};
+
+use crate::sync::futex::Scope;
+
+/// Whether a segment is memory of one process alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// Of one process.
+    #[default]
+    Private,
+    /// A mapping that several processes can have. Linux only.
+    Shared,
+}
+
+impl Origin {
+    /// Every origin.
+    pub const EVERY: [Self; 2] = [Self::Private, Self::Shared];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Shared => "shared",
+        }
+    }
+
+    /// Whose threads sleep at words of such a segment.
+    pub(crate) const fn scope(self) -> Scope {
+        match self {
+            Self::Private => Scope::Process,
+            Self::Shared => Scope::Machine,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no origin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no origin of shared state: use private or shared")]
+pub struct UnknownOrigin(String);
+
+impl FromStr for Origin {
+    type Err = UnknownOrigin;
+
+    fn from_str(text: &str) -> Result<Self, UnknownOrigin> {
+        let named = Self::EVERY.into_iter().find(|origin| origin.name() == text);
+        named.ok_or_else(|| UnknownOrigin(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_have_names() {
+        for origin in Origin::EVERY {
+            assert_eq!(origin.to_string().parse(), Ok(origin));
+        }
+        let error = "elsewhere".parse::<Origin>().expect_err("no origin");
+        assert!(error.to_string().contains("`elsewhere`"), "{error}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Memory that is reserved as a whole and used page by page.
+//!
+//! Invariants, by number, which the unsafe lines answer:
+//! 1. `base` is the beginning of `bytes` initialized bytes, aligned to a page, which live as long
+//!    as the segment does.
+//! 2. Nobody makes a reference into them but to atomics. Whoever uses an address sees to it that
+//!    others access the bytes atomically too, or not at all.
+
+#![expect(unsafe_code, reason = "owns raw memory that all PEs reach")]
+
+use std::{fmt, ops::Range, ptr::NonNull};
+
+#[cfg(any(not(target_os = "linux"), miri))]
+use super::allocated as system;
+#[cfg(all(target_os = "linux", not(miri)))]
+use super::mapped as system;
+use super::{origin::Origin, page::PAGE};
+
+/// Memory that all PEs of a job reach.
+pub(crate) struct Segment {
+    base: NonNull<u8>,
+    bytes: usize,
+    origin: Origin,
+}
+
+// SAFETY: by invariant 2 references are to atomics, and an address is safe to have.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// So many bytes of zeros, whole pages. `None` if the system does not give them.
+    pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<Self> {
+        let bytes = bytes.checked_next_multiple_of(PAGE)?;
+        Some(Self { base: system::reserve(bytes, origin)?, bytes, origin })
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The address of `bytes` bytes from `offset` on.
+    ///
+    /// # Panics
+    /// When they are not all inside.
+    #[inline(always)]
+    pub(crate) fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        assert!(inside, "a place must lie in its segment");
+        self.base.as_ptr().wrapping_add(offset)
+    }
+
+    /// The offset of an address that [`Segment::at`] gave, or of a byte after it.
+    pub(crate) fn offset_of(&self, at: *mut u8) -> usize {
+        at.addr().wrapping_sub(self.base.addr().get())
+    }
+
+    /// Makes whole pages zero and gives them back to the system.
+    ///
+    /// # Safety
+    /// Nobody else uses them until it returns.
+    ///
+    /// # Panics
+    /// When they are not whole pages inside.
+    pub(crate) unsafe fn clear(&self, Range { start, end }: Range<usize>) {
+        assert!(start.is_multiple_of(PAGE) && end.is_multiple_of(PAGE), "whole pages are cleared");
+        if let Some(at) = NonNull::new(self.at(start, end - start)) {
+            // SAFETY: they are inside, by the line above, of this origin, and nobody else uses
+            // them, by the caller's promise.
+            unsafe { system::clear(at, end - start, self.origin) };
+        }
+    }
+
+    /// Asks for small pages where little of a large part is touched, whatever the system prefers.
+    pub(crate) fn keep_pages_small(&self, Range { start, end }: Range<usize>) {
+        system::keep_pages_small(self.at(start, end - start), end - start);
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: reserved with so many bytes, and released once, here.
+        unsafe { system::release(self.base, self.bytes) };
+    }
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, origin, .. } = self;
+        f.debug_struct("Segment")
+            .field("bytes", bytes)
+            .field("origin", origin)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::part::Words, *};
+    use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+    /// Segments of every origin that there is here.
+    fn segments(pages: usize) -> impl Iterator<Item = Arc<Segment>> {
+        let here = if cfg!(all(target_os = "linux", not(miri))) { 2 } else { 1 };
+        let reserve = move |origin| Segment::reserve(pages * PAGE, origin).expect("some pages");
+        Origin::EVERY.into_iter().take(here).map(move |origin| Arc::new(reserve(origin)))
+    }
+
+    #[test]
+    fn pages_are_zero_at_first_and_when_they_have_been_cleared() {
+        for segment in segments(3) {
+            let words = Words::new(&segment, PAGE, 2 * PAGE / 8);
+            assert!(words.iter().all(|word| word.load(Relaxed) == 0));
+            words.iter().for_each(|word| word.store(7, Relaxed));
+            // SAFETY: nobody but this thread knows of the segment.
+            unsafe { segment.clear(2 * PAGE..3 * PAGE) };
+            let (kept, cleared) = words.split_at(PAGE / 8);
+            assert!(kept.iter().all(|word| word.load(Relaxed) == 7));
+            assert!(cleared.iter().all(|word| word.load(Relaxed) == 0));
+        }
+    }
+
+    /// As `mlockall` locks all pages of a program.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn pages_that_are_locked_are_cleared_too() {
+        for segment in segments(1) {
+            let words = Words::new(&segment, 0, PAGE / 8);
+            words.iter().for_each(|word| word.store(7, Relaxed));
+            let at = segment.at(0, PAGE).cast();
+            // SAFETY: a page of the segment, whose content stays what it is.
+            unsafe { rustix::mm::mlock(at, PAGE) }.expect("a page is locked");
+            // SAFETY: nobody but this thread knows of the segment.
+            unsafe { segment.clear(0..PAGE) };
+            assert!(words.iter().all(|word| word.load(Relaxed) == 0));
+        }
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn pages_that_are_cleared_are_given_back() {
+        const PAGES: usize = 16 << 10;
+        let resident = || {
+            let statm = std::fs::read_to_string("/proc/self/statm").expect("the system says");
+            statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
+        };
+        for segment in segments(PAGES) {
+            let words = Words::new(&segment, 0, PAGES * PAGE / 8);
+            let before: usize = resident();
+            words.iter().step_by(PAGE / 8).for_each(|word| word.store(7, Relaxed));
+            assert!(resident() > before + PAGES / 2);
+            // SAFETY: nobody but this thread knows of the segment.
+            unsafe { segment.clear(0..PAGES * PAGE) };
+            assert!(resident() < before + PAGES / 2, "{segment:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused() {
+        for origin in Origin::EVERY {
+            assert!(Segment::reserve(usize::MAX, origin).is_none());
+            assert!(Segment::reserve(usize::MAX - PAGE, origin).is_none());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a place must lie in its segment")]
+    fn places_lie_inside() {
+        let segment = Segment::reserve(PAGE, Origin::Private).expect("a page");
+        segment.at(PAGE - 4, 5);
+    }
+}

@@ -1,0 +1,60 @@
+//! The flag that keeps a PE from leaving while a peer copies memory that it has exposed.
+//!
+//! As a rule a PE waits until all that it has exposed is detached. Once the job has failed it may
+//! not wait for that, and has to know that nobody is copying, nor begins to:
+//!
+//! | owner, after it has seen poison | peer, before each copy |
+//! | --- | --- |
+//! | fences | raises its flag |
+//! | waits until the flag is down | fences |
+//! | | looks for poison: if there is any, lowers its flag and fails |
+//! | | copies, lowers its flag |
+//!
+//! Poison is final. So either the peer sees it and does not begin, or the owner sees the flag and
+//! waits: the store-buffer pattern with a sequentially consistent fence on both sides.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use consort_fabric::Poisoned;
+
+use super::poison::PoisonFlag;
+use crate::sync::{AtomicU32, fence, yield_now};
+
+/// Whether a PE copies memory that a peer has exposed, on a line of its own: 0 if not.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Accessing(AtomicU32);
+
+/// The right to copy what is exposed, until it is dropped.
+#[derive(Debug)]
+pub struct Access<'a>(&'a AtomicU32);
+
+impl Accessing {
+    /// Begins a copy. For the PE whose flag this is, one copy at a time.
+    ///
+    /// # Errors
+    /// When the job has failed: then the owner may be gone.
+    #[inline(always)]
+    pub fn enter(&self, poison: &PoisonFlag) -> Result<Access<'_>, Poisoned> {
+        self.0.store(1, Relaxed);
+        let access = Access(&self.0);
+        fence(SeqCst); // pairs with the fence in `drain`
+        if poison.is_raised() { Err(Poisoned) } else { Ok(access) }
+    }
+
+    /// Waits until the PE copies nothing. For an owner that has seen poison, or spread it.
+    #[cold]
+    pub fn drain(&self) {
+        fence(SeqCst); // pairs with the fence in `enter`
+        while self.0.load(Acquire) != 0 {
+            yield_now();
+        }
+    }
+}
+
+impl Drop for Access<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.store(0, Release); // pairs with the acquire in `drain`
+    }
+}

@@ -1,0 +1,95 @@
+//! In which call a PE waits, and how often it has looked for its message: a record that only the PE
+//! writes, and that others read as a whole.
+//!
+//! A sequence lock (Boehm 2012, "Can seqlocks get along with programming language memory models?"):
+//! the writer makes the version odd, writes, and makes it even; a reader that finds the version
+//! odd, or changed since, reads again. A writer may die while the version is odd: so a reader gives
+//! up.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::sync::{AtomicU64, fence};
+
+/// Words of the record.
+const WORDS: usize = 5;
+/// How often a reader tries.
+const TRIES: u32 = 1000;
+
+/// The record, on a line of its own.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Beat {
+    version: AtomicU64,
+    words: [AtomicU64; WORDS],
+}
+
+/// A call that a PE waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The number of its group.
+    pub group: u64,
+    /// The number of the call in the group.
+    pub call: u64,
+    /// The word of the call.
+    pub word: u64,
+}
+
+/// What a PE says of its waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beats {
+    /// The call that it waits in, if any.
+    pub wait: Option<Wait>,
+    /// Its waits so far, which tells them apart.
+    pub waits: u64,
+    /// How often it has looked for its message, in all waits.
+    pub beats: u64,
+}
+
+impl Beat {
+    /// Whether the PE waits.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.words[0].load(Relaxed) != 0
+    }
+
+    /// What the PE says. `None` if it cannot be read.
+    pub fn read(&self) -> Option<Beats> {
+        (0..TRIES).find_map(|_| self.try_read())
+    }
+
+    /// What the PE says, unless it is just changing that.
+    pub fn try_read(&self) -> Option<Beats> {
+        let before = self.version.load(Acquire); // pairs with the release in `write`
+        let words = self.words.each_ref().map(|word| word.load(Relaxed));
+        fence(Acquire); // pairs with the fence in `write`
+        let is_whole = before.is_multiple_of(2) && self.version.load(Relaxed) == before;
+        is_whole.then(|| Self::decode(words))
+    }
+
+    /// What the PE itself has written last.
+    pub fn own(&self) -> Beats {
+        Self::decode(self.words.each_ref().map(|word| word.load(Relaxed)))
+    }
+
+    /// Changes what the PE says. For its own thread.
+    pub fn write(&self, beats: &Beats) {
+        let version = self.version.load(Relaxed) | 1;
+        self.version.store(version, Relaxed);
+        fence(Release); // pairs with the fence in `read`: who reads a new word sees the odd version
+        for (word, value) in self.words.iter().zip(Self::encode(beats)) {
+            word.store(value, Relaxed);
+        }
+        self.version.store(version.wrapping_add(1), Release); // pairs with the acquire in `read`
+    }
+
+    fn encode(&Beats { wait, waits, beats }: &Beats) -> [u64; WORDS] {
+        let [group, call, word] =
+            wait.map_or([0; 3], |wait| [wait.group.wrapping_add(1), wait.call, wait.word]);
+        [group, call, word, waits, beats]
+    }
+
+    fn decode([group, call, word, waits, beats]: [u64; WORDS]) -> Beats {
+        let wait = group.checked_sub(1).map(|group| Wait { group, call, word });
+        Beats { wait, waits, beats }
+    }
+}

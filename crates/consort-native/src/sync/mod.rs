@@ -1,0 +1,15 @@
+//! The atomics and threads of the primitives: the real ones, or loom's under `--cfg loom`.
+
+pub(crate) mod futex;
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    sync::atomic::{AtomicU32, AtomicU64, fence},
+    thread::yield_now,
+};
+
+#[cfg(not(loom))]
+pub(crate) use std::{
+    sync::atomic::{AtomicU32, AtomicU64, fence},
+    thread::yield_now,
+};

@@ -1,0 +1,94 @@
+//! Two givers and a listener, which acknowledges each message: the protocol of notifications.
+
+use std::sync::Arc;
+
+use consort_native::{doorbell::Doorbell, line::Line};
+
+use crate::until;
+
+const GIVERS: usize = 2;
+
+#[derive(Default)]
+struct Board {
+    bell: Line,
+    messages: [Line; GIVERS],
+    acknowledgements: [Line; GIVERS],
+}
+
+/// How a giver leaves its message.
+#[derive(Clone, Copy)]
+enum Given {
+    Whole,
+    WithoutRinging,
+    NumberFirst,
+}
+
+fn give(board: &Board, giver: usize, number: u64, given: Given) {
+    let (line, payload) = (&board.messages[giver], 10 * giver as u64 + number);
+    match given {
+        Given::Whole => Doorbell::give(&board.bell, line, &[payload], number),
+        Given::WithoutRinging => {
+            line.write(0, payload);
+            line.publish(number);
+        }
+        Given::NumberFirst => {
+            line.publish(number);
+            line.write(0, payload);
+            Doorbell::give(&board.bell, &Line::default(), &[], 0);
+        }
+    }
+}
+
+/// The first giver gives two messages, the second after the first was taken; the other gives one.
+fn all_are_taken_once(given: Given) {
+    loom::model(move || {
+        let board = Arc::new(Board::default());
+        let givers: Vec<_> = (0..GIVERS)
+            .map(|giver| {
+                let board = Arc::clone(&board);
+                loom::thread::spawn(move || {
+                    give(&board, giver, 1, given);
+                    if giver == 0 {
+                        until(|| board.acknowledgements[giver].word_at(0) == 1);
+                        give(&board, giver, 2, given);
+                    }
+                })
+            })
+            .collect();
+        let bell = Doorbell::new(GIVERS);
+        let mut taken = [0; GIVERS];
+        while taken != [2, 1] {
+            let Some((giver, number)) = bell.take(&board.bell, |index| &board.messages[index])
+            else {
+                loom::thread::yield_now();
+                continue;
+            };
+            assert_eq!(number, taken[giver] + 1, "each once, in order");
+            assert_eq!(board.messages[giver].read(0), 10 * giver as u64 + number, "its own");
+            taken[giver] = number;
+            board.acknowledgements[giver].publish_at(0, number);
+        }
+        assert_eq!(bell.take(&board.bell, |index| &board.messages[index]), None);
+        for giver in givers {
+            giver.join().expect("it ends well");
+        }
+    });
+}
+
+#[test]
+fn no_message_is_forgotten_or_taken_twice() {
+    all_are_taken_once(Given::Whole);
+}
+
+#[test]
+#[should_panic(expected = "its own")]
+fn a_number_before_its_message_shows_another() {
+    all_are_taken_once(Given::NumberFirst);
+}
+
+/// Nobody looks, and the model does not end.
+#[test]
+#[should_panic(expected = "exceeded maximum number of branches")]
+fn a_message_without_a_ring_is_forgotten() {
+    all_are_taken_once(Given::WithoutRinging);
+}

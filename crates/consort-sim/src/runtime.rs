@@ -1,0 +1,140 @@
+//! The runtime of simulated PEs: makes plans for collectives, and calls by them.
+//!
+//! [`Simulation::plan`] makes a plan for each PE before anything runs, so a candidate that cannot
+//! serve is an error there. A [`Caller`] makes the calls of one PE: before a call it gives and
+//! awaits the credits that [`flow`](consort_collectives::flow) asks for, and it says when the PE
+//! has entered and left.
+
+use std::{future::Future, pin::Pin};
+
+use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Flow, visit};
+use consort_fabric::{CallSpec, Candidate, Local, Op, Rank};
+
+use crate::{
+    fabric::{Call, Operands},
+    job::{Pe, Simulation, SimulationError},
+};
+
+/// A plan of one PE, by whatever algorithm.
+trait Run {
+    fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
+}
+
+impl<A: Algorithm> Run for Plan<A> {
+    fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        Box::pin(Self::run(self, call))
+    }
+}
+
+/// The plans of all PEs for one kind of call.
+pub struct Plans {
+    by_rank: Box<[Box<dyn Run>]>,
+    synchronizes: bool,
+}
+
+/// Makes the plans of an algorithm that is known by name.
+struct Maker<'m> {
+    setting: Setting,
+    candidate: &'m Candidate,
+    barrier: &'m Candidate,
+}
+
+impl Visitor for Maker<'_> {
+    type Output = Result<Plans, PlanError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        let Self { setting, candidate, barrier } = self;
+        let plan = |rank| -> Result<Box<dyn Run>, PlanError> {
+            Ok(Box::new(Plan::<A>::new(&setting.at(Rank(rank)), candidate, barrier)?))
+        };
+        let by_rank = (0..setting.call.pes).map(plan).collect::<Result<_, _>>()?;
+        Ok(Plans { by_rank, synchronizes: setting.call.synchronizes() })
+    }
+}
+
+impl Simulation {
+    /// Plans calls that `candidate` serves, and that PEs enter or leave together by `barrier`.
+    ///
+    /// # Errors
+    /// When the machine has fewer PEs, there is no such candidate, or it cannot serve the call.
+    pub fn plan(
+        &self,
+        call: &CallSpec,
+        candidate: &Candidate,
+        barrier: &Candidate,
+    ) -> Result<Plans, SimulationError> {
+        let maker = self.maker(call, candidate, barrier)?;
+        Ok(visit(call.collective, &candidate.algorithm, maker)??)
+    }
+
+    /// Plans calls that are served by an algorithm which need not be in the registry.
+    ///
+    /// # Errors
+    /// As [`Simulation::plan`].
+    pub fn plan_with<A: Algorithm>(
+        &self,
+        call: &CallSpec,
+        candidate: &Candidate,
+        barrier: &Candidate,
+    ) -> Result<Plans, SimulationError> {
+        Ok(self.maker(call, candidate, barrier)?.visit::<A>()?)
+    }
+
+    fn maker<'m>(
+        &self,
+        call: &CallSpec,
+        candidate: &'m Candidate,
+        barrier: &'m Candidate,
+    ) -> Result<Maker<'m>, SimulationError> {
+        let setting = Setting::of(*call, self.capabilities()?);
+        Ok(Maker { setting, candidate, barrier })
+    }
+}
+
+/// A call that a PE has left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// What is in the target, if that is the PE's own.
+    pub received: Vec<u8>,
+    /// When the PE entered, in nanoseconds of virtual time.
+    pub entered_ns: f64,
+    /// When it left.
+    pub left_ns: f64,
+}
+
+/// Makes the calls of one PE. Every PE makes the same ones, one after the other.
+pub struct Caller<'p, 'w> {
+    pe: &'p Pe<'w>,
+    flow: Flow,
+    /// Whether all PEs have entered or left some call of this quarter of the window together.
+    synchronized: bool,
+}
+
+impl<'p, 'w> Caller<'p, 'w> {
+    /// For a PE that has made no call yet.
+    #[must_use]
+    pub fn new(pe: &'p Pe<'w>) -> Self {
+        // Nothing is under way before the first call.
+        Self { pe, flow: Flow::new(pe.window()), synchronized: true }
+    }
+
+    /// Makes a call.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    ///
+    /// # Panics
+    /// When a buffer is still exposed at the end of the call.
+    pub async fn call(&mut self, plans: &Plans, operands: Operands<'_>) -> Op<Done> {
+        let (number, entered_ns) = (self.pe.calls(), self.pe.now_ns());
+        let call = self.pe.begin(operands).await;
+        if number & self.flow.quarter_mask() == 0 {
+            let turn = self.flow.turn(std::mem::take(&mut self.synchronized));
+            turn.run(&call).await?;
+        }
+        plans.by_rank[call.rank().index()].run(&call).await?;
+        self.synchronized |= plans.synchronizes;
+        let left_ns = self.pe.now_ns();
+        Ok(Done { received: call.finish(), entered_ns, left_ns })
+    }
+}

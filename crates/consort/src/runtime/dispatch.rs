@@ -1,0 +1,98 @@
+//! From a call's description to a plan that is kept for it, or to a new one.
+
+use std::{any::type_name, sync::Arc};
+
+use consort_fabric::{CallSpec, Collective, Kernel, OperatorClass, Pod, Rank, SyncModes};
+use consort_native::Operands;
+
+use super::{
+    plans::{Key, Ready},
+    state::Hold,
+};
+use crate::{Error, Result};
+
+/// How contributions are combined, and the operator's name.
+pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
+
+impl Hold<'_> {
+    /// Makes a call on blocks of `len` elements, by the plan that is kept for it or by a new one.
+    #[inline]
+    pub(crate) fn call<T: Pod>(
+        &self,
+        (collective, sync): (Collective, SyncModes),
+        root: Option<Rank>,
+        len: usize,
+        symmetric: bool,
+        operands: &Operands<'_>,
+        operator: &'static str,
+    ) -> Result<()> {
+        let key = Key {
+            call: Key::pack(collective, sync, root.unwrap_or(Rank(0)), symmetric),
+            bytes: len * size_of::<T>(),
+            datatype: type_name::<T>().as_ptr().addr(),
+            kernel: operands.kernel.as_ref().map_or(0, |one| Key::of_operator(one, operator)),
+        };
+        if let Some(ready) = self.cache.find(&key) {
+            return self.run(&*ready, operands);
+        }
+        let combination = operands.kernel.map(|kernel| (kernel, operator));
+        let call = self.spec::<T>((collective, sync), root, len, combination);
+        self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands)
+    }
+
+    /// A blocking call of this team on blocks of `len` elements that are no symmetric memory.
+    pub(crate) fn spec<T: Pod>(
+        &self,
+        (collective, sync): (Collective, SyncModes),
+        root: Option<Rank>,
+        len: usize,
+        combination: Combination<'_>,
+    ) -> CallSpec {
+        CallSpec {
+            collective,
+            sync,
+            root: root.unwrap_or(Rank(0)),
+            bytes: len * size_of::<T>(),
+            datatype: type_name::<T>(),
+            element_bytes: size_of::<T>(),
+            operator: combination.map_or("", |(_, name)| name),
+            class: combination.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),
+            ..CallSpec::barrier(self.endpoint.size())
+        }
+    }
+
+    /// The plan of a nonblocking call, as it is kept or a new one.
+    pub(crate) fn plan_to_start(
+        &self,
+        call: &CallSpec,
+        kernel: Option<&Kernel<'_>>,
+    ) -> Result<Arc<dyn Ready>> {
+        drop(self.enter()?); // an operator must not plan either
+        let key = Key::of(call, kernel);
+        if let Some(ready) = self.cache.share(&key) {
+            return Ok(ready);
+        }
+        check_root(call)?;
+        let ready = self.prepare(call)?;
+        self.keep(call, key, &ready);
+        Ok(ready)
+    }
+
+    /// Makes a plan, and a call by it.
+    #[cold]
+    fn call_by_new_plan(&self, key: Key, call: &CallSpec, operands: &Operands<'_>) -> Result<()> {
+        drop(self.enter()?); // what makes no call leaves no plan, and refines nothing
+        check_root(call)?;
+        if let Some(refinements) = &self.refinements {
+            return self.refine(refinements, key, call, operands);
+        }
+        let ready = self.prepare(call)?;
+        self.keep(call, key, &ready);
+        self.run_new(&*ready, operands)
+    }
+}
+
+fn check_root(call: &CallSpec) -> Result<()> {
+    let CallSpec { root, pes, .. } = *call;
+    if root.0 < pes { Ok(()) } else { Err(Error::RootOutOfRange { root, pes }) }
+}

@@ -1,0 +1,115 @@
+//! How a plan is made: a candidate is selected, its algorithm makes a schedule, and the call gets a
+//! number by its name.
+
+use std::{any::type_name, sync::Arc};
+
+use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, visit};
+use consort_fabric::{CallSpec, Candidate};
+use consort_native::{CallNumber, NoNumber, Operands};
+
+use super::{
+    plans::{Prepared, Ready},
+    state::Hold,
+};
+use crate::{Algorithms, ChosenBy, Error, Result};
+
+impl Hold<'_> {
+    /// Which candidate serves a call.
+    pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
+        self.choices.borrow().select(call)
+    }
+
+    /// Which candidates may serve a call, the one that does first.
+    pub(crate) fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
+        self.choices.borrow().contestants(call)
+    }
+
+    /// A barrier of all PEs of the team, who do `what` as well.
+    #[cold]
+    pub(crate) fn agree(&self, what: &str) -> Result<()> {
+        let ready = self.prepare_named(&CallSpec::barrier(self.endpoint.size()), what)?;
+        self.run_new(&*ready, &Operands::NONE)
+    }
+
+    /// Plans a call.
+    #[cold]
+    pub(crate) fn prepare(&self, call: &CallSpec) -> Result<Arc<dyn Ready>> {
+        self.prepare_by(call, &self.select(call).0)
+    }
+
+    /// Plans a call that goes by this name.
+    pub(crate) fn prepare_named(&self, call: &CallSpec, name: &str) -> Result<Arc<dyn Ready>> {
+        self.prepare_as(call, &self.select(call).0, name)
+    }
+
+    /// Plans a call that `candidate` is to serve.
+    pub(crate) fn prepare_by(
+        &self,
+        call: &CallSpec,
+        candidate: &Candidate,
+    ) -> Result<Arc<dyn Ready>> {
+        self.prepare_as(call, candidate, &call.to_string())
+    }
+
+    /// Plans a call that `candidate` is to serve and that goes by this name.
+    fn prepare_as(
+        &self,
+        call: &CallSpec,
+        candidate: &Candidate,
+        name: &str,
+    ) -> Result<Arc<dyn Ready>> {
+        self.ensure_alive()?;
+        let barrier = self.choices.borrow().select_entry_and_exit_barrier(call.pes);
+        let outside = self.choices.borrow().outside(call.collective);
+        let synchronizes = call.synchronizes();
+        let within = if synchronizes { format!(" within {barrier}") } else { String::new() };
+        let of = outside.map_or_else(String::new, |outside| format!(" ({})", outside.type_name));
+        let name = format!("{name} by {candidate}{of}{within}");
+        let number = CallNumber::new(self.endpoint.job(), &name);
+        let number = number.map_err(|NoNumber { most }| match self.ensure_sound() {
+            Ok(()) => Error::Calls { most },
+            Err(failed) => failed,
+        })?;
+        let setting = Setting::of(*call, Algorithms::capabilities(call)).at(self.endpoint.rank());
+        let maker = Maker { setting, candidate, barrier: &barrier, number, synchronizes };
+        match outside {
+            Some(outside) => Ok((outside.plan)(maker)?),
+            None => Ok(visit(call.collective, &candidate.algorithm, maker)??),
+        }
+    }
+}
+
+/// An algorithm that the registry does not know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outside {
+    type_name: &'static str,
+    plan: fn(Maker<'_>) -> Result<Arc<dyn Ready>, PlanError>,
+}
+
+impl Outside {
+    pub(crate) fn of<A: Algorithm>() -> Self {
+        Self { type_name: type_name::<A>(), plan: |maker| maker.visit::<A>() }
+    }
+}
+
+/// Makes a plan for an algorithm.
+pub(crate) struct Maker<'m> {
+    setting: Setting,
+    candidate: &'m Candidate,
+    barrier: &'m Candidate,
+    number: CallNumber,
+    synchronizes: bool,
+}
+
+impl Visitor for Maker<'_> {
+    type Output = Result<Arc<dyn Ready>, PlanError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        Ok(Arc::new(Prepared::<A> {
+            plan: Plan::new(&self.setting, self.candidate, self.barrier)?,
+            number: self.number,
+            synchronizes: self.synchronizes,
+            candidate: self.candidate.clone(),
+        }))
+    }
+}

@@ -1,0 +1,104 @@
+//! A call whose choice is refined: by the candidate whose turn it is.
+
+use std::{sync::Arc, time::Instant};
+
+use consort_collectives::PlanError;
+use consort_fabric::{CallSpec, Collective, Kernel, Operator, Sum, SyncModes};
+use consort_native::{Buffer, Operands};
+use consort_tuner::online::{Next, TIMES};
+
+use super::{
+    plans::{Key, Ready},
+    refinement::{Kind, Refinements},
+    state::Hold,
+};
+use crate::{Error, Result};
+
+impl Hold<'_> {
+    /// Makes a call by the candidate whose turn it is.
+    #[cold]
+    pub(crate) fn refine(
+        &self,
+        refinements: &Refinements,
+        key: Key,
+        call: &CallSpec,
+        operands: &Operands<'_>,
+    ) -> Result<()> {
+        let (mut kind, era) = refinements.take(call, || self.contestants(call));
+        let done = self.refine_kind(refinements, &mut kind, key, call, operands);
+        refinements.put_back(call, kind, era);
+        done
+    }
+
+    fn refine_kind(
+        &self,
+        refinements: &Refinements,
+        kind: &mut Kind,
+        key: Key,
+        call: &CallSpec,
+        operands: &Operands<'_>,
+    ) -> Result<()> {
+        loop {
+            let calls = self.endpoint.calls();
+            if let Some(until) = kind.rests_until.filter(|&until| calls <= until) {
+                refinements.wake_by(until);
+                let ready = self.plan_of(kind, kind.refinement.incumbent(), call)?;
+                self.keep(call, key, &ready);
+                return self.run_new(&*ready, operands);
+            }
+            match kind.refinement.advance() {
+                Next::Rest(rest) => kind.rests_until = Some(self.quarter_from(calls, rest)),
+                Next::Try(index) => match self.plan_of(kind, index, call) {
+                    Ok(ready) => {
+                        let begun = Instant::now();
+                        self.run_new(&*ready, operands)?;
+                        let took_ns = begun.elapsed().as_nanos();
+                        kind.refinement.took(u64::try_from(took_ns).unwrap_or(u64::MAX));
+                        return Ok(());
+                    }
+                    Err(Error::Plan(PlanError::Incapable { .. }))
+                        if index != kind.refinement.incumbent() =>
+                    {
+                        kind.refinement.drop_candidate(index);
+                    }
+                    Err(error) => return Err(error),
+                },
+                Next::Decide => {
+                    let sums = self.add_up(refinements, &kind.refinement.times_ns())?;
+                    kind.refinement.decide(&sums, call.pes);
+                }
+            }
+        }
+    }
+
+    /// The plan of a candidate, made when it is first tried.
+    fn plan_of(&self, kind: &mut Kind, index: usize, call: &CallSpec) -> Result<Arc<dyn Ready>> {
+        if let Some(ready) = &kind.plans[index] {
+            return Ok(Arc::clone(ready));
+        }
+        let ready = self.prepare_by(call, &kind.refinement.candidates()[index])?;
+        kind.plans[index] = Some(Arc::clone(&ready));
+        Ok(ready)
+    }
+
+    /// Adds up the times of all PEs, in a call of its own: a plan that the program has for such a
+    /// call may be kept on one PE and not on another.
+    fn add_up(&self, refinements: &Refinements, times: &[u64; TIMES]) -> Result<[u64; TIMES]> {
+        let kernel = Kernel::new::<u64, _>(&Sum);
+        let ready = refinements.deciding(|| {
+            let combination = Some((kernel, <Sum as Operator<u64>>::NAME));
+            let kind = (Collective::AllReduce, SyncModes::MINE);
+            let call = self.spec::<u64>(kind, None, TIMES, combination);
+            self.prepare_named(&call, "the refinement of choices")
+        })?;
+        let mut sums = [0; TIMES];
+        let operands = Operands {
+            kernel: Some(kernel),
+            source: Buffer::source(times),
+            target: Buffer::target(&mut sums),
+            layouts: None,
+        };
+        self.run_new(&*ready, &operands)?;
+        Ok(sums)
+    }
+}

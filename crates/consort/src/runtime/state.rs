@@ -1,0 +1,346 @@
+//! What a team's PE keeps between calls, and how a call is entered.
+
+use std::{
+    cell::{Cell, RefCell},
+    ops::Deref,
+    rc::Rc,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_collectives::flow::{Flow, Quarter};
+use consort_fabric::CallSpec;
+use consort_native::{Endpoint, Failure, Group, Operands, StartedCall};
+
+use super::{
+    plans::{Cache, Key, Ready},
+    refinement::Refinements,
+    selection::Choices,
+};
+use crate::{Error, Result};
+
+/// The PE is in a call, of whatever team.
+const INSIDE: u8 = 1;
+/// There may be flights to move on.
+const FLIGHTS: u8 = 2;
+/// A panic has taken along what peers wait for: if it was caught, the job fails.
+const ABANDONED: u8 = 4;
+
+/// How long a PE that has ended waits for handles on its symmetric memory.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it sleeps between looks.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// What a team's PE keeps between calls.
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) choices: RefCell<Choices>,
+    pub(crate) cache: Cache,
+    pub(crate) barrier: RefCell<Option<Arc<dyn Ready>>>,
+    flow: RefCell<Flow>,
+    /// Refines choices, if the launch asked for it.
+    pub(crate) refinements: Option<Refinements>,
+    /// Calls whose number has none of these bits begin a quarter of the window.
+    quarter_mask: Cell<u64>,
+    synchronized: Cell<bool>,
+    /// Whether a nonblocking call was begun in this quarter.
+    started: Cell<bool>,
+    /// [`INSIDE`], [`FLIGHTS`] and [`ABANDONED`], of the PE and so of all its teams.
+    presence: Rc<Cell<u8>>,
+    /// Where the PE keeps it; 0 for the world's.
+    number: usize,
+    /// Teams that have had this state and were freed: it serves one after the other.
+    generation: Cell<u32>,
+    is_freed: Cell<bool>,
+}
+
+/// A hold on the state of a team, which may be freed, and then be another team's.
+#[derive(Clone, Copy)]
+pub(crate) struct Hold<'p> {
+    state: &'p State,
+    generation: u32,
+}
+
+impl Deref for Hold<'_> {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        self.state
+    }
+}
+
+impl State {
+    pub(crate) fn new(endpoint: Endpoint, choices: Choices) -> Self {
+        Self::of(0, endpoint, choices, Rc::default())
+    }
+
+    fn of(number: usize, endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
+        let flow = Flow::new(endpoint.group().window());
+        Self {
+            quarter_mask: Cell::new(flow.quarter_mask()),
+            refinements: choices.online().map(Refinements::new),
+            endpoint,
+            choices: RefCell::new(choices),
+            cache: Cache::default(),
+            barrier: RefCell::new(None),
+            flow: RefCell::new(flow),
+            // Nothing is under way before the first call.
+            synchronized: Cell::new(true),
+            started: Cell::new(false),
+            presence,
+            number,
+            generation: Cell::new(0),
+            is_freed: Cell::new(false),
+        }
+    }
+
+    /// The state of a team made of this one.
+    pub(crate) fn of_part(&self, number: usize, part: Group) -> Self {
+        let endpoint = self.endpoint.end_of(part);
+        let choices = self.choices.borrow().of_team(endpoint.size());
+        Self::of(number, endpoint, choices, Rc::clone(&self.presence))
+    }
+
+    /// Becomes the state of another team made of `parent`, after its own was freed.
+    pub(crate) fn serve_again(&self, parent: &Self, part: Group) {
+        assert!(self.is_freed.replace(false), "a state serves one team at a time");
+        // SAFETY: its team is freed, so no call of it is alive, and nothing borrows its group,
+        // which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the state of a freed team to another")]
+        unsafe {
+            self.endpoint.serve_again(part);
+        }
+        let flow = Flow::new(self.endpoint.group().window());
+        self.quarter_mask.set(flow.quarter_mask());
+        self.flow.replace(flow);
+        let choices = parent.choices.borrow().of_team(self.endpoint.size());
+        self.choices.replace(choices);
+        self.synchronized.set(true);
+        self.started.set(false);
+    }
+
+    /// Where the PE keeps it.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Whether its team has been freed.
+    pub(crate) fn is_freed(&self) -> bool {
+        self.is_freed.get()
+    }
+
+    /// Fails once the job has failed.
+    pub(crate) fn ensure_sound(&self) -> Result<()> {
+        let job = self.endpoint.job();
+        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+    }
+
+    /// Waits until all nonblocking calls of this PE in this team are complete.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let _inside = self.go_inside()?;
+        let drained = self.endpoint.await_own(u64::MAX);
+        drained.map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
+    /// Waits until no other thread has a handle on this PE's symmetric memory, for a while.
+    pub(crate) fn end_sharing(&self) -> Result<()> {
+        let handles = self.endpoint.shared_handles();
+        let begun = Instant::now();
+        while !handles.is_zero() {
+            self.ensure_sound()?;
+            if begun.elapsed() > PATIENCE {
+                return Err(Error::StillShared { handles: handles.get() });
+            }
+            self.endpoint.progress();
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Refuses calls from within a call, and moves flights on if there are any.
+    #[inline(always)]
+    pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
+        match self.presence.replace(INSIDE) {
+            0 => Ok(Inside(&self.presence)),
+            before => self.go_inside_from(before),
+        }
+    }
+
+    /// There is something to look at first: a call that this comes from, flights, or what a panic
+    /// has left.
+    #[cold]
+    fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
+        self.presence.set(before | INSIDE);
+        if before & ABANDONED != 0 {
+            self.fail_abandoned();
+        }
+        if before & INSIDE != 0 {
+            return Err(Error::Reentrant);
+        }
+        let inside = Inside(&self.presence);
+        self.endpoint.progress();
+        if self.endpoint.engine().is_idle() {
+            self.presence.set(INSIDE);
+        }
+        Ok(inside)
+    }
+
+    /// A panic unwinds, and drops what peers wait for. Uncaught, it tells its own story.
+    pub(crate) fn abandon(&self) {
+        self.presence.set(self.presence.get() | ABANDONED);
+    }
+
+    #[cold]
+    fn fail_abandoned(&self) -> Error {
+        let rank = self.endpoint.rank_in_world();
+        let reason = "it caught a panic that dropped its announcements without closing them";
+        self.endpoint.job().poison(&Failure::Pe { rank, reason: reason.to_owned() });
+        Error::of_job(self.endpoint.job())
+    }
+
+    /// Fails if a panic that was caught has taken along what peers wait for.
+    pub(crate) fn ensure_kept(&self) -> Result<()> {
+        if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
+    }
+
+    #[inline(always)]
+    fn turn_if_due(&self) -> Result<()> {
+        if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
+    }
+
+    /// What is due before the next call, if it begins a quarter of the window.
+    #[cold]
+    fn turn(&self) -> Result<()> {
+        if self.refinements.as_ref().is_some_and(|one| one.is_due(self.endpoint.calls())) {
+            self.cache.expire(); // so that choices may be refined
+        }
+        let quarter =
+            Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
+        let mut turn = self.flow.borrow_mut().turn_after(quarter);
+        let is_idle = self.endpoint.engine().is_idle();
+        // Without flights all calls so far are complete: the credit can be given at once.
+        if !is_idle && let Some(credit) = turn.take_credit() {
+            self.endpoint.owe(credit);
+        }
+        // SAFETY: `turn` alone drives the view, to its end, and `run` refuses calls from within a
+        // call.
+        #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
+        let view = unsafe { self.endpoint.view(&Operands::NONE) };
+        let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
+        // The first call of the quarter before the last: who has begun it has given the credit.
+        let until = calls.checked_sub(2 * quarter_calls);
+        let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
+        if !is_idle {
+            done = done
+                .and_then(|()| self.endpoint.await_own(calls.saturating_sub(3 * quarter_calls)));
+        }
+        done.map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
+    /// The first call, at least `ahead` calls after number `call`, that begins a quarter of the
+    /// window; the last number of all where there is none.
+    pub(crate) fn quarter_from(&self, call: u64, ahead: u64) -> u64 {
+        let quarter_calls = self.quarter_mask.get() + 1;
+        call.saturating_add(ahead).checked_next_multiple_of(quarter_calls).unwrap_or(u64::MAX)
+    }
+
+    /// Keeps a plan for such calls.
+    pub(crate) fn keep(&self, call: &CallSpec, key: Key, ready: &Arc<dyn Ready>) {
+        self.cache.keep(call.collective, key, ready);
+    }
+}
+
+impl<'p> Hold<'p> {
+    /// A hold on the state of a team that was made just now.
+    pub(crate) fn new(state: &'p State) -> Self {
+        Self { state, generation: state.generation.get() }
+    }
+
+    /// The state, whatever team has it: for what concerns the PE alone.
+    pub(crate) fn whoever(&self) -> &'p State {
+        self.state
+    }
+
+    /// Fails once the team is freed.
+    #[inline(always)]
+    pub(crate) fn ensure_alive(&self) -> Result<()> {
+        if self.generation == self.state.generation.get() { Ok(()) } else { Err(Error::Freed) }
+    }
+
+    /// Refuses calls from within a call, and of a team that is freed.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<Inside<'p>> {
+        self.ensure_alive()?;
+        self.state.go_inside()
+    }
+
+    /// Makes the call by a plan that is new.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.run(ready, operands)
+    }
+
+    /// Makes the call, inside the team's window of calls.
+    #[inline(always)]
+    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.ensure_alive()?;
+        let _inside = self.go_inside()?;
+        if self.endpoint.job().is_poisoned() {
+            return Err(Error::of_job(self.endpoint.job()));
+        }
+        self.turn_if_due()?;
+        match ready.call(&self.endpoint, &self.synchronized, operands) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::of_job(self.endpoint.job())),
+        }
+    }
+
+    /// Lets go of all that is large, once all PEs of the team have agreed to.
+    pub(crate) fn free(&self) -> Result<()> {
+        let _inside = self.enter()?;
+        self.is_freed.set(true);
+        self.state.generation.set(self.generation.wrapping_add(1));
+        self.cache.forget();
+        self.barrier.take();
+        if let Some(refinements) = &self.refinements {
+            refinements.clear();
+        }
+        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
+        // borrows the group, which this crate never keeps a borrow of.
+        #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
+        unsafe {
+            self.endpoint.leave();
+        }
+        Ok(())
+    }
+
+    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
+    /// own, and what it launches is polled for the first time.
+    pub(crate) fn start<R>(
+        &self,
+        ready: &dyn Ready,
+        begin: impl FnOnce(StartedCall) -> R,
+    ) -> Result<R> {
+        let _inside = self.enter()?;
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        self.started.set(true);
+        let begun = begin(ready.begin(&self.endpoint));
+        self.presence.set(INSIDE | FLIGHTS);
+        self.endpoint.progress();
+        Ok(begun)
+    }
+}
+
+/// Clears the mark that a call is under way.
+pub(crate) struct Inside<'s>(&'s Cell<u8>);
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.set(self.0.get() & !INSIDE);
+    }
+}

@@ -1,0 +1,236 @@
+//! The wisdom that a launch goes by: found, checked, and compiled for its team.
+//!
+//! | whose file it is | no file | one that cannot be used |
+//! | --- | --- | --- |
+//! | nobody named it | the model, in silence | a warning, once, and the model |
+//! | the program named it | an error | an error |
+//!
+//! A file is read once a process, and again only after it has changed. A launch looks once, before
+//! its PEs start, so that all of them decide alike.
+
+use std::{
+    collections::HashMap,
+    error::Error as _,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use consort_tuner::{Arrival, Table, Wisdom, WisdomError, default_path};
+
+use crate::{Algorithms, Error, Result};
+
+/// Which wisdom a launch is to go by.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Source {
+    /// The file that `CONSORT_WISDOM` names, or the one at the default path.
+    #[default]
+    Default,
+    /// The file that the program names.
+    Named(PathBuf),
+    /// None: the model alone.
+    Nothing,
+}
+
+/// A file as it was when it was read.
+struct Read {
+    /// Its time of modification and its length.
+    stamp: (Option<SystemTime>, u64),
+    /// What is in it, or why it cannot be used.
+    content: Result<Wisdom, String>,
+    is_reported: bool,
+    /// By team size.
+    tables: HashMap<u32, Arc<Table>>,
+}
+
+static FILES: LazyLock<Mutex<HashMap<(PathBuf, Arrival), Read>>> = LazyLock::new(Mutex::default);
+
+impl Source {
+    /// What wisdom says of teams of `pes` PEs that come to calls so; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the program named a file and it cannot be used.
+    pub(crate) fn table(&self, pes: u32, arrival: Arrival) -> Result<Option<Arc<Table>>> {
+        let (path, is_named) = match self {
+            Self::Nothing => return Ok(None),
+            Self::Named(path) => (path.clone(), true),
+            // Without a home directory there is no wisdom in it.
+            Self::Default => match default_path(arrival) {
+                Ok(path) => (path, false),
+                Err(_) => return Ok(None),
+            },
+        };
+        let stamp = match fs::metadata(&path) {
+            Ok(metadata) => (metadata.modified().ok(), metadata.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => return Ok(None),
+            Err(_) => (None, 0),
+        };
+        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = (path.clone(), arrival);
+        if files.get(&file).is_none_or(|read| read.stamp != stamp) {
+            files.insert(file.clone(), read(&path, stamp, arrival));
+        }
+        let Some(read) = files.get_mut(&file) else { return Ok(None) };
+        match &read.content {
+            Ok(wisdom) => {
+                let algorithms = Algorithms::here();
+                let compile = || Table::new(wisdom, algorithms, pes, algorithms.cores());
+                let table = read.tables.entry(pes).or_insert_with(|| Arc::new(compile()));
+                Ok(Some(Arc::clone(table)))
+            }
+            Err(message) if is_named => Err(Error::Wisdom(message.clone())),
+            Err(message) => {
+                if !read.is_reported {
+                    tracing::warn!("wisdom is not used: {message}");
+                    read.is_reported = true;
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn read(path: &Path, stamp: (Option<SystemTime>, u64), arrival: Arrival) -> Read {
+    let identity = Algorithms::here().identity().clone().with(arrival);
+    let content = Wisdom::load(path, &identity).map_err(|error| reason(&error));
+    Read { stamp, content, is_reported: false, tables: HashMap::new() }
+}
+
+/// An error on one line, with what the system said or what to do.
+fn reason(error: &WisdomError) -> String {
+    match (error, error.source()) {
+        (WisdomError::NotWisdom { .. }, _) => {
+            format!("{error}; move it away and run `consort tune`")
+        }
+        (_, Some(source)) => format!("{error}: {source}"),
+        (_, None) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ChosenBy, Pes};
+    use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
+    use consort_tuner::{Catalog, Confidence, Entry, Rigour};
+
+    /// What the model would not choose for two PEs on two cores or more.
+    const UNLIKELY: &str = "central";
+
+    fn save(path: &Path, barrier: &str) {
+        let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
+        wisdom.insert(Entry {
+            query: Query {
+                collective: Collective::Barrier,
+                sync: SyncModes::STRICT,
+                pes: 2,
+                bytes: 0,
+                operator: OperatorClass::Commutative,
+                symmetric: true,
+            },
+            choice: Candidate::new(barrier),
+            median_ns: 10.0,
+            ci95_ns: Some((9.0, 11.0)),
+            runner_up: None,
+            class: None,
+            confidence: Confidence::Alone,
+            rigour: Rigour::Measure,
+        });
+        wisdom.save(path).unwrap();
+    }
+
+    fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
+        let pes = Pes::threads(2).wisdom(path);
+        let all = pes.run(|pe| {
+            let world = pe.world();
+            world.barrier()?;
+            assert_eq!(
+                world.served_by(Collective::Barrier),
+                Some(world.choice(Collective::Barrier, 0).0)
+            );
+            Ok(world.choice(Collective::Barrier, 0))
+        })?;
+        assert_eq!(all[0].1, all[1].1);
+        Ok(all[0].1.clone())
+    }
+
+    #[test]
+    fn a_launch_goes_by_wisdom_and_sees_when_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        save(&path, UNLIKELY);
+        assert_eq!(chosen(&path), Ok((Candidate::new(UNLIKELY), ChosenBy::Wisdom)));
+        save(&path, "flat");
+        assert_eq!(chosen(&path), Ok((Candidate::new("flat"), ChosenBy::Wisdom)));
+    }
+
+    #[test]
+    fn wisdom_that_is_named_must_be_there_and_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        let refused = || match chosen(&path) {
+            Err(Error::Wisdom(message)) => message,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused().contains("does not exist: `consort tune` makes it"));
+        fs::write(&path, "[wisdom").unwrap();
+        assert!(refused().contains("not wisdom"));
+        save(&path, UNLIKELY);
+        let text = fs::read_to_string(&path).unwrap();
+        let here = &Algorithms::here().identity().machine;
+        fs::write(&path, text.replace(here, "Niagara2")).unwrap();
+        assert!(refused().contains("made on machine `Niagara2`"));
+    }
+
+    /// An entry is asked whether its choice can serve its size, and sizes many times its own. Names
+    /// of all algorithms are tried, for a person may have written any of them.
+    #[test]
+    fn wisdom_of_terabytes_is_gone_by_where_it_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let algorithms = Algorithms::here();
+        let mut asked = 0;
+        for (collective, pes) in Collective::EVERY.into_iter().flat_map(|one| [(one, 4), (one, 64)])
+        {
+            let is_barrier = collective == Collective::Barrier;
+            let of = |bytes| Query {
+                collective,
+                sync: SyncModes::STRICT,
+                pes,
+                bytes: if is_barrier { 0 } else { bytes },
+                operator: OperatorClass::Commutative,
+                symmetric: is_barrier,
+            };
+            let query = of(1 << 40);
+            for candidate in algorithms.candidates(&of(1 << 12)) {
+                let mut wisdom = Wisdom::new(algorithms.identity().clone());
+                wisdom.insert(Entry {
+                    query,
+                    choice: candidate.clone(),
+                    median_ns: 1e9,
+                    ci95_ns: Some((0.9e9, 1.1e9)),
+                    runner_up: None,
+                    class: None,
+                    confidence: Confidence::Alone,
+                    rigour: Rigour::Measure,
+                });
+                asked += 1;
+                let path = folder.path().join(format!("{asked}.toml"));
+                wisdom.save(&path).unwrap();
+                let table = Source::Named(path).table(pes, Arrival::Together).unwrap().unwrap();
+                let expected =
+                    algorithms.serves(&CallSpec::from(&query), &candidate).then_some(&candidate);
+                assert_eq!(table.look_up(&query), expected, "{query:?}");
+            }
+        }
+        assert!(asked > 100, "{asked} entries");
+    }
+
+    #[test]
+    fn without_wisdom_the_model_chooses() {
+        let by = Pes::threads(2)
+            .without_wisdom()
+            .run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
+        assert_eq!(by.unwrap()[0].1, ChosenBy::Model);
+    }
+}

@@ -1,0 +1,145 @@
+//! The elements of an allocation, by index and by rank in their team: what is asked for is checked
+//! here, and done by `OneSided`.
+
+use std::marker::PhantomData;
+
+use consort_fabric::{Atomic, Kernel, Operator, Rank, Signal};
+use consort_native::{OneSided, Width};
+
+use super::{
+    element::Element,
+    word::{Word, width_of},
+};
+use crate::{Error, Result};
+
+/// An allocation, for whoever holds it.
+pub(super) struct Area<'a, T> {
+    pub(super) one_sided: OneSided<'a>,
+    /// The ranks in the world of the team's PEs.
+    pub(super) ranks: &'a [Rank],
+    /// Where it begins in each heap.
+    pub(super) offset: usize,
+    pub(super) len: usize,
+    pub(super) elements: PhantomData<T>,
+}
+
+impl<T: Element> Area<'_, T> {
+    /// The rank in the world.
+    fn pe(&self, rank: Rank) -> Result<Rank> {
+        self.ranks.get(rank.index()).copied().ok_or_else(|| {
+            let pes = u32::try_from(self.ranks.len()).unwrap_or(u32::MAX);
+            Error::RankOutOfRange { rank, pes }
+        })
+    }
+
+    /// Where elements lie, so many from `first` on.
+    fn at(&self, first: usize, count: usize) -> Result<usize> {
+        self.at_end(first, first.checked_add(count))
+    }
+
+    /// Where elements lie, of which the last is before `end`.
+    fn at_end(&self, first: usize, end: Option<usize>) -> Result<usize> {
+        let end = end.unwrap_or(usize::MAX);
+        if end <= self.len {
+            return Ok(self.offset + first * size_of::<T>());
+        }
+        Err(Error::OutOfBounds { first, end, len: self.len })
+    }
+
+    /// Where elements lie: as many as every `data_stride`th of `len`, each `stride` after the one
+    /// before.
+    fn strided(
+        &self,
+        first: usize,
+        stride: usize,
+        len: usize,
+        data_stride: usize,
+    ) -> Result<usize> {
+        assert!(stride > 0 && data_stride > 0, "a stride is at least 1");
+        match len.div_ceil(data_stride) {
+            0 => self.at(first, 0),
+            count => {
+                let last =
+                    (count - 1).checked_mul(stride).and_then(|apart| first.checked_add(apart));
+                self.at_end(first, last.and_then(|last| last.checked_add(1)))
+            }
+        }
+    }
+
+    pub(super) fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
+        let (to, at) = (self.pe(to)?, self.at(first, data.len())?);
+        self.one_sided.put(to, at, data);
+        Ok(())
+    }
+
+    pub(super) fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
+        let (from, at) = (self.pe(from)?, self.at(first, data.len())?);
+        self.one_sided.get(from, at, data);
+        Ok(())
+    }
+
+    pub(super) fn get_combine<O: Operator<T>>(
+        &self,
+        from: Rank,
+        first: usize,
+        data: &mut [T],
+        operator: &O,
+    ) -> Result<()> {
+        let (from, at) = (self.pe(from)?, self.at(first, data.len())?);
+        self.one_sided.get_combine(from, at, data, &Kernel::new::<T, O>(operator));
+        Ok(())
+    }
+
+    pub(super) fn put_strided(
+        &self,
+        to: Rank,
+        (first, stride): (usize, usize),
+        (data, data_stride): (&[T], usize),
+    ) -> Result<()> {
+        let (to, at) = (self.pe(to)?, self.strided(first, stride, data.len(), data_stride)?);
+        self.one_sided.put_strided(to, (at, stride), (data, data_stride));
+        Ok(())
+    }
+
+    pub(super) fn get_strided(
+        &self,
+        from: Rank,
+        (first, stride): (usize, usize),
+        (data, data_stride): (&mut [T], usize),
+    ) -> Result<()> {
+        let (from, at) = (self.pe(from)?, self.strided(first, stride, data.len(), data_stride)?);
+        self.one_sided.get_strided(from, (at, stride), (data, data_stride));
+        Ok(())
+    }
+
+    pub(super) fn put_signal<W: Word>(
+        &self,
+        to: Rank,
+        first: usize,
+        data: &[T],
+        (flags, index): (&Area<'_, W>, usize),
+        how: Signal,
+    ) -> Result<()> {
+        let (to, at) = (self.pe(to)?, self.at(first, data.len())?);
+        self.one_sided.put_signal(to, at, data, flags.word(index)?, how);
+        Ok(())
+    }
+}
+
+impl<W: Word> Area<'_, W> {
+    /// Where a word lies, and how wide it is.
+    pub(super) fn word(&self, index: usize) -> Result<(usize, Width)> {
+        Ok((self.at(index, 1)?, width_of::<W>()))
+    }
+
+    pub(super) fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<W> {
+        let (pe, (word, width)) = (self.pe(at)?, self.word(index)?);
+        Ok(W::from_bits(self.one_sided.atomic(pe, word, width, operation)))
+    }
+
+    pub(super) fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {
+        let (to, (word, width)) = (self.pe(to)?, self.word(index)?);
+        self.one_sided.signal(to, word, width, how);
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Symmetric memory for threads that are no PEs.
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use consort_fabric::{Atomic, Rank, Signal, Until};
+use consort_native::{Block, Counted, Endpoint, OneSided, Tally};
+
+use super::{area::Area, element::Element, word::Word};
+#[cfg(doc)]
+use crate::Symmetric;
+use crate::{Error, Result};
+
+/// A handle on symmetric memory, from [`Symmetric::share`], that any thread may use.
+///
+/// What a thread does by it, its PE does: ranks are those in the team that the memory was allocated
+/// in, and the own part is that of the PE that has shared it. [`SharedSymmetric::fence`] and
+/// [`SharedSymmetric::quiet`] are of what the calling thread has put.
+///
+/// Each handle is counted, and a clone is another. While one is alive the memory is nobody else's,
+/// even if all PEs have dropped theirs or have freed the team. All of a PE's must be dropped before
+/// the PE ends: it waits for that when its program returns, and fails with [`Error::StillShared`]
+/// after a second. A handle that is used later finds the memory as it was.
+pub struct SharedSymmetric<T: Element> {
+    block: Block,
+    /// The ranks in the world of the team's PEs.
+    ranks: Arc<[Rank]>,
+    /// The PE, by its rank in the world and in the team.
+    pe: Rank,
+    me: Rank,
+    len: usize,
+    handles: Tally,
+    _counted: Counted,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> SharedSymmetric<T> {
+    pub(super) fn new(endpoint: &Endpoint, block: &Block, len: usize) -> Self {
+        let handles = endpoint.shared_handles();
+        Self {
+            block: block.hold(),
+            ranks: endpoint.group().ranks().into(),
+            pe: endpoint.rank_in_world(),
+            me: endpoint.rank(),
+            len,
+            handles: handles.clone(),
+            _counted: handles.count(),
+            elements: PhantomData,
+        }
+    }
+
+    fn area(&self) -> Area<'_, T> {
+        Area {
+            one_sided: OneSided::new(self.block.job(), self.pe),
+            ranks: &self.ranks,
+            offset: self.block.offset(),
+            len: self.len,
+            elements: PhantomData,
+        }
+    }
+
+    /// The rank in the team of the PE whose part is the own one.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.me
+    }
+
+    /// Elements on each PE.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// As [`Symmetric::put`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
+        self.area().put(to, first, data)
+    }
+
+    /// As [`Symmetric::get`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
+        self.area().get(from, first, data)
+    }
+
+    /// As [`Symmetric::put_strided`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    ///
+    /// # Panics
+    /// When a stride is 0.
+    pub fn put_strided(
+        &self,
+        to: Rank,
+        first: usize,
+        stride: usize,
+        data: &[T],
+        data_stride: usize,
+    ) -> Result<()> {
+        self.area().put_strided(to, (first, stride), (data, data_stride))
+    }
+
+    /// As [`Symmetric::get_strided`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    ///
+    /// # Panics
+    /// When a stride is 0.
+    pub fn get_strided(
+        &self,
+        from: Rank,
+        first: usize,
+        stride: usize,
+        data: &mut [T],
+        data_stride: usize,
+    ) -> Result<()> {
+        self.area().get_strided(from, (first, stride), (data, data_stride))
+    }
+
+    /// As [`Symmetric::put_signal`], with memory that is shared, too.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    ///
+    /// # Panics
+    /// When the flags are of another job.
+    pub fn put_signal<W: Word>(
+        &self,
+        to: Rank,
+        first: usize,
+        data: &[T],
+        flags: &SharedSymmetric<W>,
+        word: usize,
+        how: Signal,
+    ) -> Result<()> {
+        let is_same = Arc::ptr_eq(self.block.job(), flags.block.job());
+        assert!(is_same, "symmetric memory of another job");
+        self.area().put_signal(to, first, data, (&flags.area(), word), how)
+    }
+
+    /// As [`Symmetric::fence`], for this thread.
+    pub fn fence(&self) {
+        self.area().one_sided.fence();
+    }
+
+    /// As [`Symmetric::quiet`], for this thread.
+    pub fn quiet(&self) {
+        self.area().one_sided.quiet();
+    }
+}
+
+/// Another handle, which is counted as well.
+impl<T: Element> Clone for SharedSymmetric<T> {
+    fn clone(&self) -> Self {
+        Self {
+            block: self.block.hold(),
+            ranks: Arc::clone(&self.ranks),
+            handles: self.handles.clone(),
+            _counted: self.handles.count(),
+            ..*self
+        }
+    }
+}
+
+impl<T: Word> SharedSymmetric<T> {
+    /// As [`Symmetric::atomic`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T> {
+        self.area().atomic(at, index, operation)
+    }
+
+    /// As [`Symmetric::fetch_add`].
+    ///
+    /// # Errors
+    /// As [`SharedSymmetric::atomic`].
+    pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T> {
+        self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
+    }
+
+    /// As [`Symmetric::signal`].
+    ///
+    /// # Errors
+    /// As [`SharedSymmetric::atomic`].
+    pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {
+        self.area().signal(to, index, how)
+    }
+
+    /// Waits until one word of the own part is as wanted, and returns it. Unlike a wait of the PE
+    /// it moves no nonblocking calls on, and does not end when all other PEs have finished.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
+        let area = self.area();
+        let (word, width) = area.word(index)?;
+        let value = area.one_sided.wait_until(word, width, until);
+        value.map(T::from_bits).map_err(|_| Error::of_job(self.block.job()))
+    }
+}
+
+impl<T: Element> fmt::Debug for SharedSymmetric<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedSymmetric").field("len", &self.len).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! Integers that one-sided atomic operations work on.
+
+use consort_fabric::Pod;
+use consort_native::Width;
+
+mod sealed {
+    use consort_native::Width;
+
+    /// What nobody else can implement, since nobody else can name it.
+    pub trait Sealed {
+        const WIDTH: Width;
+    }
+
+    impl Sealed for u32 {
+        const WIDTH: Width = Width::Four;
+    }
+
+    impl Sealed for i32 {
+        const WIDTH: Width = Width::Four;
+    }
+
+    impl Sealed for u64 {
+        const WIDTH: Width = Width::Eight;
+    }
+
+    impl Sealed for i64 {
+        const WIDTH: Width = Width::Eight;
+    }
+}
+
+/// An integer of 32 or 64 bits that one-sided atomic operations work on.
+///
+/// Operands of [`Atomic`](crate::Atomic), [`Signal`](crate::Signal) and [`Until`](crate::Until) are
+/// bits, as [`Word::to_bits`] makes them. Of those for a word of 32 bits the low 32 count, but a
+/// wait compares all 64 with the word's, of which the high 32 are 0. Comparisons are unsigned: by
+/// their bits negative integers are greater than all others. A float is stored by its bits, in a
+/// `u32` or a `u64`.
+///
+/// These are `u32`, `i32`, `u64` and `i64`, and no other type can become one: an operation works on
+/// 4 or 8 bytes from where the element begins, so a shorter one would let it change what lies after
+/// it.
+///
+/// ```compile_fail,E0277
+/// # use consort::Word;
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[repr(C)]
+/// struct Nothing;
+///
+/// impl Word for Nothing {
+///     fn to_bits(self) -> u64 {
+///         0
+///     }
+///
+///     fn from_bits(_: u64) -> Self {
+///         Self
+///     }
+/// }
+/// ```
+pub trait Word: Pod + sealed::Sealed {
+    /// Its bits; the high ones are 0 where it has fewer than 64.
+    fn to_bits(self) -> u64;
+    /// From its bits.
+    fn from_bits(bits: u64) -> Self;
+}
+
+/// How wide the words are.
+pub(super) const fn width_of<W: Word>() -> Width {
+    W::WIDTH
+}
+
+/// The low 32 bits.
+#[expect(clippy::cast_possible_truncation, reason = "a word of 32 bits has no others")]
+const fn low(bits: u64) -> u32 {
+    bits as u32
+}
+
+impl Word for u32 {
+    fn to_bits(self) -> u64 {
+        self.into()
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        low(bits)
+    }
+}
+
+impl Word for i32 {
+    fn to_bits(self) -> u64 {
+        self.cast_unsigned().into()
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        low(bits).cast_signed()
+    }
+}
+
+impl Word for u64 {
+    fn to_bits(self) -> u64 {
+        self
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits
+    }
+}
+
+impl Word for i64 {
+    fn to_bits(self) -> u64 {
+        self.cast_unsigned()
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits.cast_signed()
+    }
+}

@@ -1,0 +1,298 @@
+//! What there is to test: the registry's algorithms with all values of their parameters, in all
+//! modes, at sizes, roots and classes of operators.
+
+use std::fmt;
+
+use consort_collectives::{Algorithm, Parameter, Setting, Visitor, names, serves, visit};
+use consort_fabric::{
+    CallSpec, Candidate, Capabilities, Collective, OperatorClass, Rank, SyncMode, SyncModes,
+};
+
+use crate::data::element_bytes;
+
+/// Values off the grid of those that the tuner tries, where a range allows them.
+const ODD_RADIX: u64 = 3;
+const ODD_BYTES: u64 = 1000;
+
+/// None, a byte, an element, more than a line, whole chunks, and several with a rest.
+pub static SIZES: [usize; 9] = [0, 1, 8, 57, 1000, 7057, 20_000, 70_001, 270_000];
+
+/// The length of a block at a size: of many blocks, those of long messages are as long in all.
+fn block_bytes(collective: Collective, pes: u32, bytes: usize) -> usize {
+    let blocks = collective.source_blocks(pes, true).max(collective.target_blocks(pes, true));
+    if bytes <= 57 || blocks <= 1 {
+        return bytes;
+    }
+    let block = bytes.div_ceil(blocks as usize);
+    if bytes.is_multiple_of(8) { block.next_multiple_of(8) } else { block | 1 }
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The collective and what serves it.
+    pub kind: Kind,
+    /// What all enter and leave by, where they do so together.
+    pub barrier: Candidate,
+    /// Its modes.
+    pub sync: SyncModes,
+    /// The size that the length of a block was made of.
+    pub size: usize,
+    /// Bytes of a block.
+    pub bytes: usize,
+    /// The root, if it has one.
+    pub root: Rank,
+    /// Whether its buffers lie in the symmetric heap.
+    pub symmetric: bool,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind: Kind { collective, candidate, is_ordered }, .. } = self;
+        match candidate {
+            Some(candidate) => write!(f, "{collective} {candidate}")?,
+            None => write!(f, "{collective}")?,
+        }
+        write!(f, ", {} B, root {}", self.bytes, self.root)?;
+        write!(f, ", {} by {}", self.sync, self.barrier)?;
+        let symmetric = if self.symmetric { ", symmetric" } else { "" };
+        let ordered = if *is_ordered { ", ordered" } else { "" };
+        write!(f, "{symmetric}{ordered}")
+    }
+}
+
+/// A collective, what serves it, and what it combines with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kind {
+    /// The collective.
+    pub collective: Collective,
+    /// What serves it; none, and the runtime under test selects.
+    pub candidate: Option<Candidate>,
+    /// Whether the operator is not commutative.
+    pub is_ordered: bool,
+}
+
+impl Kind {
+    /// The algorithm's name.
+    #[must_use]
+    pub fn algorithm(&self) -> &str {
+        self.candidate.as_ref().map_or("selected", |candidate| &candidate.algorithm)
+    }
+
+    /// The operator's class.
+    #[must_use]
+    pub const fn class(&self) -> OperatorClass {
+        if self.is_ordered { OperatorClass::Ordered } else { OperatorClass::Commutative }
+    }
+}
+
+impl Case {
+    /// A barrier, by an algorithm that every fabric has.
+    #[must_use]
+    pub fn barrier() -> Self {
+        let candidate = Candidate::new("central");
+        let kind = Kind {
+            collective: Collective::Barrier,
+            candidate: Some(candidate.clone()),
+            is_ordered: false,
+        };
+        let (sync, root) = (SyncModes::STRICT, Rank(0));
+        Self { kind, barrier: candidate, sync, size: 0, bytes: 0, root, symmetric: false }
+    }
+
+    /// The call on a team of `pes`.
+    #[must_use]
+    pub fn call(&self, pes: u32) -> CallSpec {
+        CallSpec {
+            collective: self.kind.collective,
+            sync: self.sync,
+            root: self.root,
+            bytes: self.bytes,
+            element_bytes: element_bytes(self.bytes),
+            class: self.kind.class(),
+            symmetric: self.symmetric,
+            ..CallSpec::barrier(pes)
+        }
+    }
+
+    /// Whether what is to serve it can, on a fabric with these capabilities.
+    #[must_use]
+    pub fn is_served(&self, pes: u32, capabilities: Capabilities) -> bool {
+        let setting = Setting::of(self.call(pes), capabilities);
+        self.kind.candidate.as_ref().is_none_or(|candidate| serves(&setting, candidate))
+    }
+
+    /// Whether the call returns what the caller may look at: a private buffer is the caller's when
+    /// the call returns, so there is none with exit mode None on a fabric that would keep it.
+    #[must_use]
+    pub fn settles(&self) -> bool {
+        self.symmetric || self.sync.exit != SyncMode::None
+    }
+}
+
+/// All values of all parameters: what the tuner tries, and one that it does not.
+struct Values;
+
+impl Visitor for Values {
+    type Output = Vec<Candidate>;
+
+    fn visit<A: Algorithm>(self) -> Vec<Candidate> {
+        let mut all = vec![Candidate::new(A::NAME)];
+        for Parameter { name, values, range: (least, most) } in A::PARAMETERS {
+            let odd = if name.ends_with("_bytes") { ODD_BYTES } else { ODD_RADIX };
+            let odd = Some(odd).filter(|odd| (least..=most).contains(&odd));
+            let with_each = |candidate: &Candidate| -> Vec<_> {
+                let values = values.iter().copied().chain(odd);
+                values.map(|value| candidate.clone().with(name, value)).collect()
+            };
+            all = all.iter().flat_map(with_each).collect();
+        }
+        all
+    }
+}
+
+/// Every candidate of a collective, whatever it can serve.
+///
+/// # Panics
+/// When a name of the registry is in no registry.
+#[must_use]
+pub fn candidates(collective: Collective) -> Vec<Candidate> {
+    let of = |name: &&str| visit(collective, name, Values).expect("a name of the registry");
+    names(collective).iter().flat_map(of).collect()
+}
+
+/// A collective with each of these candidates, and with each class of operator.
+fn kinds(
+    collective: Collective,
+    candidates: impl IntoIterator<Item = Option<Candidate>>,
+) -> Vec<Kind> {
+    let classes: &[_] = if collective.combines() { &[false, true] } else { &[false] };
+    let of = |candidate: Option<Candidate>| {
+        classes.iter().map(move |&is_ordered| Kind {
+            collective,
+            candidate: candidate.clone(),
+            is_ordered,
+        })
+    };
+    candidates.into_iter().flat_map(of).collect()
+}
+
+/// Every case on a number of PEs, by number.
+#[derive(Clone, Debug)]
+pub struct Space {
+    pes: u32,
+    kinds: Vec<Kind>,
+    barriers: Vec<Candidate>,
+    syncs: Vec<SyncModes>,
+    sizes: &'static [usize],
+}
+
+impl Space {
+    /// Of all algorithms of the registry.
+    #[must_use]
+    pub fn of(pes: u32, sizes: &'static [usize]) -> Self {
+        let all = Collective::EVERY.into_iter();
+        Self::by(pes, sizes, all.flat_map(|one| kinds(one, candidates(one).into_iter().map(Some))))
+    }
+
+    /// Of one algorithm, which need not be in the registry.
+    #[must_use]
+    pub fn of_algorithm<A: Algorithm>(
+        collective: Collective,
+        pes: u32,
+        sizes: &'static [usize],
+    ) -> Self {
+        Self::by(pes, sizes, kinds(collective, Values.visit::<A>().into_iter().map(Some)))
+    }
+
+    /// The same, and each collective as the runtime under test selects.
+    #[must_use]
+    pub fn and_selected(mut self) -> Self {
+        let all = Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
+        self.kinds.extend(all.flat_map(|one| kinds(one, [None])));
+        self
+    }
+
+    fn by(pes: u32, sizes: &'static [usize], kinds: impl IntoIterator<Item = Kind>) -> Self {
+        let barriers = candidates(Collective::Barrier);
+        let (kinds, syncs) = (kinds.into_iter().collect(), SyncModes::every().collect());
+        Self { pes, kinds, barriers, syncs, sizes }
+    }
+
+    /// The team's size.
+    #[must_use]
+    pub const fn pes(&self) -> u32 {
+        self.pes
+    }
+
+    /// How many there are.
+    fn count(&self) -> usize {
+        [self.kinds.len(), self.sizes.len(), self.syncs.len(), 3, 2].iter().product()
+    }
+
+    fn case(&self, number: usize) -> Case {
+        let mut rest = number;
+        let mut digit = |base: usize| {
+            let digit = rest % base;
+            rest /= base;
+            digit
+        };
+        let kind = self.kinds[digit(self.kinds.len())].clone();
+        let size = self.sizes[digit(self.sizes.len())];
+        let sync = self.syncs[digit(self.syncs.len())];
+        let root = Rank([0, self.pes / 2, self.pes - 1][digit(3)]);
+        let symmetric = digit(2) == 1;
+        let barrier = self.barriers[number % self.barriers.len()].clone();
+        match kind.collective {
+            Collective::Barrier => {
+                let (sync, root) = (SyncModes::STRICT, Rank(0));
+                Case { kind, barrier, sync, size: 0, bytes: 0, root, symmetric: false }
+            }
+            collective => {
+                let bytes = block_bytes(collective, self.pes, size);
+                Case { kind, barrier, sync, size, bytes, root, symmetric }
+            }
+        }
+    }
+
+    /// Every case of the modes that have names of their own.
+    pub fn in_few_modes(&self) -> impl Iterator<Item = Case> {
+        let named = [SyncModes::STRICT, SyncModes::LOOSE, SyncModes::MINE];
+        (0..self.count())
+            .map(|number| self.case(number))
+            .filter(move |case| named.contains(&case.sync))
+    }
+
+    /// Cases without end, from number `first` on, each of which differs from the one before in all
+    /// that it can: any number of them is spread evenly over all there are, by the golden ratio.
+    ///
+    /// # Panics
+    /// When there is no case.
+    pub fn from(&self, first: usize) -> impl Iterator<Item = Case> {
+        let count = self.count();
+        let near = count * 61_803 / 100_000;
+        let is_coprime = |&stride: &usize| {
+            let (mut a, mut b) = (count, stride);
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            a == 1
+        };
+        let stride = (near..).find(is_coprime).expect("a number coprime to another");
+        (first..).map(move |index| self.case(index % count * stride % count))
+    }
+}
+
+#[test]
+fn every_case_comes_once() {
+    let space = Space::of(7, &SIZES);
+    let mut seen: Vec<_> =
+        space.from(0).take(space.count()).map(|case| format!("{case:?}")).collect();
+    seen.sort_unstable();
+    seen.dedup_by(|one, other| one == other);
+    let barriers = space.barriers.len();
+    assert_eq!(
+        seen.iter().filter(|case| !case.contains("Barrier")).count(),
+        space.count() / space.kinds.len() * (space.kinds.len() - barriers)
+    );
+}

@@ -1,0 +1,85 @@
+//! Data that is known from a seed, and operators that show the order they were applied in.
+
+use consort_fabric::{Kernel, OperatorClass, Rank, Sum};
+
+/// What a buffer holds before data comes, and after its owner has it back.
+pub const BLANK: u8 = 0xA5;
+/// What the owner of a buffer writes over what it has seen.
+pub const SPENT: u8 = 0x5A;
+
+/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn next_word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+/// Block `index` of what PE `rank` contributes to the call with this seed.
+#[must_use]
+pub fn block(seed: u64, rank: Rank, index: u32, bytes: usize) -> Vec<u8> {
+    let of_block = u64::from(rank.0) << 48 | u64::from(index) << 32;
+    let mut random = Random(seed.wrapping_mul(0x0001_0001) ^ of_block);
+    let words = (0..bytes.div_ceil(8)).flat_map(|_| random.next_word().to_ne_bytes());
+    words.take(bytes).collect()
+}
+
+/// Every element differs from PE to PE, and the order of the operands shows: composition of maps
+/// `x -> a x + b` modulo 2^32, with `a` in the upper half; `first`, then `second`.
+#[must_use]
+pub fn affine(first: u64, second: u64) -> u64 {
+    let half = |map: u64| (map >> 32, map & 0xffff_ffff);
+    let ((a, b), (c, d)) = (half(first), half(second));
+    let scale = a.wrapping_mul(c) & 0xffff_ffff;
+    let shift = c.wrapping_mul(b).wrapping_add(d) & 0xffff_ffff;
+    scale << 32 | shift
+}
+
+/// The same modulo 16, in a byte.
+#[must_use]
+pub fn affine_in_a_byte(first: u8, second: u8) -> u8 {
+    let (a, b, c, d) = (first >> 4, first & 15, second >> 4, second & 15);
+    ((a * c) & 15) << 4 | ((c * b + d) & 15)
+}
+
+/// Bytes of the elements that messages of a length are made of.
+#[must_use]
+pub const fn element_bytes(bytes: usize) -> usize {
+    if bytes.is_multiple_of(8) { 8 } else { 1 }
+}
+
+/// The operator on messages of a length, of a class.
+///
+/// # Panics
+/// When the operator is not of that class, which is a mistake in this file.
+#[must_use]
+pub fn kernel(bytes: usize, class: OperatorClass) -> Kernel<'static> {
+    let kernel = match (class, element_bytes(bytes)) {
+        (OperatorClass::Commutative, 8) => Kernel::new::<u64, _>(&Sum),
+        (OperatorClass::Commutative, _) => Kernel::new::<u8, _>(&Sum),
+        (OperatorClass::Ordered, 8) => Kernel::new::<u64, _>(&affine),
+        (OperatorClass::Ordered, _) => Kernel::new::<u8, _>(&affine_in_a_byte),
+    };
+    assert_eq!(kernel.class(), class);
+    kernel
+}
+
+#[test]
+fn operators_are_associative_and_not_commutative() {
+    let mut random = Random(1);
+    for _ in 0..1000 {
+        let (a, b, c) = (random.next_word(), random.next_word(), random.next_word());
+        assert_eq!(affine(affine(a, b), c), affine(a, affine(b, c)));
+        assert_ne!(affine(a, b), affine(b, a));
+        let [a, b, c] = [a, b, c].map(|word| word.to_le_bytes()[7]);
+        let left = affine_in_a_byte(affine_in_a_byte(a, b), c);
+        assert_eq!(left, affine_in_a_byte(a, affine_in_a_byte(b, c)));
+    }
+    assert_ne!(affine_in_a_byte(0x23, 0x31), affine_in_a_byte(0x31, 0x23));
+}

@@ -1,0 +1,122 @@
+//! Every algorithm on machines that are described, and the same run from the same seed.
+//!
+//! The SCC sends two-sidedly and synchronously: a send lasts until its receiver has taken the
+//! message, so an algorithm whose PEs all send before they receive would never end there.
+
+use std::collections::BTreeSet;
+
+use consort_conformance::{Case, Program, Space};
+use consort_sim::{Simulation, machines::Machine};
+
+use crate::simulated::{listed, simulate};
+
+static SIZES: [usize; 4] = [0, 8, 57, 20_001];
+/// Calls of a program.
+const CALLS: usize = 24;
+
+fn on(name: &str, pes: u32) -> Simulation {
+    Simulation::on(Machine::find(name).expect("it is shipped"), pes)
+}
+
+/// Cases that a machine can serve, spread over all there are.
+fn some(simulation: &Simulation, pes: u32, first: usize, count: usize) -> Vec<Case> {
+    let capabilities = simulation.capabilities().expect("it has these PEs");
+    let is_served = |case: &Case| case.is_served(pes, capabilities);
+    Space::of(pes, &SIZES).from(first).filter(is_served).take(count).collect()
+}
+
+fn algorithm(case: &Case) -> String {
+    format!("{} {}", case.kind.collective, case.kind.algorithm())
+}
+
+/// Plays so many programs, and one of the algorithms that they leave out.
+fn play_on(name: &str, pes: u32, programs: usize) {
+    let simulation = on(name, pes);
+    let capabilities = simulation.capabilities().expect("it has these PEs");
+    let mut played = BTreeSet::new();
+    let play = |number: usize, cases: &[Case]| {
+        let program = Program::new(pes, number as u64, cases);
+        if let Err(error) = simulate(&simulation, &program) {
+            panic!("{pes} PEs of {name}: {error}, in{}", listed(&program));
+        }
+    };
+    for number in 0..programs {
+        let cases = some(&simulation, pes, number * CALLS, CALLS);
+        played.extend(cases.iter().map(algorithm));
+        play(number, &cases);
+    }
+    let is_new = |case: &Case| {
+        let name = algorithm(case);
+        !played.contains(&name) && case.is_served(pes, capabilities) && played.insert(name)
+    };
+    let left_out: Vec<Case> = Space::of(pes, &SIZES).in_few_modes().filter(is_new).collect();
+    play(programs, &left_out);
+}
+
+#[test]
+fn all_that_the_scc_can_serve_on_few_cores() {
+    for pes in [1, 2, 7] {
+        play_on("scc", pes, 60);
+    }
+}
+
+#[test]
+fn all_that_the_scc_can_serve_on_all_cores() {
+    play_on("scc", 48, 20);
+}
+
+/// Nodes have 16 PEs: the larger numbers have some of several nodes.
+#[test]
+fn all_that_a_cluster_can_serve() {
+    for (pes, programs) in [(2, 60), (17, 60), (70, 20)] {
+        play_on("cluster", pes, programs);
+    }
+}
+
+#[test]
+fn what_the_scc_cannot_serve_says_so() {
+    let scc = on("scc", 48);
+    let capabilities = scc.capabilities().expect("it has these PEs");
+    let mut refused = BTreeSet::new();
+    let mut served = BTreeSet::new();
+    for case in Space::of(48, &SIZES).in_few_modes() {
+        let which = case.is_served(48, capabilities);
+        if which { &mut served } else { &mut refused }.insert(algorithm(&case));
+    }
+    let never = refused.difference(&served).map(String::as_str);
+    let lends = |name: &&str| name.ends_with(" direct") || name.ends_with(" shared");
+    let (lending, sending): (Vec<_>, Vec<_>) = never.partition(lends);
+    assert!(!lending.is_empty(), "what lends cannot work where nothing is lent");
+    // What sends to all before it receives, or needs a power of two; and what lends in its parts.
+    assert_eq!(
+        sending,
+        [
+            "all_gather recursive_doubling",
+            "all_reduce flat",
+            "all_reduce reduce_scatter_all_gather",
+            "exchange flat",
+            "reduce_scatter flat",
+            "reduce_scatter recursive_halving",
+        ]
+    );
+}
+
+/// The trace of some calls, as it is written to a file.
+fn trace(simulation: &Simulation, pes: u32, seed: u64) -> Vec<u8> {
+    let cases = some(simulation, pes, 500, CALLS);
+    let program = Program::new(pes, seed, &cases);
+    let outcome = simulate(&simulation.clone().traced(), &program).expect("it ends");
+    let mut text = Vec::new();
+    outcome.trace.write(&mut text).expect("memory can be written");
+    assert!(outcome.trace.steps().len() > 100);
+    text
+}
+
+#[test]
+fn a_seed_says_it_all() {
+    for simulation in [Simulation::explored(7), on("scc", 7)] {
+        let one = trace(&simulation, 7, 1);
+        assert!(one == trace(&simulation, 7, 1), "the same seed, the same trace");
+        assert!(one != trace(&simulation, 7, 2), "another seed, another trace");
+    }
+}

@@ -1,0 +1,21 @@
+//! The conformance suite on each fabric.
+//!
+//! | module | fabric |
+//! | --- | --- |
+//! | `threads` | the threads of a process, by the public interface of `consort` |
+//! | `schedules` | the simulator, whose operations take any time at all |
+//! | `machines` | the simulator, on machines that are described |
+//! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
+//!
+//! `faults` shows that the simulator finds what is broken.
+
+mod faults;
+mod guides;
+mod machines;
+mod outside_algorithm;
+mod schedules;
+mod simulated;
+mod threads;
+mod toy;
+mod toy_fabric;
+mod toy_world;

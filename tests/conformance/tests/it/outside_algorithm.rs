@@ -1,0 +1,132 @@
+//! An all-reduce along a line: each PE combines its block with what comes from the right, and the
+//! result goes back.
+//!
+//! It is the code of `docs/adding-an-algorithm.md`: an algorithm of a program's own, which the
+//! library's registry does not know.
+//!
+//! Source: a chain as of Nishtala and Yelick 2009, section 4.1, up and then down.
+//!
+//! Protocol:
+//! 1. receive the combination of all blocks to the right, and combine the own one with it;
+//! 2. send that to the left; on PE 0 it is the result;
+//! 3. receive the result from the left and send it to the right.
+//!
+//! Cost: `2 (P - 1)` messages, one after the other.
+
+use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
+use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Span};
+
+/// See the head of this file.
+pub(crate) struct Line;
+
+/// What a PE does.
+pub(crate) struct Neighbours {
+    left: Option<Rank>,
+    right: Option<Rank>,
+    /// Where messages from the right arrive, and those from the left.
+    sum: Channel,
+    result: Channel,
+    bytes: usize,
+}
+
+impl Algorithm for Line {
+    const NAME: &'static str = "line";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Neighbours;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Neighbours, PlanError> {
+        Self::check(candidate)?;
+        let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
+        let channels = u32::try_from(Channel::count_for(bytes)).unwrap_or(u32::MAX);
+        let fits = channels <= setting.lines() / 2 && bytes <= setting.capabilities.scratch_bytes;
+        if !fits {
+            return Err(Self::incapable("a block does not fit the inbox"));
+        }
+        Ok(Neighbours {
+            left: rank.0.checked_sub(1).map(Rank),
+            right: Some(rank.0 + 1).filter(|&right| right < pes).map(Rank),
+            sum: setting.channel(0),
+            result: setting.channel(channels),
+            bytes,
+        })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let messages = 2.0 * (f64::from(query.pes) - 1.0);
+        model.hops_ns(messages, query.pes) + messages * model.lines_ns(query.bytes as f64)
+    }
+
+    async fn run<F: Messages>(f: &F, schedule: &Neighbours) -> Op {
+        let Neighbours { left, right, sum, result, bytes } = *schedule;
+        let (own, target) = (Span::source(0, bytes), Span::target(0, bytes));
+        match right {
+            Some(_) => f.receive_combine(sum, 0, own, target).await?,
+            None => f.copy(target, own).await?,
+        }
+        if let Some(left) = left {
+            f.send(left, sum, 0, target).await?;
+            f.receive(result, 0, target).await?;
+        }
+        if let Some(right) = right {
+            f.send(right, result, 0, target).await?;
+        }
+        Ok(())
+    }
+}
+
+/// On threads: two PEs of three differ in the algorithm, and are told.
+#[test]
+fn a_team_can_be_served_by_it() {
+    use consort::{Collective, Error, Pes, Sum};
+
+    let sums = Pes::threads(3).run(|pe| {
+        let world = pe.world();
+        world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
+        let sum = world.all_reduce(world.rank().0 + 1, Sum)?;
+        assert_eq!(world.served_by(Collective::AllReduce), Some(Candidate::new("line")));
+        Ok(sum)
+    });
+    assert!(sums.expect("all agree").iter().all(|&(_, sum)| sum == 6));
+    let differ = Pes::threads(3).run(|pe| {
+        let world = pe.world();
+        if world.rank() == Rank(1) {
+            world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
+        }
+        world.all_reduce(1_u32, Sum)
+    });
+    let Err(error @ Error::Mismatched { .. }) = differ else { panic!("{differ:?}") };
+    assert!(error.to_string().contains("line ("), "{error}");
+}
+
+/// Under schedules at random: all cases of it, in all modes, at all sizes and roots.
+#[test]
+fn it_passes_the_suite() {
+    use consort_conformance::{Case, Program, Space, cases::SIZES};
+    use consort_fabric::Collective;
+    use consort_sim::Simulation;
+
+    use crate::simulated::{listed, simulate_by};
+
+    for (pes, seed) in [1, 2, 3, 4, 7, 16].into_iter().zip(0..) {
+        let simulation = Simulation::explored(pes);
+        let capabilities = simulation.capabilities().expect("any number of PEs");
+        let is_served = |case: &Case| {
+            let setting = Setting::of(case.call(pes), capabilities);
+            Line::schedule(&setting, &Candidate::new("line")).is_ok()
+        };
+        let space = Space::of_algorithm::<Line>(Collective::AllReduce, pes, &SIZES);
+        let cases: Vec<Case> = space.from(0).filter(is_served).take(300).collect();
+        for (cases, number) in cases.chunks(24).zip(0..) {
+            let program = Program::new(pes, seed << 8 | number, cases);
+            let played = simulate_by(&simulation, &program, |case| {
+                let candidate = case.kind.candidate.as_ref().expect("every case names one");
+                let call = case.call(pes);
+                if case.kind.collective == Collective::AllReduce {
+                    return simulation.plan_with::<Line>(&call, candidate, &case.barrier);
+                }
+                simulation.plan(&call, candidate, &case.barrier)
+            });
+            played.unwrap_or_else(|error| panic!("{error}, in{}", listed(&program)));
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! A small fabric: PEs of one thread, whose messages are bytes in the memory of the process.
+//!
+//! It is the code of `docs/adding-a-fabric.md`, and a subject of the suite: its inbox can be small,
+//! its sends can last until the message is taken, and it can refuse to expose buffers.
+
+use std::{future::Future, pin::Pin};
+
+use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, visit};
+use consort_fabric::{
+    CallSpec, Candidate, Capabilities, Channel, Counters, Fabric, Kernel, Layout, Local, Messages,
+    Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, not_reached,
+};
+
+use crate::toy_world::World;
+
+/// One call of one PE.
+pub(crate) struct Call<'c> {
+    world: &'c World,
+    rank: Rank,
+    number: u64,
+    kernel: Option<Kernel<'c>>,
+    layouts: Option<[Layout<'c>; 2]>,
+    /// Where source and target begin in the heap, if they lie there.
+    heap_at: Option<[usize; 2]>,
+}
+
+/// Where the buffers of a call are.
+pub(crate) enum Buffers {
+    Private([Vec<u8>; 2]),
+    InHeap([usize; 2]),
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn new(
+        world: &'c World,
+        (rank, number): (Rank, u64),
+        buffers: Buffers,
+        kernel: Option<Kernel<'c>>,
+        layouts: Option<[Layout<'c>; 2]>,
+    ) -> Self {
+        let heap_at = match buffers {
+            Buffers::InHeap(at) => Some(at),
+            Buffers::Private([source, target]) => {
+                let mut memory = world.memory.borrow_mut();
+                memory.insert((rank, Place::Source), source);
+                memory.insert((rank, Place::Target), target);
+                None
+            }
+        };
+        Self { world, rank, number, kernel, layouts, heap_at }
+    }
+
+    /// The call ends: what is in a private target.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        let left = self.world.undetached.borrow().get(&(self.rank, self.number)).copied();
+        assert_eq!(left.unwrap_or(0), 0, "PE {} leaves a buffer exposed", self.rank);
+        let target = self.world.memory.borrow_mut().remove(&(self.rank, Place::Target));
+        target.filter(|_| self.heap_at.is_none()).unwrap_or_default()
+    }
+
+    /// The same bytes, in the heap if the buffer lies there.
+    fn resolve(&self, span: Span) -> Span {
+        match (span.place, self.heap_at) {
+            (Place::Source, Some([at, _])) | (Place::Target, Some([_, at])) => {
+                Span::heap(at + span.at, span.bytes)
+            }
+            _ => span,
+        }
+    }
+
+    fn read(&self, span: Span) -> Vec<u8> {
+        self.world.read(self.rank, self.resolve(span))
+    }
+
+    fn write(&self, span: Span, data: &[u8]) {
+        assert_eq!(data.len(), span.bytes, "as long as its target");
+        let span = self.resolve(span);
+        self.world.write(self.rank, span.place, span.at, data);
+    }
+
+    /// `target = left (op) right`.
+    fn combine_into(&self, target: Span, mut left: Vec<u8>, right: &[u8]) {
+        let kernel = self.kernel.expect("a call that combines has an operator");
+        kernel.accumulate(&mut left, right);
+        self.write(target, &left);
+    }
+
+    /// A message must find its channels free: nothing but the algorithm sees to that.
+    fn put_into_inbox(&self, to: Rank, channel: Channel, step: Step, data: Vec<u8>) {
+        let channels = |channel: Channel, data: &[u8]| {
+            let first = channel.index() as usize;
+            first..first + Channel::count_for(data.len())
+        };
+        let mine = channels(channel, &data);
+        assert!(mine.end <= self.world.capabilities.inbox_channels as usize, "past the inbox");
+        let mut messages = self.world.messages.borrow_mut();
+        for (&(receiver, call, other), (_, data)) in messages.iter() {
+            let other = channels(other, data);
+            let is_apart = (receiver, call) != (to, self.number)
+                || other.end <= mine.start
+                || mine.end <= other.start;
+            assert!(is_apart, "a message of PE {} comes over one that is not taken", self.rank);
+        }
+        messages.insert((to, self.number, channel), (step, data));
+    }
+
+    /// Waits for message `step`, and takes it.
+    async fn take(&self, channel: Channel, step: Step) -> Vec<u8> {
+        let key = (self.rank, self.number, channel);
+        let test = || {
+            let mut messages = self.world.messages.borrow_mut();
+            let is_it = messages.get(&key).is_some_and(|&(sent, _)| sent == step);
+            is_it.then(|| messages.remove(&key)).flatten()
+        };
+        let (_, data) = self.world.wait_for(test).await;
+        self.world.happens();
+        data
+    }
+}
+
+impl Local for Call<'_> {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.world.pes
+    }
+
+    async fn copy(&self, target: Span, source: Span) -> Op {
+        self.world.turn().await;
+        self.write(target, &self.read(source));
+        Ok(())
+    }
+
+    async fn combine(&self, target: Span, left: Span, right: Span) -> Op {
+        self.world.turn().await;
+        self.combine_into(target, self.read(left), &self.read(right));
+        Ok(())
+    }
+
+    fn vector_block(&self, place: Place, index: u32) -> Span {
+        Layout::span(&self.layouts.expect("a vector variant has layouts"), place, index)
+    }
+}
+
+impl Messages for Call<'_> {
+    async fn send(&self, to: Rank, channel: Channel, step: Step, source: Span) -> Op {
+        self.world.turn().await;
+        self.put_into_inbox(to, channel, step, self.read(source));
+        if !self.world.capabilities.buffered {
+            let key = (to, self.number, channel);
+            let is_taken = || {
+                let messages = self.world.messages.borrow();
+                messages.get(&key).is_none_or(|&(sent, _)| sent != step).then_some(())
+            };
+            self.world.wait_for(is_taken).await;
+        }
+        Ok(())
+    }
+
+    async fn receive(&self, channel: Channel, step: Step, target: Span) -> Op {
+        self.world.turn().await;
+        let data = self.take(channel, step).await;
+        self.write(target, &data);
+        Ok(())
+    }
+
+    async fn receive_combine(&self, channel: Channel, step: Step, left: Span, target: Span) -> Op {
+        self.world.turn().await;
+        assert!(target.bytes <= self.world.capabilities.scratch_bytes, "past the scratch memory");
+        let data = self.take(channel, step).await;
+        self.combine_into(target, self.read(left), &data);
+        Ok(())
+    }
+
+    async fn signal(&self, to: Rank, channel: Channel, step: Step) -> Op {
+        self.world.turn().await;
+        let mut signals = self.world.signals.borrow_mut();
+        let reached = signals.entry((to, channel, self.number)).or_default();
+        *reached = step.max(*reached);
+        Ok(())
+    }
+
+    async fn wait(&self, channel: Channel, step: Step) -> Op {
+        self.world.turn().await;
+        let key = (self.rank, channel, self.number);
+        let reached = || self.world.signals.borrow().get(&key).copied();
+        self.world.wait_for(|| reached().filter(|&reached| reached >= step)).await;
+        Ok(())
+    }
+}
+
+/// A peer's memory.
+pub(crate) struct Remote {
+    of: Rank,
+    span: Span,
+    /// Reached without asking, so there is nothing to detach.
+    is_reached: bool,
+}
+
+impl Remote {
+    fn part(&self, at: usize, bytes: usize) -> Span {
+        assert!(at + bytes <= self.span.bytes, "inside of what is reached or attached");
+        Span { at: self.span.at + at, bytes, ..self.span }
+    }
+}
+
+impl Rma for Call<'_> {
+    type Remote = Remote;
+
+    fn reach(&self, peer: Rank, span: Span) -> Remote {
+        let same = self.resolve(span);
+        if !matches!(same.place, Place::Heap | Place::Buffer) {
+            not_reached(self.rank, peer, span);
+        }
+        Remote { of: peer, span: same, is_reached: true }
+    }
+
+    async fn get(&self, remote: &Remote, at: usize, target: Span) -> Op {
+        self.world.turn().await;
+        self.write(target, &self.world.read(remote.of, remote.part(at, target.bytes)));
+        Ok(())
+    }
+
+    async fn get_combine(&self, remote: &Remote, at: usize, left: Span, target: Span) -> Op {
+        self.world.turn().await;
+        let theirs = self.world.read(remote.of, remote.part(at, target.bytes));
+        self.combine_into(target, self.read(left), &theirs);
+        Ok(())
+    }
+
+    async fn put(&self, remote: &Remote, at: usize, source: Span) -> Op {
+        self.world.turn().await;
+        let part = remote.part(at, source.bytes);
+        self.world.write(remote.of, part.place, part.at, &self.read(source));
+        Ok(())
+    }
+
+    async fn put_signal(
+        &self,
+        remote: &Remote,
+        at: usize,
+        source: Span,
+        word: usize,
+        how: Signal,
+    ) -> Op {
+        self.put(remote, at, source).await?;
+        let before = self.world.read(remote.of, Span::heap(word, 8));
+        let before = u64::from_ne_bytes(before.try_into().expect("8 bytes"));
+        let after = match how {
+            Signal::Set(value) => value,
+            Signal::Add(by) => before.wrapping_add(by),
+        };
+        self.world.write(remote.of, Place::Heap, word, &after.to_ne_bytes());
+        Ok(())
+    }
+
+    async fn fence(&self) -> Op {
+        Ok(())
+    }
+
+    async fn quiet(&self) -> Op {
+        Ok(())
+    }
+}
+
+impl Rendezvous for Call<'_> {
+    async fn expose(&self, to: Rank, exposure: u32, span: Span) -> Op {
+        self.world.turn().await;
+        assert!(self.world.capabilities.exposes, "this fabric exposes nothing");
+        let key = (to, self.rank, exposure, self.number);
+        self.world.exposed.borrow_mut().insert(key, self.resolve(span));
+        *self.world.undetached.borrow_mut().entry((self.rank, self.number)).or_default() += 1;
+        Ok(())
+    }
+
+    async fn attach(&self, from: Rank, exposure: u32) -> Op<Remote> {
+        self.world.turn().await;
+        let key = (self.rank, from, exposure, self.number);
+        let span = self.world.wait_for(|| self.world.exposed.borrow_mut().remove(&key)).await;
+        Ok(Remote { of: from, span, is_reached: false })
+    }
+
+    async fn check_length(&self, remote: &Remote, bytes: usize) -> Op {
+        assert_eq!(remote.span.bytes, bytes, "PEs {} and {} agree", remote.of, self.rank);
+        Ok(())
+    }
+
+    async fn detach(&self, remote: Remote) -> Op {
+        self.world.turn().await;
+        if !remote.is_reached {
+            let mut undetached = self.world.undetached.borrow_mut();
+            *undetached.get_mut(&(remote.of, self.number)).expect("it is exposed") -= 1;
+        }
+        Ok(())
+    }
+
+    async fn await_detached(&self) -> Op {
+        self.world.turn().await;
+        let left = || self.world.undetached.borrow().get(&(self.rank, self.number)).copied();
+        self.world.wait_for(|| (left().unwrap_or(0) == 0).then_some(())).await;
+        Ok(())
+    }
+}
+
+impl Counters for Call<'_> {
+    async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
+        self.world.turn().await;
+        let mut counters = self.world.counters.borrow_mut();
+        let count = counters.entry((at, counter, self.number)).or_default();
+        Ok(std::mem::replace(count, count.wrapping_add(by)))
+    }
+}
+
+/// A plan of one PE, by whatever algorithm.
+pub(crate) trait Run {
+    fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
+}
+
+impl<A: Algorithm> Run for Plan<A> {
+    fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        Box::pin(Self::run(self, call))
+    }
+}
+
+/// Makes a plan of an algorithm that is known by name.
+pub(crate) struct Maker<'m> {
+    setting: Setting,
+    candidate: &'m Candidate,
+    barrier: &'m Candidate,
+}
+
+impl Visitor for Maker<'_> {
+    type Output = Result<Box<dyn Run>, PlanError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        Ok(Box::new(Plan::<A>::new(&self.setting, self.candidate, self.barrier)?))
+    }
+}
+
+/// The plan of PE `rank` for a call.
+pub(crate) fn plan(
+    (call, rank): (&CallSpec, Rank),
+    capabilities: Capabilities,
+    candidate: &Candidate,
+    barrier: &Candidate,
+) -> Result<Box<dyn Run>, PlanError> {
+    let setting = Setting::of(*call, capabilities).at(rank);
+    visit(call.collective, &candidate.algorithm, Maker { setting, candidate, barrier })?
+}
+
+/// All parts are there.
+const fn is_fabric<F: Fabric>() {}
+const _: () = is_fabric::<Call<'static>>();

@@ -1,0 +1,109 @@
+//! What the PEs of the toy fabric share, and who of them goes on.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, HashMap},
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use consort_fabric::{Capabilities, Channel, Place, Rank, Span, Step};
+
+/// Messages that are sent and not taken, by receiver, call and channel.
+pub(crate) type Sent = BTreeMap<(Rank, u64, Channel), (Step, Vec<u8>)>;
+
+/// What the PEs share. The last number of a key is a call's, but for memory.
+pub(crate) struct World {
+    pub(crate) pes: u32,
+    pub(crate) capabilities: Capabilities,
+    /// Whether a PE makes one operation and then the next PE one, or goes on as far as it can.
+    pub(crate) in_turn: bool,
+    pub(crate) memory: RefCell<HashMap<(Rank, Place), Vec<u8>>>,
+    pub(crate) messages: RefCell<Sent>,
+    /// How far senders have got, by receiver.
+    pub(crate) signals: RefCell<HashMap<(Rank, Channel, u64), Step>>,
+    /// Buffers that are exposed and not attached, by who may attach them and who exposes them.
+    pub(crate) exposed: RefCell<HashMap<(Rank, Rank, u32, u64), Span>>,
+    /// How many buffers a PE has exposed that are not detached.
+    pub(crate) undetached: RefCell<HashMap<(Rank, u64), u32>>,
+    pub(crate) counters: RefCell<HashMap<(Rank, u32, u64), u64>>,
+    /// How often anything has happened.
+    events: Cell<u64>,
+}
+
+impl World {
+    pub(crate) fn new(pes: u32, capabilities: Capabilities, heap_bytes: usize) -> Self {
+        let lengths = [
+            (Place::Accumulator, capabilities.scratch_bytes),
+            (Place::Incoming, capabilities.scratch_bytes),
+            (Place::Buffer, capabilities.buffer_bytes),
+            (Place::Heap, heap_bytes),
+        ];
+        let of = |rank| lengths.map(|(place, bytes)| ((Rank(rank), place), vec![0; bytes]));
+        Self {
+            pes,
+            capabilities,
+            in_turn: false,
+            memory: RefCell::new((0..pes).flat_map(of).collect()),
+            messages: RefCell::default(),
+            signals: RefCell::default(),
+            exposed: RefCell::default(),
+            undetached: RefCell::default(),
+            counters: RefCell::default(),
+            events: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn read(&self, pe: Rank, span: Span) -> Vec<u8> {
+        self.memory.borrow()[&(pe, span.place)][span.at..span.at + span.bytes].to_vec()
+    }
+
+    pub(crate) fn write(&self, pe: Rank, place: Place, at: usize, data: &[u8]) {
+        let mut memory = self.memory.borrow_mut();
+        let bytes = memory.get_mut(&(pe, place)).expect("every place has memory");
+        bytes[at..at + data.len()].copy_from_slice(data);
+    }
+
+    /// Notes that something has happened, that others may wait for.
+    pub(crate) fn happens(&self) {
+        self.events.set(self.events.get() + 1);
+    }
+
+    /// Waits until `test` gives something.
+    pub(crate) async fn wait_for<T>(&self, mut test: impl FnMut() -> Option<T>) -> T {
+        poll_fn(|_| test().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Before each operation: lets the others go on, if PEs take turns.
+    pub(crate) async fn turn(&self) {
+        let mut is_due = self.in_turn;
+        self.happens();
+        self.wait_for(|| (!std::mem::take(&mut is_due)).then_some(())).await;
+        self.happens();
+    }
+
+    /// Runs the programs of all PEs, the first one first or the last one first.
+    ///
+    /// # Errors
+    /// The ranks of PEs that wait for each other.
+    pub(crate) fn run(
+        &self,
+        programs: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>,
+        backwards: bool,
+    ) -> Result<(), Vec<usize>> {
+        let mut running: Vec<_> = programs.into_iter().enumerate().collect();
+        if backwards {
+            running.reverse();
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        while !running.is_empty() {
+            let before = (self.events.get(), running.len());
+            running.retain_mut(|(_, program)| program.as_mut().poll(&mut context).is_pending());
+            if before == (self.events.get(), running.len()) {
+                return Err(running.iter().map(|(rank, _)| *rank).collect());
+            }
+        }
+        Ok(())
+    }
+}
