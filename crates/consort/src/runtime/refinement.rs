@@ -103,9 +103,14 @@ impl Refinements {
 
     /// Puts back what was taken, unless all was forgotten since.
     pub(crate) fn put_back(&self, call: &CallSpec, kind: Kind, era: u64) {
-        if self.era.get() == era {
+        if self.is_known(era) {
             self.kinds.borrow_mut().insert(*call, kind);
         }
+    }
+
+    /// Whether what was taken in this era is not forgotten.
+    pub(crate) fn is_known(&self, era: u64) -> bool {
+        self.era.get() == era
     }
 
     /// Has kept plans expire before the call after number `until`.

@@ -25,7 +25,7 @@ impl Hold<'_> {
         operands: &Operands<'_>,
     ) -> Result<()> {
         let (mut kind, era) = refinements.take(call, || self.contestants(call));
-        let done = self.refine_kind(refinements, &mut kind, key, call, operands);
+        let done = self.refine_kind(refinements, (&mut kind, era), key, call, operands);
         refinements.put_back(call, kind, era);
         done
     }
@@ -33,7 +33,7 @@ impl Hold<'_> {
     fn refine_kind(
         &self,
         refinements: &Refinements,
-        kind: &mut Kind,
+        (kind, era): (&mut Kind, u64),
         key: Key,
         call: &CallSpec,
         operands: &Operands<'_>,
@@ -41,9 +41,12 @@ impl Hold<'_> {
         loop {
             let calls = self.endpoint.calls();
             if let Some(until) = kind.rests_until.filter(|&until| calls <= until) {
-                refinements.wake_by(until);
                 let ready = self.plan_of(kind, kind.refinement.incumbent(), call)?;
-                self.keep(call, key, &ready);
+                // Adding times up may have begun a quarter in which all kinds were forgotten.
+                if refinements.is_known(era) {
+                    refinements.wake_by(until);
+                    self.keep(call, key, &ready);
+                }
                 return self.run_new(&*ready, operands);
             }
             match kind.refinement.advance() {
