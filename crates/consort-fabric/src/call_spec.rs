@@ -102,8 +102,8 @@ impl fmt::Display for CallSpec {
         if self.collective == Collective::Barrier {
             return f.write_str("()");
         }
-        if self.collective.is_varied() {
-            write!(f, "(pieces of {}", self.datatype)?;
+        if self.collective.is_vector() {
+            write!(f, "(blocks of {}", self.datatype)?;
         } else {
             write!(f, "({} bytes of {}", self.bytes, self.datatype)?;
         }

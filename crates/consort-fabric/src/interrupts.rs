@@ -13,7 +13,7 @@ use std::future::Future;
 
 use crate::{Op, Rank};
 
-/// What stands in a PE's buffer: a piece of a message.
+/// What stands in a PE's buffer: a block of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// In whose buffer.
@@ -24,7 +24,7 @@ pub struct Notice {
     pub source: Rank,
     /// Of the messages that the source has broadcast, from 0 on.
     pub message: u64,
-    /// Where in the message the piece begins, in bytes.
+    /// Where in the message the block begins, in bytes.
     pub at: usize,
     /// Its length, in bytes.
     pub bytes: usize,
@@ -32,14 +32,14 @@ pub struct Notice {
     pub then: Then,
 }
 
-/// What comes after a piece of a message.
+/// What comes after a block of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// More of the message.
     More,
     /// Another message, if any.
     Message,
-    /// Nothing: the source says good-bye, and this is no piece of a message.
+    /// Nothing: the source says good-bye, and this is no block of a message.
     Nothing,
 }
 

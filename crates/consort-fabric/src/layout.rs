@@ -1,30 +1,30 @@
-//! Where the pieces of a varied collective lie in a buffer.
+//! Where the blocks of a varied collective lie in a buffer.
 
 use std::ops::Range;
 
 use crate::{Collective, Place, Span};
 
-/// Where a PE's pieces lie in one of its buffers: one for each PE of the team, or one for all.
+/// Where a PE's blocks lie in one of its buffers: one for each PE of the team, or one for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout<'l> {
     /// All of one length.
     Even {
         /// From the beginning of one to that of the next, in bytes; 0 if there is one for all.
         apart: usize,
-        /// Of a piece.
+        /// Of a block.
         bytes: usize,
     },
     /// Each as it is listed.
     Listed {
         /// Elements, by rank.
-        pieces: &'l [Range<usize>],
+        blocks: &'l [Range<usize>],
         /// Bytes of an element.
         element_bytes: usize,
     },
 }
 
 impl Layout<'_> {
-    /// One piece, for all.
+    /// One block, for all.
     #[must_use]
     pub const fn whole(bytes: usize) -> Self {
         Self::Even { apart: 0, bytes }
@@ -43,31 +43,31 @@ impl Layout<'_> {
         let of = |blocks| Self::Even { apart: if blocks > 1 { bytes } else { 0 }, bytes };
         let blocks =
             [collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root)];
-        collective.is_varied().then(|| blocks.map(of))
+        collective.is_vector().then(|| blocks.map(of))
     }
 
     /// Piece `index` of the source or the target, where theirs lie so.
     ///
     /// # Panics
-    /// When no such piece is listed.
+    /// When no such block is listed.
     #[must_use]
     pub fn span([source, target]: &[Self; 2], place: Place, index: u32) -> Span {
         let layout = if place == Place::Target { target } else { source };
-        let (at, bytes) = layout.piece(index);
+        let (at, bytes) = layout.block(index);
         Span { place, at, bytes }
     }
 
-    /// Offset and length of piece `index`, in bytes.
+    /// Offset and length of block `index`, in bytes.
     ///
     /// # Panics
-    /// When no such piece is listed.
+    /// When no such block is listed.
     #[inline]
     #[must_use]
-    pub fn piece(&self, index: u32) -> (usize, usize) {
+    pub fn block(&self, index: u32) -> (usize, usize) {
         match *self {
             Self::Even { apart, bytes } => (index as usize * apart, bytes),
-            Self::Listed { pieces, element_bytes } => {
-                let Range { start, end } = pieces[index as usize];
+            Self::Listed { blocks, element_bytes } => {
+                let Range { start, end } = blocks[index as usize];
                 (start * element_bytes, (end - start) * element_bytes)
             }
         }
@@ -79,12 +79,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_found_by_rank() {
-        assert_eq!(Layout::whole(24).piece(2), (0, 24));
-        assert_eq!(Layout::Even { apart: 24, bytes: 24 }.piece(2), (48, 24));
-        let pieces = [3..3, 0..2, 5..9];
-        let listed = Layout::Listed { pieces: &pieces, element_bytes: 8 };
-        assert_eq!([0, 1, 2].map(|index| listed.piece(index)), [(24, 0), (0, 16), (40, 32)]);
+    fn blocks_are_found_by_rank() {
+        assert_eq!(Layout::whole(24).block(2), (0, 24));
+        assert_eq!(Layout::Even { apart: 24, bytes: 24 }.block(2), (48, 24));
+        let blocks = [3..3, 0..2, 5..9];
+        let listed = Layout::Listed { blocks: &blocks, element_bytes: 8 };
+        assert_eq!([0, 1, 2].map(|index| listed.block(index)), [(24, 0), (0, 16), (40, 32)]);
         let both = [Layout::whole(24), listed];
         assert_eq!(Layout::span(&both, Place::Source, 2), Span::source(0, 24));
         assert_eq!(Layout::span(&both, Place::Target, 2), Span::target(40, 32));

@@ -36,7 +36,7 @@ pub fn result(
         Collective::Gather | Collective::AllGather => {
             Some(everyone().flat_map(|rank| block(rank, 0)).collect())
         }
-        Collective::Exchange => Some(everyone().flat_map(|rank| block(rank, me.0)).collect()),
+        Collective::AllToAll => Some(everyone().flat_map(|rank| block(rank, me.0)).collect()),
         Collective::Reduce | Collective::AllReduce => combined(pes, 0),
         Collective::ReduceScatter => combined(pes, me.0),
         Collective::Scan => combined(me.0 + 1, 0),
@@ -71,7 +71,7 @@ mod tests {
             (Some(vec![0, 10, 20]), None)
         );
         assert_eq!(of(Collective::AllGather, 2), Some(vec![0, 10, 20]));
-        assert_eq!(of(Collective::Exchange, 2), Some(vec![2, 12, 22]));
+        assert_eq!(of(Collective::AllToAll, 2), Some(vec![2, 12, 22]));
         assert_eq!((of(Collective::Reduce, 1), of(Collective::Reduce, 0)), (Some(vec![30]), None));
         assert_eq!(of(Collective::AllReduce, 0), Some(vec![30]));
         assert_eq!(of(Collective::ReduceScatter, 2), Some(vec![36]));

@@ -1,4 +1,4 @@
-//! Pieces of a call's buffers.
+//! Blocks of a call's buffers.
 
 #[cfg(doc)]
 use crate::Capabilities;
@@ -21,7 +21,7 @@ pub enum Place {
     Buffer,
 }
 
-/// A piece of one of the call's buffers.
+/// A block of one of the call's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The buffer.

@@ -10,7 +10,7 @@ use crate::{OperatorClass, SyncModes};
 /// A collective operation.
 ///
 /// Data is divided into *blocks* of equal length, of which a PE contributes and receives none, one,
-/// or one a PE of the team. Varied collectives do the same with pieces of any lengths, which only
+/// or one a PE of the team. Varied collectives do the same with blocks of any lengths, which only
 /// those PEs know that contribute or receive them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collective {
@@ -25,7 +25,7 @@ pub enum Collective {
     /// Everyone's block, to everyone, in the order of the ranks.
     AllGather,
     /// Block `i` of PE `j`, to PE `i`, as its block `j`: MPI's all-to-all.
-    Exchange,
+    AllToAll,
     /// Everyone's blocks combined, on the root.
     Reduce,
     /// Everyone's blocks combined, on everyone.
@@ -37,13 +37,13 @@ pub enum Collective {
     /// The blocks of PEs 0 to `i - 1` combined, on PE `i`; PE 0 has no result.
     ExclusiveScan,
     /// A varied [`Collective::Scatter`].
-    ScatterV,
+    ScatterVector,
     /// A varied [`Collective::Gather`].
-    GatherV,
+    GatherVector,
     /// A varied [`Collective::AllGather`].
-    AllGatherV,
-    /// A varied [`Collective::Exchange`].
-    ExchangeV,
+    AllGatherVector,
+    /// A varied [`Collective::AllToAll`].
+    AllToAllVector,
 }
 
 impl Collective {
@@ -54,21 +54,21 @@ impl Collective {
         Self::Scatter,
         Self::Gather,
         Self::AllGather,
-        Self::Exchange,
+        Self::AllToAll,
         Self::Reduce,
         Self::AllReduce,
         Self::ReduceScatter,
         Self::Scan,
         Self::ExclusiveScan,
-        Self::ScatterV,
-        Self::GatherV,
-        Self::AllGatherV,
-        Self::ExchangeV,
+        Self::ScatterVector,
+        Self::GatherVector,
+        Self::AllGatherVector,
+        Self::AllToAllVector,
     ];
 
     /// Every collective on blocks of equal length, on which a choice of algorithm may depend.
     pub fn regulars() -> impl Iterator<Item = Self> {
-        Self::EVERY.into_iter().filter(|one| !one.is_varied())
+        Self::EVERY.into_iter().filter(|one| !one.is_vector())
     }
 
     /// The same on blocks of equal length.
@@ -76,19 +76,19 @@ impl Collective {
     #[must_use]
     pub const fn regular(self) -> Self {
         match self {
-            Self::ScatterV => Self::Scatter,
-            Self::GatherV => Self::Gather,
-            Self::AllGatherV => Self::AllGather,
-            Self::ExchangeV => Self::Exchange,
+            Self::ScatterVector => Self::Scatter,
+            Self::GatherVector => Self::Gather,
+            Self::AllGatherVector => Self::AllGather,
+            Self::AllToAllVector => Self::AllToAll,
             regular => regular,
         }
     }
 
-    /// Whether the pieces that it moves may differ in length.
+    /// Whether the blocks that it moves may differ in length.
     #[inline]
     #[must_use]
-    pub const fn is_varied(self) -> bool {
-        matches!(self, Self::ScatterV | Self::GatherV | Self::AllGatherV | Self::ExchangeV)
+    pub const fn is_vector(self) -> bool {
+        matches!(self, Self::ScatterVector | Self::GatherVector | Self::AllGatherVector | Self::AllToAllVector)
     }
 
     /// The name of its method, and in wisdom.
@@ -100,16 +100,16 @@ impl Collective {
             Self::Scatter => "scatter",
             Self::Gather => "gather",
             Self::AllGather => "all_gather",
-            Self::Exchange => "exchange",
+            Self::AllToAll => "all_to_all",
             Self::Reduce => "reduce",
             Self::AllReduce => "all_reduce",
             Self::ReduceScatter => "reduce_scatter",
             Self::Scan => "scan",
             Self::ExclusiveScan => "exclusive_scan",
-            Self::ScatterV => "scatter_v",
-            Self::GatherV => "gather_v",
-            Self::AllGatherV => "all_gather_v",
-            Self::ExchangeV => "exchange_v",
+            Self::ScatterVector => "scatter_vector",
+            Self::GatherVector => "gather_vector",
+            Self::AllGatherVector => "all_gather_vector",
+            Self::AllToAllVector => "all_to_all_vector",
         }
     }
 
@@ -137,12 +137,12 @@ impl Collective {
         match self {
             Self::Barrier => 0,
             Self::Broadcast => is_root as u32,
-            Self::Scatter | Self::ScatterV => pes * is_root as u32,
-            Self::Exchange | Self::ExchangeV | Self::ReduceScatter => pes,
+            Self::Scatter | Self::ScatterVector => pes * is_root as u32,
+            Self::AllToAll | Self::AllToAllVector | Self::ReduceScatter => pes,
             Self::Gather
-            | Self::GatherV
+            | Self::GatherVector
             | Self::AllGather
-            | Self::AllGatherV
+            | Self::AllGatherVector
             | Self::Reduce
             | Self::AllReduce
             | Self::Scan
@@ -159,10 +159,10 @@ impl Collective {
             Self::Barrier => 0,
             Self::Broadcast => !is_root as u32,
             Self::Reduce => is_root as u32,
-            Self::Gather | Self::GatherV => pes * is_root as u32,
-            Self::AllGather | Self::AllGatherV | Self::Exchange | Self::ExchangeV => pes,
+            Self::Gather | Self::GatherVector => pes * is_root as u32,
+            Self::AllGather | Self::AllGatherVector | Self::AllToAll | Self::AllToAllVector => pes,
             Self::Scatter
-            | Self::ScatterV
+            | Self::ScatterVector
             | Self::AllReduce
             | Self::ReduceScatter
             | Self::Scan

@@ -41,7 +41,7 @@ pub struct Operands<'o> {
     pub source: Buffer,
     /// Where its result goes.
     pub target: Buffer,
-    /// Where the pieces of source and target lie, in a varied collective.
+    /// Where the blocks of source and target lie, in a varied collective.
     pub layouts: Option<[Layout<'o>; 2]>,
 }
 
@@ -155,7 +155,7 @@ impl<'c> Call<'c> {
         Ok(heard)
     }
 
-    /// Receives a message and hands its bytes to `keep`, piece by piece.
+    /// Receives a message and hands its bytes to `keep`, block by block.
     async fn take(
         &self,
         channel: Channel,
@@ -268,9 +268,9 @@ impl Messages for Call<'_> {
         let mut done = 0;
         loop {
             let bytes = piece_bytes.min(source.bytes - done);
-            let piece = Span { at: source.at + done, bytes, ..source };
-            let data = self.local().read(piece);
-            let arrives = costs.send(self.site(), to, self.mine(piece), bytes).await;
+            let block = Span { at: source.at + done, bytes, ..source };
+            let data = self.local().read(block);
+            let arrives = costs.send(self.site(), to, self.mine(block), bytes).await;
             self.post(to, arrives, Parcel::Message { call: self.call, channel, step, data });
             if costs.hands_over().is_some() {
                 let (mail, waits) = (&self.local().mail, self.now());

@@ -77,7 +77,7 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
 /// have what it passes on, whatever mode the whole has.
 fn compositions(query: &Query) -> Vec<[Query; 2]> {
     use Collective::{
-        AllGather, AllReduce, Broadcast, Exchange, ExclusiveScan, Gather, Reduce, ReduceScatter,
+        AllGather, AllReduce, Broadcast, AllToAll, ExclusiveScan, Gather, Reduce, ReduceScatter,
         Scan, Scatter,
     };
     let Query { collective, sync: SyncModes { entry, exit }, bytes, .. } = *query;
@@ -99,7 +99,7 @@ fn compositions(query: &Query) -> Vec<[Query; 2]> {
         .collect(),
         Broadcast => of_blocks(Scatter, AllGather).into_iter().collect(),
         // A PE gives the next one what it has come to.
-        ExclusiveScan => vec![[part(Scan, bytes), part(Exchange, bytes)]],
+        ExclusiveScan => vec![[part(Scan, bytes), part(AllToAll, bytes)]],
         ReduceScatter => vec![[part(Reduce, all), part(Scatter, bytes)]],
         _ => Vec::new(),
     }

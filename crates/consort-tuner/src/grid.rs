@@ -35,7 +35,7 @@ impl Grid {
         Collective::Reduce,
         Collective::AllReduce,
         Collective::AllGather,
-        Collective::Exchange,
+        Collective::AllToAll,
         Collective::Gather,
         Collective::Scatter,
         Collective::ReduceScatter,

@@ -4,7 +4,7 @@ use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
 use consort_native::{Failure, HeapError, Job, UnknownOrigin};
 
-use crate::{PiecesError, TeamError};
+use crate::{DisplacementsError, TeamError};
 
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -22,7 +22,7 @@ pub enum Error {
         reason: String,
     },
     /// PEs made different calls where all must make the same, did not say the same of the length of
-    /// a piece that goes from one to the other, or waited for each other in calls of different
+    /// a block that goes from one to the other, or waited for each other in calls of different
     /// teams. Names two PEs and what they called.
     #[error("{0}")]
     Mismatched(Failure),
@@ -70,9 +70,9 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
-    /// Pieces that a varied collective cannot move.
+    /// Displacements that a varied collective cannot move.
     #[error(transparent)]
-    Pieces(#[from] PiecesError),
+    Displacements(#[from] DisplacementsError),
     /// A call from symmetric memory into the same memory.
     #[error("source and target are the same symmetric memory: use two allocations")]
     InPlace,

@@ -217,7 +217,7 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
         // Everyone has to receive as many blocks, or to combine them; partial results of an
         // all-reduce or a scan can be shared out among all.
         Collective::AllGather
-        | Collective::Exchange
+        | Collective::AllToAll
         | Collective::Reduce
         | Collective::AllReduce
         | Collective::ReduceScatter => others,

@@ -85,14 +85,14 @@ fn call_on<T: Pod, O: Operator<T>>(
             target.copy_from_slice(&team.all_gather(mine)?);
             return Ok(());
         }
-        Collective::Exchange => {
-            target.copy_from_slice(&team.exchange(source)?);
+        Collective::AllToAll => {
+            target.copy_from_slice(&team.all_to_all(source)?);
             return Ok(());
         }
-        Collective::ScatterV
-        | Collective::GatherV
-        | Collective::AllGatherV
-        | Collective::ExchangeV => {
+        Collective::ScatterVector
+        | Collective::GatherVector
+        | Collective::AllGatherVector
+        | Collective::AllToAllVector => {
             return team.collective_slice(collective, source, target, operator, root);
         }
         Collective::Broadcast => Some(team.broadcast(mine, root)?),
@@ -133,7 +133,7 @@ mod tests {
                 assert_eq!(on(Collective::Broadcast, len, &data)?, vec![1.0; len]);
                 let all = on(Collective::AllGather, 3 * len, &data)?;
                 assert!(all.chunks(len).eq([vec![1.0; len], vec![2.0; len], vec![3.0; len]]));
-                let mine = on(Collective::Exchange, 3 * len, &all)?;
+                let mine = on(Collective::AllToAll, 3 * len, &all)?;
                 assert_eq!(mine, vec![f64::from(team.rank().0 + 1); 3 * len]);
                 on(Collective::Reduce, len, &data)
             });

@@ -130,8 +130,8 @@ impl<B: Barrier> Peer for Team<B> {
                 Collective::Barrier => {}
                 Collective::Broadcast => target.copy_from_slice(block(root, 0)),
                 Collective::Scatter => target.copy_from_slice(block(root, rank)),
-                Collective::Gather | Collective::AllGather | Collective::Exchange => {
-                    let exchanges = collective.regular() == Collective::Exchange;
+                Collective::Gather | Collective::AllGather | Collective::AllToAll => {
+                    let exchanges = collective.regular() == Collective::AllToAll;
                     let index = if exchanges { rank } else { 0 };
                     for (of, place) in (0..pes).zip(target.chunks_exact_mut(len.max(1))) {
                         place.copy_from_slice(block(of, index));

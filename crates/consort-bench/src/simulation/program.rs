@@ -272,7 +272,7 @@ impl Data {
             Collective::Broadcast => received == self.block(root, 0, call),
             Collective::Scatter => received == self.block(root, me.0, call),
             Collective::Gather | Collective::AllGather => are_blocks(0),
-            Collective::Exchange => are_blocks(me.0),
+            Collective::AllToAll => are_blocks(me.0),
             Collective::Reduce | Collective::AllReduce => is_sum(0, pes),
             Collective::ReduceScatter => is_sum(me.0, pes),
             Collective::Scan => is_sum(0, me.0 + 1),

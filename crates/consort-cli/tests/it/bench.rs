@@ -279,7 +279,7 @@ fn messages_of_dissemination_are_as_many_as_the_paper_says() {
 fn every_collective_is_compared_in_modes_addresses_and_transfers() {
     for claim in ["G1", "G4", "G5"] {
         let objects = objects(&format!("reproduce {claim} --pes 3 --budget 0 --json -"));
-        for collective in ["broadcast", "gather", "exchange", "reduce", "scan"] {
+        for collective in ["broadcast", "gather", "all_to_all", "reduce", "scan"] {
             let of = |object: &&Value| {
                 object["quantity"].as_str().is_some_and(|what| what.starts_with(collective))
             };

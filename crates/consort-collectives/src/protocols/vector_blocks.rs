@@ -89,10 +89,10 @@ async fn expose<F: Rendezvous>(f: &F, peer: Rank, place: Place) -> Op {
 }
 
 async fn get<F: Rendezvous>(f: &F, peer: Rank) -> Op {
-    let piece = f.vector_block(Place::Target, peer.0);
+    let block = f.vector_block(Place::Target, peer.0);
     let remote = f.attach(peer, 0).await?;
-    f.check_length(&remote, piece.bytes).await?;
-    f.get(&remote, 0, piece).await?;
+    f.check_length(&remote, block.bytes).await?;
+    f.get(&remote, 0, block).await?;
     f.detach(remote).await
 }
 

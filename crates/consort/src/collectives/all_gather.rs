@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Pieces, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks. A value is copied into the call, so
@@ -71,52 +71,52 @@ impl Team<'_> {
     /// # use consort::{Pes, Rank};
     /// let all = Pes::threads(3).run(|pe| {
     ///     let me = pe.world().rank();
-    ///     pe.world().all_gather_v(&vec![me.0; me.index()]) // as many as its rank
+    ///     pe.world().all_gather_vector(&vec![me.0; me.index()]) // as many as its rank
     /// })?;
-    /// let (values, pieces) = &all[0].1;
+    /// let (values, blocks) = &all[0].1;
     /// assert_eq!(values, &[1, 2, 2]);
-    /// assert_eq!(pieces.range(Rank(2)), 1..3);
+    /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn all_gather_v<T: Pod>(&self, values: &[T]) -> Result<(Vec<T>, Pieces)> {
+    pub fn all_gather_vector<T: Pod>(&self, values: &[T]) -> Result<(Vec<T>, Displacements)> {
         let team = self.keeping();
-        let pieces = Pieces::new(&team.all_gather(values.len())?)?;
-        let mut all = blank(pieces.extent());
-        team.all_gather_v_slice(values, &mut all, &pieces)?;
-        Ok((all, pieces))
+        let blocks = Displacements::new(&team.all_gather(values.len())?)?;
+        let mut all = blank(blocks.extent());
+        team.all_gather_vector_slice(values, &mut all, &blocks)?;
+        Ok((all, blocks))
     }
 
-    /// Copies PE `i`'s `source` into everyone's `target` as its piece `i`, which is as long.
+    /// Copies PE `i`'s `source` into everyone's `target` as its block `i`, which is as long.
     ///
     /// # Errors
-    /// [`Error::Pieces`], [`Error::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when
-    /// PEs do not say the same of a piece's length, and see [`Team`].
-    pub fn all_gather_v_slice<T: Pod>(
+    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when
+    /// PEs do not say the same of a block's length, and see [`Team`].
+    pub fn all_gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
         target: &mut [T],
-        pieces: &Pieces,
+        blocks: &Displacements,
     ) -> Result<()> {
         let given = (source, Held::One(source.len()));
-        self.on_pieces(Collective::AllGatherV, None, given, (target, Held::Each(pieces)))
+        self.on_blocks(Collective::AllGatherVector, None, given, (target, Held::Each(blocks)))
     }
 
     /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
-    /// PE, into everyone's part of `target` as its piece `i`.
+    /// PE, into everyone's part of `target` as its block `i`.
     ///
     /// Exit mode None is as Mine: nobody leaves before what it lends is back.
     ///
     /// # Errors
-    /// [`Error::Pieces`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`] when
-    /// PEs do not say the same of a piece's length, and see [`Team`].
-    pub fn all_gather_v_symmetric<T: Element>(
+    /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`] when
+    /// PEs do not say the same of a block's length, and see [`Team`].
+    pub fn all_gather_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
         len: usize,
         target: &Symmetric<T>,
-        pieces: &Pieces,
+        blocks: &Displacements,
     ) -> Result<()> {
-        let (given, received) = ((source, Held::One(len)), (target, Held::Each(pieces)));
-        self.on_symmetric_pieces(Collective::AllGatherV, None, given, received)
+        let (given, received) = ((source, Held::One(len)), (target, Held::Each(blocks)));
+        self.on_symmetric_blocks(Collective::AllGatherVector, None, given, received)
     }
 }

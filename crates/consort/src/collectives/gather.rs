@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod, Rank};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Pieces, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks, on the root, and `None` elsewhere.
@@ -63,63 +63,63 @@ impl Team<'_> {
     /// # use consort::{Pes, Rank};
     /// let all = Pes::threads(3).run(|pe| {
     ///     let me = pe.world().rank();
-    ///     pe.world().gather_v(&vec![me.0; me.index()], Rank(0)) // as many as its rank
+    ///     pe.world().gather_vector(&vec![me.0; me.index()], Rank(0)) // as many as its rank
     /// })?;
-    /// let (values, pieces) = all[0].1.as_ref().expect("the root's");
+    /// let (values, blocks) = all[0].1.as_ref().expect("the root's");
     /// assert_eq!(values, &[1, 2, 2]);
-    /// assert_eq!(pieces.range(Rank(2)), 1..3);
+    /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn gather_v<T: Pod>(&self, values: &[T], root: Rank) -> Result<Option<(Vec<T>, Pieces)>> {
+    pub fn gather_vector<T: Pod>(&self, values: &[T], root: Rank) -> Result<Option<(Vec<T>, Displacements)>> {
         let team = self.keeping();
-        let pieces = match team.gather(values.len(), root)? {
-            Some(counts) => Some(Pieces::new(&counts)?),
+        let blocks = match team.gather(values.len(), root)? {
+            Some(counts) => Some(Displacements::new(&counts)?),
             None => None,
         };
-        let mut all = blank(pieces.as_ref().map_or(0, Pieces::extent));
-        team.gather_v_slice(values, &mut all, pieces.as_ref().unwrap_or(&Pieces::default()), root)?;
-        Ok(pieces.map(|pieces| (all, pieces)))
+        let mut all = blank(blocks.as_ref().map_or(0, Displacements::extent));
+        team.gather_vector_slice(values, &mut all, blocks.as_ref().unwrap_or(&Displacements::default()), root)?;
+        Ok(blocks.map(|blocks| (all, blocks)))
     }
 
-    /// Copies PE `i`'s `source` into the root's `target` as its piece `i`, which is as long.
-    /// Elsewhere target and pieces do not matter.
+    /// Copies PE `i`'s `source` into the root's `target` as its block `i`, which is as long.
+    /// Elsewhere target and blocks do not matter.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a piece's length, and see
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`] with exit
+    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length, and see
     /// [`Team`].
-    pub fn gather_v_slice<T: Pod>(
+    pub fn gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
         target: &mut [T],
-        pieces: &Pieces,
+        blocks: &Displacements,
         root: Rank,
     ) -> Result<()> {
         let given = (source, Held::One(source.len()));
-        let received = self.held_by_root(root, pieces);
-        self.on_pieces(Collective::GatherV, Some(root), given, (target, received))
+        let received = self.held_by_root(root, blocks);
+        self.on_blocks(Collective::GatherVector, Some(root), given, (target, received))
     }
 
     /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
-    /// PE, into the root's part of `target` as its piece `i`. Elsewhere than on the root the pieces
+    /// PE, into the root's part of `target` as its block `i`. Elsewhere than on the root the blocks
     /// do not matter.
     ///
     /// Exit mode None is as Mine: nobody leaves before what it lends is back.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a piece's length,
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
+    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a block's length,
     /// and see [`Team`].
-    pub fn gather_v_symmetric<T: Element>(
+    pub fn gather_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
         len: usize,
         target: &Symmetric<T>,
-        pieces: &Pieces,
+        blocks: &Displacements,
         root: Rank,
     ) -> Result<()> {
         let given = (source, Held::One(len));
-        let received = (target, self.held_by_root(root, pieces));
-        self.on_symmetric_pieces(Collective::GatherV, Some(root), given, received)
+        let received = (target, self.held_by_root(root, blocks));
+        self.on_symmetric_blocks(Collective::GatherVector, Some(root), given, received)
     }
 }

@@ -4,7 +4,7 @@ mod all_gather;
 mod all_reduce;
 mod barrier;
 mod broadcast;
-mod exchange;
+mod all_to_all;
 mod gather;
 mod reduce;
 mod reduce_scatter;
@@ -15,7 +15,7 @@ use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes}
 use consort_native::{Buffer, Operands};
 
 use crate::{
-    Error, Pieces, PiecesError, Result, Symmetric, Team, runtime::dispatch::Combination,
+    Error, Displacements, DisplacementsError, Result, Symmetric, Team, runtime::dispatch::Combination,
     symmetric::element::Element,
 };
 
@@ -117,12 +117,12 @@ impl Team<'_> {
     }
 
     /// What a PE has of a buffer that is the root's alone.
-    fn held_by_root<'p>(&self, root: Rank, pieces: &'p Pieces) -> Held<'p> {
-        if self.rank() == root { Held::Each(pieces) } else { Held::One(0) }
+    fn held_by_root<'p>(&self, root: Rank, blocks: &'p Displacements) -> Held<'p> {
+        if self.rank() == root { Held::Each(blocks) } else { Held::One(0) }
     }
 
     /// Makes a varied call on slices.
-    fn on_pieces<T: Pod>(
+    fn on_blocks<T: Pod>(
         &self,
         collective: Collective,
         root: Option<Rank>,
@@ -137,8 +137,8 @@ impl Team<'_> {
         self.state.call::<T>((collective, self.sync()), root, 0, false, &operands, "")
     }
 
-    /// As [`Team::on_pieces`], in symmetric memory.
-    fn on_symmetric_pieces<T: Element>(
+    /// As [`Team::on_blocks`], in symmetric memory.
+    fn on_symmetric_blocks<T: Element>(
         &self,
         collective: Collective,
         root: Option<Rank>,
@@ -220,10 +220,10 @@ pub(crate) fn brought<'b>(
 /// What a PE has of a buffer in a varied collective.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held<'p> {
-    /// One piece of so many elements, from the first one on: what it gives or gets itself.
+    /// One block of so many elements, from the first one on: what it gives or gets itself.
     One(usize),
-    /// A piece for each PE.
-    Each(&'p Pieces),
+    /// A block for each PE.
+    Each(&'p Displacements),
 }
 
 /// Where what a PE of a team of `pes` contributes and receives lies, in buffers of these lengths.
@@ -232,28 +232,28 @@ pub(crate) fn layouts<'l, T: Pod>(
     (source_len, contributed): (usize, Held<'l>),
     (target_len, received): (usize, Held<'l>),
 ) -> Result<[Layout<'l>; 2]> {
-    let of = |held, buffer_len, check: fn(&Pieces, u32, usize) -> Result<(), PiecesError>| {
+    let of = |held, buffer_len, check: fn(&Displacements, u32, usize) -> Result<(), DisplacementsError>| {
         Ok(match held {
             Held::One(end) if end > buffer_len => {
                 return Err(Error::OutOfBounds { first: 0, end, len: buffer_len });
             }
             Held::One(len) => Layout::whole(len * size_of::<T>()),
-            Held::Each(pieces) => {
-                check(pieces, pes, buffer_len)?;
-                pieces.layout(size_of::<T>())
+            Held::Each(blocks) => {
+                check(blocks, pes, buffer_len)?;
+                blocks.layout(size_of::<T>())
             }
         })
     };
     Ok([
-        of(contributed, source_len, Pieces::check_source)?,
-        of(received, target_len, Pieces::check_target)?,
+        of(contributed, source_len, Displacements::check_source)?,
+        of(received, target_len, Displacements::check_target)?,
     ])
 }
 
 /// The length by which a plan is made: that of a block, or none, where PEs differ in it.
 #[inline]
 pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
-    if collective.is_varied() { 0 } else { len }
+    if collective.is_vector() { 0 } else { len }
 }
 
 /// The length of a block, by the lengths of the buffers that a PE has a use for.

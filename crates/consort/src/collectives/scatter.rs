@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod, Rank};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Pieces, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
 impl Team<'_> {
     /// Returns value `i` of the root's on PE `i`. The root gives as many values as there are PEs;
@@ -55,76 +55,76 @@ impl Team<'_> {
         self.on_symmetric(Collective::Scatter, Some(root), None, source, target)
     }
 
-    /// Returns PE `i`'s piece of the root's `values`; elsewhere these and `pieces` do not matter,
-    /// and may be empty. PEs are told how long their pieces are by a scatter before. Exit mode None
+    /// Returns PE `i`'s block of the root's `values`; elsewhere these and `blocks` do not matter,
+    /// and may be empty. PEs are told how long their blocks are by a scatter before. Exit mode None
     /// is as Mine.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, and see [`Team`].
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
     ///
     /// ```
-    /// # use consort::{Pes, Pieces, Rank};
+    /// # use consort::{Pes, Displacements, Rank};
     /// let all = Pes::threads(3).run(|pe| {
-    ///     let (digits, pieces) = match pe.world().rank() {
-    ///         Rank(0) => (vec![3, 1, 4, 1, 5, 9], Pieces::new(&[1, 3, 2])?),
+    ///     let (digits, blocks) = match pe.world().rank() {
+    ///         Rank(0) => (vec![3, 1, 4, 1, 5, 9], Displacements::new(&[1, 3, 2])?),
     ///         _ => Default::default(),
     ///     };
-    ///     pe.world().scatter_v(&digits, &pieces, Rank(0))
+    ///     pe.world().scatter_vector(&digits, &blocks, Rank(0))
     /// })?;
     /// assert_eq!(all[1].1, [1, 4, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn scatter_v<T: Pod>(&self, values: &[T], pieces: &Pieces, root: Rank) -> Result<Vec<T>> {
+    pub fn scatter_vector<T: Pod>(&self, values: &[T], blocks: &Displacements, root: Rank) -> Result<Vec<T>> {
         let team = self.keeping();
         let mut counts = Vec::new();
         if team.rank() == root {
-            pieces.check_source(team.size(), values.len())?;
-            counts = pieces.counts();
+            blocks.check_source(team.size(), values.len())?;
+            counts = blocks.counts();
         }
         let mut mine = blank(team.scatter(&counts, root)?);
-        team.scatter_v_slice(values, pieces, &mut mine, root)?;
+        team.scatter_vector_slice(values, blocks, &mut mine, root)?;
         Ok(mine)
     }
 
-    /// Copies piece `i` of the root's `source` into PE `i`'s `target`, which is as long. Elsewhere
-    /// source and pieces do not matter.
+    /// Copies block `i` of the root's `source` into PE `i`'s `target`, which is as long. Elsewhere
+    /// source and blocks do not matter.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a piece's length, and see
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`] with exit
+    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length, and see
     /// [`Team`].
-    pub fn scatter_v_slice<T: Pod>(
+    pub fn scatter_vector_slice<T: Pod>(
         &self,
         source: &[T],
-        pieces: &Pieces,
+        blocks: &Displacements,
         target: &mut [T],
         root: Rank,
     ) -> Result<()> {
-        let given = self.held_by_root(root, pieces);
+        let given = self.held_by_root(root, blocks);
         let received = Held::One(target.len());
-        self.on_pieces(Collective::ScatterV, Some(root), (source, given), (target, received))
+        self.on_blocks(Collective::ScatterVector, Some(root), (source, given), (target, received))
     }
 
-    /// Copies piece `i` of the root's part of `source` into PE `i`'s part of `target`: `len`
+    /// Copies block `i` of the root's part of `source` into PE `i`'s part of `target`: `len`
     /// elements there, which may differ from PE to PE, from the first one on. Elsewhere than on the
-    /// root the pieces do not matter.
+    /// root the blocks do not matter.
     ///
     /// Exit mode None is as Mine: nobody leaves before what it lends is back.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a piece's length,
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
+    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a block's length,
     /// and see [`Team`].
-    pub fn scatter_v_symmetric<T: Element>(
+    pub fn scatter_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
-        pieces: &Pieces,
+        blocks: &Displacements,
         target: &Symmetric<T>,
         len: usize,
         root: Rank,
     ) -> Result<()> {
-        let given = (source, self.held_by_root(root, pieces));
+        let given = (source, self.held_by_root(root, blocks));
         let received = (target, Held::One(len));
-        self.on_symmetric_pieces(Collective::ScatterV, Some(root), given, received)
+        self.on_symmetric_blocks(Collective::ScatterVector, Some(root), given, received)
     }
 }

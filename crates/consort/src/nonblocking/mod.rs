@@ -33,7 +33,7 @@ pub use overlap::Overlap;
 pub use pending::Pending;
 pub use planned::Planned;
 
-use crate::{Error, Pieces, Result, Team, collectives::planned_len, runtime::plans::Ready};
+use crate::{Error, Displacements, Result, Team, collectives::planned_len, runtime::plans::Ready};
 use pending::Completion;
 
 /// What contributions are combined with, if they are.
@@ -66,20 +66,20 @@ trait Cargo: Send {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
 }
 
-/// Where a PE's pieces lie in a buffer of a varied collective, kept by its flight.
+/// Where a PE's blocks lie in a buffer of a varied collective, kept by its flight.
 enum Kept {
     /// As this says.
     Even(Layout<'static>),
     /// As these say, in elements.
-    Each { pieces: Pieces, element_bytes: usize },
+    Each { blocks: Displacements, element_bytes: usize },
 }
 
 impl Kept {
-    fn each<T: Pod>(pieces: Pieces) -> Self {
-        Self::Each { pieces, element_bytes: size_of::<T>() }
+    fn each<T: Pod>(blocks: Displacements) -> Self {
+        Self::Each { blocks, element_bytes: size_of::<T>() }
     }
 
-    /// One piece, from the first element on.
+    /// One block, from the first element on.
     fn one<T: Pod>(len: usize) -> Self {
         Self::Even(Layout::whole(len * size_of::<T>()))
     }
@@ -87,7 +87,7 @@ impl Kept {
     fn layout(&self) -> Layout<'_> {
         match self {
             Self::Even(layout) => *layout,
-            Self::Each { pieces, element_bytes } => pieces.layout(*element_bytes),
+            Self::Each { blocks, element_bytes } => blocks.layout(*element_bytes),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
 #[cfg(doc)]
 use crate::Error;
 use crate::{
-    Pieces, Result, Symmetric, Team,
+    Displacements, Result, Symmetric, Team,
     collectives::{blank, brought},
     runtime::plans::Ready,
     symmetric::element::Element,
@@ -211,95 +211,95 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts an exchange of `source`, a block for each PE. See [`Team::exchange_slice`] and
+    /// Starts an exchange of `source`, a block for each PE. See [`Team::all_to_all_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
-    pub fn start_exchange<T: Pod + Send>(&self, source: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
-        let kind = Kind::of(Collective::Exchange, None, source.len() / self.size() as usize);
+    pub fn start_all_to_all<T: Pod + Send>(&self, source: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+        let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts a varied scatter: PE `i` gets piece `i` of the root's `source`, `len` elements.
-    /// Elsewhere source and pieces do not matter. See [`Team::scatter_v_slice`] and
+    /// Starts a varied scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
+    /// Elsewhere source and blocks do not matter. See [`Team::scatter_vector_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, and see [`Team`].
-    pub fn start_scatter_v<T: Pod + Send>(
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    pub fn start_scatter_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
-        pieces: Pieces,
+        blocks: Displacements,
         len: usize,
         root: Rank,
     ) -> Result<Pending<'p, Vec<T>>> {
         let given = if self.rank() == root {
-            pieces.check_source(self.size(), source.len())?;
-            Kept::each::<T>(pieces)
+            blocks.check_source(self.size(), source.len())?;
+            Kept::each::<T>(blocks)
         } else {
             Kept::one::<T>(0)
         };
         let target = (blank(len), Kept::one::<T>(len));
-        self.start_varied(Collective::ScatterV, Some(root), (source, given), target, |all| all)
+        self.start_vector(Collective::ScatterVector, Some(root), (source, given), target, |all| all)
     }
 
-    /// Starts a varied gather: the root gets everyone's `source` as its pieces, and the others
-    /// `None`. Elsewhere the pieces do not matter. See [`Team::gather_v_slice`] and
+    /// Starts a varied gather: the root gets everyone's `source` as its blocks, and the others
+    /// `None`. Elsewhere the blocks do not matter. See [`Team::gather_vector_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Pieces`] on the root, and see [`Team`].
-    pub fn start_gather_v<T: Pod + Send>(
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    pub fn start_gather_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
-        pieces: Pieces,
+        blocks: Displacements,
         root: Rank,
     ) -> Result<Pending<'p, Option<Vec<T>>>> {
         let is_root = self.rank() == root;
         let target = if is_root {
-            pieces.check_target(self.size(), pieces.extent())?;
-            (blank(pieces.extent()), Kept::each::<T>(pieces))
+            blocks.check_target(self.size(), blocks.extent())?;
+            (blank(blocks.extent()), Kept::each::<T>(blocks))
         } else {
             (Vec::new(), Kept::one::<T>(0))
         };
         let given = Kept::one::<T>(source.len());
         let finish = move |all| is_root.then_some(all);
-        self.start_varied(Collective::GatherV, Some(root), (source, given), target, finish)
+        self.start_vector(Collective::GatherVector, Some(root), (source, given), target, finish)
     }
 
-    /// Starts a varied all-gather: everyone gets everyone's `source` as its pieces. See
-    /// [`Team::all_gather_v_slice`] and [`Team::start_barrier`].
+    /// Starts a varied all-gather: everyone gets everyone's `source` as its blocks. See
+    /// [`Team::all_gather_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Pieces`], and see [`Team`].
-    pub fn start_all_gather_v<T: Pod + Send>(
+    /// [`Error::Displacements`], and see [`Team`].
+    pub fn start_all_gather_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
-        pieces: Pieces,
+        blocks: Displacements,
     ) -> Result<Pending<'p, Vec<T>>> {
-        pieces.check_target(self.size(), pieces.extent())?;
+        blocks.check_target(self.size(), blocks.extent())?;
         let given = Kept::one::<T>(source.len());
-        let target = (blank(pieces.extent()), Kept::each::<T>(pieces));
-        self.start_varied(Collective::AllGatherV, None, (source, given), target, |all| all)
+        let target = (blank(blocks.extent()), Kept::each::<T>(blocks));
+        self.start_vector(Collective::AllGatherVector, None, (source, given), target, |all| all)
     }
 
-    /// Starts a varied exchange: everyone gets a piece of everyone's `source` as its pieces. See
-    /// [`Team::exchange_v_slice`] and [`Team::start_barrier`].
+    /// Starts a varied exchange: everyone gets a block of everyone's `source` as its blocks. See
+    /// [`Team::all_to_all_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
-    /// [`Error::Pieces`], and see [`Team`].
-    pub fn start_exchange_v<T: Pod + Send>(
+    /// [`Error::Displacements`], and see [`Team`].
+    pub fn start_all_to_all_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
-        given: Pieces,
-        received: Pieces,
+        given: Displacements,
+        received: Displacements,
     ) -> Result<Pending<'p, Vec<T>>> {
         given.check_source(self.size(), source.len())?;
         received.check_target(self.size(), received.extent())?;
         let source = (source, Kept::each::<T>(given));
         let target = (blank(received.extent()), Kept::each::<T>(received));
-        self.start_varied(Collective::ExchangeV, None, source, target, |all| all)
+        self.start_vector(Collective::AllToAllVector, None, source, target, |all| all)
     }
 
     /// Starts a reduction of `source`, a block for each PE, which gets its block of the result. See
@@ -421,8 +421,8 @@ impl<'p> Team<'p> {
         self.start_with(ready, cargo, self.even::<T>(kind), finish)
     }
 
-    /// Starts a varied call on data of its own. Pieces have been checked.
-    fn start_varied<T: Pod + Send, B: Send + 'static>(
+    /// Starts a varied call on data of its own. Displacements have been checked.
+    fn start_vector<T: Pod + Send, B: Send + 'static>(
         &self,
         collective: Collective,
         root: Option<Rank>,

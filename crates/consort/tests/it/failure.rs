@@ -167,7 +167,7 @@ fails_in! {
     scatters: Scatter SpinYield;
     gathers: Gather SpinYield;
     all_gathers: AllGather SpinYield;
-    exchanges: Exchange SpinYield;
+    exchanges: AllToAll SpinYield;
     reduce_scatters: ReduceScatter SpinYield;
     scans: Scan SpinYield;
     exclusive_scans: ExclusiveScan SpinYield;

@@ -28,4 +28,4 @@ mod stuck;
 mod teams;
 mod turns;
 mod typed;
-mod varied;
+mod vector;

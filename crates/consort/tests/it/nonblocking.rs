@@ -25,7 +25,7 @@ use crate::{
     data::{Call, Random, affine, blank},
     registry::{everything, one_each},
     turns::{LIMIT, alone, note},
-    typed::{pieces, slices},
+    typed::{blocks, slices},
 };
 
 /// How long others may take to hear of a failure.
@@ -69,7 +69,7 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<Ticket<'p>> {
         Collective::Scatter => Ticket::of(team.start_scatter(source, len, root), some),
         Collective::Gather => Ticket::of(team.start_gather(source, root), |all| all),
         Collective::AllGather => Ticket::of(team.start_all_gather(source), some),
-        Collective::Exchange => Ticket::of(team.start_exchange(source), some),
+        Collective::AllToAll => Ticket::of(team.start_all_to_all(source), some),
         Collective::Reduce => Ticket::of(team.start_reduce(source, affine, root), |all| all),
         Collective::AllReduce => Ticket::of(team.start_all_reduce(source, affine), some),
         Collective::ReduceScatter => Ticket::of(team.start_reduce_scatter(source, affine), some),
@@ -77,21 +77,21 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<Ticket<'p>> {
         Collective::ExclusiveScan => {
             Ticket::of(team.start_exclusive_scan(source, affine), |all| all)
         }
-        Collective::ScatterV => {
-            let given = pieces(team, source.len());
-            Ticket::of(team.start_scatter_v(source, given, len, root), some)
+        Collective::ScatterVector => {
+            let given = blocks(team, source.len());
+            Ticket::of(team.start_scatter_vector(source, given, len, root), some)
         }
-        Collective::GatherV => {
-            let received = pieces(team, len * team.size() as usize);
-            Ticket::of(team.start_gather_v(source, received, root), |all| all)
+        Collective::GatherVector => {
+            let received = blocks(team, len * team.size() as usize);
+            Ticket::of(team.start_gather_vector(source, received, root), |all| all)
         }
-        Collective::AllGatherV => {
-            let received = pieces(team, len * team.size() as usize);
-            Ticket::of(team.start_all_gather_v(source, received), some)
+        Collective::AllGatherVector => {
+            let received = blocks(team, len * team.size() as usize);
+            Ticket::of(team.start_all_gather_vector(source, received), some)
         }
-        Collective::ExchangeV => {
-            let [given, received] = [(); 2].map(|()| pieces(team, source.len()));
-            Ticket::of(team.start_exchange_v(source, given, received), some)
+        Collective::AllToAllVector => {
+            let [given, received] = [(); 2].map(|()| blocks(team, source.len()));
+            Ticket::of(team.start_all_to_all_vector(source, given, received), some)
         }
     }
 }
@@ -180,7 +180,7 @@ every_algorithm_of! {
     scatters: Scatter;
     gathers: Gather;
     all_gathers: AllGather;
-    exchanges: Exchange;
+    exchanges: AllToAll;
     reductions: Reduce;
     all_reductions: AllReduce;
     reduce_scatters: ReduceScatter;
@@ -502,7 +502,7 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
             assert!(matches!(error, Err(Error::BorrowedSlice(_))));
             let error = world.overlap(|scope| {
                 let slices = (&source[..], &mut target[..]);
-                scope.start_collective(Collective::Exchange, 2, slices, Sum, Rank(0)).map(drop)
+                scope.start_collective(Collective::AllToAll, 2, slices, Sum, Rank(0)).map(drop)
             });
             assert!(matches!(error, Err(Error::Blocks { contributed: 3, .. })), "{error:?}");
             Ok(())

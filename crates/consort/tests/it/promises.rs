@@ -395,7 +395,7 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
     };
     match (candidate.algorithm.as_str(), collective) {
         // Nobody leaves what it has lent, or has in its message buffer.
-        _ if collective.is_varied() => false,
+        _ if collective.is_vector() => false,
         ("knomial_get" | "oc_bcast" | "shared", _) => false,
         // The root says that it is here in every mode, and that is all it does.
         ("direct", Broadcast) => needs_nothing,

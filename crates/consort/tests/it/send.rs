@@ -34,20 +34,20 @@ macro_rules! futures_are_send {
 futures_are_send! {
     all_gather in all_gather: AllBroadcast Bruck Direct Flat GatherBroadcast NeighbourExchange
         RecursiveDoubling Ring;
-    all_gather_v in all_gather::vector: Direct;
+    all_gather_vector in all_gather::vector: Direct;
     all_reduce in all_reduce: Chain Direct Flat Knomial OcBcast Rabenseifner RecursiveDoubling
         ReduceScatterAllGather Ring Shared;
     barrier in barrier: Central Dissemination Flat Knomial;
     broadcast in broadcast: Direct Flat Knomial OcBcast Pipelined ScatterAllgather Shared;
     all_to_all in all_to_all: Bruck Direct Flat Pairwise;
-    exchange_v in all_to_all::vector: Direct;
+    all_to_all_vector in all_to_all::vector: Direct;
     gather in gather: Direct Flat Knomial OcBcast;
-    gather_v in gather::vector: Direct;
+    gather_vector in gather::vector: Direct;
     reduce in reduce: Chain Direct Flat Knomial KnomialGet Shared;
     reduce_scatter in reduce_scatter: Direct Flat Pairwise RecursiveHalving;
     scan in scan: Direct Linear RecursiveDoubling;
     scatter in scatter: Direct Flat Knomial OcBcast;
-    scatter_v in scatter::vector: Direct;
+    scatter_vector in scatter::vector: Direct;
 }
 
 #[test]
@@ -62,15 +62,15 @@ fn no_algorithm_is_left_out() {
             Collective::Scatter => scatter::NAMES,
             Collective::Gather => gather::NAMES,
             Collective::AllGather => all_gather::NAMES,
-            Collective::Exchange => all_to_all::NAMES,
+            Collective::AllToAll => all_to_all::NAMES,
             Collective::Reduce => reduce::NAMES,
             Collective::AllReduce => all_reduce::NAMES,
             Collective::ReduceScatter => reduce_scatter::NAMES,
             Collective::Scan | Collective::ExclusiveScan => scan::NAMES,
-            Collective::ScatterV => scatter_v::NAMES,
-            Collective::GatherV => gather_v::NAMES,
-            Collective::AllGatherV => all_gather_v::NAMES,
-            Collective::ExchangeV => exchange_v::NAMES,
+            Collective::ScatterVector => scatter_vector::NAMES,
+            Collective::GatherVector => gather_vector::NAMES,
+            Collective::AllGatherVector => all_gather_vector::NAMES,
+            Collective::AllToAllVector => all_to_all_vector::NAMES,
         };
         let sorted = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<_>>();
         assert_eq!(sorted(listed), sorted(names(collective)), "{collective}: list it above");

@@ -1,11 +1,11 @@
 //! Any collective on slices, on symmetric memory and on single elements, by the method of its name.
 
-use consort::{Collective, Operator, Pieces, Pod, Rank, Result, Symmetric, Team};
+use consort::{Collective, Operator, Displacements, Pod, Rank, Result, Symmetric, Team};
 
-/// A piece of as many elements for each PE, of a buffer that is so long.
-pub(crate) fn pieces(team: Team<'_>, len: usize) -> Pieces {
+/// A block of as many elements for each PE, of a buffer that is so long.
+pub(crate) fn blocks(team: Team<'_>, len: usize) -> Displacements {
     let pes = team.size() as usize;
-    Pieces::new(&vec![len / pes; pes]).expect("short")
+    Displacements::new(&vec![len / pes; pes]).expect("short")
 }
 
 /// On slices; a PE that a collective takes nothing from, or gives nothing, may give empty ones.
@@ -26,24 +26,24 @@ pub(crate) fn slices<T: Pod, O: Operator<T>>(
         Collective::Scatter => team.scatter_slice(source, target, root),
         Collective::Gather => team.gather_slice(source, target, root),
         Collective::AllGather => team.all_gather_slice(source, target),
-        Collective::Exchange => team.exchange_slice(source, target),
+        Collective::AllToAll => team.all_to_all_slice(source, target),
         Collective::Reduce => team.reduce_slice(source, target, operator, root),
         Collective::AllReduce => team.all_reduce_slice(source, target, operator),
         Collective::ReduceScatter => team.reduce_scatter_slice(source, target, operator),
         Collective::Scan => team.scan_slice(source, target, operator),
         Collective::ExclusiveScan => team.exclusive_scan_slice(source, target, operator),
-        Collective::ScatterV => {
-            team.scatter_v_slice(source, &pieces(team, source.len()), target, root)
+        Collective::ScatterVector => {
+            team.scatter_vector_slice(source, &blocks(team, source.len()), target, root)
         }
-        Collective::GatherV => {
-            team.gather_v_slice(source, target, &pieces(team, target.len()), root)
+        Collective::GatherVector => {
+            team.gather_vector_slice(source, target, &blocks(team, target.len()), root)
         }
-        Collective::AllGatherV => {
-            team.all_gather_v_slice(source, target, &pieces(team, target.len()))
+        Collective::AllGatherVector => {
+            team.all_gather_vector_slice(source, target, &blocks(team, target.len()))
         }
-        Collective::ExchangeV => {
-            let [given, received] = [source.len(), target.len()].map(|len| pieces(team, len));
-            team.exchange_v_slice(source, &given, target, &received)
+        Collective::AllToAllVector => {
+            let [given, received] = [source.len(), target.len()].map(|len| blocks(team, len));
+            team.all_to_all_vector_slice(source, &given, target, &received)
         }
     }
 }
@@ -63,27 +63,27 @@ pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
         Collective::Scatter => team.scatter_symmetric(source, target, root),
         Collective::Gather => team.gather_symmetric(source, target, root),
         Collective::AllGather => team.all_gather_symmetric(source, target),
-        Collective::Exchange => team.exchange_symmetric(source, target),
+        Collective::AllToAll => team.all_to_all_symmetric(source, target),
         Collective::Reduce => team.reduce_symmetric(source, target, operator, root),
         Collective::AllReduce => team.all_reduce_symmetric(source, target, operator),
         Collective::ReduceScatter => team.reduce_scatter_symmetric(source, target, operator),
         Collective::Scan => team.scan_symmetric(source, target, operator),
         Collective::ExclusiveScan => team.exclusive_scan_symmetric(source, target, operator),
-        Collective::ScatterV => {
-            let given = pieces(team, source.len());
-            team.scatter_v_symmetric(source, &given, target, target.len(), root)
+        Collective::ScatterVector => {
+            let given = blocks(team, source.len());
+            team.scatter_vector_symmetric(source, &given, target, target.len(), root)
         }
-        Collective::GatherV => {
-            let received = pieces(team, target.len());
-            team.gather_v_symmetric(source, source.len(), target, &received, root)
+        Collective::GatherVector => {
+            let received = blocks(team, target.len());
+            team.gather_vector_symmetric(source, source.len(), target, &received, root)
         }
-        Collective::AllGatherV => {
-            let received = pieces(team, target.len());
-            team.all_gather_v_symmetric(source, source.len(), target, &received)
+        Collective::AllGatherVector => {
+            let received = blocks(team, target.len());
+            team.all_gather_vector_symmetric(source, source.len(), target, &received)
         }
-        Collective::ExchangeV => {
-            let [given, received] = [source.len(), target.len()].map(|len| pieces(team, len));
-            team.exchange_v_symmetric(source, &given, target, &received)
+        Collective::AllToAllVector => {
+            let [given, received] = [source.len(), target.len()].map(|len| blocks(team, len));
+            team.all_to_all_vector_symmetric(source, &given, target, &received)
         }
     }
 }
@@ -104,15 +104,15 @@ pub(crate) fn values<T: Pod, O: Operator<T>>(
         Collective::Scatter => one(team.scatter(source, root)?),
         Collective::Gather => team.gather(mine, root)?,
         Collective::AllGather => Some(team.all_gather(mine)?),
-        Collective::Exchange => Some(team.exchange(source)?),
+        Collective::AllToAll => Some(team.all_to_all(source)?),
         Collective::Reduce => team.reduce(mine, operator, root)?.and_then(one),
         Collective::AllReduce => one(team.all_reduce(mine, operator)?),
         Collective::ReduceScatter => one(team.reduce_scatter(source, operator)?),
         Collective::Scan => one(team.scan(mine, operator)?),
         Collective::ExclusiveScan => team.exclusive_scan(mine, operator)?.and_then(one),
-        Collective::ScatterV => Some(team.scatter_v(source, &pieces(team, source.len()), root)?),
-        Collective::GatherV => team.gather_v(&[mine], root)?.map(|(all, _)| all),
-        Collective::AllGatherV => Some(team.all_gather_v(&[mine])?.0),
-        Collective::ExchangeV => Some(team.exchange_v(source, &pieces(team, source.len()))?.0),
+        Collective::ScatterVector => Some(team.scatter_vector(source, &blocks(team, source.len()), root)?),
+        Collective::GatherVector => team.gather_vector(&[mine], root)?.map(|(all, _)| all),
+        Collective::AllGatherVector => Some(team.all_gather_vector(&[mine])?.0),
+        Collective::AllToAllVector => Some(team.all_to_all_vector(source, &blocks(team, source.len()))?.0),
     })
 }

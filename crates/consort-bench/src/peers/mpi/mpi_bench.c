@@ -87,22 +87,22 @@ static void scan(void)
 /* A piece for each rank. */
 static int *counts, *places;
 
-static void scatter_v(void)
+static void scatter_vector(void)
 {
     MPI_Scatterv(buffer, counts, places, MPI_BYTE, target, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-static void gather_v(void)
+static void gather_vector(void)
 {
     MPI_Gatherv(buffer, bytes, MPI_BYTE, target, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-static void all_gather_v(void)
+static void all_gather_vector(void)
 {
     MPI_Allgatherv(buffer, bytes, MPI_BYTE, target, counts, places, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-static void exchange_v(void)
+static void all_to_all_vector(void)
 {
     MPI_Alltoallv(buffer, counts, places, MPI_BYTE, target, counts, places, MPI_BYTE,
                   MPI_COMM_WORLD);
@@ -119,15 +119,15 @@ static const struct collective {
     {"reduce", reduce, 0, 0},
     {"all_reduce", all_reduce, 0, 0},
     {"all_gather", all_gather, 0, 1},
-    {"exchange", exchange, 1, 1},
+    {"all_to_all", exchange, 1, 1},
     {"scatter", scatter, 1, 0},
     {"gather", gather, 0, 1},
     {"reduce_scatter", reduce_scatter, 1, 0},
     {"scan", scan, 0, 0},
-    {"scatter_v", scatter_v, 1, 0},
-    {"gather_v", gather_v, 0, 1},
-    {"all_gather_v", all_gather_v, 0, 1},
-    {"exchange_v", exchange_v, 1, 1},
+    {"scatter_vector", scatter_vector, 1, 0},
+    {"gather_vector", gather_vector, 0, 1},
+    {"all_gather_vector", all_gather_vector, 0, 1},
+    {"all_to_all_vector", all_to_all_vector, 1, 1},
 };
 
 /* Chosen once: comparing names takes as long as a call may. */

@@ -22,15 +22,15 @@ const COLLECTIVES: [&str; 14] = [
     "reduce",
     "all_reduce",
     "all_gather",
-    "exchange",
+    "all_to_all",
     "scatter",
     "gather",
     "reduce_scatter",
     "scan",
-    "scatter_v",
-    "gather_v",
-    "all_gather_v",
-    "exchange_v",
+    "scatter_vector",
+    "gather_vector",
+    "all_gather_vector",
+    "all_to_all_vector",
 ];
 /// Those of them that sum doubles.
 const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];

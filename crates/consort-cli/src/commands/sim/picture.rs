@@ -72,7 +72,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
             "To whom each PE last gave data, and after how many us"
         }
         Collective::AllGather
-        | Collective::Exchange
+        | Collective::AllToAll
         | Collective::AllReduce
         | Collective::ReduceScatter
         | Collective::Scan

@@ -1,11 +1,11 @@
-//! Direct varied exchange: everyone copies everyone's piece for it from where it lies.
+//! Direct varied exchange: everyone copies everyone's block for it from where it lies.
 //!
-//! Idea: between threads a piece needs no copy in between: the rendezvous get of the GASNet
+//! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone, one exposed buffer a block.
 //!
-//! Protocol (`patterns/pieces`):
+//! Protocol (`patterns/blocks`):
 //! 1. everyone exposes to everyone its block, and copies its own;
-//! 2. each gets the others' pieces, from the PE after it on, so that no two read one PE at a time;
+//! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
 //! 3. each leaves when all that it exposed is detached.
 //!
 //! Cost: `P - 1` copies a PE, two transfers, `P (P - 1)` exposed buffers.

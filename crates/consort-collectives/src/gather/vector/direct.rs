@@ -1,11 +1,11 @@
-//! Direct varied gather: everyone copies its piece into the root's buffer.
+//! Direct varied gather: everyone copies its block into the root's buffer.
 //!
 //! Idea: the mirror image of the varied scatter `direct`, a put where that is a get: the copies go
 //! on side by side (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
 //!
-//! Protocol (`patterns/pieces`):
+//! Protocol (`patterns/blocks`):
 //! 1. the root exposes to everyone the place for its block, and copies its own;
-//! 2. each puts its piece, and waits until it is there;
+//! 2. each puts its block, and waits until it is there;
 //! 3. the root leaves when all that it exposed is detached.
 //!
 //! Cost: `P - 1` copies side by side, two transfers on the critical path.

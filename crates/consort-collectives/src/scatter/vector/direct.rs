@@ -1,11 +1,11 @@
-//! Direct varied scatter: everyone copies its piece from the root's buffer.
+//! Direct varied scatter: everyone copies its block from the root's buffer.
 //!
-//! Idea: between threads a piece needs no copy in between: the rendezvous get of the GASNet
+//! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from the root, one exposed buffer a block.
 //!
-//! Protocol (`patterns/pieces`):
+//! Protocol (`patterns/blocks`):
 //! 1. the root exposes to everyone its block, and copies its own;
-//! 2. each gets its piece;
+//! 2. each gets its block;
 //! 3. the root leaves when all that it exposed is detached.
 //!
 //! Cost: `P - 1` copies side by side, two transfers on the critical path.

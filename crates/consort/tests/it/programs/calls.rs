@@ -1,6 +1,6 @@
 //! Blocking calls, by every method that a collective has.
 
-use consort::{Collective, Operator, Pieces, Result, Symmetric, Team};
+use consort::{Collective, Operator, Displacements, Result, Symmetric, Team};
 
 use super::{
     elements::{Datum, bytes, elements},
@@ -22,15 +22,15 @@ pub(super) fn closure<T: Datum>(
     }
 }
 
-/// Pieces of these lengths, one in each block of `len` elements.
-pub(super) fn pieces(counts: &[usize], len: usize) -> Pieces {
+/// Displacements of these lengths, one in each block of `len` elements.
+pub(super) fn blocks(counts: &[usize], len: usize) -> Displacements {
     let displacements: Vec<_> = (0..counts.len()).map(|at| at * len).collect();
-    Pieces::at(counts, &displacements).expect("short")
+    Displacements::at(counts, &displacements).expect("short")
 }
 
-/// The pieces of the root, and on others none.
-pub(super) fn pieces_of_root(part: Part<'_>, counts: &[usize]) -> Pieces {
-    if part.is_root() { pieces(counts, part.call.len) } else { Pieces::default() }
+/// The blocks of the root, and on others none.
+pub(super) fn blocks_of_root(part: Part<'_>, counts: &[usize]) -> Displacements {
+    if part.is_root() { blocks(counts, part.call.len) } else { Displacements::default() }
 }
 
 /// Makes a call on data of its own; returns what its target holds then.
@@ -56,8 +56,8 @@ fn call_by<T: Datum, O: Operator<T>>(
     let source = elements::<T>(&part.source(), part.given() * len);
     let mut target = elements::<T>(&part.blank(), part.received() * len);
     match form {
-        Form::Values if collective.is_varied() => {
-            return Ok(varied_values(team, part, &source)?.map(|all| bytes(&all)));
+        Form::Values if collective.is_vector() => {
+            return Ok(vector_values(team, part, &source)?.map(|all| bytes(&all)));
         }
         Form::Values => {
             let found = typed::values(team, collective, &source, operator, root)?;
@@ -65,7 +65,7 @@ fn call_by<T: Datum, O: Operator<T>>(
         }
         Form::InPlace => in_place(team, collective, &source, &mut target, operator, root)?,
         Form::Generic => team.collective_slice(collective, &source, &mut target, operator, root)?,
-        _ if uneven => varied_slices(team, part, &source, &mut target)?,
+        _ if uneven => vector_slices(team, part, &source, &mut target)?,
         _ => typed::slices(team, collective, &source, &mut target, operator, root)?,
     }
     Ok(Some(bytes(&target)))
@@ -89,9 +89,9 @@ fn in_place<T: Datum, O: Operator<T>>(
             target.copy_from_slice(source);
             team.scan_in_place(target, operator)
         }
-        Collective::Exchange => {
+        Collective::AllToAll => {
             target.copy_from_slice(source);
-            team.exchange_in_place(target)
+            team.all_to_all_in_place(target)
         }
         Collective::AllGather => {
             target[team.rank().index() * source.len()..][..source.len()].copy_from_slice(source);
@@ -101,22 +101,22 @@ fn in_place<T: Datum, O: Operator<T>>(
     }
 }
 
-fn varied_values<T: Datum>(team: Team<'_>, part: Part<'_>, source: &[T]) -> Result<Option<Vec<T>>> {
+fn vector_values<T: Datum>(team: Team<'_>, part: Part<'_>, source: &[T]) -> Result<Option<Vec<T>>> {
     let Call { collective, len, .. } = *part.call;
     let (size, root) = (part.size, part.call.root_rank(part.size));
     let [given, _] = part.counts();
     let mine = part.count(part.me, part.call.root_of(size));
     Ok(match collective {
-        Collective::ScatterV => {
-            Some(team.scatter_v(source, &pieces_of_root(part, &given), root)?)
+        Collective::ScatterVector => {
+            Some(team.scatter_vector(source, &blocks_of_root(part, &given), root)?)
         }
-        Collective::GatherV => team.gather_v(&source[..mine], root)?.map(|(all, _)| all),
-        Collective::AllGatherV => Some(team.all_gather_v(&source[..mine])?.0),
-        _ => Some(team.exchange_v(source, &pieces(&given, len))?.0),
+        Collective::GatherVector => team.gather_vector(&source[..mine], root)?.map(|(all, _)| all),
+        Collective::AllGatherVector => Some(team.all_gather_vector(&source[..mine])?.0),
+        _ => Some(team.all_to_all_vector(source, &blocks(&given, len))?.0),
     })
 }
 
-fn varied_slices<T: Datum>(
+fn vector_slices<T: Datum>(
     team: Team<'_>,
     part: Part<'_>,
     source: &[T],
@@ -127,20 +127,20 @@ fn varied_slices<T: Datum>(
     let [given, received] = part.counts();
     let (mine, from_root) = (part.count(part.me, root_at), part.count(root_at, part.me));
     match collective {
-        Collective::ScatterV => {
-            let given = pieces_of_root(part, &given);
-            team.scatter_v_slice(source, &given, &mut target[..from_root], root)
+        Collective::ScatterVector => {
+            let given = blocks_of_root(part, &given);
+            team.scatter_vector_slice(source, &given, &mut target[..from_root], root)
         }
-        Collective::GatherV => {
-            let received = pieces_of_root(part, &received);
-            team.gather_v_slice(&source[..mine], target, &received, root)
+        Collective::GatherVector => {
+            let received = blocks_of_root(part, &received);
+            team.gather_vector_slice(&source[..mine], target, &received, root)
         }
-        Collective::AllGatherV => {
-            team.all_gather_v_slice(&source[..mine], target, &pieces(&received, len))
+        Collective::AllGatherVector => {
+            team.all_gather_vector_slice(&source[..mine], target, &blocks(&received, len))
         }
         _ => {
-            let received = pieces(&received, len);
-            team.exchange_v_slice(source, &pieces(&given, len), target, &received)
+            let received = blocks(&received, len);
+            team.all_to_all_vector_slice(source, &blocks(&given, len), target, &received)
         }
     }
 }
@@ -153,7 +153,7 @@ pub(super) fn call_in_memory<T: Datum>(
     charge: Option<Payload>,
 ) -> Result<()> {
     if part.call.uneven {
-        varied_memory(team, part, from, to)
+        vector_memory(team, part, from, to)
     } else if part.call.ordered {
         call_in_memory_by(team, part, from, to, closure::<T>(charge))
     } else {
@@ -176,7 +176,7 @@ fn call_in_memory_by<T: Datum, O: Operator<T>>(
     }
 }
 
-fn varied_memory<T: Datum>(
+fn vector_memory<T: Datum>(
     team: Team<'_>,
     part: Part<'_>,
     from: &Symmetric<'_, T>,
@@ -187,20 +187,20 @@ fn varied_memory<T: Datum>(
     let [given, received] = part.counts();
     let (mine, from_root) = (part.count(part.me, root_at), part.count(root_at, part.me));
     match collective {
-        Collective::ScatterV => {
-            let given = pieces_of_root(part, &given);
-            team.scatter_v_symmetric(from, &given, to, from_root, root)
+        Collective::ScatterVector => {
+            let given = blocks_of_root(part, &given);
+            team.scatter_vector_symmetric(from, &given, to, from_root, root)
         }
-        Collective::GatherV => {
-            let received = pieces_of_root(part, &received);
-            team.gather_v_symmetric(from, mine, to, &received, root)
+        Collective::GatherVector => {
+            let received = blocks_of_root(part, &received);
+            team.gather_vector_symmetric(from, mine, to, &received, root)
         }
-        Collective::AllGatherV => {
-            team.all_gather_v_symmetric(from, mine, to, &pieces(&received, len))
+        Collective::AllGatherVector => {
+            team.all_gather_vector_symmetric(from, mine, to, &blocks(&received, len))
         }
         _ => {
-            let received = pieces(&received, len);
-            team.exchange_v_symmetric(from, &pieces(&given, len), to, &received)
+            let received = blocks(&received, len);
+            team.all_to_all_vector_symmetric(from, &blocks(&given, len), to, &received)
         }
     }
 }

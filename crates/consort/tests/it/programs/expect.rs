@@ -75,14 +75,14 @@ impl Part<'_> {
     pub(super) fn count(&self, giver: usize, taker: usize) -> usize {
         let Call { collective, seed, len, uneven, .. } = *self.call;
         let index = match collective {
-            Collective::GatherV | Collective::AllGatherV => 0,
+            Collective::GatherVector | Collective::AllGatherVector => 0,
             _ => taker,
         };
         let some = Random(seed_of(!seed, giver, index)).below(len + 1);
-        if uneven && collective.is_varied() { some } else { len }
+        if uneven && collective.is_vector() { some } else { len }
     }
 
-    /// Elements of each piece that this member gives, by taker, and receives, by giver.
+    /// Elements of each block that this member gives, by taker, and receives, by giver.
     pub(super) fn counts(&self) -> [Vec<usize>; 2] {
         let given = (0..self.size).map(|other| self.count(self.me, other)).collect();
         let received = (0..self.size).map(|other| self.count(other, self.me)).collect();
@@ -98,7 +98,7 @@ impl Part<'_> {
         if self.received() == 0 {
             return;
         }
-        let mut piece = |at: usize, from: Vec<u8>, count: usize| {
+        let mut store = |at: usize, from: Vec<u8>, count: usize| {
             let count = count * ty.bytes();
             target[at * bytes..][..count].copy_from_slice(&from[..count]);
         };
@@ -108,13 +108,13 @@ impl Part<'_> {
         };
         let count = |giver| self.count(giver, self.me);
         match collective.regular() {
-            Collective::Broadcast => piece(0, block(root, 0), len),
-            Collective::Scatter => piece(0, block(root, self.me), count(root)),
+            Collective::Broadcast => store(0, block(root, 0), len),
+            Collective::Scatter => store(0, block(root, self.me), count(root)),
             Collective::Gather | Collective::AllGather => {
-                (0..self.size).for_each(|giver| piece(giver, block(giver, 0), count(giver)));
+                (0..self.size).for_each(|giver| store(giver, block(giver, 0), count(giver)));
             }
-            Collective::Exchange => {
-                (0..self.size).for_each(|giver| piece(giver, block(giver, self.me), count(giver)));
+            Collective::AllToAll => {
+                (0..self.size).for_each(|giver| store(giver, block(giver, self.me), count(giver)));
             }
             combining => {
                 let (members, index) = match combining {
@@ -124,7 +124,7 @@ impl Part<'_> {
                     _ => (self.size, 0),
                 };
                 if let Some(sum) = sum(members, index) {
-                    piece(0, sum, len);
+                    store(0, sum, len);
                 }
             }
         }
@@ -152,11 +152,11 @@ impl Part<'_> {
         if self.received() == 0 || (collective == Collective::ExclusiveScan && self.me == 0) {
             return None;
         }
-        if !collective.is_varied() {
+        if !collective.is_vector() {
             return Some(target);
         }
         let [_, counts] = match collective {
-            Collective::ScatterV => {
+            Collective::ScatterVector => {
                 let mine = self.count(self.call.root_of(self.size), self.me);
                 [Vec::new(), vec![mine]]
             }
@@ -164,11 +164,11 @@ impl Part<'_> {
         };
         let bytes = |elements: usize| elements * ty.bytes();
         if form == Form::Values {
-            // One piece after the other.
-            let piece = |(at, count)| &target[bytes(at * len)..][..bytes(count)];
-            return Some(counts.into_iter().enumerate().flat_map(piece).copied().collect());
+            // One block after the other.
+            let block = |(at, count)| &target[bytes(at * len)..][..bytes(count)];
+            return Some(counts.into_iter().enumerate().flat_map(block).copied().collect());
         }
-        // Up to where the last piece ends.
+        // Up to where the last block ends.
         let end = |(at, count): (usize, usize)| if count == 0 { 0 } else { at * len + count };
         target.truncate(bytes(counts.into_iter().enumerate().map(end).max().unwrap_or(0)));
         Some(target)

@@ -190,8 +190,8 @@ impl Generator {
         let root = u32::try_from(random.below(8)).expect("few");
         let (ordered, seed) = (random.chance(2), random.next());
         let can_be_uneven = matches!(form, Form::Values | Form::Slices | Form::Owned);
-        let uneven = can_be_uneven && collective.is_varied() && random.chance(2);
-        let is_word = form == Form::Values && !collective.is_varied();
+        let uneven = can_be_uneven && collective.is_vector() && random.chance(2);
+        let is_word = form == Form::Values && !collective.is_vector();
         let len = if is_word { 1 } else { self.len(ty) };
         let len = if collective == Collective::Barrier { 0 } else { len };
         Call { slot, collective, sync, root, ty, ordered, len, seed, uneven, form }
@@ -258,7 +258,7 @@ impl Generator {
         // Sums of sums of floats would not be exact for long.
         let ordered = ty == Type::F64 || random.chance(2);
         let is_typed = matches!(form, Form::Memory { .. });
-        let uneven = is_typed && collective.is_varied() && random.chance(2);
+        let uneven = is_typed && collective.is_vector() && random.chance(2);
         let seed = random.next();
         let call = Call { slot, collective, sync, root, ty, ordered, len, seed, uneven, form };
         Some((call, at, from, to))

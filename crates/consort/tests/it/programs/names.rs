@@ -21,9 +21,9 @@ fn name(call: &Call) -> Vec<String> {
     if collective == Collective::Barrier {
         return vec![format!("{} barrier", is_started(form))];
     }
-    let keeps = form == Form::Values && collective.is_varied() && sync.exit == SyncMode::None;
+    let keeps = form == Form::Values && collective.is_vector() && sync.exit == SyncMode::None;
     let sync = if keeps { SyncModes { exit: SyncMode::Mine, ..sync } } else { sync };
-    let bytes = if collective.is_varied() { 0 } else { len * ty.bytes() };
+    let bytes = if collective.is_vector() { 0 } else { len * ty.bytes() };
     let root = collective.is_rooted().then_some(root);
     let operator = collective.combines().then_some(ordered);
     let memory = call.memory().is_some();
@@ -32,7 +32,7 @@ fn name(call: &Call) -> Vec<String> {
         format!("{started} {collective} {sync} {bytes} {root:?} {ty:?} {operator:?} {memory}")
     };
     match form {
-        Form::Values if collective.is_varied() => vec![of(collective.regular()), of(collective)],
+        Form::Values if collective.is_vector() => vec![of(collective.regular()), of(collective)],
         Form::Planned => vec![of(collective); 2],
         _ => vec![of(collective)],
     }

@@ -100,7 +100,7 @@ pub(super) struct Call {
     /// Elements of a block.
     pub(super) len: usize,
     pub(super) seed: u64,
-    /// Whether the pieces of a varied collective differ.
+    /// Whether the blocks of a varied collective differ.
     pub(super) uneven: bool,
     pub(super) form: Form,
 }

@@ -11,7 +11,7 @@ use std::{
 use consort::{Collective, Operator, Pending, Result, Symmetric, Team};
 
 use super::{
-    calls::{closure, pieces, pieces_of_root},
+    calls::{closure, blocks, blocks_of_root},
     elements::{Datum, bytes, elements},
     expect::Part,
     payloads::Payload,
@@ -139,7 +139,7 @@ fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn 
     if collective == Collective::Broadcast && !part.is_root() {
         source = vec![T::zeroed(); len];
     }
-    if matches!(collective, Collective::GatherV | Collective::AllGatherV) {
+    if matches!(collective, Collective::GatherVector | Collective::AllGatherVector) {
         source.truncate(mine);
     }
     Ok(match collective {
@@ -153,20 +153,20 @@ fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn 
         Collective::Scatter => Box::new(team.start_scatter(source, len, root)?),
         Collective::Gather => Box::new(team.start_gather(source, root)?),
         Collective::AllGather => Box::new(team.start_all_gather(source)?),
-        Collective::Exchange => Box::new(team.start_exchange(source)?),
-        Collective::ScatterV => {
-            let given = pieces_of_root(part, &given);
-            Box::new(team.start_scatter_v(source, given, from_root, root)?)
+        Collective::AllToAll => Box::new(team.start_all_to_all(source)?),
+        Collective::ScatterVector => {
+            let given = blocks_of_root(part, &given);
+            Box::new(team.start_scatter_vector(source, given, from_root, root)?)
         }
-        Collective::GatherV => {
-            Box::new(team.start_gather_v(source, pieces_of_root(part, &received), root)?)
+        Collective::GatherVector => {
+            Box::new(team.start_gather_vector(source, blocks_of_root(part, &received), root)?)
         }
-        Collective::AllGatherV => {
-            Box::new(team.start_all_gather_v(source, pieces(&received, len))?)
+        Collective::AllGatherVector => {
+            Box::new(team.start_all_gather_vector(source, blocks(&received, len))?)
         }
-        Collective::ExchangeV => {
-            let (given, received) = (pieces(&given, len), pieces(&received, len));
-            Box::new(team.start_exchange_v(source, given, received)?)
+        Collective::AllToAllVector => {
+            let (given, received) = (blocks(&given, len), blocks(&received, len));
+            Box::new(team.start_all_to_all_vector(source, given, received)?)
         }
         other => unreachable!("{other} combines"),
     })

@@ -1,9 +1,9 @@
-//! Varied collectives on pieces of all sorts of lengths and places.
+//! Varied collectives on blocks of all sorts of lengths and places.
 
 use std::time::Duration;
 
 use consort::{
-    Collective, Error, Failure, Pes, Pieces, PiecesError, Rank, Result, Symmetric, SyncMode,
+    Collective, Error, Failure, Pes, Displacements, DisplacementsError, Rank, Result, Symmetric, SyncMode,
     SyncModes, Team,
 };
 
@@ -31,18 +31,18 @@ fn data<T: Element>(seed: u64, from: Rank, to: Rank) -> Vec<T> {
     (0..count(seed, from, to)).map(|at| element(seed, from, to, at)).collect()
 }
 
-/// Pieces of these lengths in any order, with gaps; and the length of a buffer that has room.
-fn strewn(counts: &[usize], random: &mut Random) -> (Pieces, usize) {
+/// Displacements of these lengths in any order, with gaps; and the length of a buffer that has room.
+fn strewn(counts: &[usize], random: &mut Random) -> (Displacements, usize) {
     let mut order: Vec<usize> = (0..counts.len()).collect();
     for index in (1..order.len()).rev() {
         order.swap(index, random.below(index + 1));
     }
     let (mut places, mut next) = (vec![0; counts.len()], random.below(3));
-    for piece in order {
-        places[piece] = next;
-        next += counts[piece] + random.below(3);
+    for block in order {
+        places[block] = next;
+        next += counts[block] + random.below(3);
     }
-    (Pieces::at(counts, &places).expect("short"), next)
+    (Displacements::at(counts, &places).expect("short"), next)
 }
 
 /// What the PEs of a team bring to a varied call, and what must come of it.
@@ -68,61 +68,61 @@ impl Play {
 
     /// Whom the data that a PE gives all alike is said to be for.
     fn alike(&self) -> bool {
-        matches!(self.collective, Collective::GatherV | Collective::AllGatherV)
+        matches!(self.collective, Collective::GatherVector | Collective::AllGatherVector)
     }
 
     /// What `from` gives to `to`.
-    fn piece<T: Element>(&self, from: Rank, to: Rank) -> Vec<T> {
+    fn block<T: Element>(&self, from: Rank, to: Rank) -> Vec<T> {
         data(self.seed, from, if self.alike() { from } else { to })
     }
 
     /// What the caller gives, and where.
-    fn given<T: Element>(&self, random: &mut Random) -> (Vec<T>, Pieces) {
-        let has_pieces = match self.collective {
-            Collective::ScatterV => self.is_root(),
-            collective => collective == Collective::ExchangeV,
+    fn given<T: Element>(&self, random: &mut Random) -> (Vec<T>, Displacements) {
+        let has_blocks = match self.collective {
+            Collective::ScatterVector => self.is_root(),
+            collective => collective == Collective::AllToAllVector,
         };
-        if !has_pieces {
-            let gives = self.collective != Collective::ScatterV;
-            let own = if gives { self.piece(self.me, self.me) } else { Vec::new() };
-            return (own, Pieces::default());
+        if !has_blocks {
+            let gives = self.collective != Collective::ScatterVector;
+            let own = if gives { self.block(self.me, self.me) } else { Vec::new() };
+            return (own, Displacements::default());
         }
-        let all: Vec<Vec<T>> = self.everyone().map(|to| self.piece(self.me, to)).collect();
+        let all: Vec<Vec<T>> = self.everyone().map(|to| self.block(self.me, to)).collect();
         let counts: Vec<usize> = all.iter().map(Vec::len).collect();
-        let (pieces, len) = strewn(&counts, random);
+        let (blocks, len) = strewn(&counts, random);
         let mut source = vec![T::of(BLANK); len];
-        for (to, piece) in self.everyone().zip(all) {
-            source[pieces.range(to)].copy_from_slice(&piece);
+        for (to, block) in self.everyone().zip(all) {
+            source[blocks.range(to)].copy_from_slice(&block);
         }
-        (source, pieces)
+        (source, blocks)
     }
 
     /// What the caller must have in the end in a target that was blank, and where; `None` if it
     /// gets nothing.
-    fn received<T: Element>(&self, random: &mut Random) -> Option<(Vec<T>, Pieces)> {
-        if self.collective == Collective::ScatterV {
-            return Some((self.piece(self.root(), self.me), Pieces::default()));
+    fn received<T: Element>(&self, random: &mut Random) -> Option<(Vec<T>, Displacements)> {
+        if self.collective == Collective::ScatterVector {
+            return Some((self.block(self.root(), self.me), Displacements::default()));
         }
-        if self.collective == Collective::GatherV && !self.is_root() {
+        if self.collective == Collective::GatherVector && !self.is_root() {
             return None;
         }
-        let all: Vec<Vec<T>> = self.everyone().map(|from| self.piece(from, self.me)).collect();
+        let all: Vec<Vec<T>> = self.everyone().map(|from| self.block(from, self.me)).collect();
         let counts: Vec<usize> = all.iter().map(Vec::len).collect();
-        let (pieces, len) = strewn(&counts, random);
+        let (blocks, len) = strewn(&counts, random);
         let mut target = vec![T::of(BLANK); len];
-        for (from, piece) in self.everyone().zip(all) {
-            target[pieces.range(from)].copy_from_slice(&piece);
+        for (from, block) in self.everyone().zip(all) {
+            target[blocks.range(from)].copy_from_slice(&block);
         }
-        Some((target, pieces))
+        Some((target, blocks))
     }
 
-    /// What the caller gets where pieces are put one after the other.
+    /// What the caller gets where blocks are put one after the other.
     fn packed<T: Element>(&self) -> Option<Vec<T>> {
-        if self.collective == Collective::ScatterV {
-            return Some(self.piece(self.root(), self.me));
+        if self.collective == Collective::ScatterVector {
+            return Some(self.block(self.root(), self.me));
         }
-        let gets = self.collective != Collective::GatherV || self.is_root();
-        gets.then(|| self.everyone().flat_map(|from| self.piece(from, self.me)).collect())
+        let gets = self.collective != Collective::GatherVector || self.is_root();
+        gets.then(|| self.everyone().flat_map(|from| self.block(from, self.me)).collect())
     }
 
     fn check<T: Element>(&self, what: &str, given: &[T], expected: &[T]) {
@@ -136,12 +136,12 @@ impl Play {
         let (expected, received) = self.received(&mut random).unwrap_or_default();
         let mut target = vec![T::of(BLANK); expected.len()];
         match self.collective {
-            Collective::ScatterV => team.scatter_v_slice(&source, &given, &mut target, self.root()),
-            Collective::GatherV => {
-                team.gather_v_slice(&source, &mut target, &received, self.root())
+            Collective::ScatterVector => team.scatter_vector_slice(&source, &given, &mut target, self.root()),
+            Collective::GatherVector => {
+                team.gather_vector_slice(&source, &mut target, &received, self.root())
             }
-            Collective::AllGatherV => team.all_gather_v_slice(&source, &mut target, &received),
-            _ => team.exchange_v_slice(&source, &given, &mut target, &received),
+            Collective::AllGatherVector => team.all_gather_vector_slice(&source, &mut target, &received),
+            _ => team.all_to_all_vector_slice(&source, &given, &mut target, &received),
         }?;
         self.check("on slices", &target, &expected);
         Ok(())
@@ -150,10 +150,10 @@ impl Play {
     fn values<T: Element>(&self, team: Team<'_>) -> Result<()> {
         let (source, given) = self.given::<T>(&mut Random(self.seed));
         let result = match self.collective {
-            Collective::ScatterV => Some(team.scatter_v(&source, &given, self.root())?),
-            Collective::GatherV => team.gather_v(&source, self.root())?.map(|(all, _)| all),
-            Collective::AllGatherV => Some(team.all_gather_v(&source)?.0),
-            _ => Some(team.exchange_v(&source, &given)?.0),
+            Collective::ScatterVector => Some(team.scatter_vector(&source, &given, self.root())?),
+            Collective::GatherVector => team.gather_vector(&source, self.root())?.map(|(all, _)| all),
+            Collective::AllGatherVector => Some(team.all_gather_vector(&source)?.0),
+            _ => Some(team.all_to_all_vector(&source, &given)?.0),
         };
         assert_eq!(result.is_some(), self.packed::<T>().is_some());
         self.check("of values", &result.unwrap_or_default(), &self.packed().unwrap_or_default());
@@ -171,16 +171,16 @@ impl Play {
         source.put(self.me, 0, &data)?;
         target.put(self.me, 0, &vec![T::of(BLANK); expected.len()])?;
         match self.collective {
-            Collective::ScatterV => {
-                team.scatter_v_symmetric(source, &given, target, expected.len(), self.root())
+            Collective::ScatterVector => {
+                team.scatter_vector_symmetric(source, &given, target, expected.len(), self.root())
             }
-            Collective::GatherV => {
-                team.gather_v_symmetric(source, data.len(), target, &received, self.root())
+            Collective::GatherVector => {
+                team.gather_vector_symmetric(source, data.len(), target, &received, self.root())
             }
-            Collective::AllGatherV => {
-                team.all_gather_v_symmetric(source, data.len(), target, &received)
+            Collective::AllGatherVector => {
+                team.all_gather_vector_symmetric(source, data.len(), target, &received)
             }
-            _ => team.exchange_v_symmetric(source, &given, target, &received),
+            _ => team.all_to_all_vector_symmetric(source, &given, target, &received),
         }?;
         team.barrier()?;
         let mut result = expected.clone();
@@ -207,20 +207,20 @@ impl Play {
         }
         let check = move |result: &[T]| self.check("started", result, &expected);
         Ok(match collective {
-            Collective::ScatterV => {
-                let pending = team.start_scatter_v(source, given, len, root)?;
+            Collective::ScatterVector => {
+                let pending = team.start_scatter_vector(source, given, len, root)?;
                 Box::new(move || pending.wait().map(|result| check(&result)))
             }
-            Collective::GatherV => {
-                let pending = team.start_gather_v(source, received, root)?;
+            Collective::GatherVector => {
+                let pending = team.start_gather_vector(source, received, root)?;
                 Box::new(move || pending.wait().map(|all| check(&all.unwrap_or_default())))
             }
-            Collective::AllGatherV => {
-                let pending = team.start_all_gather_v(source, received)?;
+            Collective::AllGatherVector => {
+                let pending = team.start_all_gather_vector(source, received)?;
                 Box::new(move || pending.wait().map(|result| check(&result)))
             }
             _ => {
-                let pending = team.start_exchange_v(source, given, received)?;
+                let pending = team.start_all_to_all_vector(source, given, received)?;
                 Box::new(move || pending.wait().map(|result| check(&result)))
             }
         })
@@ -228,11 +228,11 @@ impl Play {
 }
 
 fn varied() -> impl Iterator<Item = Collective> {
-    Collective::EVERY.into_iter().filter(|collective| collective.is_varied())
+    Collective::EVERY.into_iter().filter(|collective| collective.is_vector())
 }
 
 /// Many calls with other lengths each, by all forms, among so many PEs.
-fn pieces_of_all_sorts<T: Element + Send>(pes: u32) {
+fn blocks_of_all_sorts<T: Element + Send>(pes: u32) {
     alone(LIMIT, move || {
         let job = Pes::threads(pes).heap_bytes(64 << 20);
         let outcome = job.run(|pe| {
@@ -265,13 +265,13 @@ fn pieces_of_all_sorts<T: Element + Send>(pes: u32) {
 }
 
 #[test]
-fn pieces_of_bytes() {
-    [2, 5].into_iter().for_each(pieces_of_all_sorts::<u8>);
+fn blocks_of_bytes() {
+    [2, 5].into_iter().for_each(blocks_of_all_sorts::<u8>);
 }
 
 #[test]
-fn pieces_of_words() {
-    [1, 3].into_iter().for_each(pieces_of_all_sorts::<u64>);
+fn blocks_of_words() {
+    [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
 }
 
 /// Makes a varied call in which PE 1 says that its part, or that of PE 1, has one element more.
@@ -280,23 +280,23 @@ fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
     let more = usize::from(me == Rank(1));
     let mut counts = vec![3; pes];
     counts[1] += more;
-    let (pieces, even) = (Pieces::new(&counts)?, Pieces::new(&vec![3; pes])?);
+    let (blocks, even) = (Displacements::new(&counts)?, Displacements::new(&vec![3; pes])?);
     let (source, mut target) = (vec![7_u32; 3 * pes + 1], vec![0_u32; 3 * pes + 1]);
     match collective {
-        Collective::ScatterV => {
-            team.scatter_v_slice(&source, &even, &mut target[..3 + more], Rank(0))
+        Collective::ScatterVector => {
+            team.scatter_vector_slice(&source, &even, &mut target[..3 + more], Rank(0))
         }
-        Collective::GatherV => {
-            team.gather_v_slice(&source[..3 + more], &mut target, &even, Rank(0))
+        Collective::GatherVector => {
+            team.gather_vector_slice(&source[..3 + more], &mut target, &even, Rank(0))
         }
-        Collective::AllGatherV => {
-            team.all_gather_v_slice(&source[..3 + more], &mut target, &pieces)
+        Collective::AllGatherVector => {
+            team.all_gather_vector_slice(&source[..3 + more], &mut target, &blocks)
         }
         _ => {
             // PE 1 has one more for PE 0 than that expects.
             let mut counts = vec![3; pes];
             counts[0] += more;
-            team.exchange_v_slice(&source, &Pieces::new(&counts)?, &mut target, &even)
+            team.all_to_all_vector_slice(&source, &Displacements::new(&counts)?, &mut target, &even)
         }
     }
 }
@@ -339,39 +339,39 @@ fn pes_that_do_not_say_the_same_of_a_length() {
 }
 
 #[test]
-fn pieces_that_cannot_be_moved() {
+fn blocks_that_cannot_be_moved() {
     let outcome = alone(LIMIT, || {
         Pes::threads(2).run(|pe| {
             let world = pe.world();
-            let (three, even) = (Pieces::new(&[1; 3])?, Pieces::new(&[2, 2])?);
-            let overlapping = Pieces::at(&[2, 2], &[0, 1])?;
+            let (three, even) = (Displacements::new(&[1; 3])?, Displacements::new(&[2, 2])?);
+            let overlapping = Displacements::at(&[2, 2], &[0, 1])?;
             let (source, mut target) = ([1_u8; 4], [0_u8; 4]);
-            let mut exchange = |given: &Pieces, received: &Pieces, len: usize| {
-                world.exchange_v_slice(&source, given, &mut target[..len], received)
+            let mut exchange = |given: &Displacements, received: &Displacements, len: usize| {
+                world.all_to_all_vector_slice(&source, given, &mut target[..len], received)
             };
-            let number = PiecesError::Number { given: 3, pes: 2 };
+            let number = DisplacementsError::Number { given: 3, pes: 2 };
             assert_eq!(exchange(&three, &even, 4), Err(number.clone().into()));
             assert_eq!(exchange(&even, &three, 4), Err(number.into()));
-            let beyond = PiecesError::Beyond { rank: Rank(1), range: 2..4, len: 3 };
+            let beyond = DisplacementsError::Beyond { rank: Rank(1), range: 2..4, len: 3 };
             assert_eq!(exchange(&even, &even, 3), Err(beyond.into()));
-            let overlap = PiecesError::Overlap { one: Rank(0), other: Rank(1) };
+            let overlap = DisplacementsError::Overlap { one: Rank(0), other: Rank(1) };
             assert_eq!(exchange(&even, &overlapping, 4), Err(overlap.clone().into()));
             assert_eq!(
-                world.start_all_gather_v(vec![1_u8; 2], overlapping.clone()).map(|_| ()),
+                world.start_all_gather_vector(vec![1_u8; 2], overlapping.clone()).map(|_| ()),
                 Err(overlap.into())
             );
             // What is only read may overlap.
             exchange(&overlapping, &even, 4)?;
             assert_eq!(
-                world.with(SyncModes::LOOSE).all_gather_v_slice(&source[..2], &mut [0; 4], &even),
+                world.with(SyncModes::LOOSE).all_gather_vector_slice(&source[..2], &mut [0; 4], &even),
                 Err(Error::BorrowedSlice(SyncModes::LOOSE))
             );
             let outside = Error::RootOutOfRange { root: Rank(2), pes: 2 };
-            assert_eq!(world.gather_v(&source, Rank(2)), Err(outside));
+            assert_eq!(world.gather_vector(&source, Rank(2)), Err(outside));
             let (memory, other) = (world.symmetric::<u64>(4)?, world.symmetric::<u64>(4)?);
-            let same = world.exchange_v_symmetric(&memory, &even, &memory, &even);
+            let same = world.all_to_all_vector_symmetric(&memory, &even, &memory, &even);
             assert_eq!(same, Err(Error::InPlace));
-            let long = world.all_gather_v_symmetric(&memory, 5, &other, &even);
+            let long = world.all_gather_vector_symmetric(&memory, 5, &other, &even);
             assert_eq!(long, Err(Error::OutOfBounds { first: 0, end: 5, len: 4 }));
             Ok(())
         })

@@ -1,32 +1,32 @@
-//! Where the pieces of a varied collective lie in a buffer.
+//! Where the blocks of a varied collective lie in a buffer.
 
 use std::ops::Range;
 
 use consort_fabric::{Layout, Rank};
 
-/// Where a PE's pieces lie in a buffer, in elements: one for each PE of the team, by rank. Made
+/// Where a PE's blocks lie in a buffer, in elements: one for each PE of the team, by rank. Made
 /// once, for as many calls as one likes.
 ///
 /// ```
-/// # use consort::{Pieces, Rank};
-/// let pieces = Pieces::new(&[2, 0, 3])?; // one after the other
-/// assert_eq!(pieces.range(Rank(2)), 2..5);
-/// assert_eq!(pieces.extent(), 5);
+/// # use consort::{Displacements, Rank};
+/// let blocks = Displacements::new(&[2, 0, 3])?; // one after the other
+/// assert_eq!(blocks.range(Rank(2)), 2..5);
+/// assert_eq!(blocks.extent(), 5);
 ///
-/// let apart = Pieces::at(&[2, 2], &[10, 0])?; // where one likes
+/// let apart = Displacements::at(&[2, 2], &[10, 0])?; // where one likes
 /// assert_eq!(apart.range(Rank(0)), 10..12);
 /// # Ok::<(), consort::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pieces {
+pub struct Displacements {
     ranges: Box<[Range<usize>]>,
     /// Two that overlap, if any do.
     overlap: Option<(Rank, Rank)>,
 }
 
-/// Pieces that a buffer cannot have, or not this one.
+/// Displacements that a buffer cannot have, or not this one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PiecesError {
+pub enum DisplacementsError {
     /// A displacement is missing, or there is one too many.
     #[error("{counts} counts and {displacements} displacements: give one of each for every PE")]
     Uneven {
@@ -35,53 +35,53 @@ pub enum PiecesError {
         /// Displacements that were given.
         displacements: usize,
     },
-    /// A piece ends where no buffer reaches.
+    /// A block ends where no buffer reaches.
     #[error(
-        "the piece of PE {rank} has {count} elements from element {displacement} on: no buffer is \
+        "the block of PE {rank} has {count} elements from element {displacement} on: no buffer is \
          so long"
     )]
     Overflow {
-        /// Whose piece.
+        /// Whose block.
         rank: Rank,
         /// Its elements.
         count: usize,
         /// Where it begins.
         displacement: usize,
     },
-    /// There is not one piece for each PE.
-    #[error("{given} pieces in a team of {pes} PEs: give one for each PE")]
+    /// There is not one block for each PE.
+    #[error("{given} blocks in a team of {pes} PEs: give one for each PE")]
     Number {
-        /// Pieces that were given.
+        /// Displacements that were given.
         given: usize,
         /// The team's size.
         pes: u32,
     },
-    /// A piece reaches beyond the buffer.
-    #[error("the piece of PE {rank} is elements {range:?} of a buffer of {len}")]
+    /// A block reaches beyond the buffer.
+    #[error("the block of PE {rank} is elements {range:?} of a buffer of {len}")]
     Beyond {
-        /// Whose piece.
+        /// Whose block.
         rank: Rank,
         /// Its elements.
         range: Range<usize>,
         /// The buffer's length in elements.
         len: usize,
     },
-    /// Two pieces of a target overlap, so that it would be undecided what comes there.
-    #[error("the pieces of PE {one} and PE {other} overlap in the target: give each its own place")]
+    /// Two blocks of a target overlap, so that it would be undecided what comes there.
+    #[error("the blocks of PE {one} and PE {other} overlap in the target: give each its own place")]
     Overlap {
-        /// Whose piece.
+        /// Whose block.
         one: Rank,
-        /// Whose piece overlaps it.
+        /// Whose block overlaps it.
         other: Rank,
     },
 }
 
-impl Pieces {
-    /// Pieces of these lengths, one after the other from the buffer's first element on.
+impl Displacements {
+    /// Displacements of these lengths, one after the other from the buffer's first element on.
     ///
     /// # Errors
-    /// [`PiecesError::Overflow`].
-    pub fn new(counts: &[usize]) -> Result<Self, PiecesError> {
+    /// [`DisplacementsError::Overflow`].
+    pub fn new(counts: &[usize]) -> Result<Self, DisplacementsError> {
         let begin = |next: &mut usize, count: &usize| {
             let at = *next;
             *next = next.saturating_add(*count);
@@ -91,19 +91,19 @@ impl Pieces {
         Self::at(counts, &displacements)
     }
 
-    /// Pieces of these lengths, each from its displacement on. They may overlap where they are only
+    /// Displacements of these lengths, each from its displacement on. They may overlap where they are only
     /// read.
     ///
     /// # Errors
-    /// [`PiecesError::Uneven`], [`PiecesError::Overflow`].
-    pub fn at(counts: &[usize], displacements: &[usize]) -> Result<Self, PiecesError> {
+    /// [`DisplacementsError::Uneven`], [`DisplacementsError::Overflow`].
+    pub fn at(counts: &[usize], displacements: &[usize]) -> Result<Self, DisplacementsError> {
         if counts.len() != displacements.len() {
             let (counts, displacements) = (counts.len(), displacements.len());
-            return Err(PiecesError::Uneven { counts, displacements });
+            return Err(DisplacementsError::Uneven { counts, displacements });
         }
         let of = |((&count, &displacement), rank): ((&usize, &usize), Rank)| {
             let end = displacement.checked_add(count);
-            let end = end.ok_or(PiecesError::Overflow { rank, count, displacement })?;
+            let end = end.ok_or(DisplacementsError::Overflow { rank, count, displacement })?;
             // Wherever an empty one is said to lie.
             Ok(if count == 0 { 0..0 } else { displacement..end })
         };
@@ -112,16 +112,16 @@ impl Pieces {
         Ok(Self { overlap: overlap(&ranges), ranges })
     }
 
-    /// How many pieces there are: the size of the team that they are for.
+    /// How many blocks there are: the size of the team that they are for.
     #[must_use]
     pub fn number(&self) -> usize {
         self.ranges.len()
     }
 
-    /// The elements of a PE's piece; `0..0` if it is empty.
+    /// The elements of a PE's block; `0..0` if it is empty.
     ///
     /// # Panics
-    /// When there is no piece for it.
+    /// When there is no block for it.
     #[must_use]
     pub fn range(&self, rank: Rank) -> Range<usize> {
         self.ranges[rank.index()].clone()
@@ -133,36 +133,36 @@ impl Pieces {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
     }
 
-    /// How many elements each piece has, by rank.
+    /// How many elements each block has, by rank.
     #[must_use]
     pub fn counts(&self) -> Vec<usize> {
         self.ranges.iter().map(ExactSizeIterator::len).collect()
     }
 
     /// Whether a PE of a team of `pes` can contribute them from a buffer of `len` elements.
-    pub(crate) fn check_source(&self, pes: u32, len: usize) -> Result<(), PiecesError> {
+    pub(crate) fn check_source(&self, pes: u32, len: usize) -> Result<(), DisplacementsError> {
         if self.number() != pes as usize {
-            return Err(PiecesError::Number { given: self.number(), pes });
+            return Err(DisplacementsError::Number { given: self.number(), pes });
         }
         let beyond = |range: &Range<usize>| range.end > len;
         match self.ranges.iter().zip((0..).map(Rank)).find(|(range, _)| beyond(range)) {
-            Some((range, rank)) => Err(PiecesError::Beyond { rank, range: range.clone(), len }),
+            Some((range, rank)) => Err(DisplacementsError::Beyond { rank, range: range.clone(), len }),
             None => Ok(()),
         }
     }
 
     /// Whether a PE of a team of `pes` can receive them in a buffer of `len` elements.
-    pub(crate) fn check_target(&self, pes: u32, len: usize) -> Result<(), PiecesError> {
+    pub(crate) fn check_target(&self, pes: u32, len: usize) -> Result<(), DisplacementsError> {
         self.check_source(pes, len)?;
         match self.overlap {
-            Some((one, other)) => Err(PiecesError::Overlap { one, other }),
+            Some((one, other)) => Err(DisplacementsError::Overlap { one, other }),
             None => Ok(()),
         }
     }
 
     /// Where they lie, if their elements are of so many bytes.
     pub(crate) fn layout(&self, element_bytes: usize) -> Layout<'_> {
-        Layout::Listed { pieces: &self.ranges, element_bytes }
+        Layout::Listed { blocks: &self.ranges, element_bytes }
     }
 }
 
@@ -181,34 +181,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_lie_one_after_the_other_or_where_they_are_put() {
-        let pieces = Pieces::new(&[2, 0, 3]).expect("short");
-        assert_eq!([0, 1, 2].map(|rank| pieces.range(Rank(rank))), [0..2, 0..0, 2..5]);
-        assert_eq!((pieces.number(), pieces.extent()), (3, 5));
-        assert_eq!(pieces.check_target(3, 5), Ok(()));
-        let apart = Pieces::at(&[1, 2, 0], &[4, 0, 99]).expect("short");
+    fn blocks_lie_one_after_the_other_or_where_they_are_put() {
+        let blocks = Displacements::new(&[2, 0, 3]).expect("short");
+        assert_eq!([0, 1, 2].map(|rank| blocks.range(Rank(rank))), [0..2, 0..0, 2..5]);
+        assert_eq!((blocks.number(), blocks.extent()), (3, 5));
+        assert_eq!(blocks.check_target(3, 5), Ok(()));
+        let apart = Displacements::at(&[1, 2, 0], &[4, 0, 99]).expect("short");
         assert_eq!((apart.range(Rank(1)), apart.extent()), (0..2, 5));
-        assert_eq!(Pieces::default().extent(), 0);
+        assert_eq!(Displacements::default().extent(), 0);
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let overflow = PiecesError::Overflow { rank: Rank(1), count: 2, displacement: usize::MAX };
-        assert_eq!(Pieces::new(&[usize::MAX, 2]), Err(overflow.clone()));
-        assert_eq!(Pieces::at(&[1, 2], &[0, usize::MAX]), Err(overflow));
-        let uneven = PiecesError::Uneven { counts: 2, displacements: 1 };
-        assert_eq!(Pieces::at(&[1, 2], &[0]), Err(uneven));
-        let pieces = Pieces::new(&[2, 3]).expect("short");
-        assert_eq!(pieces.check_source(3, 5), Err(PiecesError::Number { given: 2, pes: 3 }));
-        let beyond = PiecesError::Beyond { rank: Rank(1), range: 2..5, len: 4 };
-        assert_eq!(pieces.check_target(2, 4), Err(beyond));
+        let overflow = DisplacementsError::Overflow { rank: Rank(1), count: 2, displacement: usize::MAX };
+        assert_eq!(Displacements::new(&[usize::MAX, 2]), Err(overflow.clone()));
+        assert_eq!(Displacements::at(&[1, 2], &[0, usize::MAX]), Err(overflow));
+        let uneven = DisplacementsError::Uneven { counts: 2, displacements: 1 };
+        assert_eq!(Displacements::at(&[1, 2], &[0]), Err(uneven));
+        let blocks = Displacements::new(&[2, 3]).expect("short");
+        assert_eq!(blocks.check_source(3, 5), Err(DisplacementsError::Number { given: 2, pes: 3 }));
+        let beyond = DisplacementsError::Beyond { rank: Rank(1), range: 2..5, len: 4 };
+        assert_eq!(blocks.check_target(2, 4), Err(beyond));
     }
 
     #[test]
     fn only_targets_may_not_overlap() {
-        let overlapping = Pieces::at(&[3, 1, 2, 0], &[4, 0, 5, 5]).expect("short");
+        let overlapping = Displacements::at(&[3, 1, 2, 0], &[4, 0, 5, 5]).expect("short");
         assert_eq!(overlapping.check_source(4, 7), Ok(()));
-        let overlap = PiecesError::Overlap { one: Rank(0), other: Rank(2) };
+        let overlap = DisplacementsError::Overlap { one: Rank(0), other: Rank(2) };
         assert_eq!(overlapping.check_target(4, 7), Err(overlap));
     }
 }
