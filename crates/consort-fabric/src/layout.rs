@@ -1,4 +1,4 @@
-//! Where the blocks of a varied collective lie in a buffer.
+//! Where the blocks of a vector variant lie in a buffer.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ impl Layout<'_> {
     }
 
     /// Where the blocks of equal length lie that a PE of a team of `pes`, being the root or not,
-    /// contributes and receives; for a varied collective.
+    /// contributes and receives; for a vector variant.
     #[inline]
     #[must_use]
     pub fn of_blocks(

@@ -12,12 +12,12 @@ mod counters;
 mod credits;
 mod error;
 mod fabric;
-mod interrupts;
 mod kernel;
 mod layout;
 mod machine;
 mod messages;
 mod model;
+mod notifications;
 mod one_sided;
 mod rank;
 pub mod reference;
@@ -34,7 +34,6 @@ pub use counters::Counters;
 pub use credits::Credits;
 pub use error::Poisoned;
 pub use fabric::{Capabilities, Fabric, Local, Op};
-pub use interrupts::{Heard, Interrupts, Notice, Then};
 pub use kernel::{
     BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
     UnknownClass,
@@ -43,6 +42,7 @@ pub use layout::Layout;
 pub use machine::{MESSAGE_WORDS, Machine};
 pub use messages::Messages;
 pub use model::MachineModel;
+pub use notifications::{Event, Notification, Notifications, Then};
 pub use one_sided::{Atomic, Signal, Until};
 pub use rank::Rank;
 pub use rendezvous::Rendezvous;

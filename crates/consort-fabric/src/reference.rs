@@ -41,7 +41,7 @@ pub fn result(
         Collective::ReduceScatter => combined(pes, me.0),
         Collective::Scan => combined(me.0 + 1, 0),
         Collective::ExclusiveScan => combined(me.0, 0),
-        varied => unreachable!("{varied} is not regular"),
+        vector => unreachable!("{vector} is not regular"),
     }
 }
 

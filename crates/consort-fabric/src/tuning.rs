@@ -10,7 +10,7 @@ use crate::{OperatorClass, SyncModes};
 /// A collective operation.
 ///
 /// Data is divided into *blocks* of equal length, of which a PE contributes and receives none, one,
-/// or one a PE of the team. Varied collectives do the same with blocks of any lengths, which only
+/// or one a PE of the team. Vector variants do the same with blocks of any lengths, which only
 /// those PEs know that contribute or receive them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collective {
@@ -36,13 +36,13 @@ pub enum Collective {
     Scan,
     /// The blocks of PEs 0 to `i - 1` combined, on PE `i`; PE 0 has no result.
     ExclusiveScan,
-    /// A varied [`Collective::Scatter`].
+    /// The vector variant of [`Collective::Scatter`].
     ScatterVector,
-    /// A varied [`Collective::Gather`].
+    /// The vector variant of [`Collective::Gather`].
     GatherVector,
-    /// A varied [`Collective::AllGather`].
+    /// The vector variant of [`Collective::AllGather`].
     AllGatherVector,
-    /// A varied [`Collective::AllToAll`].
+    /// The vector variant of [`Collective::AllToAll`].
     AllToAllVector,
 }
 
@@ -88,7 +88,10 @@ impl Collective {
     #[inline]
     #[must_use]
     pub const fn is_vector(self) -> bool {
-        matches!(self, Self::ScatterVector | Self::GatherVector | Self::AllGatherVector | Self::AllToAllVector)
+        matches!(
+            self,
+            Self::ScatterVector | Self::GatherVector | Self::AllGatherVector | Self::AllToAllVector
+        )
     }
 
     /// The name of its method, and in wisdom.

@@ -4,7 +4,7 @@
 //! [`Endpoint`] is one PE's end of a team, and a [`Call`] is one collective's view: the
 //! shared-memory implementation of [`consort_fabric::Fabric`]. A [`StartedCall`] is a call that an
 //! [`Engine`] drives while its PE does something else. [`OneSided`] operations need no call. A
-//! [`NotificationBoard`] is a PE's part in broadcasts that only their source calls.
+//! [`NotificationBuffers`] is a PE's part in broadcasts that only their source calls.
 //!
 //! | folder | what |
 //! | --- | --- |
@@ -61,7 +61,7 @@ pub use launch::{
     panic::{Panic, discard, panic_reason},
 };
 pub use machine::{NativeMachine, Words};
-pub use notifications::NotificationBoard;
+pub use notifications::NotificationBuffers;
 pub use progress::{
     engine::Engine,
     policy::{UnknownWaiting, Waiting},

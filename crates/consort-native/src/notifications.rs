@@ -1,4 +1,4 @@
-//! Broadcasts that only their source calls, between threads: the shared-memory [`Interrupts`].
+//! Broadcasts that only their source calls, between threads: the shared-memory [`Notifications`].
 //!
 //! Nobody is interrupted here: a notification lies in its place until the PE looks. All of it is
 //! one block of symmetric memory, so a job without such broadcasts pays nothing. For each PE:
@@ -22,7 +22,7 @@ use std::{
     task::Poll,
 };
 
-use consort_fabric::{Heard, Interrupts, Notice, Op, Poisoned, Rank, Then};
+use consort_fabric::{Event, Notification, Notifications, Op, Poisoned, Rank, Then};
 
 use crate::{
     directory::blocks::{BLOCK_ALIGN, HeapError},
@@ -38,17 +38,17 @@ use crate::{
 const LINE_BYTES: usize = 8 * LINE_WORDS;
 
 /// One PE's part in broadcasts that only their source calls. Stays on its thread.
-pub struct NotificationBoard {
+pub struct NotificationBuffers {
     job: Arc<Job>,
     group: Arc<Group>,
     rank: Rank,
     block: Block,
     buffer_bytes: usize,
-    /// What was heard of it.
-    heard: Doorbell,
+    /// What was event of it.
+    received: Doorbell,
 }
 
-impl NotificationBoard {
+impl NotificationBuffers {
     /// This PE's part, with a buffer of so many bytes a PE. The caller sees to it that no peer
     /// begins before all are here (a barrier).
     ///
@@ -66,7 +66,7 @@ impl NotificationBoard {
             group: Arc::clone(endpoint.group()),
             rank: endpoint.rank(),
             buffer_bytes,
-            heard: Doorbell::new(pes),
+            received: Doorbell::new(pes),
             job,
         })
     }
@@ -84,7 +84,7 @@ impl NotificationBoard {
     /// A line of `pe`.
     fn line(&self, pe: Rank, index: usize) -> &Line {
         const { assert!(align_of::<Line>() <= BLOCK_ALIGN) };
-        assert!(index < 1 + 2 * self.heard.lines(), "a line before the buffer");
+        assert!(index < 1 + 2 * self.received.lines(), "a line before the buffer");
         let at = self.block.offset() + index * LINE_BYTES;
         let address = self.heap(pe, at).cast::<Line>();
         // SAFETY: aligned, as blocks are, and inside the block by the line above; the heap lives as
@@ -104,13 +104,13 @@ impl NotificationBoard {
 
     /// Where `by` acknowledges the notifications of `to`, in word 0.
     fn acknowledgement(&self, to: Rank, by: Rank) -> &Line {
-        self.line(to, 1 + self.heard.lines() + by.index())
+        self.line(to, 1 + self.received.lines() + by.index())
     }
 
     /// The beginning of a PE's buffer.
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
-        let at = self.block.offset() + Self::buffer_at(self.heard.lines());
+        let at = self.block.offset() + Self::buffer_at(self.received.lines());
         Memory { at: self.heap(pe, at), bytes, shared: Some(Extent::WORDS) }
     }
 
@@ -118,36 +118,36 @@ impl NotificationBoard {
         self.job.wake(self.group.in_world(pe));
     }
 
-    fn give(&self, to: Rank, notice: &Notice) {
-        let then = match notice.then {
+    fn give(&self, to: Rank, notification: &Notification) {
+        let then = match notification.then {
             Then::More => 0,
             Then::Message => 1,
             Then::Nothing => 2,
         };
         let payload = [
-            u64::from(notice.source.0),
-            notice.message,
-            notice.at as u64,
-            notice.bytes as u64,
+            u64::from(notification.source.0),
+            notification.message,
+            notification.at as u64,
+            notification.bytes as u64,
             then,
         ];
         Doorbell::give(
             self.doorbell(to),
             self.notification(to, self.rank.index()),
             &payload,
-            notice.number,
+            notification.number,
         );
         self.wake(to);
     }
 
     /// Takes a notification, if one is there.
-    fn take(&self) -> Option<Notice> {
+    fn take(&self) -> Option<Notification> {
         let notification = |from| self.notification(self.rank, from);
-        let (from, number) = self.heard.take(self.doorbell(self.rank), notification)?;
+        let (from, number) = self.received.take(self.doorbell(self.rank), notification)?;
         let word = |index| notification(from).read(index);
         // All come from a `u32` or a `usize`.
         let size = |index| usize::try_from(word(index)).unwrap_or(usize::MAX);
-        Some(Notice {
+        Some(Notification {
             from: Rank(u32::try_from(from).unwrap_or(u32::MAX)),
             number,
             source: Rank(u32::try_from(word(0)).unwrap_or(u32::MAX)),
@@ -179,7 +179,7 @@ fn private(data: *mut u8, bytes: usize) -> Memory {
     Memory { at: data, bytes, shared: None }
 }
 
-impl Interrupts for NotificationBoard {
+impl Notifications for NotificationBuffers {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -197,7 +197,7 @@ impl Interrupts for NotificationBoard {
         false
     }
 
-    fn fill(&self, _: &Notice, data: &[u8]) -> impl Future<Output = Op> {
+    fn fill(&self, _: &Notification, data: &[u8]) -> impl Future<Output = Op> {
         let source = private(data.as_ptr().cast_mut(), data.len());
         self.buffer(self.rank, data.len()).copy_from(source);
         ready(self.alive(()))
@@ -214,9 +214,9 @@ impl Interrupts for NotificationBoard {
         ready(self.alive(()))
     }
 
-    fn interrupt(&self, to: &[Rank], notice: Notice) -> impl Future<Output = Op> {
+    fn notify(&self, to: &[Rank], notification: Notification) -> impl Future<Output = Op> {
         for &peer in to {
-            self.give(peer, &notice);
+            self.give(peer, &notification);
         }
         ready(self.alive(()))
     }
@@ -232,21 +232,21 @@ impl Interrupts for NotificationBoard {
         ready(self.alive(self.has_acknowledged(by, number)))
     }
 
-    fn look(&self) -> impl Future<Output = Op<Option<Notice>>> {
+    fn poll(&self) -> impl Future<Output = Op<Option<Notification>>> {
         ready(self.alive(()).map(|()| self.take()))
     }
 
-    fn listen(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Heard>> {
+    fn wait(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Event>> {
         poll_fn(move |_| {
             if let Err(poisoned) = self.alive(()) {
                 return Poll::Ready(Err(poisoned));
             }
-            if let Some(notice) = self.take() {
-                return Poll::Ready(Ok(Heard::Notice(notice)));
+            if let Some(notification) = self.take() {
+                return Poll::Ready(Ok(Event::Notification(notification)));
             }
             match of {
                 Some((by, number)) if self.has_acknowledged(by, number) => {
-                    Poll::Ready(Ok(Heard::Acknowledged))
+                    Poll::Ready(Ok(Event::Acknowledged))
                 }
                 _ => Poll::Pending,
             }
@@ -254,8 +254,8 @@ impl Interrupts for NotificationBoard {
     }
 }
 
-impl fmt::Debug for NotificationBoard {
+impl fmt::Debug for NotificationBuffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NotificationBoard").field("rank", &self.rank).finish_non_exhaustive()
+        f.debug_struct("NotificationBuffers").field("rank", &self.rank).finish_non_exhaustive()
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 /// A buffer that a PE brings to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// Its own, which peers reach only when it is lent.
+    /// Its own, which peers reach only when it is exposed.
     Owned(Vec<u8>),
     /// Part of the symmetric heap.
     Symmetric {
@@ -41,7 +41,7 @@ pub struct Operands<'o> {
     pub source: Buffer,
     /// Where its result goes.
     pub target: Buffer,
-    /// Where the blocks of source and target lie, in a varied collective.
+    /// Where the blocks of source and target lie, in a vector variant.
     pub layouts: Option<[Layout<'o>; 2]>,
 }
 
@@ -66,7 +66,7 @@ pub struct Call<'c> {
     source_at: Option<usize>,
     target_at: Option<usize>,
     /// Leases made so far, in all calls: so many must come back.
-    lent: std::cell::Cell<u64>,
+    exposed: std::cell::Cell<u64>,
 }
 
 impl<'c> Call<'c> {
@@ -87,7 +87,7 @@ impl<'c> Call<'c> {
             layouts: operands.layouts,
             source_at: keep(Place::Source, operands.source),
             target_at: keep(Place::Target, operands.target),
-            lent: std::cell::Cell::new(0),
+            exposed: std::cell::Cell::new(0),
         }
     }
 
@@ -118,8 +118,8 @@ impl<'c> Call<'c> {
     }
 
     fn theirs(remote: &Remote, at: usize, bytes: usize) -> Where {
-        assert!(at + bytes <= remote.span.bytes, "a copy must lie in what is lent");
-        Where { pe: remote.lender, place: remote.span.place, at: remote.span.at + at }
+        assert!(at + bytes <= remote.span.bytes, "a copy must lie in what is exposed");
+        Where { pe: remote.owner, place: remote.span.place, at: remote.span.at + at }
     }
 
     /// Has something arrive, no earlier than the puts before the last fence.
@@ -133,7 +133,7 @@ impl<'c> Call<'c> {
     }
 
     /// Sets a flag at a peer, of whatever kind.
-    async fn tell(&self, to: Rank, what: &'static str, parcel: Parcel) -> Op {
+    async fn signal_with(&self, to: Rank, what: &'static str, parcel: Parcel) -> Op {
         let since = self.now();
         self.local().account.message(0);
         let set = self.world.costs.signal(self.site(), to).await;
@@ -143,14 +143,14 @@ impl<'c> Call<'c> {
     }
 
     /// Waits for something to have arrived, and from whom, if it was one PE.
-    async fn hear<T>(
+    async fn wait_for<T>(
         &self,
         what: &'static str,
         test: impl FnMut() -> Option<(T, Option<Rank>)>,
     ) -> Op<T> {
         let since = self.now();
         let (heard, from) = self.world.engine.wait(test).await;
-        self.world.costs.notice(self.site(), since, from).await;
+        self.world.costs.observe(self.site(), since, from).await;
         self.note(what, None, since, 0);
         Ok(heard)
     }
@@ -213,11 +213,11 @@ impl<'c> Call<'c> {
     /// The call ends: what is in the target.
     ///
     /// # Panics
-    /// When something is still lent.
+    /// When something is still exposed.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
-        let lent = self.lent.get();
-        assert_eq!(lent, 0, "PE {} leaves while its buffers are lent", self.rank);
+        let exposed = self.exposed.get();
+        assert_eq!(exposed, 0, "PE {} leaves while its buffers are exposed", self.rank);
         match self.target_at {
             None => self.local().target.take(),
             Some(_) => Vec::new(),
@@ -255,7 +255,7 @@ impl Local for Call<'_> {
     }
 
     fn vector_block(&self, place: Place, index: u32) -> Span {
-        let layouts = self.layouts.expect("a varied collective has layouts");
+        let layouts = self.layouts.expect("a vector variant has layouts");
         Layout::span(&layouts, place, index)
     }
 }
@@ -301,13 +301,13 @@ impl Messages for Call<'_> {
     }
 
     async fn signal(&self, to: Rank, channel: Channel, step: Step) -> Op {
-        self.tell(to, "signal", Parcel::Signal { call: self.call, channel, step }).await
+        self.signal_with(to, "signal", Parcel::Signal { call: self.call, channel, step }).await
     }
 
     async fn wait(&self, channel: Channel, step: Step) -> Op {
         let mail = &self.local().mail;
         let set = || mail.borrow().signalled(self.call, channel, step).map(|from| ((), Some(from)));
-        self.hear("wait", set).await
+        self.wait_for("wait", set).await
     }
 }
 
@@ -319,7 +319,7 @@ impl Rma for Call<'_> {
         if !matches!(own.place, Place::Heap | Place::Buffer) {
             not_reached(self.rank, peer, span);
         }
-        Remote { lender: peer, span: own, reached: true }
+        Remote { owner: peer, span: own, reached: true }
     }
 
     async fn get(&self, remote: &Remote, at: usize, target: Span) -> Op {
@@ -359,8 +359,8 @@ impl Rma for Call<'_> {
         how: Signal,
     ) -> Op {
         let landed = self.put_at(remote, at, source).await;
-        let set = self.world.costs.signal(self.site(), remote.lender).await;
-        self.post(remote.lender, set.max(landed), Parcel::HeapSignal { word, how });
+        let set = self.world.costs.signal(self.site(), remote.owner).await;
+        self.post(remote.owner, set.max(landed), Parcel::HeapSignal { word, how });
         Ok(())
     }
 
@@ -377,21 +377,21 @@ impl Rma for Call<'_> {
 }
 
 impl Rendezvous for Call<'_> {
-    async fn expose(&self, to: Rank, loan: u32, span: Span) -> Op {
-        self.lent.set(self.lent.get() + 1);
-        let remote = Remote { lender: self.rank, span: self.resolve(span), reached: false };
-        self.tell(to, "lend", Parcel::Loan { call: self.call, loan, remote }).await
+    async fn expose(&self, to: Rank, number: u32, span: Span) -> Op {
+        self.exposed.set(self.exposed.get() + 1);
+        let remote = Remote { owner: self.rank, span: self.resolve(span), reached: false };
+        self.signal_with(to, "expose", Parcel::Exposure { call: self.call, number, remote }).await
     }
 
-    async fn attach(&self, from: Rank, loan: u32) -> Op<Remote> {
+    async fn attach(&self, from: Rank, number: u32) -> Op<Remote> {
         let mail = &self.local().mail;
-        let test = || mail.borrow_mut().take_loan(self.call, from, loan);
-        self.hear("borrow", || test().map(|remote| (remote, Some(from)))).await
+        let test = || mail.borrow_mut().attach(self.call, from, number);
+        self.wait_for("attach", || test().map(|remote| (remote, Some(from)))).await
     }
 
     async fn check_length(&self, remote: &Remote, bytes: usize) -> Op {
-        let lent = remote.span.bytes;
-        assert_eq!(lent, bytes, "PE {} and PE {} say the same", remote.lender, self.rank);
+        let exposed = remote.span.bytes;
+        assert_eq!(exposed, bytes, "PE {} and PE {} say the same", remote.owner, self.rank);
         Ok(())
     }
 
@@ -399,14 +399,14 @@ impl Rendezvous for Call<'_> {
         if remote.reached {
             return Ok(());
         }
-        self.tell(remote.lender, "give back", Parcel::GivenBack).await
+        self.signal_with(remote.owner, "detach", Parcel::Detached).await
     }
 
     async fn await_detached(&self) -> Op {
-        let (mail, lent) = (&self.local().mail, self.lent.take());
-        let test = || Some((mail.borrow().given_back.checked_sub(lent)?, None));
-        let left = self.hear("await_detached", test).await?;
-        mail.borrow_mut().given_back = left;
+        let (mail, exposed) = (&self.local().mail, self.exposed.take());
+        let test = || Some((mail.borrow().detached.checked_sub(exposed)?, None));
+        let left = self.wait_for("await_detached", test).await?;
+        mail.borrow_mut().detached = left;
         Ok(())
     }
 }
@@ -428,13 +428,13 @@ impl Counters for Call<'_> {
 
 impl Credits for Call<'_> {
     async fn credit(&self, to: Rank, quarter: u64) -> Op {
-        self.tell(to, "credit", Parcel::Credit { quarter }).await
+        self.signal_with(to, "credit", Parcel::Credit { quarter }).await
     }
 
     async fn await_credits(&self, quarter: u64) -> Op {
         let (mail, peers) = (&self.local().mail, self.size() - 1);
         let given = || mail.borrow_mut().has_credits(quarter, peers);
-        self.hear("credits", || given().then_some(((), None))).await
+        self.wait_for("credits", || given().then_some(((), None))).await
     }
 }
 
@@ -477,7 +477,7 @@ impl Call<'_> {
     pub async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
         let local = self.local();
         let word = || Some(local.word(word)).filter(|&value| until.holds(value));
-        self.hear("wait", || Some((word()?, None))).await
+        self.wait_for("wait", || Some((word()?, None))).await
     }
 }
 

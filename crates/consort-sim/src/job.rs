@@ -15,8 +15,8 @@ use crate::{
     costs::{Chaos, Cluster, Coherent, Costs, Mesh},
     engine::{Engine, What},
     fabric::{Call, Operands},
-    interrupts::Listener,
     machines::{Kind, Machine},
+    notifications::Listener,
     trace::{Recorder, Trace},
     world::{WINDOW, World},
 };
@@ -203,7 +203,7 @@ impl Simulation {
     ///
     /// # Panics
     /// When the program does, or breaks a rule of the fabric: a message that overtakes a whole
-    /// window of calls, a buffer that is still lent when its call ends.
+    /// window of calls, a buffer that is still exposed when its call ends.
     pub fn run<R>(
         &self,
         program: impl AsyncFn(&Pe<'_>) -> R,

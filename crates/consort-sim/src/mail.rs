@@ -38,10 +38,10 @@ pub(crate) struct Mail {
     signals: Map<Key, (u64, Step, Rank)>,
     /// By the first of their lines.
     messages: BTreeMap<Key, Message>,
-    loans: Map<(u64, Rank, u32), Remote>,
+    exposures: Map<(u64, Rank, u32), Remote>,
     /// Two-sided messages that were taken.
     pub(crate) taken: u64,
-    pub(crate) given_back: u64,
+    pub(crate) detached: u64,
     /// How many peers have given the credit of a quarter.
     credits: BTreeMap<u64, u32>,
 }
@@ -53,9 +53,9 @@ impl Mail {
             window,
             signals: Map::default(),
             messages: BTreeMap::new(),
-            loans: Map::default(),
+            exposures: Map::default(),
             taken: 0,
-            given_back: 0,
+            detached: 0,
             credits: BTreeMap::new(),
         }
     }
@@ -104,12 +104,12 @@ impl Mail {
         self.messages.get(&key).is_some_and(is_it).then(|| self.messages.remove(&key)).flatten()
     }
 
-    pub(crate) fn expose(&mut self, call: u64, from: Rank, loan: u32, remote: Remote) {
-        self.loans.insert((call, from, loan), remote);
+    pub(crate) fn expose(&mut self, call: u64, from: Rank, number: u32, remote: Remote) {
+        self.exposures.insert((call, from, number), remote);
     }
 
-    pub(crate) fn take_loan(&mut self, call: u64, from: Rank, loan: u32) -> Option<Remote> {
-        self.loans.remove(&(call, from, loan))
+    pub(crate) fn attach(&mut self, call: u64, from: Rank, number: u32) -> Option<Remote> {
+        self.exposures.remove(&(call, from, number))
     }
 
     /// A peer gives its credit for a quarter. Each gives every one, in turn.

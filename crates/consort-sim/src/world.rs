@@ -5,14 +5,14 @@ use std::{
     collections::HashMap,
 };
 
-use consort_fabric::{Capabilities, Channel, Notice, Place, Rank, Signal, Span, Step};
+use consort_fabric::{Capabilities, Channel, Notification, Place, Rank, Signal, Span, Step};
 
 use crate::{
     account::Account,
     costs::{Costs, Site},
     engine::{Engine, Time, What},
-    interrupts::Post,
     mail::{Mail, Message},
+    notifications::Post,
     trace::Recorder,
 };
 
@@ -25,12 +25,12 @@ pub(crate) enum Parcel {
     Signal { call: u64, channel: Channel, step: Step },
     Message { call: u64, channel: Channel, step: Step, data: Vec<u8> },
     Taken,
-    Loan { call: u64, loan: u32, remote: Remote },
-    GivenBack,
+    Exposure { call: u64, number: u32, remote: Remote },
+    Detached,
     Credit { quarter: u64 },
     Put { place: Place, at: usize, data: Vec<u8> },
     HeapSignal { word: usize, how: Signal },
-    Notice(Notice),
+    Notification(Notification),
     Acknowledged { from: Rank, number: u64 },
 }
 
@@ -45,17 +45,17 @@ impl Parcel {
 
 /// Whose a parcel is, and whether it has come to the PE's door.
 #[derive(Debug)]
-struct Flight {
+struct InTransit {
     from: Rank,
     to: Rank,
     has_come: bool,
     parcel: Parcel,
 }
 
-/// A peer's memory on loan.
+/// A peer's memory on number.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
-    pub(crate) lender: Rank,
+    pub(crate) owner: Rank,
     pub(crate) span: Span,
     /// Reached without asking: nothing to give back.
     pub(crate) reached: bool,
@@ -143,7 +143,7 @@ pub(crate) struct World {
     pub(crate) recorder: Recorder,
     pub(crate) locals: Vec<PeState>,
     /// On its way; places are used again.
-    flights: RefCell<Vec<Option<Flight>>>,
+    in_transit: RefCell<Vec<Option<InTransit>>>,
     free: RefCell<Vec<u32>>,
     /// How many PEs have come to the next alignment, and how many alignments there were.
     aligned: Cell<(u32, u64)>,
@@ -171,7 +171,7 @@ impl World {
             costs,
             recorder,
             locals: (0..pes).map(|_| local()).collect(),
-            flights: RefCell::default(),
+            in_transit: RefCell::default(),
             free: RefCell::default(),
             aligned: Cell::default(),
         }
@@ -206,31 +206,32 @@ impl World {
 
     /// Has `parcel` arrive at `to` at a time.
     pub(crate) fn post(&self, from: Rank, to: Rank, at: Time, parcel: Parcel) {
-        let mut flights = self.flights.borrow_mut();
+        let mut in_transit = self.in_transit.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
-            flights.push(None);
-            u32::try_from(flights.len() - 1).expect("fewer than 4 billion parcels are on their way")
+            in_transit.push(None);
+            u32::try_from(in_transit.len() - 1)
+                .expect("fewer than 4 billion parcels are on their way")
         });
-        flights[number as usize] = Some(Flight { from, to, has_come: false, parcel });
+        in_transit[number as usize] = Some(InTransit { from, to, has_come: false, parcel });
         self.engine.at(at, What::Arrive(number));
     }
 
     /// A parcel arrives, and wakes the PE that may wait for it.
     pub(crate) fn arrive(&self, number: u32) {
-        let mut flights = self.flights.borrow_mut();
-        let Some(flight) = &mut flights[number as usize] else { return };
-        if !flight.has_come {
-            flight.has_come = true;
-            let (now, bytes) = (self.engine.now(), flight.parcel.bytes());
-            let handed_on = self.costs.hands_on(now, flight.from, flight.to, bytes);
-            if handed_on > now && !matches!(flight.parcel, Parcel::Put { .. }) {
+        let mut in_transit = self.in_transit.borrow_mut();
+        let Some(under_way) = &mut in_transit[number as usize] else { return };
+        if !under_way.has_come {
+            under_way.has_come = true;
+            let (now, bytes) = (self.engine.now(), under_way.parcel.bytes());
+            let handed_on = self.costs.hands_on(now, under_way.from, under_way.to, bytes);
+            if handed_on > now && !matches!(under_way.parcel, Parcel::Put { .. }) {
                 return self.engine.at(handed_on, What::Arrive(number));
             }
         }
-        let taken = flights[number as usize].take();
-        drop(flights);
+        let taken = in_transit[number as usize].take();
+        drop(in_transit);
         self.free.borrow_mut().push(number);
-        let Some(Flight { from, to, parcel, .. }) = taken else { return };
+        let Some(InTransit { from, to, parcel, .. }) = taken else { return };
         let local = self.local(to);
         let mut mail = local.mail.borrow_mut();
         match parcel {
@@ -239,11 +240,13 @@ impl World {
                 mail.put(channel, Message { from, call, step, data });
             }
             Parcel::Taken => mail.taken += 1,
-            Parcel::Loan { call, loan, remote } => mail.expose(call, from, loan, remote),
-            Parcel::GivenBack => mail.given_back += 1,
+            Parcel::Exposure { call, number, remote } => mail.expose(call, from, number, remote),
+            Parcel::Detached => mail.detached += 1,
             Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
-            Parcel::Notice(notice) => local.post.notices.borrow_mut().push_back(notice),
+            Parcel::Notification(notification) => {
+                local.post.notifications.borrow_mut().push_back(notification)
+            }
             Parcel::Acknowledged { from, number } => {
                 local.post.acknowledged.borrow_mut().insert(from, number);
             }

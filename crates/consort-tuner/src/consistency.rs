@@ -77,7 +77,7 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
 /// have what it passes on, whatever mode the whole has.
 fn compositions(query: &Query) -> Vec<[Query; 2]> {
     use Collective::{
-        AllGather, AllReduce, Broadcast, AllToAll, ExclusiveScan, Gather, Reduce, ReduceScatter,
+        AllGather, AllReduce, AllToAll, Broadcast, ExclusiveScan, Gather, Reduce, ReduceScatter,
         Scan, Scatter,
     };
     let Query { collective, sync: SyncModes { entry, exit }, bytes, .. } = *query;

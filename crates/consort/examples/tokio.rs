@@ -4,7 +4,7 @@
 //! cargo run --release -p consort --example tokio
 //! ```
 //!
-//! A ticket stays on its PE's thread, so it is awaited in a `LocalSet`, or as here beside other
+//! A request stays on its PE's thread, so it is awaited in a `LocalSet`, or as here beside other
 //! futures of one task. A task that computes yields now and then, as always: that is when the calls
 //! of its PE move on.
 

@@ -1,4 +1,4 @@
-//! Where the blocks of a varied collective lie in a buffer.
+//! Where the blocks of a vector variant lie in a buffer.
 
 use std::ops::Range;
 
@@ -91,8 +91,8 @@ impl Displacements {
         Self::at(counts, &displacements)
     }
 
-    /// Displacements of these lengths, each from its displacement on. They may overlap where they are only
-    /// read.
+    /// Displacements of these lengths, each from its displacement on. They may overlap where they
+    /// are only read.
     ///
     /// # Errors
     /// [`DisplacementsError::Uneven`], [`DisplacementsError::Overflow`].
@@ -146,7 +146,9 @@ impl Displacements {
         }
         let beyond = |range: &Range<usize>| range.end > len;
         match self.ranges.iter().zip((0..).map(Rank)).find(|(range, _)| beyond(range)) {
-            Some((range, rank)) => Err(DisplacementsError::Beyond { rank, range: range.clone(), len }),
+            Some((range, rank)) => {
+                Err(DisplacementsError::Beyond { rank, range: range.clone(), len })
+            }
             None => Ok(()),
         }
     }
@@ -193,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let overflow = DisplacementsError::Overflow { rank: Rank(1), count: 2, displacement: usize::MAX };
+        let overflow =
+            DisplacementsError::Overflow { rank: Rank(1), count: 2, displacement: usize::MAX };
         assert_eq!(Displacements::new(&[usize::MAX, 2]), Err(overflow.clone()));
         assert_eq!(Displacements::at(&[1, 2], &[0, usize::MAX]), Err(overflow));
         let uneven = DisplacementsError::Uneven { counts: 2, displacements: 1 };

@@ -70,7 +70,7 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
-    /// Displacements that a varied collective cannot move.
+    /// Displacements that a vector variant cannot move.
     #[error(transparent)]
     Displacements(#[from] DisplacementsError),
     /// A call from symmetric memory into the same memory.

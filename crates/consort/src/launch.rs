@@ -331,7 +331,7 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
         }
         Err(panic) => Err(failed_by(job, rank, panic)),
     };
-    // What is left is of a job that has failed; it revokes what it has lent.
+    // What is left is of a job that has failed; it revokes what it has exposed.
     pe.state.endpoint.engine().clear();
     ended
 }

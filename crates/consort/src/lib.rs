@@ -29,20 +29,20 @@
 //! every later one, returns [`Error::PeFailed`]. Nothing hangs.
 
 mod algorithms;
-mod announcements;
+mod async_broadcasts;
 mod collectives;
 mod counter;
+mod displacements;
 mod error;
 mod launch;
 mod nonblocking;
-mod displacements;
 mod runtime;
 mod symmetric;
 mod team;
 mod teams;
 
 pub use algorithms::Algorithms;
-pub use announcements::Announcements;
+pub use async_broadcasts::AsyncBroadcasts;
 pub use consort_collectives::PlanError;
 pub use consort_fabric::{
     Atomic, BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, Operator, Pod, Product, Query,
@@ -53,10 +53,10 @@ pub use consort_native::{Failure, HeapError, Members, Waiting};
 pub use consort_native::{Origin, UnknownOrigin};
 pub use consort_tuner::{Arrival, ChosenBy};
 pub use counter::Counter;
+pub use displacements::{Displacements, DisplacementsError};
 pub use error::{Error, Result};
 pub use launch::{MOST_PES, Pe, Pes};
-pub use nonblocking::{Overlap, Pending, Planned};
-pub use displacements::{Displacements, DisplacementsError};
+pub use nonblocking::{Overlap, Planned, Request};
 pub use symmetric::{memory::Symmetric, shared::SharedSymmetric, word::Word};
 pub use team::Team;
 pub use teams::{Grid, TeamError};

@@ -28,4 +28,4 @@ pub use rounds::{Collected, Rounds, of_class, sizes_bytes};
 pub use run::{Run, limits_of};
 pub use session::{Block, Conditions, Measured, Mode, Session, Timing};
 pub use work::Work;
-pub use workbench::{Threads, bracket};
+pub use workbench::{Threads, entry_and_exit_barrier};

@@ -222,7 +222,7 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
         | Collective::AllReduce
         | Collective::ReduceScatter => others,
         Collective::Scan | Collective::ExclusiveScan => 1.min(others),
-        varied => unreachable!("{varied} is not regular"),
+        vector => unreachable!("{vector} is not regular"),
     };
     f64::from(times) * bytes as f64
 }

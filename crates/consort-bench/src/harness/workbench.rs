@@ -118,11 +118,11 @@ impl Workbench for Threads {
     }
 }
 
-/// The barrier that brackets a query's calls by `wisdom` or the model, if one does.
-pub fn bracket(wisdom: Option<&Wisdom>, query: &Query) -> Option<Candidate> {
+/// The entry and exit barrier of a query's calls, by `wisdom` or the model, if one does.
+pub fn entry_and_exit_barrier(wisdom: Option<&Wisdom>, query: &Query) -> Option<Candidate> {
     let Query { collective, sync, .. } = *query;
-    let brackets = [sync.entry, sync.exit].contains(&SyncMode::All);
-    if !brackets || collective == Collective::Barrier {
+    let has_one = [sync.entry, sync.exit].contains(&SyncMode::All);
+    if !has_one || collective == Collective::Barrier {
         return None;
     }
     let barrier =
@@ -231,7 +231,9 @@ mod tests {
 
     #[test]
     fn strict_calls_are_bracketed() {
-        assert_eq!(bracket(None, &QUERY), None);
-        assert!(bracket(None, &Query { sync: SyncModes::STRICT, ..QUERY }).is_some());
+        assert_eq!(entry_and_exit_barrier(None, &QUERY), None);
+        assert!(
+            entry_and_exit_barrier(None, &Query { sync: SyncModes::STRICT, ..QUERY }).is_some()
+        );
     }
 }

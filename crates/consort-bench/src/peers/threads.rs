@@ -142,7 +142,7 @@ impl<B: Barrier> Peer for Team<B> {
                 }
                 Collective::Scan => add(target, (0..=rank).map(|of| block(of, 0))),
                 Collective::ExclusiveScan => add(target, (0..rank).map(|of| block(of, 0))),
-                varied => unreachable!("{varied} is not regular"),
+                vector => unreachable!("{vector} is not regular"),
             }
         }
         self.wait(rank);

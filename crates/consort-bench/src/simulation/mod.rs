@@ -3,9 +3,10 @@
 //! 1. [`machines`]: descriptions by name; `catalog`: the algorithms that one can run;
 //! 2. [`program`]: what the PEs of a simulation run; `simulated`: what it came to, a call;
 //! 3. `spread`: who had the data from whom;
-//! 4. [`announcements`] and `contention`: experiments on message buffers that are no collectives.
+//! 4. [`async_broadcasts`] and `contention`: experiments on message buffers that are no
+//!    collectives.
 
-pub mod announcements;
+pub mod async_broadcasts;
 mod catalog;
 mod contention;
 pub mod machines;

@@ -277,7 +277,7 @@ impl Data {
             Collective::ReduceScatter => is_sum(me.0, pes),
             Collective::Scan => is_sum(0, me.0 + 1),
             Collective::ExclusiveScan => me.0 == 0 || is_sum(0, me.0),
-            varied => unreachable!("{varied} is not regular"),
+            vector => unreachable!("{vector} is not regular"),
         }
     }
 }

@@ -154,18 +154,18 @@ fn member(pe: &Pe, bytes: usize, budget: Duration) -> Result<Vec<Sample>> {
                 if is_root {
                     compute(world, LATE * typical_ns)?;
                 }
-                let pending = scope.start_broadcast(data, ROOT)?;
+                let request = scope.start_broadcast(data, ROOT)?;
                 if !is_root {
                     compute(world, (LATE + 1.0) * typical_ns)?;
                 }
-                pending.wait().map(drop)
+                request.wait().map(drop)
             })
         })?;
         let busy_ns = timed(world, &mut data, |data| {
             world.overlap(|scope| {
-                let pending = scope.start_broadcast(data, ROOT)?;
+                let request = scope.start_broadcast(data, ROOT)?;
                 compute(world, typical_ns)?;
-                pending.wait().map(drop)
+                request.wait().map(drop)
             })
         })?;
         samples.push(Sample { alone_ns, typical_ns, late_ns, busy_ns });

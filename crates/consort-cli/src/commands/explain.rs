@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use consort::{Algorithms, Arrival, Candidate, Collective, Query, SyncMode, SyncModes};
 use consort_bench::{
-    harness::bracket,
+    harness::entry_and_exit_barrier,
     simulation::{Described, machines},
 };
 use consort_fabric::{CallSpec, OperatorClass};
@@ -119,7 +119,7 @@ impl Explain {
         let selector = Selector::new(algorithms, Measured::new(wisdom.as_ref(), cores));
         let selected = selector.select(&CallSpec::from(&query));
         let selected = selected.context("no algorithm can serve this call")?;
-        let barrier = bracket(wisdom.as_ref(), &query);
+        let barrier = entry_and_exit_barrier(wisdom.as_ref(), &query);
         let estimates = self.all.then(|| estimates(algorithms, &selected));
         let place = match wisdom {
             Some(_) => Place::Wisdom(path),

@@ -120,7 +120,10 @@ fn a_machine_is_explained_by_its_model() {
     assert_eq!((&one["machine"], &one["origin"]), (&"scc".into(), &"model".into()));
     assert_eq!(one["asked_pes"], 48);
     let candidates = one["candidates"].as_array().expect("all candidates");
-    assert!(candidates.iter().all(|one| one["candidate"] != "direct"), "nothing is lent there");
+    assert!(
+        candidates.iter().all(|one| one["candidate"] != "direct"),
+        "nothing can be exposed there"
+    );
     assert_eq!(candidates[0]["candidate"], "oc_bcast(chunk_bytes=3072,k=7)");
     let text = stdout("explain reduce --machine barcelona-x8 --pes 8");
     assert!(text.contains("machine: barcelona-x8"), "{text}");

@@ -25,7 +25,7 @@
 
 use std::collections::VecDeque;
 
-use consort_fabric::{Heard, Interrupts, Notice, Op, Rank, Then};
+use consort_fabric::{Event, Notification, Notifications, Op, Rank, Then};
 
 use crate::rank_math::tree::Shape;
 
@@ -48,10 +48,10 @@ pub struct OcBcastAsync<F> {
     children: Box<[Vec<Rank>]>,
     /// Whose chunk is in the own buffer, and how many children have acknowledged it.
     busy: Option<(Rank, usize)>,
-    /// Notices given.
+    /// Notifications given.
     given: u64,
-    /// Chunks to pass on, with their notices.
-    queue: VecDeque<(Notice, Vec<u8>)>,
+    /// Chunks to pass on, with their notifications.
+    queue: VecDeque<(Notification, Vec<u8>)>,
     /// What has come of the next message of each source, and how many have come before.
     incoming: Box<[(u64, Vec<u8>)]>,
     /// Whole messages, with their sources.
@@ -64,7 +64,7 @@ pub struct OcBcastAsync<F> {
     gone: u32,
 }
 
-impl<F: Interrupts> OcBcastAsync<F> {
+impl<F: Notifications> OcBcastAsync<F> {
     /// Takes part through `f`, in trees where a PE has `k` children at most; all PEs say the same.
     ///
     /// # Panics
@@ -122,12 +122,12 @@ impl<F: Interrupts> OcBcastAsync<F> {
     /// When the job has failed.
     pub async fn poll(&mut self) -> Op {
         self.advance().await?;
-        // As many as one notice of every peer, and one acknowledgement of each, make.
+        // As many as one notification of every peer, and one acknowledgement of each, make.
         for _ in 0..2 * self.f.size() {
             if self.sees_acknowledged().await? {
                 self.acknowledged();
-            } else if let Some(notice) = self.f.look().await? {
-                self.receive(notice).await?;
+            } else if let Some(notification) = self.f.poll().await? {
+                self.receive(notification).await?;
             } else {
                 break;
             }
@@ -142,7 +142,7 @@ impl<F: Interrupts> OcBcastAsync<F> {
     /// When the job has failed.
     pub async fn serve(&mut self) -> Op {
         self.advance().await?;
-        self.hear().await?;
+        self.receive_one().await?;
         self.advance().await
     }
 
@@ -217,13 +217,14 @@ impl<F: Interrupts> OcBcastAsync<F> {
     /// Sends an own chunk when it is its turn.
     async fn send_in_turn(&mut self, message: u64, at: usize, data: &[u8], then: Then) -> Op {
         let (source, bytes) = (self.f.rank(), data.len());
-        let notice = Notice { from: source, number: 0, source, message, at, bytes, then };
+        let notification =
+            Notification { from: source, number: 0, source, message, at, bytes, then };
         let mut is_next = false;
         loop {
             if self.busy.is_some() {
-                self.hear().await?;
+                self.receive_one().await?;
             } else if self.queue.is_empty() || is_next {
-                return self.send(notice, data).await;
+                return self.send(notification, data).await;
             } else {
                 self.send_queued().await?;
                 is_next = self.turns == Turns::Fair;
@@ -241,27 +242,27 @@ impl<F: Interrupts> OcBcastAsync<F> {
 
     async fn send_queued(&mut self) -> Op {
         match self.queue.pop_front() {
-            Some((notice, data)) => self.send(notice, &data).await,
+            Some((notification, data)) => self.send(notification, &data).await,
             None => Ok(()),
         }
     }
 
     /// Puts a chunk into the free buffer and tells the children.
-    async fn send(&mut self, notice: Notice, data: &[u8]) -> Op {
-        self.f.fill(&notice, data).await?;
-        self.tell_children(notice).await
+    async fn send(&mut self, notification: Notification, data: &[u8]) -> Op {
+        self.f.fill(&notification, data).await?;
+        self.notify_children(notification).await
     }
 
     /// A chunk is in the buffer: tells the children, if there are any.
-    async fn tell_children(&mut self, notice: Notice) -> Op {
-        let children = &self.children[notice.source.index()];
+    async fn notify_children(&mut self, notification: Notification) -> Op {
+        let children = &self.children[notification.source.index()];
         if children.is_empty() {
             return Ok(());
         }
         self.given += 1;
-        self.busy = Some((notice.source, 0));
-        let notice = Notice { from: self.f.rank(), number: self.given, ..notice };
-        self.f.interrupt(children, notice).await
+        self.busy = Some((notification.source, 0));
+        let notification = Notification { from: self.f.rank(), number: self.given, ..notification };
+        self.f.notify(children, notification).await
     }
 
     /// The child that is to acknowledge next, and what.
@@ -287,14 +288,14 @@ impl<F: Interrupts> OcBcastAsync<F> {
     }
 
     /// Waits for one thing to hear, and does what follows from it.
-    async fn hear(&mut self) -> Op {
+    async fn receive_one(&mut self) -> Op {
         if self.turns == Turns::Fair && self.sees_acknowledged().await? {
             self.acknowledged();
             return Ok(());
         }
-        match self.f.listen(self.awaited()).await? {
-            Heard::Notice(notice) => self.receive(notice).await,
-            Heard::Acknowledged => {
+        match self.f.wait(self.awaited()).await? {
+            Event::Notification(notification) => self.receive(notification).await,
+            Event::Acknowledged => {
                 self.acknowledged();
                 Ok(())
             }
@@ -302,8 +303,8 @@ impl<F: Interrupts> OcBcastAsync<F> {
     }
 
     /// Takes a chunk from a parent.
-    async fn receive(&mut self, notice: Notice) -> Op {
-        let Notice { from, number, source, message, at, bytes, then } = notice;
+    async fn receive(&mut self, notification: Notification) -> Op {
+        let Notification { from, number, source, message, at, bytes, then } = notification;
         let (before, data) = std::mem::take(&mut self.incoming[source.index()]);
         assert_eq!((before, data.len()), (message, at), "chunks come once and in order");
         let mut data = data;
@@ -313,13 +314,13 @@ impl<F: Interrupts> OcBcastAsync<F> {
         if self.busy.is_none() && (!is_leaf || self.f.buffer_is_near()) {
             self.f.relay(from, bytes).await?;
             self.f.acknowledge(from, number).await?;
-            self.tell_children(notice).await?;
+            self.notify_children(notification).await?;
             self.f.fetch(self.f.rank(), &mut data[at..]).await?;
         } else {
             self.f.fetch(from, &mut data[at..]).await?;
             self.f.acknowledge(from, number).await?;
             if !is_leaf {
-                self.queue.push_back((notice, data[at..].to_vec()));
+                self.queue.push_back((notification, data[at..].to_vec()));
             }
         }
         let next = match then {

@@ -23,7 +23,10 @@
 //!
 //! A chunk that lies in several spans is as many messages, on lines of their own in one buffer.
 
+mod act;
 mod cursor;
+mod cutter;
+mod sequence;
 
 use consort_fabric::{Channel, MachineModel, Query, Rank, Span};
 

@@ -106,11 +106,12 @@ impl Endpoint {
     }
 
     /// As [`Endpoint::block_on`], for a future on a
-    /// [`NotificationBoard`](crate::NotificationBoard), in a call of this number, if it is in one.
+    /// [`NotificationBuffers`](crate::NotificationBuffers), in a call of this number, if it is in
+    /// one.
     ///
     /// # Errors
     /// When the job has failed.
-    pub fn block_on_notices<T>(
+    pub fn block_on_notifications<T>(
         &self,
         call: Option<u64>,
         future: impl Future<Output = Op<T>>,

@@ -9,7 +9,7 @@ use crate::until;
 const GIVERS: usize = 2;
 
 #[derive(Default)]
-struct Board {
+struct Inbox {
     bell: Line,
     messages: [Line; GIVERS],
     acknowledgements: [Line; GIVERS],
@@ -23,10 +23,10 @@ enum Given {
     NumberFirst,
 }
 
-fn give(board: &Board, giver: usize, number: u64, given: Given) {
-    let (line, payload) = (&board.messages[giver], 10 * giver as u64 + number);
+fn give(inbox: &Inbox, giver: usize, number: u64, given: Given) {
+    let (line, payload) = (&inbox.messages[giver], 10 * giver as u64 + number);
     match given {
-        Given::Whole => Doorbell::give(&board.bell, line, &[payload], number),
+        Given::Whole => Doorbell::give(&inbox.bell, line, &[payload], number),
         Given::WithoutRinging => {
             line.write(0, payload);
             line.publish(number);
@@ -34,7 +34,7 @@ fn give(board: &Board, giver: usize, number: u64, given: Given) {
         Given::NumberFirst => {
             line.publish(number);
             line.write(0, payload);
-            Doorbell::give(&board.bell, &Line::default(), &[], 0);
+            Doorbell::give(&inbox.bell, &Line::default(), &[], 0);
         }
     }
 }
@@ -42,15 +42,15 @@ fn give(board: &Board, giver: usize, number: u64, given: Given) {
 /// The first giver gives two messages, the second after the first was taken; the other gives one.
 fn all_are_taken_once(given: Given) {
     loom::model(move || {
-        let board = Arc::new(Board::default());
+        let inbox = Arc::new(Inbox::default());
         let givers: Vec<_> = (0..GIVERS)
             .map(|giver| {
-                let board = Arc::clone(&board);
+                let inbox = Arc::clone(&inbox);
                 loom::thread::spawn(move || {
-                    give(&board, giver, 1, given);
+                    give(&inbox, giver, 1, given);
                     if giver == 0 {
-                        until(|| board.acknowledgements[giver].word_at(0) == 1);
-                        give(&board, giver, 2, given);
+                        until(|| inbox.acknowledgements[giver].word_at(0) == 1);
+                        give(&inbox, giver, 2, given);
                     }
                 })
             })
@@ -58,17 +58,17 @@ fn all_are_taken_once(given: Given) {
         let bell = Doorbell::new(GIVERS);
         let mut taken = [0; GIVERS];
         while taken != [2, 1] {
-            let Some((giver, number)) = bell.take(&board.bell, |index| &board.messages[index])
+            let Some((giver, number)) = bell.take(&inbox.bell, |index| &inbox.messages[index])
             else {
                 loom::thread::yield_now();
                 continue;
             };
             assert_eq!(number, taken[giver] + 1, "each once, in order");
-            assert_eq!(board.messages[giver].read(0), 10 * giver as u64 + number, "its own");
+            assert_eq!(inbox.messages[giver].read(0), 10 * giver as u64 + number, "its own");
             taken[giver] = number;
-            board.acknowledgements[giver].publish_at(0, number);
+            inbox.acknowledgements[giver].publish_at(0, number);
         }
-        assert_eq!(bell.take(&board.bell, |index| &board.messages[index]), None);
+        assert_eq!(bell.take(&inbox.bell, |index| &inbox.messages[index]), None);
         for giver in givers {
             giver.join().expect("it ends well");
         }

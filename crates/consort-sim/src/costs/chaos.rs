@@ -58,7 +58,7 @@ impl Chaos {
         site.engine.now() + Self::time(site)
     }
 
-    pub(super) async fn notice(&self, site: Site<'_>, _: Time, _: Option<Rank>) {
+    pub(super) async fn observe(&self, site: Site<'_>, _: Time, _: Option<Rank>) {
         Self::pause(site).await;
     }
 

@@ -13,7 +13,8 @@
 //! - interfaces put and get without the PE at the other end: a put is a message that keeps nobody
 //!   busy where it lands, a get a message without data there and one with the data back, and an
 //!   atomic operation a get of a word;
-//! - what many have counted, such as loans that are given back, is read like memory of one's own;
+//! - what many have counted, such as exposures that are given back, is read like memory of one's
+//!   own;
 //! - in a node the sender copies a message, and it can be seen a line's transfer later;
 //! - a PE copies and combines in its own memory as fast as it copies messages.
 
@@ -188,7 +189,7 @@ impl Cluster {
         self.inject(site, to.0, 0, Cause::Flags).await
     }
 
-    pub(super) async fn notice(&self, site: Site<'_>, from: Option<Rank>) {
+    pub(super) async fn observe(&self, site: Site<'_>, from: Option<Rank>) {
         let overhead =
             from.map_or(self.inside_overhead, |from| self.overhead_between(site.me, from.0));
         site.spend(Cause::Flags, overhead).await;

@@ -299,7 +299,7 @@ impl Coherent {
         seen
     }
 
-    pub(super) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
+    pub(super) async fn observe(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
         site.account.transfers(1);
         let from = from.unwrap_or(Rank(site.me));
         let (window, mut pace) = (self.window(site), Pace::new(site));
@@ -348,7 +348,7 @@ impl Coherent {
         to: Where,
         bytes: usize,
     ) -> Time {
-        self.notice(site, since, Some(from)).await;
+        self.observe(site, since, Some(from)).await;
         let (window, mut pace) = (self.window(site), Pace::new(site));
         let time = self.load(site.me, from.0, State::Modified);
         for index in 0..bytes.div_ceil(PAYLOAD_BYTES) {

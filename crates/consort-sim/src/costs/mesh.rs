@@ -286,7 +286,7 @@ impl Mesh {
         set
     }
 
-    pub(super) async fn notice(&self, site: Site<'_>, since: Time, _: Option<Rank>) {
+    pub(super) async fn observe(&self, site: Site<'_>, since: Time, _: Option<Rank>) {
         self.poll(site, since, self.flag_read).await;
         if self.resets {
             let mut pace = Pace { site, ahead: 0 };

@@ -134,12 +134,12 @@ impl Costs {
 
     /// Sees that a flag is set, for which the PE has polled since a time, and who has set it, if it
     /// was one PE.
-    pub(crate) async fn notice(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
+    pub(crate) async fn observe(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
         match self {
-            Self::Chaos(chaos) => chaos.notice(site, since, from).await,
-            Self::Mesh(mesh) => mesh.notice(site, since, from).await,
-            Self::Coherent(coherent) => coherent.notice(site, since, from).await,
-            Self::Cluster(cluster) => cluster.notice(site, from).await,
+            Self::Chaos(chaos) => chaos.observe(site, since, from).await,
+            Self::Mesh(mesh) => mesh.observe(site, since, from).await,
+            Self::Coherent(coherent) => coherent.observe(site, since, from).await,
+            Self::Cluster(cluster) => cluster.observe(site, from).await,
         }
     }
 
@@ -193,7 +193,7 @@ impl Costs {
     pub(crate) async fn interrupted(&self, site: Site<'_>) {
         match self {
             Self::Mesh(mesh) => mesh.interrupted(site).await,
-            _ => self.notice(site, site.engine.now(), None).await,
+            _ => self.observe(site, site.engine.now(), None).await,
         }
     }
 

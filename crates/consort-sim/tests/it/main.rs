@@ -1,3 +1,3 @@
 //! Algorithms on simulated machines, and under schedules at random.
 
-mod announce;
+mod async_broadcast;

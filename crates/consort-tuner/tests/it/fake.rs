@@ -61,9 +61,9 @@ impl Fake {
             _ => 100.0,
         };
         let ordering = if query.operator == OperatorClass::Ordered { 1.05 } else { 1.0 };
-        let lending_ns = if query.symmetric { 0.0 } else { 80.0 };
+        let exposing_ns = if query.symmetric { 0.0 } else { 80.0 };
         let barrier_share = if query.collective == Collective::Barrier { 0.5 } else { 1.0 };
-        (moving_ns * ordering + waiting_ns + lending_ns) * barrier_share
+        (moving_ns * ordering + waiting_ns + exposing_ns) * barrier_share
     }
 
     /// The least that any candidate really takes.

@@ -89,8 +89,8 @@ impl Team<'_> {
     /// Copies PE `i`'s `source` into everyone's `target` as its block `i`, which is as long.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when
-    /// PEs do not say the same of a block's length, and see [`Team`].
+    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
+    /// [`Error::Mismatched`] when PEs do not say the same of a block's length, and see [`Team`].
     pub fn all_gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -104,11 +104,11 @@ impl Team<'_> {
     /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
     /// PE, into everyone's part of `target` as its block `i`.
     ///
-    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`] when
-    /// PEs do not say the same of a block's length, and see [`Team`].
+    /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`]
+    /// when PEs do not say the same of a block's length, and see [`Team`].
     pub fn all_gather_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

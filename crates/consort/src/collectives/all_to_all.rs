@@ -82,7 +82,11 @@ impl Team<'_> {
     /// assert_eq!(all[1].1.0, [8, 9]);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn all_to_all_vector<T: Pod>(&self, values: &[T], given: &Displacements) -> Result<(Vec<T>, Displacements)> {
+    pub fn all_to_all_vector<T: Pod>(
+        &self,
+        values: &[T],
+        given: &Displacements,
+    ) -> Result<(Vec<T>, Displacements)> {
         let team = self.keeping();
         given.check_source(team.size(), values.len())?;
         let received = Displacements::new(&team.all_to_all(&given.counts())?)?;
@@ -95,8 +99,8 @@ impl Team<'_> {
     /// long.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None, [`Error::Mismatched`] when
-    /// PEs do not say the same of a block's length, and see [`Team`].
+    /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
+    /// [`Error::Mismatched`] when PEs do not say the same of a block's length, and see [`Team`].
     pub fn all_to_all_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -111,11 +115,11 @@ impl Team<'_> {
     /// Copies block `i` of PE `j`'s part of `source` into PE `i`'s part of `target` as its block
     /// `j`, which is as long.
     ///
-    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of
-    /// a block's length, and see [`Team`].
+    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the
+    /// same of a block's length, and see [`Team`].
     pub fn all_to_all_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

@@ -70,14 +70,23 @@ impl Team<'_> {
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn gather_vector<T: Pod>(&self, values: &[T], root: Rank) -> Result<Option<(Vec<T>, Displacements)>> {
+    pub fn gather_vector<T: Pod>(
+        &self,
+        values: &[T],
+        root: Rank,
+    ) -> Result<Option<(Vec<T>, Displacements)>> {
         let team = self.keeping();
         let blocks = match team.gather(values.len(), root)? {
             Some(counts) => Some(Displacements::new(&counts)?),
             None => None,
         };
         let mut all = blank(blocks.as_ref().map_or(0, Displacements::extent));
-        team.gather_vector_slice(values, &mut all, blocks.as_ref().unwrap_or(&Displacements::default()), root)?;
+        team.gather_vector_slice(
+            values,
+            &mut all,
+            blocks.as_ref().unwrap_or(&Displacements::default()),
+            root,
+        )?;
         Ok(blocks.map(|blocks| (all, blocks)))
     }
 
@@ -85,9 +94,9 @@ impl Team<'_> {
     /// Elsewhere target and blocks do not matter.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length, and see
-    /// [`Team`].
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
+    /// with exit mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length,
+    /// and see [`Team`].
     pub fn gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -104,7 +113,7 @@ impl Team<'_> {
     /// PE, into the root's part of `target` as its block `i`. Elsewhere than on the root the blocks
     /// do not matter.
     ///
-    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],

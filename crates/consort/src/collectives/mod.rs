@@ -2,9 +2,9 @@
 
 mod all_gather;
 mod all_reduce;
+mod all_to_all;
 mod barrier;
 mod broadcast;
-mod all_to_all;
 mod gather;
 mod reduce;
 mod reduce_scatter;
@@ -15,8 +15,8 @@ use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes}
 use consort_native::{Buffer, Operands};
 
 use crate::{
-    Error, Displacements, DisplacementsError, Result, Symmetric, Team, runtime::dispatch::Combination,
-    symmetric::element::Element,
+    Displacements, DisplacementsError, Error, Result, Symmetric, Team,
+    runtime::dispatch::Combination, symmetric::element::Element,
 };
 
 fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
@@ -32,7 +32,7 @@ impl Team<'_> {
     /// Any collective but a barrier, on slices: for programs that take the collective as a
     /// parameter, as benchmarks do. The operator and the root do not matter where there are none.
     ///
-    /// A broadcast uses `source` on the root alone, and `target` elsewhere. Varied collectives move
+    /// A broadcast uses `source` on the root alone, and `target` elsewhere. Vector variants move
     /// blocks of equal length here.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Team<'_> {
         if self.rank() == root { Held::Each(blocks) } else { Held::One(0) }
     }
 
-    /// Makes a varied call on slices.
+    /// Makes a call of a vector variant on slices.
     fn on_blocks<T: Pod>(
         &self,
         collective: Collective,
@@ -217,7 +217,7 @@ pub(crate) fn brought<'b>(
     }
 }
 
-/// What a PE has of a buffer in a varied collective.
+/// What a PE has of a buffer in a vector variant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held<'p> {
     /// One block of so many elements, from the first one on: what it gives or gets itself.
@@ -232,18 +232,21 @@ pub(crate) fn layouts<'l, T: Pod>(
     (source_len, contributed): (usize, Held<'l>),
     (target_len, received): (usize, Held<'l>),
 ) -> Result<[Layout<'l>; 2]> {
-    let of = |held, buffer_len, check: fn(&Displacements, u32, usize) -> Result<(), DisplacementsError>| {
-        Ok(match held {
-            Held::One(end) if end > buffer_len => {
-                return Err(Error::OutOfBounds { first: 0, end, len: buffer_len });
-            }
-            Held::One(len) => Layout::whole(len * size_of::<T>()),
-            Held::Each(blocks) => {
-                check(blocks, pes, buffer_len)?;
-                blocks.layout(size_of::<T>())
-            }
-        })
-    };
+    let of =
+        |held,
+         buffer_len,
+         check: fn(&Displacements, u32, usize) -> Result<(), DisplacementsError>| {
+            Ok(match held {
+                Held::One(end) if end > buffer_len => {
+                    return Err(Error::OutOfBounds { first: 0, end, len: buffer_len });
+                }
+                Held::One(len) => Layout::whole(len * size_of::<T>()),
+                Held::Each(blocks) => {
+                    check(blocks, pes, buffer_len)?;
+                    blocks.layout(size_of::<T>())
+                }
+            })
+        };
     Ok([
         of(contributed, source_len, Displacements::check_source)?,
         of(received, target_len, Displacements::check_target)?,

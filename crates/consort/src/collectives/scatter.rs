@@ -74,7 +74,12 @@ impl Team<'_> {
     /// assert_eq!(all[1].1, [1, 4, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn scatter_vector<T: Pod>(&self, values: &[T], blocks: &Displacements, root: Rank) -> Result<Vec<T>> {
+    pub fn scatter_vector<T: Pod>(
+        &self,
+        values: &[T],
+        blocks: &Displacements,
+        root: Rank,
+    ) -> Result<Vec<T>> {
         let team = self.keeping();
         let mut counts = Vec::new();
         if team.rank() == root {
@@ -90,9 +95,9 @@ impl Team<'_> {
     /// source and blocks do not matter.
     ///
     /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length, and see
-    /// [`Team`].
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
+    /// with exit mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length,
+    /// and see [`Team`].
     pub fn scatter_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -109,7 +114,7 @@ impl Team<'_> {
     /// elements there, which may differ from PE to PE, from the first one on. Elsewhere than on the
     /// root the blocks do not matter.
     ///
-    /// Exit mode None is as Mine: nobody leaves before what it lends is back.
+    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],

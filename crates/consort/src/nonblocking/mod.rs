@@ -3,20 +3,20 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `pending` | the ticket for one call |
+//! | `request` | the request for one call |
 //! | `starts` | a team's calls, which own their data |
 //! | `overlap` | calls that borrow it, within a scope |
 //! | `planned` | calls that are planned once and started many times |
 //!
 //! A call has its number from the start, so all PEs of a team start and make its calls in one
-//! order; what happens then depends on nobody's order. It is driven by a *flight*, an `async` block
-//! that owns the plan, the PE's part of the call and the data, and leaves what came of it in a slot
-//! that the ticket shares. So a ticket that is dropped or forgotten leaves nothing in the air: the
-//! flight ends by itself, at the latest when the PE does.
+//! order; what happens then depends on nobody's order. It is driven by an *operation*, an `async`
+//! block that owns the plan, the PE's part of the call and the data, and leaves what came of it in
+//! a slot that the request shares. So a request that is dropped or forgotten leaves nothing in the
+//! air: the operation ends by itself, at the latest when the PE does.
 
 mod overlap;
-mod pending;
 mod planned;
+mod request;
 mod starts;
 
 use std::{
@@ -30,11 +30,11 @@ use consort_fabric::{CallSpec, Collective, Kernel, Layout, Operator, Pod, Rank};
 use consort_native::{Job, Operands, Tally};
 
 pub use overlap::Overlap;
-pub use pending::Pending;
 pub use planned::Planned;
+pub use request::Request;
 
-use crate::{Error, Displacements, Result, Team, collectives::planned_len, runtime::plans::Ready};
-use pending::Completion;
+use crate::{Displacements, Error, Result, Team, collectives::planned_len, runtime::plans::Ready};
+use request::Completion;
 
 /// What contributions are combined with, if they are.
 trait Combine<T>: Send {
@@ -61,20 +61,20 @@ impl<T> Combine<T> for Nothing {
     }
 }
 
-/// What a flight keeps for its call.
-trait Cargo: Send {
+/// What an operation keeps for its call.
+trait Buffers: Send {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
 }
 
-/// Where a PE's blocks lie in a buffer of a varied collective, kept by its flight.
-enum Kept {
+/// Where a PE's blocks lie in a buffer of a vector variant, kept by its operation.
+enum OwnedLayout {
     /// As this says.
     Even(Layout<'static>),
     /// As these say, in elements.
     Each { blocks: Displacements, element_bytes: usize },
 }
 
-impl Kept {
+impl OwnedLayout {
     fn each<T: Pod>(blocks: Displacements) -> Self {
         Self::Each { blocks, element_bytes: size_of::<T>() }
     }
@@ -123,11 +123,11 @@ impl<'p> Team<'p> {
         self.state.plan_to_start(&call, combination.as_ref().map(|(kernel, _)| kernel))
     }
 
-    /// Where the blocks of a call lie, if it is a varied one.
-    fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[Kept; 2]> {
+    /// Where the blocks of a call lie, if it is a vector variant.
+    fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[OwnedLayout; 2]> {
         let is_root = root == Some(self.rank());
         let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
-        layouts.map(|layouts| layouts.map(Kept::Even))
+        layouts.map(|layouts| layouts.map(OwnedLayout::Even))
     }
 
     /// Fails unless a PE's source and target are as many blocks as it contributes and receives.
@@ -150,35 +150,36 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan, a varied one with layouts. Its flight keeps `cargo`, gives it to
-    /// `finish` at its end, and counts among `also` until it is gone.
+    /// Starts a call by this plan, a vector variant with layouts. Its operation keeps `buffers`, gives
+    /// it to `finish` at its end, and counts among `also` until it is gone.
     ///
     /// # Safety
-    /// What `cargo` and `finish` borrow lives until the flight is gone.
+    /// What `buffers` and `finish` borrow lives until the operation is gone.
     #[expect(unsafe_code, reason = "declares what borrowed data must see to")]
     unsafe fn launch<'f, C, B>(
         &self,
         ready: Arc<dyn Ready>,
-        cargo: C,
-        layouts: Option<[Kept; 2]>,
+        buffers: C,
+        layouts: Option<[OwnedLayout; 2]>,
         finish: impl FnOnce(C) -> B + Send + 'f,
         also: Option<&Tally>,
-    ) -> Result<Pending<'p, B>>
+    ) -> Result<Request<'p, B>>
     where
-        C: Cargo + 'f,
+        C: Buffers + 'f,
         B: Send + 'f,
     {
         let slot = Arc::new(Completion::default());
         let plan = Arc::clone(&ready);
         let number = self.state.start(&*plan, |begun| {
             let (number, result) = (begun.number(), Arc::clone(&slot));
-            let flight = async move {
-                let mut cargo = cargo;
+            let operation = async move {
+                let mut buffers = buffers;
                 let done = {
-                    let layouts = layouts.as_ref().map(|both| both.each_ref().map(Kept::layout));
+                    let layouts =
+                        layouts.as_ref().map(|both| both.each_ref().map(OwnedLayout::layout));
                     let operands =
-                        Operands { layouts: layouts.as_ref(), ..cargo.operands(begun.job()) };
-                    // SAFETY: made once, and this flight alone drives it.
+                        Operands { layouts: layouts.as_ref(), ..buffers.operands(begun.job()) };
+                    // SAFETY: made once, and this operation alone drives it.
                     let call = unsafe { begun.call(&operands) };
                     let mut algorithm = ready.fly(&call);
                     // As in a blocking call, a panic is told before the call ends.
@@ -194,16 +195,17 @@ impl<'p> Team<'p> {
                 if done.is_ok() {
                     begun.complete();
                 }
-                result.fill(done.map(|()| finish(cargo)));
+                result.fill(done.map(|()| finish(buffers)));
                 begun.wake();
             };
-            let flight: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(flight);
-            // SAFETY: all that the flight owns may move: its parts are `Send` by the bounds above,
-            // plans and begun calls are, and the futures of all algorithms are, as a test asserts
-            // one by one (`tests/it/send.rs`). What it borrows lives, by the caller's promise.
-            unsafe { self.state.endpoint.launch(flight, also) };
+            let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
+            // SAFETY: all that the operation owns may move: its parts are `Send` by the bounds
+            // above, plans and begun calls are, and the futures of all algorithms are, as a test
+            // asserts one by one (`tests/it/send.rs`). What it borrows lives, by the caller's
+            // promise.
+            unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;
-        Ok(Pending::new(self.state.whoever(), number, slot))
+        Ok(Request::new(self.state.whoever(), number, slot))
     }
 }

@@ -1,8 +1,8 @@
 //! Nonblocking collectives on borrowed data, within a scope that ends when all of them have.
 //!
-//! The flights touch data that the caller has lent for the scope. So the scope is not left, whether
-//! by returning, by an error or by a panic, before the last of its flights is gone; and since it
-//! only ever exists as a borrow that its closure gets, nobody can forget it. As in
+//! The operations touch data that the caller has borrowed for the scope. So the scope is not left,
+//! whether by returning, by an error or by a panic, before the last of its operations is gone; and
+//! since it only ever exists as a borrow that its closure gets, nobody can forget it. As in
 //! [`std::thread::scope`].
 //!
 //! | the closure | the scope |
@@ -23,7 +23,7 @@ use std::{
 use consort_fabric::{Collective, Operator, Pod, Rank};
 use consort_native::{Buffer, Job, Operands, Panic, Tally, discard};
 
-use super::{Cargo, Combine, Kind, Nothing, Pending, With};
+use super::{Buffers, Combine, Kind, Nothing, Request, With};
 #[cfg(doc)]
 use crate::Error;
 use crate::{Result, Team};
@@ -35,7 +35,7 @@ struct Borrowed<'s, T, C> {
     combine: C,
 }
 
-impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Cargo for Borrowed<'_, T, C> {
+impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Buffers for Borrowed<'_, T, C> {
     fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
         Operands {
             kernel: self.combine.combination().map(|(kernel, _)| kernel),
@@ -49,7 +49,7 @@ impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Cargo for Borrowed<'_, T,
 /// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
 pub struct Overlap<'scope, 'env: 'scope> {
     team: Team<'env>,
-    flights: Tally,
+    operations: Tally,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -64,7 +64,7 @@ impl<'p> Team<'p> {
     /// That of `body`, else that of a call that did not succeed; see [`Team`].
     ///
     /// # Panics
-    /// When `body` or an operator of its calls does, once no peer can touch what it has lent.
+    /// When `body` or an operator of its calls does, once no peer can touch the borrowed data.
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -88,7 +88,7 @@ impl<'p> Team<'p> {
         'p: 'env,
     {
         let (scope, env) = (PhantomData, PhantomData);
-        let overlap = Overlap { team: *self, flights: Tally::default(), scope, env };
+        let overlap = Overlap { team: *self, operations: Tally::default(), scope, env };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
         let (outcome, panics) = overlap.end(outcome);
         // From here on nothing that is borrowed is touched, whatever panics.
@@ -112,11 +112,11 @@ impl<'p> Team<'p> {
 }
 
 impl<'scope, 'env> Overlap<'scope, 'env> {
-    /// Waits until all flights are gone, and returns what they have panicked with. It keeps what
+    /// Waits until all operations are gone, and returns what they have panicked with. It keeps what
     /// the closure came to, and nothing leaves it before, not even a panic.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
         let mut panics = Vec::new();
-        while !self.flights.is_zero() {
+        while !self.operations.is_zero() {
             if let Some(panic) = outcome.as_ref().err().or(panics.first()) {
                 let endpoint = &self.team.state.endpoint;
                 endpoint.job().fail(endpoint.rank_in_world(), panic);
@@ -126,12 +126,12 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         (outcome, panics)
     }
 
-    /// Moves flights on until all are gone, or the job has failed.
+    /// Moves operations on until all are gone, or the job has failed.
     fn drain(&self) {
         let endpoint = &self.team.state.endpoint;
         let _inside = self.team.state.go_inside();
         let number = endpoint.first_under_way().unwrap_or(0);
-        if endpoint.block_until(number, || self.flights.is_zero().then_some(())).is_err() {
+        if endpoint.block_until(number, || self.operations.is_zero().then_some(())).is_err() {
             // They end at the next poll, whoever polls.
             endpoint.progress();
             thread::yield_now();
@@ -146,7 +146,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         &'scope self,
         data: &'scope mut [T],
         root: Rank,
-    ) -> Result<Pending<'scope, ()>> {
+    ) -> Result<Request<'scope, ()>> {
         let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
         let (source, target): (&[T], &mut [T]) =
             if self.team.rank() == root { (data, &mut []) } else { (&[], data) };
@@ -165,7 +165,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         target: &'scope mut [T],
         operator: O,
         root: Rank,
-    ) -> Result<Pending<'scope, ()>> {
+    ) -> Result<Request<'scope, ()>> {
         let kind = Kind::of(Collective::Reduce, Some(root), source.len());
         self.start(kind, Borrowed { source, target, combine: With(operator) })
     }
@@ -179,7 +179,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         source: &'scope [T],
         target: &'scope mut [T],
         operator: O,
-    ) -> Result<Pending<'scope, ()>> {
+    ) -> Result<Request<'scope, ()>> {
         let kind = Kind::of(Collective::AllReduce, None, source.len());
         self.start(kind, Borrowed { source, target, combine: With(operator) })
     }
@@ -197,7 +197,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         (source, target): (&'scope [T], &'scope mut [T]),
         operator: O,
         root: Rank,
-    ) -> Result<Pending<'scope, ()>> {
+    ) -> Result<Request<'scope, ()>> {
         let kind = Kind::of(collective, collective.is_rooted().then_some(root), len);
         if collective.combines() {
             self.start(kind, Borrowed { source, target, combine: With(operator) })
@@ -209,30 +209,30 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     fn start<T: Pod + Send + std::marker::Sync, C: Combine<T> + 'scope>(
         &'scope self,
         kind: Kind,
-        cargo: Borrowed<'scope, T, C>,
-    ) -> Result<Pending<'scope, ()>> {
+        buffers: Borrowed<'scope, T, C>,
+    ) -> Result<Request<'scope, ()>> {
         let team: Team<'scope> = self.team;
         team.refuse_loans()?;
         let (contributed, received) =
-            team.check_blocks(kind, cargo.source.len(), cargo.target.len())?;
-        let Borrowed { source, target, combine } = cargo;
+            team.check_blocks(kind, buffers.source.len(), buffers.target.len())?;
+        let Borrowed { source, target, combine } = buffers;
         let (ready, layouts) = (team.nonblocking_plan::<T>(kind, &combine)?, team.even::<T>(kind));
-        let cargo = Borrowed {
+        let buffers = Borrowed {
             source: if contributed > 0 { source } else { &[] },
             target: if received > 0 { target } else { &mut [] },
             combine,
         };
-        // SAFETY: what the cargo borrows lives for all of the scope, which ends when its flights
-        // are gone; see `Team::overlap`.
-        #[expect(unsafe_code, reason = "launches a flight")]
+        // SAFETY: what the buffers borrows lives for all of the scope, which ends when its
+        // operations are gone; see `Team::overlap`.
+        #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            team.launch(ready, cargo, layouts, |_| (), Some(&self.flights))
+            team.launch(ready, buffers, layouts, |_| (), Some(&self.operations))
         }
     }
 }
 
 impl fmt::Debug for Overlap<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overlap").field("flights", &self.flights).finish_non_exhaustive()
+        f.debug_struct("Overlap").field("operations", &self.operations).finish_non_exhaustive()
     }
 }

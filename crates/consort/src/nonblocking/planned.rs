@@ -4,11 +4,11 @@ use std::{fmt, sync::Arc};
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
-use super::{Kind, Nothing, Pending, With};
+use super::{Kind, Nothing, Request, With};
 use crate::{Error, Result, Team};
 
 /// Starts a call on its data.
-type Start<'p, T> = Box<dyn Fn(Vec<T>) -> Result<Pending<'p, Vec<T>>> + 'p>;
+type Start<'p, T> = Box<dyn Fn(Vec<T>) -> Result<Request<'p, Vec<T>>> + 'p>;
 
 /// A nonblocking call that is planned already, from [`Team::plan_broadcast`] or
 /// [`Team::plan_all_reduce`]. Which algorithm serves it was decided then.
@@ -66,7 +66,7 @@ impl<'p, T: Pod> Planned<'p, T> {
     ///
     /// # Errors
     /// [`Error::Lengths`], and see [`Team`].
-    pub fn start(&self, data: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+    pub fn start(&self, data: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         if data.len() != self.len {
             return Err(Error::Lengths { source_len: data.len(), target_len: self.len });
         }

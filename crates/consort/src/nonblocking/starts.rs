@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 use consort_fabric::{CallSpec, Collective, Operator, Pod, Rank, SyncModes};
 use consort_native::{Block, Buffer, Job, Operands};
 
-use super::{Cargo, Combine, Kept, Kind, Nothing, Pending, With};
+use super::{Buffers, Combine, Kind, Nothing, OwnedLayout, Request, With};
 #[cfg(doc)]
 use crate::Error;
 use crate::{
@@ -22,7 +22,7 @@ struct Owned<T, C> {
     combine: C,
 }
 
-impl<T: Pod + Send, C: Combine<T>> Cargo for Owned<T, C> {
+impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
     fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
         let Self { source, target, combine } = self;
         Operands {
@@ -45,7 +45,7 @@ struct Blocks<T, C> {
     elements: PhantomData<fn() -> T>,
 }
 
-impl<T: Element, C: Combine<T>> Cargo for Blocks<T, C> {
+impl<T: Element, C: Combine<T>> Buffers for Blocks<T, C> {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
         let buffer = |block: &'c Block| {
             Buffer::symmetric(job, self.rank_in_world, block.offset(), block.bytes())
@@ -88,13 +88,13 @@ impl<'p> Team<'p> {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn start_barrier(&self) -> Result<Pending<'p, ()>> {
+    pub fn start_barrier(&self) -> Result<Request<'p, ()>> {
         let kind = Kind::of(Collective::Barrier, None, 0);
         self.with(SyncModes::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
     }
 
     /// Starts a barrier that goes by this name.
-    pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Pending<'p, ()>> {
+    pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Request<'p, ()>> {
         let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.size()) };
         let ready = self.state.prepare_named(&call, name)?;
         let nothing = Owned::<u8, _> { source: Vec::new(), target: Vec::new(), combine: Nothing };
@@ -122,7 +122,7 @@ impl<'p> Team<'p> {
         &self,
         data: Vec<T>,
         root: Rank,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
         let ready = self.nonblocking_plan::<T>(kind, &Nothing)?;
         self.start_broadcast_by(ready, root, data)
@@ -133,7 +133,7 @@ impl<'p> Team<'p> {
         ready: Arc<dyn Ready>,
         root: Rank,
         data: Vec<T>,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let is_root = self.rank() == root;
         let (source, target) = if is_root { (data, Vec::new()) } else { (Vec::new(), data) };
         let finish = move |source, target| if is_root { source } else { target };
@@ -150,7 +150,7 @@ impl<'p> Team<'p> {
         source: Vec<T>,
         operator: O,
         root: Rank,
-    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+    ) -> Result<Request<'p, Option<Vec<T>>>> {
         let is_root = self.rank() == root;
         let kind = Kind::of(Collective::Reduce, Some(root), source.len());
         let finish = move |_, target| is_root.then_some(target);
@@ -166,7 +166,7 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         operator: O,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::AllReduce, None, source.len());
         self.start_on(kind, source, With(operator), |_, target| target)
     }
@@ -181,7 +181,7 @@ impl<'p> Team<'p> {
         source: Vec<T>,
         len: usize,
         root: Rank,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::Scatter, Some(root), len);
         self.start_on(kind, source, Nothing, |_, target| target)
     }
@@ -195,7 +195,7 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         root: Rank,
-    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+    ) -> Result<Request<'p, Option<Vec<T>>>> {
         let is_root = self.rank() == root;
         let kind = Kind::of(Collective::Gather, Some(root), source.len());
         self.start_on(kind, source, Nothing, move |_, target| is_root.then_some(target))
@@ -206,7 +206,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// See [`Team`].
-    pub fn start_all_gather<T: Pod + Send>(&self, source: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+    pub fn start_all_gather<T: Pod + Send>(&self, source: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::AllGather, None, source.len());
         self.start_on(kind, source, Nothing, |_, target| target)
     }
@@ -216,12 +216,12 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
-    pub fn start_all_to_all<T: Pod + Send>(&self, source: Vec<T>) -> Result<Pending<'p, Vec<T>>> {
+    pub fn start_all_to_all<T: Pod + Send>(&self, source: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts a varied scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
+    /// Starts a vector scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
     /// Elsewhere source and blocks do not matter. See [`Team::scatter_vector_slice`] and
     /// [`Team::start_barrier`].
     ///
@@ -233,18 +233,18 @@ impl<'p> Team<'p> {
         blocks: Displacements,
         len: usize,
         root: Rank,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let given = if self.rank() == root {
             blocks.check_source(self.size(), source.len())?;
-            Kept::each::<T>(blocks)
+            OwnedLayout::each::<T>(blocks)
         } else {
-            Kept::one::<T>(0)
+            OwnedLayout::one::<T>(0)
         };
-        let target = (blank(len), Kept::one::<T>(len));
+        let target = (blank(len), OwnedLayout::one::<T>(len));
         self.start_vector(Collective::ScatterVector, Some(root), (source, given), target, |all| all)
     }
 
-    /// Starts a varied gather: the root gets everyone's `source` as its blocks, and the others
+    /// Starts a vector gather: the root gets everyone's `source` as its blocks, and the others
     /// `None`. Elsewhere the blocks do not matter. See [`Team::gather_vector_slice`] and
     /// [`Team::start_barrier`].
     ///
@@ -255,20 +255,20 @@ impl<'p> Team<'p> {
         source: Vec<T>,
         blocks: Displacements,
         root: Rank,
-    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+    ) -> Result<Request<'p, Option<Vec<T>>>> {
         let is_root = self.rank() == root;
         let target = if is_root {
             blocks.check_target(self.size(), blocks.extent())?;
-            (blank(blocks.extent()), Kept::each::<T>(blocks))
+            (blank(blocks.extent()), OwnedLayout::each::<T>(blocks))
         } else {
-            (Vec::new(), Kept::one::<T>(0))
+            (Vec::new(), OwnedLayout::one::<T>(0))
         };
-        let given = Kept::one::<T>(source.len());
+        let given = OwnedLayout::one::<T>(source.len());
         let finish = move |all| is_root.then_some(all);
         self.start_vector(Collective::GatherVector, Some(root), (source, given), target, finish)
     }
 
-    /// Starts a varied all-gather: everyone gets everyone's `source` as its blocks. See
+    /// Starts a vector all-gather: everyone gets everyone's `source` as its blocks. See
     /// [`Team::all_gather_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
@@ -277,14 +277,14 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         blocks: Displacements,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         blocks.check_target(self.size(), blocks.extent())?;
-        let given = Kept::one::<T>(source.len());
-        let target = (blank(blocks.extent()), Kept::each::<T>(blocks));
+        let given = OwnedLayout::one::<T>(source.len());
+        let target = (blank(blocks.extent()), OwnedLayout::each::<T>(blocks));
         self.start_vector(Collective::AllGatherVector, None, (source, given), target, |all| all)
     }
 
-    /// Starts a varied exchange: everyone gets a block of everyone's `source` as its blocks. See
+    /// Starts a vector all-to-all: everyone gets a block of everyone's `source` as its blocks. See
     /// [`Team::all_to_all_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
@@ -294,11 +294,11 @@ impl<'p> Team<'p> {
         source: Vec<T>,
         given: Displacements,
         received: Displacements,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         given.check_source(self.size(), source.len())?;
         received.check_target(self.size(), received.extent())?;
-        let source = (source, Kept::each::<T>(given));
-        let target = (blank(received.extent()), Kept::each::<T>(received));
+        let source = (source, OwnedLayout::each::<T>(given));
+        let target = (blank(received.extent()), OwnedLayout::each::<T>(received));
         self.start_vector(Collective::AllToAllVector, None, source, target, |all| all)
     }
 
@@ -311,7 +311,7 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         operator: O,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::ReduceScatter, None, source.len() / self.size() as usize);
         self.start_on(kind, source, With(operator), |_, target| target)
     }
@@ -324,7 +324,7 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         operator: O,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::Scan, None, source.len());
         self.start_on(kind, source, With(operator), |_, target| target)
     }
@@ -338,7 +338,7 @@ impl<'p> Team<'p> {
         &self,
         source: Vec<T>,
         operator: O,
-    ) -> Result<Pending<'p, Option<Vec<T>>>> {
+    ) -> Result<Request<'p, Option<Vec<T>>>> {
         let is_first = self.rank() == Rank(0);
         let kind = Kind::of(Collective::ExclusiveScan, None, source.len());
         self.start_on(kind, source, With(operator), move |_, target| (!is_first).then_some(target))
@@ -357,7 +357,7 @@ impl<'p> Team<'p> {
         target: &Symmetric<T>,
         operator: O,
         root: Rank,
-    ) -> Result<Pending<'p, ()>> {
+    ) -> Result<Request<'p, ()>> {
         let is_broadcast = collective == Collective::Broadcast;
         if source.is(target) && !is_broadcast {
             return Err(crate::Error::InPlace);
@@ -381,7 +381,7 @@ impl<'p> Team<'p> {
         source: &Symmetric<T>,
         target: &Symmetric<T>,
         combine: C,
-    ) -> Result<Pending<'p, ()>> {
+    ) -> Result<Request<'p, ()>> {
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;
         let endpoint = &self.state.endpoint;
         let of = |memory: &Symmetric<T>| {
@@ -397,8 +397,8 @@ impl<'p> Team<'p> {
             combine,
             elements: PhantomData,
         };
-        // SAFETY: the flight owns all that it uses.
-        #[expect(unsafe_code, reason = "launches a flight")]
+        // SAFETY: the operation owns all that it uses.
+        #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
             self.launch(ready, blocks, self.even::<T>(kind), |_| (), None)
         }
@@ -411,28 +411,28 @@ impl<'p> Team<'p> {
         source: Vec<T>,
         combine: C,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
-    ) -> Result<Pending<'p, B>> {
+    ) -> Result<Request<'p, B>> {
         let received = kind.collective.target_blocks(self.size(), kind.root == Some(self.rank()));
         let target_len = received as usize * kind.len;
         let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;
         let source = if contributed > 0 { source } else { Vec::new() };
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;
-        let cargo = Owned { source, target: blank(target_len), combine };
-        self.start_with(ready, cargo, self.even::<T>(kind), finish)
+        let buffers = Owned { source, target: blank(target_len), combine };
+        self.start_with(ready, buffers, self.even::<T>(kind), finish)
     }
 
-    /// Starts a varied call on data of its own. Displacements have been checked.
+    /// Starts a call of a vector variant on data of its own. Displacements have been checked.
     fn start_vector<T: Pod + Send, B: Send + 'static>(
         &self,
         collective: Collective,
         root: Option<Rank>,
-        (source, given): (Vec<T>, Kept),
-        (target, received): (Vec<T>, Kept),
+        (source, given): (Vec<T>, OwnedLayout),
+        (target, received): (Vec<T>, OwnedLayout),
         finish: impl FnOnce(Vec<T>) -> B + Send + 'static,
-    ) -> Result<Pending<'p, B>> {
+    ) -> Result<Request<'p, B>> {
         let ready = self.nonblocking_plan::<T>(Kind::of(collective, root, 0), &Nothing)?;
-        let cargo = Owned { source, target, combine: Nothing };
-        self.start_with(ready, cargo, Some([given, received]), |_, target| finish(target))
+        let buffers = Owned { source, target, combine: Nothing };
+        self.start_with(ready, buffers, Some([given, received]), |_, target| finish(target))
     }
 
     pub(super) fn start_all_reduce_by<T: Pod + Send, C: Combine<T> + 'static>(
@@ -440,7 +440,7 @@ impl<'p> Team<'p> {
         ready: Arc<dyn Ready>,
         source: Vec<T>,
         combine: C,
-    ) -> Result<Pending<'p, Vec<T>>> {
+    ) -> Result<Request<'p, Vec<T>>> {
         let target = blank(source.len());
         self.start_by(ready, Owned { source, target, combine }, |_, target| target)
     }
@@ -448,24 +448,24 @@ impl<'p> Team<'p> {
     fn start_by<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
         &self,
         ready: Arc<dyn Ready>,
-        cargo: Owned<T, C>,
+        buffers: Owned<T, C>,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
-    ) -> Result<Pending<'p, B>> {
-        self.start_with(ready, cargo, None, finish)
+    ) -> Result<Request<'p, B>> {
+        self.start_with(ready, buffers, None, finish)
     }
 
     fn start_with<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
         &self,
         ready: Arc<dyn Ready>,
-        cargo: Owned<T, C>,
-        layouts: Option<[Kept; 2]>,
+        buffers: Owned<T, C>,
+        layouts: Option<[OwnedLayout; 2]>,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
-    ) -> Result<Pending<'p, B>> {
-        let finish = |cargo: Owned<T, C>| finish(cargo.source, cargo.target);
-        // SAFETY: the flight owns all that it uses.
-        #[expect(unsafe_code, reason = "launches a flight")]
+    ) -> Result<Request<'p, B>> {
+        let finish = |buffers: Owned<T, C>| finish(buffers.source, buffers.target);
+        // SAFETY: the operation owns all that it uses.
+        #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            self.launch(ready, cargo, layouts, finish, None)
+            self.launch(ready, buffers, layouts, finish, None)
         }
     }
 }

@@ -81,9 +81,9 @@ impl Key {
 pub(crate) trait Ready: Send + std::marker::Sync {
     /// One call. Notes in `synchronized` if all PEs enter, or leave, together.
     fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op;
-    /// Begins a call for a flight.
+    /// Begins a call for an operation.
     fn begin(&self, endpoint: &Endpoint) -> StartedCall;
-    /// What a flight does with it.
+    /// What an operation does with it.
     fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// The algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
@@ -106,7 +106,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
         #[expect(unsafe_code, reason = "begins a call")]
         let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
         // Peers wait for what a call that panics will never send. They are told before it ends,
-        // which takes back what it has lent.
+        // which revokes what it has exposed.
         let done = catch_unwind(AssertUnwindSafe(|| match self.plan.bare() {
             Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
             None => endpoint.block_on(&call, self.plan.run(&call)),
@@ -144,7 +144,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// The plan that is kept for this, to be kept by a flight.
+    /// The plan that is kept for this, to be kept by an operation.
     pub(crate) fn share(&self, key: &Key) -> Found {
         let places = self.places.borrow();
         self.found(&places, key).map(Arc::clone)

@@ -6,8 +6,8 @@
 //! plan is kept like any other, and a call costs what it costs without.
 //!
 //! A kind is all calls that PEs must make alike: it has names, not addresses, since PEs may come
-//! from different places of a program. Kept plans are found by addresses, so a PE may have one
-//! where another has none. That must not show:
+//! from different places of a program. OwnedLayout plans are found by addresses, so a PE may have
+//! one where another has none. That must not show:
 //!
 //! | a call of a kind that rests | is served by |
 //! | --- | --- |

@@ -22,8 +22,8 @@ use crate::{Error, Result};
 
 /// The PE is in a call, of whatever team.
 const INSIDE: u8 = 1;
-/// There may be flights to move on.
-const FLIGHTS: u8 = 2;
+/// There may be operations to move on.
+const OPERATIONS: u8 = 2;
 /// A panic has taken along what peers wait for: if it was caught, the job fails.
 const ABANDONED: u8 = 4;
 
@@ -46,7 +46,7 @@ pub(crate) struct State {
     synchronized: Cell<bool>,
     /// Whether a nonblocking call was begun in this quarter.
     started: Cell<bool>,
-    /// [`INSIDE`], [`FLIGHTS`] and [`ABANDONED`], of the PE and so of all its teams.
+    /// [`INSIDE`], [`OPERATIONS`] and [`ABANDONED`], of the PE and so of all its teams.
     presence: Rc<Cell<u8>>,
     /// Where the PE keeps it; 0 for the world's.
     number: usize,
@@ -159,7 +159,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses calls from within a call, and moves flights on if there are any.
+    /// Refuses calls from within a call, and moves operations on if there are any.
     #[inline(always)]
     pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
@@ -168,8 +168,8 @@ impl State {
         }
     }
 
-    /// There is something to look at first: a call that this comes from, flights, or what a panic
-    /// has left.
+    /// There is something to look at first: a call that this comes from, operations, or what a
+    /// panic has left.
     #[cold]
     fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
         self.presence.set(before | INSIDE);
@@ -195,7 +195,8 @@ impl State {
     #[cold]
     fn fail_abandoned(&self) -> Error {
         let rank = self.endpoint.rank_in_world();
-        let reason = "it caught a panic that dropped its announcements without closing them";
+        let reason =
+            "it caught a panic that dropped its asynchronous broadcasts without closing them";
         self.endpoint.job().poison(&Failure::Pe { rank, reason: reason.to_owned() });
         Error::of_job(self.endpoint.job())
     }
@@ -220,7 +221,7 @@ impl State {
             Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
         let mut turn = self.flow.borrow_mut().turn_after(quarter);
         let is_idle = self.endpoint.engine().is_idle();
-        // Without flights all calls so far are complete: the credit can be given at once.
+        // Without operations all calls so far are complete: the credit can be given at once.
         if !is_idle && let Some(credit) = turn.take_credit() {
             self.endpoint.owe(credit);
         }
@@ -329,7 +330,7 @@ impl<'p> Hold<'p> {
         self.turn_if_due()?;
         self.started.set(true);
         let begun = begin(ready.begin(&self.endpoint));
-        self.presence.set(INSIDE | FLIGHTS);
+        self.presence.set(INSIDE | OPERATIONS);
         self.endpoint.progress();
         Ok(begun)
     }

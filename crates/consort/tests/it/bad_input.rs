@@ -295,14 +295,14 @@ fn mismatches_are_found_a_window_later() {
 }
 
 #[test]
-fn closing_announcements_is_no_barrier() {
-    mismatched(2, [&["barrier()"], &["announcements.close()"]], |world, odd| {
-        let mut board = world.announcements(|_, _| ())?;
-        board.broadcast(b"before")?;
+fn closing_async_broadcasts_is_no_barrier() {
+    mismatched(2, [&["barrier()"], &["async_broadcasts.close()"]], |world, odd| {
+        let mut broadcasts = world.async_broadcasts(|_, _| ())?;
+        broadcasts.broadcast(b"before")?;
         if !odd {
             world.barrier()?;
         }
-        board.close()
+        broadcasts.close()
     });
 }
 
@@ -444,12 +444,12 @@ fn operators_may_not_call_the_library() {
         };
         let sum = world.reduce(1, add, Rank(0))?;
         assert_eq!(sum, (world.rank() == Rank(0)).then_some(2));
-        // In a flight, too, which is moved on by any call.
+        // In an operation, too, which is moved on by any call.
         let mut all = [0];
         world.overlap(|scope| {
-            let pending = scope.start_all_reduce(&[1], &mut all, add)?;
+            let request = scope.start_all_reduce(&[1], &mut all, add)?;
             world.barrier()?;
-            pending.wait()
+            request.wait()
         })?;
         assert_eq!(all, [2]);
         // The number of allocations still agrees.
@@ -521,9 +521,9 @@ fn forcing_what_there_is_not() {
     }
 }
 
-/// A barrier that is forced, but unknown, also brackets Strict calls.
+/// A barrier that is forced, but unknown, is also the entry and exit barrier of Strict calls.
 #[test]
-fn forcing_an_unknown_bracket() {
+fn forcing_an_unknown_barrier_of_strict_calls() {
     let errors = on(Pes::threads(3), |world| {
         world.force(Collective::Barrier, Some(Candidate::new("tournament")));
         let error =

@@ -29,7 +29,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// Calls that a PE makes at most before it must hear of it: several windows.
 const CALLS: usize = 200;
 
-/// What a PE heard, and when.
+/// What a PE received, and when.
 type Heard = Mutex<Vec<(Rank, Error, Instant)>>;
 
 /// When the victim failed.
@@ -50,13 +50,13 @@ fn fails<R: Send>(
     victim: Rank,
     program: impl Fn(&Pe, &Moment) -> Result<R> + std::marker::Sync,
 ) -> Error {
-    let (heard, moment) = (Heard::default(), Moment::default());
+    let (received, moment) = (Heard::default(), Moment::default());
     let error = pes
         .run(|pe| {
             let result = program(pe, &moment);
             if let Err(error) = &result {
                 let entry = (pe.world().rank(), error.clone(), Instant::now());
-                heard.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+                received.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
             }
             result
         })
@@ -64,10 +64,10 @@ fn fails<R: Send>(
         .expect("a job whose PE fails, fails");
     let failed = moment.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     let failed = failed.expect("the victim notes when it fails");
-    let mut heard = heard.into_inner().unwrap_or_else(PoisonError::into_inner);
-    heard.retain(|(rank, ..)| *rank != victim);
-    assert_eq!(heard.len(), count as usize - 1, "some PE heard nothing");
-    for (rank, error, when) in heard {
+    let mut received = received.into_inner().unwrap_or_else(PoisonError::into_inner);
+    received.retain(|(rank, ..)| *rank != victim);
+    assert_eq!(received.len(), count as usize - 1, "some PE heard nothing");
+    for (rank, error, when) in received {
         let named = matches!(&error, Error::PeFailed { rank, .. } if *rank == victim);
         assert!(named, "PE {rank} heard {error}, not that PE {victim} failed");
         let after = when.saturating_duration_since(failed);
@@ -173,7 +173,7 @@ fails_in! {
     exclusive_scans: ExclusiveScan SpinYield;
 }
 
-/// Strict calls wait in the barriers that bracket them.
+/// Strict calls wait in their entry and exit barriers.
 #[test]
 fn strict_calls_hear_of_it() {
     alone(LIMIT, || {
@@ -346,7 +346,7 @@ fn owners_stay_until_nobody_copies() {
             }
         }
     }
-    // PE 0 is slow in its operator, which reads what the others have lent, when PE 2 panics in its
+    // PE 0 is slow in its operator, which reads what the others have exposed, when PE 2 panics in its
     // own: PE 1 returns with an error, PE 2 unwinds.
     let operator = |me: Rank| {
         move |a: u64, b: u64| {

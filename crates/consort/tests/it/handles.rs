@@ -319,9 +319,9 @@ fn a_thread_that_waits_hears_of_a_failure() {
             panic!("as planned");
         }
         let waits = thread::spawn(move || shared.wait_until(0, Until::Equals(1)));
-        let heard = waits.join().expect("no panic").expect_err("nobody writes");
-        assert!(matches!(heard, Error::PeFailed { rank: Rank(0), .. }), "{heard}");
-        Err::<(), _>(heard)
+        let received = waits.join().expect("no panic").expect_err("nobody writes");
+        assert!(matches!(received, Error::PeFailed { rank: Rank(0), .. }), "{received}");
+        Err::<(), _>(received)
     }) {
         assert!(matches!(outcome, Err(Error::PeFailed { rank: Rank(0), .. })));
     }

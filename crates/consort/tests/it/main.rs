@@ -4,7 +4,7 @@
 //! collective by its method, and `turns` sees to it
 //! that jobs run one after another.
 
-mod announcements;
+mod async_broadcasts;
 mod bad_input;
 mod call_sites;
 mod counters;

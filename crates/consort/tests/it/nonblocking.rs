@@ -17,7 +17,7 @@ use std::{
 };
 
 use consort::{
-    Candidate, Collective, Error, Failure, Pending, Pes, PlanError, Rank, Result, Sum, SyncModes,
+    Candidate, Collective, Error, Failure, Pes, PlanError, Rank, Request, Result, Sum, SyncModes,
     Team, Waiting,
 };
 
@@ -40,13 +40,13 @@ fn pes_of(pes: u32) -> Pes {
 /// What a call comes to, if anything.
 type Data = Option<Vec<u64>>;
 
-/// A ticket for any collective.
-struct Ticket<'p>(Pin<Box<dyn Future<Output = Result<Data>> + 'p>>);
+/// A request for any collective.
+struct AnyRequest<'p>(Pin<Box<dyn Future<Output = Result<Data>> + 'p>>);
 
-impl<'p> Ticket<'p> {
-    fn of<B: 'p>(pending: Result<Pending<'p, B>>, result: impl Fn(B) -> Data + 'p) -> Result<Self> {
-        let pending = pending?;
-        Ok(Self(Box::pin(async move { pending.await.map(result) })))
+impl<'p> AnyRequest<'p> {
+    fn of<B: 'p>(request: Result<Request<'p, B>>, result: impl Fn(B) -> Data + 'p) -> Result<Self> {
+        let request = request?;
+        Ok(Self(Box::pin(async move { request.await.map(result) })))
     }
 
     fn wait(self) -> Result<Data> {
@@ -55,48 +55,50 @@ impl<'p> Ticket<'p> {
 }
 
 /// Starts any collective by the method of its name.
-fn start<'p>(team: Team<'p>, call: &Call) -> Result<Ticket<'p>> {
+fn start<'p>(team: Team<'p>, call: &Call) -> Result<AnyRequest<'p>> {
     let me = team.rank();
     let Call { collective, root, len, .. } = *call;
     let source = call.source::<u64>(me);
     let some = Some::<Vec<u64>>;
     match collective {
-        Collective::Barrier => Ticket::of(team.start_barrier(), |()| None),
+        Collective::Barrier => AnyRequest::of(team.start_barrier(), |()| None),
         Collective::Broadcast => {
             let data = if me == root { source } else { vec![1; len] };
-            Ticket::of(team.start_broadcast(data, root), some)
+            AnyRequest::of(team.start_broadcast(data, root), some)
         }
-        Collective::Scatter => Ticket::of(team.start_scatter(source, len, root), some),
-        Collective::Gather => Ticket::of(team.start_gather(source, root), |all| all),
-        Collective::AllGather => Ticket::of(team.start_all_gather(source), some),
-        Collective::AllToAll => Ticket::of(team.start_all_to_all(source), some),
-        Collective::Reduce => Ticket::of(team.start_reduce(source, affine, root), |all| all),
-        Collective::AllReduce => Ticket::of(team.start_all_reduce(source, affine), some),
-        Collective::ReduceScatter => Ticket::of(team.start_reduce_scatter(source, affine), some),
-        Collective::Scan => Ticket::of(team.start_scan(source, affine), some),
+        Collective::Scatter => AnyRequest::of(team.start_scatter(source, len, root), some),
+        Collective::Gather => AnyRequest::of(team.start_gather(source, root), |all| all),
+        Collective::AllGather => AnyRequest::of(team.start_all_gather(source), some),
+        Collective::AllToAll => AnyRequest::of(team.start_all_to_all(source), some),
+        Collective::Reduce => AnyRequest::of(team.start_reduce(source, affine, root), |all| all),
+        Collective::AllReduce => AnyRequest::of(team.start_all_reduce(source, affine), some),
+        Collective::ReduceScatter => {
+            AnyRequest::of(team.start_reduce_scatter(source, affine), some)
+        }
+        Collective::Scan => AnyRequest::of(team.start_scan(source, affine), some),
         Collective::ExclusiveScan => {
-            Ticket::of(team.start_exclusive_scan(source, affine), |all| all)
+            AnyRequest::of(team.start_exclusive_scan(source, affine), |all| all)
         }
         Collective::ScatterVector => {
             let given = blocks(team, source.len());
-            Ticket::of(team.start_scatter_vector(source, given, len, root), some)
+            AnyRequest::of(team.start_scatter_vector(source, given, len, root), some)
         }
         Collective::GatherVector => {
             let received = blocks(team, len * team.size() as usize);
-            Ticket::of(team.start_gather_vector(source, received, root), |all| all)
+            AnyRequest::of(team.start_gather_vector(source, received, root), |all| all)
         }
         Collective::AllGatherVector => {
             let received = blocks(team, len * team.size() as usize);
-            Ticket::of(team.start_all_gather_vector(source, received), some)
+            AnyRequest::of(team.start_all_gather_vector(source, received), some)
         }
         Collective::AllToAllVector => {
             let [given, received] = [(); 2].map(|()| blocks(team, source.len()));
-            Ticket::of(team.start_all_to_all_vector(source, given, received), some)
+            AnyRequest::of(team.start_all_to_all_vector(source, given, received), some)
         }
     }
 }
 
-/// What a ticket must come to.
+/// What a request must come to.
 fn expected(call: &Call, me: Rank) -> Data {
     if call.collective == Collective::Broadcast && me == call.root {
         return Some(call.source(me));
@@ -148,11 +150,11 @@ fn every_algorithm(pes: u32, collective: Collective) {
                 for (seed, len) in (0..).zip([1, 0, 9, 700, 3000]) {
                     let calls =
                         [seed, seed + 100].map(|seed| Call { collective, pes, root, len, seed });
-                    let tickets = match calls.each_ref().map(|call| start(world, call)) {
+                    let requests = match calls.each_ref().map(|call| start(world, call)) {
                         [Err(Error::Plan(PlanError::Incapable { .. })), Err(_)] => continue,
                         [one, other] => [one?, other?],
                     };
-                    let [one, other] = tickets;
+                    let [one, other] = requests;
                     check(&calls[1], me, other.wait()?);
                     check(&calls[0], me, one.wait()?);
                 }
@@ -303,16 +305,16 @@ fn at_random(seed: u64, helpers: bool) {
                     _ => {}
                 }
                 while under_way.len() > 40 || (!under_way.is_empty() && own.chance(3)) {
-                    let (ticket, call, me) = under_way.swap_remove(own.below(under_way.len()));
+                    let (request, call, me) = under_way.swap_remove(own.below(under_way.len()));
                     if own.chance(8) {
-                        drop(ticket);
+                        drop(request);
                     } else {
-                        check(&call, me, ticket.wait()?);
+                        check(&call, me, request.wait()?);
                     }
                 }
             }
-            for (ticket, call, me) in under_way {
-                check(&call, me, ticket.wait()?);
+            for (request, call, me) in under_way {
+                check(&call, me, request.wait()?);
             }
             Ok(())
         })
@@ -350,18 +352,18 @@ fn more_than_a_window_under_way() {
                         Call { collective, pes: 3, root, len: seed, seed: seed as u64 }
                     })
                     .collect();
-                let mut tickets = Vec::new();
+                let mut requests = Vec::new();
                 for (index, call) in calls.iter().enumerate() {
                     if world.rank() == Rank(1) && index % 50 == 0 {
                         thread::sleep(Duration::from_millis(1));
                     }
-                    tickets.push(start(world, call)?);
+                    requests.push(start(world, call)?);
                     if index % 20 == 7 {
                         world.barrier()?;
                     }
                 }
-                for (ticket, call) in tickets.into_iter().zip(&calls).rev() {
-                    check(call, world.rank(), ticket.wait()?);
+                for (request, call) in requests.into_iter().zip(&calls).rev() {
+                    check(call, world.rank(), request.wait()?);
                 }
                 Ok(())
             })
@@ -381,16 +383,16 @@ fn calls_under_way_keep_their_places() {
             if me == Rank(2) {
                 thread::sleep(Duration::from_millis(20));
             }
-            let mut tickets = Vec::new();
+            let mut requests = Vec::new();
             for index in 0..200_u64 {
                 if me == Rank(0) && index == 17 {
                     thread::sleep(Duration::from_millis(60));
                 }
                 let data = if me == Rank(2) { index } else { u64::MAX };
-                tickets.push(world.start_broadcast(vec![data], Rank(2))?);
+                requests.push(world.start_broadcast(vec![data], Rank(2))?);
             }
-            for (index, ticket) in (0..).zip(tickets) {
-                assert_eq!(ticket.wait()?, [index]);
+            for (index, request) in (0..).zip(requests) {
+                assert_eq!(request.wait()?, [index]);
             }
             Ok(())
         })
@@ -398,7 +400,7 @@ fn calls_under_way_keep_their_places() {
     .unwrap();
 }
 
-/// Tickets that are dropped, forgotten, or left until the end.
+/// Requests that are dropped, forgotten, or left until the end.
 #[test]
 #[expect(clippy::mem_forget, reason = "what happens then is the question")]
 fn nobody_waits_for_them() {
@@ -419,35 +421,35 @@ fn nobody_waits_for_them() {
                     let _kept = &owned;
                     a.wrapping_add(b)
                 };
-                let pending = world.start_all_reduce(vec![round; 1000], add)?;
+                let request = world.start_all_reduce(vec![round; 1000], add)?;
                 match round % 3 {
-                    0 => drop(pending),
-                    1 => std::mem::forget(pending),
-                    _ => assert_eq!(pending.wait()?, vec![4 * round; 1000]),
+                    0 => drop(request),
+                    1 => std::mem::forget(request),
+                    _ => assert_eq!(request.wait()?, vec![4 * round; 1000]),
                 }
             }
             world.start_broadcast(vec![1_u8; 10_000], Rank(3)).map(drop)
         })?;
-        assert_eq!(DROPPED.load(Relaxed), 400, "every flight ends");
+        assert_eq!(DROPPED.load(Relaxed), 400, "every operation ends");
         Ok::<(), Error>(())
     })
     .unwrap();
 }
 
 #[test]
-fn a_ticket_is_tested_polled_and_taken_once() {
+fn a_request_is_tested_polled_and_taken_once() {
     alone(LIMIT, || {
         pes_of(2).run(|pe| {
             let world = pe.world();
-            let mut pending = world.start_all_reduce(vec![1], Sum)?;
-            while !pending.test()? {
+            let mut request = world.start_all_reduce(vec![1], Sum)?;
+            while !request.test()? {
                 thread::yield_now();
             }
-            assert!(pending.test()?);
-            assert_eq!(block_on(&mut pending)?, [2]);
-            assert!(pending.test()?);
-            assert_eq!(block_on(&mut pending).err(), Some(Error::Taken));
-            assert_eq!(pending.wait().err(), Some(Error::Taken));
+            assert!(request.test()?);
+            assert_eq!(block_on(&mut request)?, [2]);
+            assert!(request.test()?);
+            assert_eq!(block_on(&mut request).err(), Some(Error::Taken));
+            assert_eq!(request.wait().err(), Some(Error::Taken));
             // Many tasks of one thread, in an order that differs from PE to PE.
             let mut sums: Vec<_> = (0..50)
                 .map(|index| world.start_all_reduce(vec![index; 100], Sum))
@@ -529,10 +531,10 @@ fn a_scope_that_fails_takes_its_calls_along() {
             let since = Instant::now();
             let result = catch_unwind(AssertUnwindSafe(|| {
                 world.overlap(|scope| {
-                    let pending = scope.start_broadcast(&mut data, Rank(1))?;
+                    let request = scope.start_broadcast(&mut data, Rank(1))?;
                     assert!(world.rank() != Rank(2), "as planned");
                     // The scope of 2 ends this job, whoever has its data by then.
-                    pending.wait().and_then(|()| world.barrier())
+                    request.wait().and_then(|()| world.barrier())
                 })
             }));
             data.fill(7); // nobody touches it any more
@@ -558,19 +560,19 @@ fn a_death_in(collective: Collective) {
                 let outcome = pes_of(4).force(collective, candidate.clone()).run(|pe| {
                     let world = pe.world();
                     let call = Call { collective, pes: 4, root: Rank(1), len: words, seed: 1 };
-                    let ticket = match start(world, &call) {
+                    let request = match start(world, &call) {
                         Err(Error::Plan(PlanError::Incapable { .. })) => return Ok(()),
-                        ticket => ticket?,
+                        request => request?,
                     };
-                    check(&call, world.rank(), ticket.wait()?);
+                    check(&call, world.rank(), request.wait()?);
                     let later = start(world, &call)?;
                     if world.rank() == Rank(2) {
                         panic!("as planned");
                     }
-                    let mut tickets = vec![later];
+                    let mut requests = vec![later];
                     loop {
-                        tickets.push(start(world, &call)?);
-                        tickets.swap_remove(0).wait()?;
+                        requests.push(start(world, &call)?);
+                        requests.swap_remove(0).wait()?;
                     }
                 });
                 assert!(since.elapsed() < SOON, "{candidate}: after {:?}", since.elapsed());
@@ -589,7 +591,7 @@ fn a_death_in_any_collective_is_told() {
     Collective::EVERY.into_iter().for_each(a_death_in);
 }
 
-/// An operator that panics inside a flight, on the PE's thread or its helper's.
+/// An operator that panics inside an operation, on the PE's thread or its helper's.
 #[test]
 fn an_operator_may_panic() {
     for helpers in [false, true] {
@@ -604,8 +606,8 @@ fn an_operator_may_panic() {
                 };
                 let direct = Candidate::new("direct").with("block_bytes", 4096);
                 world.force(Collective::Reduce, Some(direct));
-                let pending = world.start_reduce(vec![1; 3000], add, Rank(1))?;
-                pending.wait()?;
+                let request = world.start_reduce(vec![1; 3000], add, Rank(1))?;
+                request.wait()?;
                 world.barrier()
             })
         });
@@ -626,8 +628,8 @@ fn a_panic_that_is_caught_fails_the_job() {
             a.wrapping_add(b)
         };
         let caught = catch_unwind(AssertUnwindSafe(|| {
-            let pending = world.start_all_reduce(vec![1; 10], add)?;
-            pending.wait().map(drop)
+            let request = world.start_all_reduce(vec![1; 10], add)?;
+            request.wait().map(drop)
         }));
         match caught {
             Ok(result) => result.and_then(|()| world.barrier()),
@@ -658,13 +660,13 @@ fn calls_that_do_not_match_are_told() {
     for polls in [false, true] {
         let error = fails(3, move |world| {
             let data = vec![1_u64; 2];
-            let mut pending = if odd(world) {
+            let mut request = if odd(world) {
                 world.start_all_reduce(data, Sum)?
             } else {
                 world.start_broadcast(data, Rank(0))?
             };
-            while polls && !pending.test()? {}
-            pending.wait().and_then(|_| world.barrier())
+            while polls && !request.test()? {}
+            request.wait().and_then(|_| world.barrier())
         });
         let text = error.to_string();
         assert!(text.contains("PE 1 called start all_reduce(16 bytes"), "{text}");
@@ -688,7 +690,7 @@ fn calls_that_do_not_match_are_told() {
 }
 
 #[test]
-fn tickets_that_wait_for_each_other() {
+fn requests_that_wait_for_each_other() {
     let error = fails(2, |world| {
         let (one, other) = (world.cartesian(1)?.row, world.cartesian(1)?.row);
         if world.rank() == Rank(0) {
@@ -704,11 +706,11 @@ fn tickets_that_wait_for_each_other() {
         pes_of(2).run(|pe| {
             let world = pe.world();
             let (one, other) = (world.cartesian(1)?.row, world.cartesian(1)?.row);
-            let mut tickets = [one.start_barrier()?, other.start_barrier()?];
+            let mut requests = [one.start_barrier()?, other.start_barrier()?];
             if world.rank() == Rank(0) {
-                tickets.reverse();
+                requests.reverse();
             }
-            tickets.into_iter().try_for_each(Pending::wait)
+            requests.into_iter().try_for_each(Request::wait)
         })
     })
     .unwrap();
@@ -725,7 +727,7 @@ fn a_helper_moves_calls_on_while_its_pe_computes() {
             let pes = pes_of(4).waiting(waiting).force(Collective::Broadcast, chain);
             pes.helper_threads().run(|pe| {
                 let world = pe.world();
-                let pending =
+                let request =
                     world.start_broadcast(vec![u64::from(world.rank().0); 10], Rank(3))?;
                 // 3 is the root: its first child passes on to another.
                 let computes = world.rank() == Rank(1);
@@ -736,7 +738,7 @@ fn a_helper_moves_calls_on_while_its_pe_computes() {
                         thread::sleep(Duration::from_micros(100));
                     }
                 }
-                assert_eq!(pending.wait()?, [3; 10]);
+                assert_eq!(request.wait()?, [3; 10]);
                 OTHERS.fetch_add(1, Release);
                 Ok(())
             })

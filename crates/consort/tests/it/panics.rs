@@ -438,9 +438,9 @@ fn an_operators_payload_that_drops_badly() {
     fails(|pe| {
         let world = pe.world();
         let fault = if world.rank() == Rank(0) { Fault::BadPayload } else { Fault::None };
-        let pending = world.start_all_reduce(vec![1; 10], Faulty::new(fault))?;
+        let request = world.start_all_reduce(vec![1; 10], Faulty::new(fault))?;
         thread::sleep(Duration::from_millis(20));
-        pending.wait()?;
+        request.wait()?;
         world.barrier()
     });
 }
@@ -469,8 +469,8 @@ enum Then {
     Ends,
 }
 
-/// A handler that panics in the call that closes its announcements takes the job along, and so does
-/// a panic that drops them, once the program is seen to have caught it.
+/// A handler that panics in the call that closes its asynchronous broadcasts takes the job along,
+/// and so does a panic that drops them, once the program is seen to have caught it.
 #[test]
 fn a_handler_that_panics() {
     for then in [Then::Dies, Then::GoesOn, Then::Ends] {
@@ -480,16 +480,16 @@ fn a_handler_that_panics() {
                     let world = pe.world();
                     let caught = catch_unwind(AssertUnwindSafe(|| {
                         let is_last = world.rank() == Rank(2);
-                        let mut board = world.announcements(|_, _| {
+                        let mut broadcasts = world.async_broadcasts(|_, _| {
                             assert!(!is_last, "not heard");
                         })?;
                         if world.rank() == Rank(0) {
-                            board.broadcast(b"hear")?;
+                            broadcasts.broadcast(b"hear")?;
                         }
                         if is_last && !closes {
-                            board.wait()?;
+                            broadcasts.wait()?;
                         }
-                        board.close()
+                        broadcasts.close()
                     }));
                     match caught {
                         Ok(made) => made?,
@@ -509,30 +509,32 @@ fn a_handler_that_panics() {
     }
 }
 
-/// Whoever catches the panic of a handler, and still has its announcements, has lost one message.
+/// Whoever catches the panic of a handler, and still has its asynchronous broadcasts, has lost one
+/// message.
 #[test]
 fn a_handler_that_panics_may_be_called_again() {
-    let heard = alone(LIMIT / 6, || {
+    let received = alone(LIMIT / 6, || {
         pes_of(2).run(|pe| {
             let world = pe.world();
-            let mut heard = Vec::new();
-            let mut board = world.announcements(|_, data| {
-                heard.push(data[0]);
+            let mut received = Vec::new();
+            let mut broadcasts = world.async_broadcasts(|_, data| {
+                received.push(data[0]);
                 assert!(data[0] != 1, "not this one");
             })?;
             if world.rank() == Rank(0) {
                 for byte in 0..3 {
-                    board.broadcast(&[byte])?;
+                    broadcasts.broadcast(&[byte])?;
                 }
             } else {
                 let mut came = true;
                 while came {
-                    came = catch_unwind(AssertUnwindSafe(|| board.wait())).unwrap_or(Ok(true))?;
+                    came =
+                        catch_unwind(AssertUnwindSafe(|| broadcasts.wait())).unwrap_or(Ok(true))?;
                 }
             }
-            board.close()?;
-            Ok(heard)
+            broadcasts.close()?;
+            Ok(received)
         })
     });
-    assert_eq!(heard.unwrap()[1].1, [0, 1, 2]);
+    assert_eq!(received.unwrap()[1].1, [0, 1, 2]);
 }

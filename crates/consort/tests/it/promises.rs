@@ -9,7 +9,7 @@
 //!
 //! In each call one PE is apart. It enters last, when the others have had time to do what they must
 //! not; or first, and the others see whether it leaves. Two PEs and three are not alike: the
-//! bracket of two is one signal, and data has to say the rest.
+//! entry or exit barrier of two is one signal, and the data is to show the rest.
 
 use std::{
     collections::BTreeSet,
@@ -394,7 +394,7 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
         _ => false,
     };
     match (candidate.algorithm.as_str(), collective) {
-        // Nobody leaves what it has lent, or has in its message buffer.
+        // Nobody leaves what it has exposed, or has in its message buffer.
         _ if collective.is_vector() => false,
         ("knomial_get" | "oc_bcast" | "shared", _) => false,
         // The root says that it is here in every mode, and that is all it does.

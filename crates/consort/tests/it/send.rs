@@ -85,7 +85,7 @@ fn a_call_and_a_lease_may_move() {
     check::<consort_native::Engine>();
 }
 
-/// What a flight owns besides; that its whole future is `Send` its launch asserts by these.
+/// What an operation owns besides; that its whole future is `Send` its launch asserts by these.
 #[test]
 fn a_begun_call_may_move() {
     fn check<T: Send>() {}

@@ -113,10 +113,10 @@ fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
                     pair.expect("in it").barrier()?;
                 }
                 1 => {
-                    let pending = start()?;
+                    let request = start()?;
                     WAITS.store(true, Release);
                     assert_eq!(reduce()?, Some(3));
-                    assert_eq!(pending.wait()?, [7]);
+                    assert_eq!(request.wait()?, [7]);
                 }
                 2 => {
                     until(&WAITS);

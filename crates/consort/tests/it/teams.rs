@@ -252,7 +252,7 @@ fn a_freed_team_says_so() {
             assert_eq!(team.split(Some(1), 0).err(), freed);
             assert_eq!(team.of(&[]).err(), freed);
             assert_eq!(team.symmetric::<u8>(1).err(), freed);
-            assert_eq!(team.announcements(|_, _| ()).err(), freed);
+            assert_eq!(team.async_broadcasts(|_, _| ()).err(), freed);
             assert_eq!(team.free().err(), freed);
             assert_eq!(memory.load(0).err(), freed);
             assert_eq!(memory.wait_until(0, Until::Equals(1)).err(), freed);
@@ -379,23 +379,24 @@ fn memory_of_a_team() {
 }
 
 #[test]
-fn announcements_of_a_team() {
-    let heard = alone(LIMIT, || {
+fn async_broadcasts_of_a_team() {
+    let received = alone(LIMIT, || {
         pes_of(5).run(|pe| {
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             let team = pe.world().split(Some(pe.world().rank().0 % 2), 0)?.expect("a colour");
-            let mut board = team.announcements(|source, data| heard.push((source, data[0])))?;
+            let mut broadcasts =
+                team.async_broadcasts(|source, data| received.push((source, data[0])))?;
             if team.rank() == Rank(1) {
-                board.broadcast(&[u8::try_from(pe.world().rank().0).expect("small")])?;
+                broadcasts.broadcast(&[u8::try_from(pe.world().rank().0).expect("small")])?;
             }
             pe.world().barrier()?;
-            board.close()?;
-            Ok(heard)
+            broadcasts.close()?;
+            Ok(received)
         })
     });
-    let heard: Vec<_> = heard.unwrap().into_iter().map(|(_, heard)| heard).collect();
+    let received: Vec<_> = received.unwrap().into_iter().map(|(_, received)| received).collect();
     let (from_2, from_3) = (vec![(Rank(1), 2)], vec![(Rank(1), 3)]);
-    assert_eq!(heard, [from_2.clone(), from_3, vec![], vec![], from_2]);
+    assert_eq!(received, [from_2.clone(), from_3, vec![], vec![], from_2]);
 }
 
 /// What serves a call goes by the team's size.

@@ -1,6 +1,6 @@
 //! Any collective on slices, on symmetric memory and on single elements, by the method of its name.
 
-use consort::{Collective, Operator, Displacements, Pod, Rank, Result, Symmetric, Team};
+use consort::{Collective, Displacements, Operator, Pod, Rank, Result, Symmetric, Team};
 
 /// A block of as many elements for each PE, of a buffer that is so long.
 pub(crate) fn blocks(team: Team<'_>, len: usize) -> Displacements {
@@ -110,9 +110,13 @@ pub(crate) fn values<T: Pod, O: Operator<T>>(
         Collective::ReduceScatter => one(team.reduce_scatter(source, operator)?),
         Collective::Scan => one(team.scan(mine, operator)?),
         Collective::ExclusiveScan => team.exclusive_scan(mine, operator)?.and_then(one),
-        Collective::ScatterVector => Some(team.scatter_vector(source, &blocks(team, source.len()), root)?),
+        Collective::ScatterVector => {
+            Some(team.scatter_vector(source, &blocks(team, source.len()), root)?)
+        }
         Collective::GatherVector => team.gather_vector(&[mine], root)?.map(|(all, _)| all),
         Collective::AllGatherVector => Some(team.all_gather_vector(&[mine])?.0),
-        Collective::AllToAllVector => Some(team.all_to_all_vector(source, &blocks(team, source.len()))?.0),
+        Collective::AllToAllVector => {
+            Some(team.all_to_all_vector(source, &blocks(team, source.len()))?.0)
+        }
     })
 }

@@ -1,10 +1,10 @@
-//! Varied collectives on blocks of all sorts of lengths and places.
+//! Vector variants on blocks of all sorts of lengths and places.
 
 use std::time::Duration;
 
 use consort::{
-    Collective, Error, Failure, Pes, Displacements, DisplacementsError, Rank, Result, Symmetric, SyncMode,
-    SyncModes, Team,
+    Collective, Displacements, DisplacementsError, Error, Failure, Pes, Rank, Result, Symmetric,
+    SyncMode, SyncModes, Team,
 };
 
 use crate::{
@@ -31,7 +31,8 @@ fn data<T: Element>(seed: u64, from: Rank, to: Rank) -> Vec<T> {
     (0..count(seed, from, to)).map(|at| element(seed, from, to, at)).collect()
 }
 
-/// Displacements of these lengths in any order, with gaps; and the length of a buffer that has room.
+/// Displacements of these lengths in any order, with gaps; and the length of a buffer that has
+/// room.
 fn strewn(counts: &[usize], random: &mut Random) -> (Displacements, usize) {
     let mut order: Vec<usize> = (0..counts.len()).collect();
     for index in (1..order.len()).rev() {
@@ -45,7 +46,7 @@ fn strewn(counts: &[usize], random: &mut Random) -> (Displacements, usize) {
     (Displacements::at(counts, &places).expect("short"), next)
 }
 
-/// What the PEs of a team bring to a varied call, and what must come of it.
+/// What the PEs of a team bring to a call of a vector variant, and what must come of it.
 struct Play {
     collective: Collective,
     seed: u64,
@@ -136,11 +137,15 @@ impl Play {
         let (expected, received) = self.received(&mut random).unwrap_or_default();
         let mut target = vec![T::of(BLANK); expected.len()];
         match self.collective {
-            Collective::ScatterVector => team.scatter_vector_slice(&source, &given, &mut target, self.root()),
+            Collective::ScatterVector => {
+                team.scatter_vector_slice(&source, &given, &mut target, self.root())
+            }
             Collective::GatherVector => {
                 team.gather_vector_slice(&source, &mut target, &received, self.root())
             }
-            Collective::AllGatherVector => team.all_gather_vector_slice(&source, &mut target, &received),
+            Collective::AllGatherVector => {
+                team.all_gather_vector_slice(&source, &mut target, &received)
+            }
             _ => team.all_to_all_vector_slice(&source, &given, &mut target, &received),
         }?;
         self.check("on slices", &target, &expected);
@@ -151,7 +156,9 @@ impl Play {
         let (source, given) = self.given::<T>(&mut Random(self.seed));
         let result = match self.collective {
             Collective::ScatterVector => Some(team.scatter_vector(&source, &given, self.root())?),
-            Collective::GatherVector => team.gather_vector(&source, self.root())?.map(|(all, _)| all),
+            Collective::GatherVector => {
+                team.gather_vector(&source, self.root())?.map(|(all, _)| all)
+            }
             Collective::AllGatherVector => Some(team.all_gather_vector(&source)?.0),
             _ => Some(team.all_to_all_vector(&source, &given)?.0),
         };
@@ -208,26 +215,26 @@ impl Play {
         let check = move |result: &[T]| self.check("started", result, &expected);
         Ok(match collective {
             Collective::ScatterVector => {
-                let pending = team.start_scatter_vector(source, given, len, root)?;
-                Box::new(move || pending.wait().map(|result| check(&result)))
+                let request = team.start_scatter_vector(source, given, len, root)?;
+                Box::new(move || request.wait().map(|result| check(&result)))
             }
             Collective::GatherVector => {
-                let pending = team.start_gather_vector(source, received, root)?;
-                Box::new(move || pending.wait().map(|all| check(&all.unwrap_or_default())))
+                let request = team.start_gather_vector(source, received, root)?;
+                Box::new(move || request.wait().map(|all| check(&all.unwrap_or_default())))
             }
             Collective::AllGatherVector => {
-                let pending = team.start_all_gather_vector(source, received)?;
-                Box::new(move || pending.wait().map(|result| check(&result)))
+                let request = team.start_all_gather_vector(source, received)?;
+                Box::new(move || request.wait().map(|result| check(&result)))
             }
             _ => {
-                let pending = team.start_all_to_all_vector(source, given, received)?;
-                Box::new(move || pending.wait().map(|result| check(&result)))
+                let request = team.start_all_to_all_vector(source, given, received)?;
+                Box::new(move || request.wait().map(|result| check(&result)))
             }
         })
     }
 }
 
-fn varied() -> impl Iterator<Item = Collective> {
+fn vector_variants() -> impl Iterator<Item = Collective> {
     Collective::EVERY.into_iter().filter(|collective| collective.is_vector())
 }
 
@@ -244,7 +251,7 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: u32) {
                 let exits = [SyncMode::Mine, SyncMode::All];
                 let (entry, exit) = (SyncMode::EVERY[seed % 3], exits[seed / 3 % 2]);
                 let team = world.with(SyncModes { entry, exit });
-                for collective in varied() {
+                for collective in vector_variants() {
                     let seed = (seed as u64) << 8 | collective as u64;
                     let play = || Play { collective, seed, me: world.rank(), pes };
                     play().slices::<T>(team)?;
@@ -274,7 +281,7 @@ fn blocks_of_words() {
     [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
 }
 
-/// Makes a varied call in which PE 1 says that its part, or that of PE 1, has one element more.
+/// Makes a call of a vector variant in which PE 1 says that its part, or that of PE 1, has one element more.
 fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
     let (me, pes) = (team.rank(), team.size() as usize);
     let more = usize::from(me == Rank(1));
@@ -303,7 +310,7 @@ fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
 
 #[test]
 fn pes_that_do_not_say_the_same_of_a_length() {
-    for collective in varied() {
+    for collective in vector_variants() {
         for (parts, pes) in [(false, 2), (false, 3), (true, 4)] {
             let error = alone(LIMIT, move || {
                 let outcome = Pes::threads(pes).run(|pe| {
@@ -363,7 +370,11 @@ fn blocks_that_cannot_be_moved() {
             // What is only read may overlap.
             exchange(&overlapping, &even, 4)?;
             assert_eq!(
-                world.with(SyncModes::LOOSE).all_gather_vector_slice(&source[..2], &mut [0; 4], &even),
+                world.with(SyncModes::LOOSE).all_gather_vector_slice(
+                    &source[..2],
+                    &mut [0; 4],
+                    &even
+                ),
                 Err(Error::BorrowedSlice(SyncModes::LOOSE))
             );
             let outside = Error::RootOutOfRange { root: Rank(2), pes: 2 };

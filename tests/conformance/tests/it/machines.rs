@@ -84,10 +84,10 @@ fn what_the_scc_cannot_serve_says_so() {
         if which { &mut served } else { &mut refused }.insert(algorithm(&case));
     }
     let never = refused.difference(&served).map(String::as_str);
-    let lends = |name: &&str| name.ends_with(" direct") || name.ends_with(" shared");
-    let (lending, sending): (Vec<_>, Vec<_>) = never.partition(lends);
-    assert!(!lending.is_empty(), "what lends cannot work where nothing is lent");
-    // What sends to all before it receives, or needs a power of two; and what lends in its parts.
+    let exposes = |name: &&str| name.ends_with(" direct") || name.ends_with(" shared");
+    let (exposing, sending): (Vec<_>, Vec<_>) = never.partition(exposes);
+    assert!(!exposing.is_empty(), "what exposes cannot work where nothing can be exposed");
+    // What sends to all before it receives, or needs a power of two; and what exposes in its parts.
     assert_eq!(
         sending,
         [

@@ -10,10 +10,10 @@ use super::{
         measure,
     },
     machine::{CALLS, CORES, How, LINE_BYTES, in_lines, latency_us, oc_bcast, simulation},
-    native::announced_ns,
+    native::async_broadcast_ns,
     row::{Row, outcome},
 };
-use crate::simulation::announcements::{self, Aggregate, Way};
+use crate::simulation::async_broadcasts::{self, Aggregate, Way};
 
 /// Sizes of Table 3.1, in lines.
 const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
@@ -46,11 +46,11 @@ fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
 fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, calls) = (lines * LINE_BYTES, u32::try_from(CALLS)?);
     let at = |how| -> Result<f64> {
-        Ok(announcements::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
+        Ok(async_broadcasts::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
     };
     let what = format!("{}, asynchronous", in_lines(lines));
     let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
-    let here_us = announced_ns(experiment, 1, bytes)? / 1e3;
+    let here_us = async_broadcast_ns(experiment, 1, bytes)? / 1e3;
     Ok(Row { native: Some(here_us), ..row.fitted(at(How::Fitted)?) })
 }
 
@@ -58,7 +58,7 @@ fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
 fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Aggregate)> {
     let at = |how| {
         let simulation = simulation(how)?;
-        announcements::aggregate(&simulation, way(k), sources, ENDLESS_BYTES, ENDLESS_NS)
+        async_broadcasts::aggregate(&simulation, way(k), sources, ENDLESS_BYTES, ENDLESS_NS)
     };
     let plural = if sources == 1 { "" } else { "s" };
     let what = format!("{sources} source{plural}, k={k}");
@@ -67,7 +67,7 @@ fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Ag
     if k == 47 {
         // What comes to a PE is what the others have sent.
         let pes = f64::from(experiment.cores.max(2));
-        let message_ns = announced_ns(experiment, sources, ENDLESS_BYTES)?;
+        let message_ns = async_broadcast_ns(experiment, sources, ENDLESS_BYTES)?;
         row.native = Some(ENDLESS_BYTES as f64 * 1e3 / message_ns * (pes - 1.0) / pes);
     }
     Ok((row, fitted))

@@ -35,18 +35,22 @@ const MESSAGES: u32 = 400;
 
 /// The time of a message of broadcasts that only their sources call, in nanoseconds, on this
 /// machine: until all PEs have all messages.
-pub(super) fn announced_ns(experiment: &Experiment<'_>, sources: u32, bytes: usize) -> Result<f64> {
+pub(super) fn async_broadcast_ns(
+    experiment: &Experiment<'_>,
+    sources: u32,
+    bytes: usize,
+) -> Result<f64> {
     let pes = experiment.cores.max(2);
     let data = vec![0; bytes];
     let results = Pes::threads(pes).without_wisdom().run(|pe| {
         let world = pe.world();
-        let mut board = world.announcements_by(pes - 1, |_, _| ())?;
+        let mut broadcasts = world.async_broadcasts_by(pes - 1, |_, _| ())?;
         world.barrier()?;
         let began = Instant::now();
         for _ in (0..MESSAGES).filter(|_| world.rank().0 < sources) {
-            board.broadcast(&data)?;
+            broadcasts.broadcast(&data)?;
         }
-        board.close()?;
+        broadcasts.close()?;
         Ok(began.elapsed().as_secs_f64() * 1e9)
     })?;
     let longest_ns = results.into_iter().map(|(_, ns)| ns).fold(0.0, f64::max);

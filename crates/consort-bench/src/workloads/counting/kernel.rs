@@ -13,7 +13,7 @@ pub(super) trait Kernel {
 }
 
 /// How a PE tells the one PE that waits for it that data are there.
-pub(super) enum Notice<'p> {
+pub(super) enum Notification<'p> {
     /// Put, fence, then a signal, made of the number of notices so far.
     Flag(Symmetric<'p, u64>, fn(u64) -> Signal),
     /// Put and count in one.
@@ -22,7 +22,7 @@ pub(super) enum Notice<'p> {
 
 /// Notices of one kind, and how many there were; so that nothing is set back.
 pub(super) struct Notices<'p> {
-    notice: Notice<'p>,
+    notice: Notification<'p>,
     told: u64,
     heard: u64,
 }
@@ -30,8 +30,8 @@ pub(super) struct Notices<'p> {
 impl<'p> Notices<'p> {
     /// By each of the first two ways. Collective.
     pub(super) fn both_ways(world: Team<'p>, signal: fn(u64) -> Signal) -> Result<[Self; 2]> {
-        let counted = Notice::Count(world.counter()?);
-        let flagged = Notice::Flag(world.symmetric(1)?, signal);
+        let counted = Notification::Count(world.counter()?);
+        let flagged = Notification::Flag(world.symmetric(1)?, signal);
         Ok([counted, flagged].map(|notice| Self { notice, told: 0, heard: 0 }))
     }
 
@@ -45,8 +45,8 @@ impl<'p> Notices<'p> {
     ) -> Result<()> {
         self.told += 1;
         match &self.notice {
-            Notice::Count(counter) => memory.put_counted(to, at, data, counter),
-            Notice::Flag(flag, signal) => {
+            Notification::Count(counter) => memory.put_counted(to, at, data, counter),
+            Notification::Flag(flag, signal) => {
                 memory.put(to, at, data)?;
                 memory.fence()?;
                 flag.signal(to, 0, signal(self.told))
@@ -58,8 +58,8 @@ impl<'p> Notices<'p> {
     pub(super) fn wait(&mut self) -> Result<()> {
         self.heard += 1;
         match &self.notice {
-            Notice::Count(counter) => counter.wait(self.heard).map(drop),
-            Notice::Flag(flag, _) => flag.wait_until(0, Until::AtLeast(self.heard)).map(drop),
+            Notification::Count(counter) => counter.wait(self.heard).map(drop),
+            Notification::Flag(flag, _) => flag.wait_until(0, Until::AtLeast(self.heard)).map(drop),
         }
     }
 }

@@ -33,7 +33,7 @@ fn class(step: &Step) -> usize {
         "send" | "put" | "get" => 1,
         "receive" => 2,
         "combine" | "get and combine" => 3,
-        "wait" | "borrow" | "reclaim" | "credits" => 5,
+        "wait" | "attach" | "await_detached" | "credits" => 5,
         _ => 4,
     }
 }
@@ -79,7 +79,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
         | Collective::ExclusiveScan => {
             "From whom each PE first had data of PE 0, and after how many us"
         }
-        varied => unreachable!("{varied} is not regular"),
+        vector => unreachable!("{vector} is not regular"),
     };
     svg.text((20.0, top), 15, Anchor::Start, heading);
     let deepest = nodes.iter().map(|node| node.depth).max().unwrap_or(0);

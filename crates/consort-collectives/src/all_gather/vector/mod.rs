@@ -1,4 +1,4 @@
-//! Varied all-gathers: everyone's block, of any length, to everyone.
+//! Vector all-gathers: everyone's block, of any length, to everyone.
 //! The registry of their algorithms.
 
 use crate::algorithm::registry;

@@ -1,6 +1,6 @@
-//! Direct varied gather: everyone copies its block into the root's buffer.
+//! Direct vector gather: everyone copies its block into the root's buffer.
 //!
-//! Idea: the mirror image of the varied scatter `direct`, a put where that is a get: the copies go
+//! Idea: the mirror image of the vector scatter `direct`, a put where that is a get: the copies go
 //! on side by side (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
 //!
 //! Protocol (`patterns/blocks`):

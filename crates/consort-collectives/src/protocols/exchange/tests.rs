@@ -5,10 +5,7 @@ use consort_fabric::{
     CallSpec, Capabilities, Collective, OperatorClass, Query, Rank, Span, SyncModes,
 };
 
-use super::{
-    Buffers, Keep, Round, Rounds,
-    cursor::{Act, Kept},
-};
+use super::{Buffers, Keep, Round, Rounds, act::Act, cursor::Acts};
 use crate::Setting;
 
 /// A setting of PE 0, on a fabric with so many lines for the algorithm.
@@ -100,13 +97,13 @@ fn offsets_past_32_bits_are_exact() {
 /// How many operations or rounds a program keeps.
 pub(crate) fn kept(program: &Rounds) -> usize {
     match program.kept() {
-        Kept::Listed(acts, _) => acts.len(),
-        Kept::Divided(sequence) => sequence.kept(),
+        Acts::Listed(acts, _) => acts.len(),
+        Acts::Divided(sequence) => sequence.kept(),
     }
 }
 
 /// A message of `bytes` from PE 0 to PE 1, and what a program keeps of it.
-fn parts_of(bytes: usize) -> Kept {
+fn parts_of(bytes: usize) -> Acts {
     let setting = setting(Collective::Gather, 2, bytes, 1 << 10, true);
     let buffers = fits(&setting, 1, bytes, 1, 1);
     let message = Round::at(0, 0).send(Rank(1), [setting.target_block(1)]);
@@ -115,9 +112,9 @@ fn parts_of(bytes: usize) -> Kept {
 
 #[test]
 fn a_program_keeps_as_much_of_any_message() {
-    assert!(matches!(parts_of(56), Kept::Listed(acts, _) if acts.len() == 1));
+    assert!(matches!(parts_of(56), Acts::Listed(acts, _) if acts.len() == 1));
     for bytes in [1 << 20, 1 << 30, 1 << 40] {
-        let Kept::Divided(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };
+        let Acts::Divided(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };
         assert_eq!(sequence.kept(), 1, "{bytes} B");
     }
 }

@@ -1,4 +1,4 @@
-//! Direct varied scatter: everyone copies its block from the root's buffer.
+//! Direct vector scatter: everyone copies its block from the root's buffer.
 //!
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from the root, one exposed buffer a block.

@@ -14,7 +14,7 @@ pub(super) struct Pace<'s> {
 }
 
 /// An access on its way.
-pub(super) struct Flight {
+pub(super) struct Transfer {
     /// How many bytes the thread had worked on before it.
     at: f64,
     done: Time,
@@ -25,7 +25,7 @@ pub(super) struct Flight {
 /// What a thread has under way.
 #[derive(Default)]
 pub(super) struct Window {
-    flights: RefCell<VecDeque<Flight>>,
+    transfers: RefCell<VecDeque<Transfer>>,
     /// Bytes worked on so far.
     worked_bytes: Cell<f64>,
     /// When all accesses so far are done.
@@ -60,9 +60,9 @@ impl<'s> Pace<'s> {
 impl Window {
     /// The thread waits until it may make another access.
     pub(super) fn admit(&self, pace: &mut Pace<'_>, limits: Limits) {
-        let mut flights = self.flights.borrow_mut();
-        while let Some(first) = flights.front() {
-            let full = flights.len() >= limits.lines;
+        let mut transfers = self.transfers.borrow_mut();
+        while let Some(first) = transfers.front() {
+            let full = transfers.len() >= limits.lines;
             let far = first.at + limits.bytes <= self.worked_bytes.get();
             if !full && !far && first.done > pace.front {
                 break;
@@ -71,7 +71,7 @@ impl Window {
             let queued = first.queued.min(stalled);
             pace.spend(Cause::Contention, queued);
             pace.spend(first.cause, stalled - queued);
-            flights.pop_front();
+            transfers.pop_front();
         }
     }
 
@@ -80,7 +80,7 @@ impl Window {
         let done = (front + queued + time).max(self.done.get());
         self.done.set(done);
         let at = self.worked_bytes.get();
-        self.flights.borrow_mut().push_back(Flight { at, done, queued, cause });
+        self.transfers.borrow_mut().push_back(Transfer { at, done, queued, cause });
     }
 
     /// The thread has worked on so many bytes.

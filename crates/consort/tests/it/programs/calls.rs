@@ -1,6 +1,6 @@
 //! Blocking calls, by every method that a collective has.
 
-use consort::{Collective, Operator, Displacements, Result, Symmetric, Team};
+use consort::{Collective, Displacements, Operator, Result, Symmetric, Team};
 
 use super::{
     elements::{Datum, bytes, elements},

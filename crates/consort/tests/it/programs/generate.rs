@@ -17,8 +17,8 @@ use crate::{data::Random, registry::everything};
 /// Symmetric memory of each PE; of a program that uses most of it at a time.
 const HEAP_BYTES: usize = 6 << 20;
 const TIGHT_BYTES: usize = 256 << 10;
-/// Tickets at a time.
-const TICKETS: usize = 8;
+/// Requests at a time.
+const REQUESTS: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Use {
@@ -53,9 +53,9 @@ struct Generator {
     slots: Vec<Channel>,
     bundles: Vec<Bundle>,
     blocks: usize,
-    /// Tickets that have no end yet.
+    /// Requests that have no end yet.
     open: Vec<(usize, Call)>,
-    tickets: usize,
+    requests: usize,
     is_large_left: bool,
     steps: Vec<Step>,
 }
@@ -89,7 +89,7 @@ pub(super) fn program(seed: u64) -> Program {
         bundles: Vec::new(),
         blocks: 0,
         open: Vec::new(),
-        tickets: 0,
+        requests: 0,
         is_large_left: true,
         steps: Vec::new(),
     };
@@ -370,13 +370,13 @@ impl Generator {
     }
 
     fn start(&mut self, call: Call) {
-        if self.open.len() >= TICKETS {
+        if self.open.len() >= REQUESTS {
             self.finish();
         }
-        let ticket = self.tickets;
-        self.tickets += 1;
-        self.open.push((ticket, call.clone()));
-        self.steps.push(Step::Start { call, ticket });
+        let request = self.requests;
+        self.requests += 1;
+        self.open.push((request, call.clone()));
+        self.steps.push(Step::Start { call, request });
     }
 
     fn finish(&mut self) {
@@ -384,10 +384,10 @@ impl Generator {
             return;
         }
         let at = self.random.below(self.open.len());
-        let (ticket, call) = self.open.swap_remove(at);
+        let (request, call) = self.open.swap_remove(at);
         let ends = [End::Wait, End::Wait, End::Test, End::Await, End::Drop, End::Forget];
         let end = *self.random.pick(&ends);
-        self.steps.push(Step::Finish { ticket, end });
+        self.steps.push(Step::Finish { request, end });
         // Nobody hears when the others are complete: their memory is not used any more.
         if !matches!(end, End::Drop | End::Forget) {
             for bundle in &mut self.bundles {

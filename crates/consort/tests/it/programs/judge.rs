@@ -48,7 +48,7 @@ fn words(step: &Step) -> Vec<&'static str> {
         Step::Allocate { .. } => vec!["allocation", "symmetric"],
         Step::Divide { .. } => vec!["split(", "strided(", "of(", "cartesian("],
         Step::Free { .. } => vec!["free("],
-        Step::Scene { .. } => vec!["symmetric", "counter", "announce", "all_reduce"],
+        Step::Scene { .. } => vec!["symmetric", "counter", "async_broadcast", "all_reduce"],
         Step::Refill { .. } | Step::Force { .. } | Step::Give { .. } | Step::Finish { .. } => {
             Vec::new()
         }

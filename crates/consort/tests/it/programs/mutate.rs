@@ -56,16 +56,16 @@ pub(super) enum Kind {
     /// Other members of a new team.
     Division,
     Late,
-    DropTicket,
-    ForgetTicket,
-    /// Announcements that are not closed, and not dropped.
+    DropRequest,
+    ForgetRequest,
+    /// AsyncBroadcasts that are not closed, and not dropped.
     Unclosed,
 }
 
 impl Kind {
     /// Whether all must be right all the same.
     pub(super) fn is_harmless(self) -> bool {
-        matches!(self, Self::Late | Self::DropTicket | Self::ForgetTicket)
+        matches!(self, Self::Late | Self::DropRequest | Self::ForgetRequest)
     }
 }
 
@@ -130,9 +130,9 @@ impl Role {
             Kind::Operator(payload) => turns[at].act = Act::Charged(payload),
             Kind::Late => turns[at].act = Act::Late,
             Kind::Unclosed => turns[at].act = Act::Forgets,
-            Kind::DropTicket | Kind::ForgetTicket => {
+            Kind::DropRequest | Kind::ForgetRequest => {
                 if let Step::Finish { end, .. } = &mut turns[at].step {
-                    *end = if kind == Kind::DropTicket { End::Drop } else { End::Forget };
+                    *end = if kind == Kind::DropRequest { End::Drop } else { End::Forget };
                 }
             }
             _ => turns[at].step = other_step(program, at, pe, kind).expect("one that applies"),
@@ -239,19 +239,22 @@ fn applies(program: &Program, pe: u32, at: usize, kind: Kind) -> bool {
                     _ => false,
                 }
         }
-        Kind::DropTicket | Kind::ForgetTicket => {
-            matches!(step, Step::Finish { ticket, end: End::Wait | End::Test | End::Await }
-                if is_own_data(program, *ticket))
+        Kind::DropRequest | Kind::ForgetRequest => {
+            matches!(step, Step::Finish { request, end: End::Wait | End::Test | End::Await }
+                if is_own_data(program, *request))
         }
-        Kind::Unclosed => meets(step) && matches!(step, Step::Scene { scene: Scene::Announce, .. }),
+        Kind::Unclosed => {
+            meets(step) && matches!(step, Step::Scene { scene: Scene::AsyncBroadcast, .. })
+        }
         _ => meets(step) && other_step(program, at, pe, kind).is_some(),
     }
 }
 
-/// Whether the call of a ticket uses no symmetric memory, which would have to stay untouched.
-fn is_own_data(program: &Program, ticket: usize) -> bool {
+/// Whether the call of a request uses no symmetric memory, which would have to stay untouched.
+fn is_own_data(program: &Program, request: usize) -> bool {
     program.steps.iter().any(|step| {
-        matches!(step, Step::Start { call, ticket: of } if *of == ticket && call.memory().is_none())
+        matches!(step, Step::Start { call, request: of }
+            if *of == request && call.memory().is_none())
     })
 }
 
@@ -274,8 +277,8 @@ fn kind(random: &mut Random) -> Kind {
         49..=51 => Kind::Collective,
         52..=54 => Kind::Team,
         55 => Kind::Division,
-        56 => Kind::DropTicket,
-        57..=58 => Kind::ForgetTicket,
+        56 => Kind::DropRequest,
+        57..=58 => Kind::ForgetRequest,
         _ => Kind::Unclosed,
     }
 }

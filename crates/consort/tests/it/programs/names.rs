@@ -65,7 +65,7 @@ fn names_of_scene(scene: Scene, seed: u64) -> Vec<String> {
         Scene::Puts | Scene::Atomics => of(&["symmetric", "false barrier"]),
         Scene::Signals => of(&["symmetric"; 2]),
         Scene::Counted => of(&["symmetric", "counter", "counter"]),
-        Scene::Announce => of(&["announcements", "announcements", "close"]),
+        Scene::AsyncBroadcast => of(&["async_broadcasts", "async_broadcasts", "close"]),
         Scene::Churn => of(&["symmetric", "false barrier"].repeat(3)),
         Scene::Repeat => {
             let calls = 4 + random.below(60);

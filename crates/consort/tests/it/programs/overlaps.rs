@@ -1,6 +1,6 @@
 //! Calls on borrowed slices, within a scope.
 
-use consort::{Collective, Error, Operator, Overlap, Pending, PlanError, Rank, Result, Team};
+use consort::{Collective, Error, Operator, Overlap, PlanError, Rank, Request, Result, Team};
 
 use super::{
     calls::closure,
@@ -8,7 +8,7 @@ use super::{
     expect::Part,
     payloads::Payload,
     program::End,
-    starts::Ticket,
+    starts::AnyRequest,
 };
 
 /// How the body of a scope ends, where it does not return as it should.
@@ -27,20 +27,20 @@ pub(super) struct Scope<'c> {
     pub(super) charge: Option<Payload>,
 }
 
-/// Starts the calls of a scope and ends their tickets. Returns what their targets hold after it,
+/// Starts the calls of a scope and ends their requests. Returns what their targets hold after it,
 /// `None` for those that no algorithm serves.
 pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec<Option<Vec<u8>>>> {
     let mut buffers: Vec<_> = scope.parts.iter().map(buffers::<T>).collect();
-    let lent: Vec<_> = scope.parts.iter().zip(&mut buffers).collect();
+    let borrowed: Vec<_> = scope.parts.iter().zip(&mut buffers).collect();
     let served = team.overlap(|overlap| {
-        let mut tickets = Vec::new();
-        for (part, (source, target)) in lent {
-            tickets.push(match start(overlap, *part, source, target, scope.charge) {
+        let mut requests = Vec::new();
+        for (part, (source, target)) in borrowed {
+            requests.push(match start(overlap, *part, source, target, scope.charge) {
                 Err(Error::Plan(PlanError::Incapable { .. })) => None,
                 other => Some(other?),
             });
         }
-        let served: Vec<_> = tickets.iter().map(Option::is_some).collect();
+        let served: Vec<_> = requests.iter().map(Option::is_some).collect();
         if scope.has_barrier {
             team.barrier()?;
         }
@@ -50,9 +50,9 @@ pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec
             None => {}
         }
         // The last one first.
-        for (ticket, end) in tickets.into_iter().zip(scope.ends).rev() {
-            if let Some(ticket) = ticket {
-                Box::new(ticket).end(*end)?;
+        for (request, end) in requests.into_iter().zip(scope.ends).rev() {
+            if let Some(request) = request {
+                Box::new(request).end(*end)?;
             }
         }
         Ok(served)
@@ -74,7 +74,7 @@ fn start<'s, T: Datum>(
     source: &'s mut Vec<T>,
     target: &'s mut Vec<T>,
     charge: Option<Payload>,
-) -> Result<Pending<'s, ()>> {
+) -> Result<Request<'s, ()>> {
     let root = part.call.root_rank(part.size);
     if part.call.collective == Collective::Broadcast {
         let data = if part.is_root() { source } else { target };
@@ -94,7 +94,7 @@ fn start_by<'s, T: Datum, O: Operator<T> + Send + 's>(
     (source, target): (&'s [T], &'s mut [T]),
     operator: O,
     root: Rank,
-) -> Result<Pending<'s, ()>> {
+) -> Result<Request<'s, ()>> {
     let call = part.call;
     match call.collective {
         Collective::Reduce if call.seed & 1 == 0 => {

@@ -12,13 +12,13 @@ use super::{
     payloads::Payload,
     program::{Call, End, Form, Gift, Program, Step},
     scenes::{self, Cut, Trouble, ensure},
-    starts::{self, Ticket},
+    starts::{self, AnyRequest},
 };
 
-/// A call that was started; without a ticket for who is not in the team, or if nothing serves it.
+/// A call that was started; without a request for who is not in the team, or if nothing serves it.
 struct Started<'c, 'p> {
     call: &'c Call,
-    ticket: Option<Box<dyn Ticket + 'p>>,
+    request: Option<Box<dyn AnyRequest + 'p>>,
 }
 
 /// A PE and all that it holds.
@@ -31,7 +31,7 @@ pub(super) struct Player<'c, 'p> {
     blocks: Vec<Option<Memory<'p>>>,
     /// What other PEs have given up by now.
     late: Vec<Memory<'p>>,
-    tickets: Vec<Option<Started<'c, 'p>>>,
+    requests: Vec<Option<Started<'c, 'p>>>,
     oracle: Oracle<'c>,
     /// Whether this PE does what the program says: else only the others' data is known.
     checks: bool,
@@ -56,7 +56,7 @@ impl<'c, 'p> Player<'c, 'p> {
             teams: vec![Some(world)],
             blocks: Vec::new(),
             late: Vec::new(),
-            tickets: Vec::new(),
+            requests: Vec::new(),
             oracle: Oracle::new(program),
             checks: true,
         }
@@ -157,8 +157,8 @@ impl<'c, 'p> Player<'c, 'p> {
                 }
             }
             Step::Call(call) => self.call(step, call, charge)?,
-            Step::Start { call, ticket } => self.start(step, call, *ticket, charge)?,
-            Step::Finish { ticket, end } => self.finish(*ticket, *end)?,
+            Step::Start { call, request } => self.start(step, call, *request, charge)?,
+            Step::Finish { request, end } => self.finish(*request, *end)?,
             Step::Overlap { calls, ends, barrier } => {
                 self.overlap(calls, ends, *barrier, charge, breach)?;
             }
@@ -318,7 +318,7 @@ impl<'c, 'p> Player<'c, 'p> {
         &mut self,
         step: &Step,
         call: &'c Call,
-        ticket: usize,
+        request: usize,
         charge: Option<Payload>,
     ) -> Result<(), Trouble> {
         if !self.has_memory(call) {
@@ -343,18 +343,18 @@ impl<'c, 'p> Player<'c, 'p> {
             }
         }
         self.oracle.follow(step);
-        self.tickets.resize_with(self.tickets.len().max(ticket + 1), || None);
-        self.tickets[ticket] = Some(Started { call, ticket: started });
+        self.requests.resize_with(self.requests.len().max(request + 1), || None);
+        self.requests[request] = Some(Started { call, request: started });
         Ok(())
     }
 
-    fn finish(&mut self, ticket: usize, end: End) -> Result<(), Trouble> {
-        let Some(started) = self.tickets.get_mut(ticket).and_then(Option::take) else {
+    fn finish(&mut self, request: usize, end: End) -> Result<(), Trouble> {
+        let Some(started) = self.requests.get_mut(request).and_then(Option::take) else {
             return Ok(());
         };
-        let Started { call, ticket } = started;
-        let found = match ticket {
-            Some(ticket) => ticket.end(end)?,
+        let Started { call, request } = started;
+        let found = match request {
+            Some(request) => request.end(end)?,
             None => None,
         };
         if matches!(end, End::Drop | End::Forget) {

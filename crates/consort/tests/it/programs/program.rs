@@ -65,13 +65,13 @@ pub(super) enum Step {
         gift: Gift,
     },
     Call(Call),
-    /// Start a call, and keep its ticket.
+    /// Start a call, and keep its request.
     Start {
         call: Call,
-        ticket: usize,
+        request: usize,
     },
     Finish {
-        ticket: usize,
+        request: usize,
         end: End,
     },
     Overlap {
@@ -100,7 +100,7 @@ pub(super) struct Call {
     /// Elements of a block.
     pub(super) len: usize,
     pub(super) seed: u64,
-    /// Whether the blocks of a varied collective differ.
+    /// Whether the blocks of a vector variant differ.
     pub(super) uneven: bool,
     pub(super) form: Form,
 }
@@ -108,7 +108,7 @@ pub(super) struct Call {
 /// By which method a call is made, and on what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Single elements, or what a varied collective returns.
+    /// Single elements, or what a vector variant returns.
     Values,
     Slices,
     InPlace,
@@ -136,7 +136,7 @@ pub(super) enum Form {
     Scoped,
 }
 
-/// What becomes of a ticket.
+/// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Wait,
@@ -166,8 +166,8 @@ pub(super) enum Scene {
     Atomics,
     /// Counting puts to all, and counting gets.
     Counted,
-    /// Announce from several PEs.
-    Announce,
+    /// Broadcast asynchronously from several PEs.
+    AsyncBroadcast,
     /// Allocate and give up more than half of the heap, several times.
     Churn,
     /// One kind of call many times, from two places of the source.
@@ -182,7 +182,7 @@ impl Scene {
         Self::Signals,
         Self::Atomics,
         Self::Counted,
-        Self::Announce,
+        Self::AsyncBroadcast,
         Self::Churn,
         Self::Repeat,
         Self::Burst,
@@ -246,7 +246,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(call) => write!(f, "{call}"),
-            Self::Start { call, ticket } => write!(f, "ticket {ticket} = {call}"),
+            Self::Start { call, request } => write!(f, "request {request} = {call}"),
             Self::Force { slot, collective, candidate: Some(candidate) } => {
                 write!(f, "teams {slot}: {collective} by {candidate}")
             }

@@ -1,5 +1,5 @@
-//! Operations that make sense together only: one-sided ones without races, announcements, and many
-//! calls in a row. A scene brings its own memory, and gives it up at once.
+//! Operations that make sense together only: one-sided ones without races, asynchronous broadcasts,
+//! and many calls in a row. A scene brings its own memory, and gives it up at once.
 
 use std::mem;
 
@@ -63,7 +63,7 @@ pub(super) fn play(
         Scene::Signals => signals(team, seed, cut),
         Scene::Atomics => atomics(team, seed, cut),
         Scene::Counted => counted(team, seed, cut),
-        Scene::Announce => announce(team, seed, cut),
+        Scene::AsyncBroadcast => async_broadcast(team, seed, cut),
         Scene::Churn => churn(team, seed, heap_bytes, cut),
         Scene::Repeat => repeat(team, seed, cut),
         Scene::Burst => burst(team, seed, cut),
@@ -175,35 +175,35 @@ fn messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
     (0..count).map(|_| message(&mut random)).collect()
 }
 
-fn announce(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
-    let mut heard = vec![Vec::new(); team.size() as usize];
-    let mut board = team.announcements(|source, data| {
+fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
+    let mut received = vec![Vec::new(); team.size() as usize];
+    let mut broadcasts = team.async_broadcasts(|source, data| {
         if let Some(Cut::Throw(payload)) = cut {
             payload.throw();
         }
-        heard[source.index()].push(data.to_vec());
+        received[source.index()].push(data.to_vec());
     })?;
     for message in messages(seed, team.rank()) {
-        board.broadcast(&message)?;
+        broadcasts.broadcast(&message)?;
         if message.len() == 1 {
-            board.poll()?;
+            broadcasts.poll()?;
         }
     }
     if cut == Some(Cut::Forget) {
         #[expect(clippy::mem_forget, reason = "one that is dropped says so")]
-        mem::forget(board);
+        mem::forget(broadcasts);
         return Ok(());
     }
     if cut == Some(Cut::Fail) {
         middle(cut)?;
     }
-    board.close()?;
+    broadcasts.close()?;
     // Where nobody has said anything, no handler has thrown.
     middle(cut)?;
-    for (source, heard) in (0..team.size()).map(Rank).zip(heard) {
+    for (source, received) in (0..team.size()).map(Rank).zip(received) {
         let said = if source == team.rank() { Vec::new() } else { messages(seed, source) };
-        ensure(heard == said, || {
-            format!("{} messages of PE {source}, which sent {}", heard.len(), said.len())
+        ensure(received == said, || {
+            format!("{} messages of PE {source}, which sent {}", received.len(), said.len())
         })?;
     }
     Ok(())
@@ -277,16 +277,16 @@ mod elsewhere {
 fn burst(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let calls = 2 + Random(seed).below(90) as u64;
     let (me, pes) = (u64::from(team.rank().0), u64::from(team.size()));
-    let mut tickets = Vec::new();
+    let mut requests = Vec::new();
     for call in 0..calls {
-        tickets.push((call, team.start_all_reduce(vec![me * call], Sum)?));
+        requests.push((call, team.start_all_reduce(vec![me * call], Sum)?));
         if call % 16 == 3 {
-            tickets.push((call, team.start_all_gather(vec![me * call])?));
+            requests.push((call, team.start_all_gather(vec![me * call])?));
         }
     }
     middle(cut)?;
-    for (call, ticket) in tickets.into_iter().rev() {
-        let found = ticket.wait()?;
+    for (call, request) in requests.into_iter().rev() {
+        let found = request.wait()?;
         let sum = vec![call * pes * (pes - 1) / 2];
         let each = (0..pes).map(|rank| rank * call).collect::<Vec<_>>();
         ensure(found == sum || found == each, || format!("{found:?} in call {call}"))?;

@@ -1,4 +1,4 @@
-//! Nonblocking calls, by every method that starts one, and the ends that a ticket may come to.
+//! Nonblocking calls, by every method that starts one, and the ends that a request may come to.
 
 use std::{
     future::Future,
@@ -8,10 +8,10 @@ use std::{
     thread,
 };
 
-use consort::{Collective, Operator, Pending, Result, Symmetric, Team};
+use consort::{Collective, Operator, Request, Result, Symmetric, Team};
 
 use super::{
-    calls::{closure, blocks, blocks_of_root},
+    calls::{blocks, blocks_of_root, closure},
     elements::{Datum, bytes, elements},
     expect::Part,
     payloads::Payload,
@@ -45,13 +45,13 @@ impl<T: Datum> Outcome for Option<Vec<T>> {
     }
 }
 
-/// A ticket for a call of any type.
-pub(super) trait Ticket {
+/// A request for a call of any type.
+pub(super) trait AnyRequest {
     /// Brings it to an end; `None` where nobody hears what came of it.
     fn end(self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>>;
 }
 
-impl<B: Outcome> Ticket for Pending<'_, B> {
+impl<B: Outcome> AnyRequest for Request<'_, B> {
     fn end(mut self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>> {
         let outcome = match end {
             End::Wait => self.wait()?,
@@ -70,7 +70,7 @@ impl<B: Outcome> Ticket for Pending<'_, B> {
                 return Ok(None);
             }
             End::Forget => {
-                #[expect(clippy::mem_forget, reason = "tickets may be forgotten")]
+                #[expect(clippy::mem_forget, reason = "requests may be forgotten")]
                 mem::forget(self);
                 return Ok(None);
             }
@@ -79,16 +79,16 @@ impl<B: Outcome> Ticket for Pending<'_, B> {
     }
 }
 
-/// Polls a ticket as an executor does that never sleeps, for as long as it has patience.
-fn awaited<B>(mut ticket: Pending<'_, B>) -> Result<B> {
+/// Polls a request as an executor does that never sleeps, for as long as it has patience.
+fn awaited<B>(mut request: Request<'_, B>) -> Result<B> {
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..POLLS {
-        match Pin::new(&mut ticket).poll(&mut context) {
+        match Pin::new(&mut request).poll(&mut context) {
             Poll::Ready(output) => return output,
             Poll::Pending => thread::yield_now(),
         }
     }
-    ticket.wait()
+    request.wait()
 }
 
 /// Starts a call on data of its own.
@@ -96,7 +96,7 @@ pub(super) fn start<'p, T: Datum>(
     team: Team<'p>,
     part: Part<'_>,
     charge: Option<Payload>,
-) -> Result<Box<dyn Ticket + 'p>> {
+) -> Result<Box<dyn AnyRequest + 'p>> {
     if !part.call.collective.combines() {
         return start_moving::<T>(team, part);
     }
@@ -111,7 +111,7 @@ fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
     team: Team<'p>,
     part: Part<'_>,
     operator: O,
-) -> Result<Box<dyn Ticket + 'p>> {
+) -> Result<Box<dyn AnyRequest + 'p>> {
     let Call { collective, form, len, .. } = *part.call;
     let source = elements::<T>(&part.source(), part.given() * len);
     let root = part.call.root_rank(part.size);
@@ -130,7 +130,7 @@ fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
     })
 }
 
-fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn Ticket + 'p>> {
+fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn AnyRequest + 'p>> {
     let Call { collective, form, len, .. } = *part.call;
     let mut source = elements::<T>(&part.source(), part.given() * len);
     let (root, root_at) = (part.call.root_rank(part.size), part.call.root_of(part.size));
@@ -178,7 +178,7 @@ pub(super) fn start_in_memory<'p, T: Datum>(
     part: Part<'_>,
     (from, to): (&Symmetric<'p, T>, &Symmetric<'p, T>),
     charge: Option<Payload>,
-) -> Result<Box<dyn Ticket + 'p>> {
+) -> Result<Box<dyn AnyRequest + 'p>> {
     let (collective, root) = (part.call.collective, part.call.root_rank(part.size));
     Ok(Box::new(if part.call.ordered {
         team.start_symmetric(collective, from, to, closure::<T>(charge), root)?

@@ -40,19 +40,19 @@ fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize)
     let all = pes_of(pes, waiting).run(|pe| {
         let world = pe.world();
         let mut got = vec![Vec::new(); pes as usize];
-        let mut board = world
-            .announcements_by(k, |source: Rank, data| got[source.index()].push(data.to_vec()))?;
+        let mut broadcasts = world
+            .async_broadcasts_by(k, |source: Rank, data| got[source.index()].push(data.to_vec()))?;
         for number in 0..messages {
             if world.rank().0 < sources {
-                board.broadcast(&message(world.rank(), number))?;
+                broadcasts.broadcast(&message(world.rank(), number))?;
             }
             match number % 3 {
-                0 => board.poll()?,
+                0 => broadcasts.poll()?,
                 1 => world.barrier()?,
                 _ => {}
             }
         }
-        board.close()?;
+        broadcasts.close()?;
         Ok(got)
     });
     for (rank, got) in all.expect("nobody fails") {
@@ -91,17 +91,17 @@ fn a_pe_that_waits_elsewhere_passes_messages_on() {
         for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
             let all = pes_of(5, waiting).run(|pe| {
                 let (world, mut bytes) = (pe.world(), 0);
-                let mut board = world.announcements_by(1, |_, data| bytes += data.len())?;
+                let mut broadcasts = world.async_broadcasts_by(1, |_, data| bytes += data.len())?;
                 let flag = world.symmetric::<u64>(1)?;
                 if world.rank() == Rank(2) {
-                    board.broadcast(&vec![1; 500_000])?;
+                    broadcasts.broadcast(&vec![1; 500_000])?;
                     flag.fetch_add(Rank(0), 0, 1)?;
                 }
                 if world.rank() == Rank(0) {
                     flag.wait_until(0, consort::Until::Equals(1))?;
                 }
                 world.barrier()?;
-                board.close()?;
+                broadcasts.close()?;
                 Ok(bytes)
             });
             let all: Vec<usize> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
@@ -115,23 +115,23 @@ fn a_pe_that_waits_elsewhere_passes_messages_on() {
 fn who_waits_gets_what_comes() {
     alone(LIMIT, || {
         let all = Pes::threads(4).run(|pe| {
-            let (world, heard) = (pe.world(), AtomicUsize::new(0));
-            let mut board = world.announcements(|_, data: &[u8]| {
-                heard.fetch_add(data.len(), SeqCst);
+            let (world, received) = (pe.world(), AtomicUsize::new(0));
+            let mut broadcasts = world.async_broadcasts(|_, data: &[u8]| {
+                received.fetch_add(data.len(), SeqCst);
             })?;
             if world.rank() == Rank(0) {
-                board.broadcast(b"ping")?;
-                while heard.load(SeqCst) < 3 * 5 {
-                    assert!(board.wait()?, "answers are to come");
+                broadcasts.broadcast(b"ping")?;
+                while received.load(SeqCst) < 3 * 5 {
+                    assert!(broadcasts.wait()?, "answers are to come");
                 }
             } else {
-                while heard.load(SeqCst) < 4 {
-                    assert!(board.wait()?, "a message is to come");
+                while received.load(SeqCst) < 4 {
+                    assert!(broadcasts.wait()?, "a message is to come");
                 }
-                board.broadcast(b"pong!")?;
+                broadcasts.broadcast(b"pong!")?;
             }
-            board.close()?;
-            Ok(heard.into_inner())
+            broadcasts.close()?;
+            Ok(received.into_inner())
         });
         let all: Vec<usize> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
         assert_eq!(all, [15, 14, 14, 14]);
@@ -143,13 +143,13 @@ fn the_last_one_is_told_that_nothing_comes_any_more() {
     alone(LIMIT, || {
         let all = Pes::threads(3).run(|pe| {
             let (world, mut messages) = (pe.world(), 0);
-            let mut board = world.announcements(|_, _| messages += 1)?;
+            let mut broadcasts = world.async_broadcasts(|_, _| messages += 1)?;
             if world.rank() == Rank(0) {
-                while board.wait()? {}
+                while broadcasts.wait()? {}
             } else {
-                board.broadcast(&[])?;
+                broadcasts.broadcast(&[])?;
             }
-            board.close()?;
+            broadcasts.close()?;
             Ok(messages)
         });
         let all: Vec<u32> = all.expect("nobody fails").into_iter().map(|it| it.1).collect();
@@ -167,8 +167,8 @@ fn several_boards_and_handlers_that_call_the_library() {
                 let counts = &counts;
                 move |_: Rank, _: &[u8]| drop(counts.fetch_add(Rank(0), word, 1))
             };
-            let mut one = world.announcements(count(0))?;
-            let mut other = world.announcements_by(1, count(1))?;
+            let mut one = world.async_broadcasts(count(0))?;
+            let mut other = world.async_broadcasts_by(1, count(1))?;
             one.broadcast(b"one")?;
             other.broadcast(b"other")?;
             other.broadcast(b"another")?;
@@ -204,15 +204,15 @@ fn fails(program: impl Fn(Team<'_>, &dyn Fn()) -> Result<()> + Send + Sync + 'st
 fn a_pe_that_dies_is_told() {
     for victim in [Rank(0), Rank(1)] {
         let error = fails(move |world, now| {
-            let mut board = world.announcements_by(2, |_, _| ())?;
+            let mut broadcasts = world.async_broadcasts_by(2, |_, _| ())?;
             for number in 0.. {
                 if world.rank() == victim && number == 3 {
                     now();
                     panic!("as planned");
                 }
-                board.broadcast(&vec![0; 100_000])?;
+                broadcasts.broadcast(&vec![0; 100_000])?;
             }
-            board.close()
+            broadcasts.close()
         });
         let Error::PeFailed { rank, reason } = error else { panic!("{error}") };
         assert_eq!((rank, reason.as_str()), (victim, "it panicked: as planned"));
@@ -222,12 +222,12 @@ fn a_pe_that_dies_is_told() {
 #[test]
 fn one_that_dies_instead_of_closing_is_told() {
     let error = fails(|world, now| {
-        let board = world.announcements(|_, _| ())?;
+        let broadcasts = world.async_broadcasts(|_, _| ())?;
         if world.rank() == Rank(1) {
             now();
             panic!("as planned");
         }
-        board.close()
+        broadcasts.close()
     });
     assert_eq!(error.to_string(), "PE 1 failed: it panicked: as planned");
 }
@@ -235,15 +235,15 @@ fn one_that_dies_instead_of_closing_is_told() {
 #[test]
 fn one_that_does_not_close_is_told() {
     let error = fails(|world, now| {
-        let mut board = world.announcements(|_, _| ())?;
+        let mut broadcasts = world.async_broadcasts(|_, _| ())?;
         if world.rank() == Rank(1) {
             now();
             return Ok(());
         }
-        while board.wait()? {}
-        board.close()
+        while broadcasts.wait()? {}
+        broadcasts.close()
     });
-    let expected = "PE 1 failed: it dropped its announcements without closing them";
+    let expected = "PE 1 failed: it dropped its asynchronous broadcasts without closing them";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -253,19 +253,22 @@ fn that_nobody_closes_is_told() {
     for pes in [1, 3] {
         let outcome = alone(LIMIT, move || {
             Pes::threads(pes).run(|pe| {
-                drop(pe.world().announcements(|_, _| ())?);
+                drop(pe.world().async_broadcasts(|_, _| ())?);
                 Ok(())
             })
         });
         let error = outcome.expect_err("none was closed").to_string();
-        assert!(error.ends_with("it dropped its announcements without closing them"), "{error}");
+        assert!(
+            error.ends_with("it dropped its asynchronous broadcasts without closing them"),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn all_must_agree_on_the_trees() {
     let error = fails(|world, _| {
-        world.announcements_by(if world.rank() == Rank(1) { 3 } else { 2 }, |_, _| ())?.close()
+        world.async_broadcasts_by(if world.rank() == Rank(1) { 3 } else { 2 }, |_, _| ())?.close()
     });
     let error = error.to_string();
     // PE 1 and one of the two others.
@@ -277,7 +280,7 @@ fn all_must_agree_on_the_trees() {
 fn a_heap_that_is_too_small_is_told() {
     let error = alone(LIMIT, || {
         let small = Pes::threads(2).heap_bytes(4096);
-        small.run(|pe| pe.world().announcements(|_, _| ())?.close())
+        small.run(|pe| pe.world().async_broadcasts(|_, _| ())?.close())
     });
     assert!(matches!(error, Err(Error::Memory(_))), "{error:?}");
 }

@@ -1,16 +1,16 @@
-//! The simulated [`Interrupts`]: a PE's part in broadcasts that only their source calls.
+//! The simulated [`Notifications`]: a PE's part in broadcasts that only their source calls.
 //!
 //! As in `fabric`, data moves when an operation's costs have been spent, and what is told arrives
-//! later still. Notices come before acknowledgements and in the order in which they arrived, as a
-//! handler of interrupts is called in the middle of everything else: but only where the PE waits.
-//! A look at a flag that is not set is free of charge.
+//! later still. Notifications come before acknowledgements and in the order in which they arrived,
+//! as a handler of interrupts is called in the middle of everything else: but only where the PE
+//! waits. A look at a flag that is not set is free of charge.
 
 use std::{
     cell::RefCell,
     collections::{HashMap, VecDeque},
 };
 
-use consort_fabric::{Heard, Interrupts, Notice, Op, Place, Rank};
+use consort_fabric::{Event, Notification, Notifications, Op, Place, Rank};
 
 use crate::{
     costs::{Costs, Site, Where},
@@ -23,8 +23,8 @@ use crate::{
 pub(crate) struct Post {
     /// The buffer that peers read.
     pub(crate) buffer: RefCell<Vec<u8>>,
-    pub(crate) notices: RefCell<VecDeque<Notice>>,
-    /// The latest of the own notices that each peer has acknowledged.
+    pub(crate) notifications: RefCell<VecDeque<Notification>>,
+    /// The latest of the own notifications that each peer has acknowledged.
     pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
 }
 
@@ -58,13 +58,13 @@ impl<'w> Listener<'w> {
     }
 
     /// What is there.
-    fn heard(&self, of: Option<(Rank, u64)>) -> Option<Heard> {
+    fn event(&self, of: Option<(Rank, u64)>) -> Option<Event> {
         let post = self.post(self.rank);
-        if let Some(notice) = post.notices.borrow_mut().pop_front() {
-            return Some(Heard::Notice(notice));
+        if let Some(notification) = post.notifications.borrow_mut().pop_front() {
+            return Some(Event::Notification(notification));
         }
         let (peer, number) = of?;
-        self.has_acknowledged(peer, number).then_some(Heard::Acknowledged)
+        self.has_acknowledged(peer, number).then_some(Event::Acknowledged)
     }
 
     fn has_acknowledged(&self, peer: Rank, number: u64) -> bool {
@@ -72,12 +72,12 @@ impl<'w> Listener<'w> {
     }
 
     /// Spends what hearing it takes.
-    async fn spend(&self, heard: Heard, since: Time) {
-        match heard {
-            Heard::Acknowledged => self.world.costs.notice(self.site(), since, None).await,
-            Heard::Notice(_) => self.world.costs.interrupted(self.site()).await,
+    async fn spend(&self, event: Event, since: Time) {
+        match event {
+            Event::Acknowledged => self.world.costs.observe(self.site(), since, None).await,
+            Event::Notification(_) => self.world.costs.interrupted(self.site()).await,
         }
-        let what = if heard == Heard::Acknowledged { "wait" } else { "interrupt" };
+        let what = if event == Event::Acknowledged { "wait" } else { "interrupt" };
         self.note(what, None, since, 0);
     }
 
@@ -92,7 +92,7 @@ impl<'w> Listener<'w> {
     }
 }
 
-impl Interrupts for Listener<'_> {
+impl Notifications for Listener<'_> {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -109,11 +109,11 @@ impl Interrupts for Listener<'_> {
         matches!(self.world.costs, Costs::Mesh(_))
     }
 
-    async fn fill(&self, notice: &Notice, data: &[u8]) -> Op {
+    async fn fill(&self, notification: &Notification, data: &[u8]) -> Op {
         // What is passed on has lately been received, and is in the caches.
-        let own = notice.source == self.rank;
+        let own = notification.source == self.rank;
         let place = if own { Place::Source } else { Place::Incoming };
-        self.transfer((self.rank, place, notice.at), Place::Buffer, data.len()).await;
+        self.transfer((self.rank, place, notification.at), Place::Buffer, data.len()).await;
         self.post(self.rank).buffer.replace(data.to_vec());
         Ok(())
     }
@@ -131,12 +131,12 @@ impl Interrupts for Listener<'_> {
         Ok(())
     }
 
-    async fn interrupt(&self, to: &[Rank], notice: Notice) -> Op {
+    async fn notify(&self, to: &[Rank], notification: Notification) -> Op {
         let since = self.world.engine.now();
         self.world.local(self.rank).account.message(0);
         let arrivals = self.world.costs.interrupt(self.site(), to).await;
         for (&peer, at) in to.iter().zip(arrivals) {
-            self.world.post(self.rank, peer, at, Parcel::Notice(notice));
+            self.world.post(self.rank, peer, at, Parcel::Notification(notification));
         }
         self.note("interrupt all", to.first().copied(), since, 0);
         Ok(())
@@ -154,23 +154,23 @@ impl Interrupts for Listener<'_> {
     async fn is_acknowledged(&self, by: Rank, number: u64) -> Op<bool> {
         let acknowledged = self.has_acknowledged(by, number);
         if acknowledged {
-            self.spend(Heard::Acknowledged, self.world.engine.now()).await;
+            self.spend(Event::Acknowledged, self.world.engine.now()).await;
         }
         Ok(acknowledged)
     }
 
-    async fn look(&self) -> Op<Option<Notice>> {
-        let notice = self.post(self.rank).notices.borrow_mut().pop_front();
-        if let Some(notice) = notice {
-            self.spend(Heard::Notice(notice), self.world.engine.now()).await;
+    async fn poll(&self) -> Op<Option<Notification>> {
+        let notification = self.post(self.rank).notifications.borrow_mut().pop_front();
+        if let Some(notification) = notification {
+            self.spend(Event::Notification(notification), self.world.engine.now()).await;
         }
-        Ok(notice)
+        Ok(notification)
     }
 
-    async fn listen(&self, of: Option<(Rank, u64)>) -> Op<Heard> {
+    async fn wait(&self, of: Option<(Rank, u64)>) -> Op<Event> {
         let since = self.world.engine.now();
-        let heard = self.world.engine.wait(|| self.heard(of)).await;
-        self.spend(heard, since).await;
-        Ok(heard)
+        let event = self.world.engine.wait(|| self.event(of)).await;
+        self.spend(event, since).await;
+        Ok(event)
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! It is no call's view, as [`Fabric`](crate::Fabric) is, but a PE's for as long as it takes part.
 //! Each PE has a buffer that all peers read, apart from that of collectives. Whoever has filled its
-//! own interrupts those who are to read it, with a [`Notice`] of what is there, and fills it again
-//! once they have acknowledged that. So there is one notice on its way from a PE to a peer at most,
-//! and a place for each possible sender is enough for all that may come.
+//! own interrupts those who are to read it, with a [`Notification`] of what is there, and fills it
+//! again once they have acknowledged that. So there is one notification on its way from a PE to a
+//! peer at most, and a place for each possible sender is enough for all that may come.
 //!
 //! "Interrupt" is the Intel SCC's word (Petrović 2015, section 3.2). A machine without them keeps
 //! what has come until the PE looks.
@@ -15,10 +15,10 @@ use crate::{Op, Rank};
 
 /// What stands in a PE's buffer: a block of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct Notification {
     /// In whose buffer.
     pub from: Rank,
-    /// Of the notices that this PE has given, from 1 on.
+    /// Of the notifications that this PE has given, from 1 on.
     pub number: u64,
     /// Who broadcasts the message.
     pub source: Rank,
@@ -45,9 +45,9 @@ pub enum Then {
 
 /// What a PE hears of its peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Event {
     /// A peer's buffer has something for it.
-    Notice(Notice),
+    Notification(Notification),
     /// A peer has acknowledged what it was asked about.
     Acknowledged,
 }
@@ -60,7 +60,7 @@ pub enum Heard {
 ///
 /// # Errors
 /// Every operation fails with [`Poisoned`](crate::Poisoned) once the job has failed, and only then.
-pub trait Interrupts {
+pub trait Notifications {
     /// The PE's rank.
     fn rank(&self) -> Rank;
     /// How many PEs there are.
@@ -71,8 +71,8 @@ pub trait Interrupts {
     /// first, even if it passes it on to nobody, so that the sender's buffer is sooner free.
     fn buffer_is_near(&self) -> bool;
 
-    /// Copies `data`, which `notice` is of, from the own memory into the own buffer.
-    fn fill(&self, notice: &Notice, data: &[u8]) -> impl Future<Output = Op>;
+    /// Copies `data`, which `notification` is of, from the own memory into the own buffer.
+    fn fill(&self, notification: &Notification, data: &[u8]) -> impl Future<Output = Op>;
 
     /// Copies the first `bytes` of a peer's buffer into the own one.
     fn relay(&self, from: Rank, bytes: usize) -> impl Future<Output = Op>;
@@ -80,19 +80,20 @@ pub trait Interrupts {
     /// Copies the beginning of a buffer, a peer's or the own one, into the own memory.
     fn fetch(&self, from: Rank, data: &mut [u8]) -> impl Future<Output = Op>;
 
-    /// Gives `notice` to all of `to`, at once as far as the machine can.
-    fn interrupt(&self, to: &[Rank], notice: Notice) -> impl Future<Output = Op>;
+    /// Gives `notification` to all of `to`, at once as far as the machine can.
+    fn notify(&self, to: &[Rank], notification: Notification) -> impl Future<Output = Op>;
 
-    /// Tells `to` that its notice `number` has been followed: its buffer is not needed for it.
+    /// Tells `to` that its notification `number` has been followed: its buffer is not needed for
+    /// it.
     fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op>;
 
-    /// Whether a peer has acknowledged the own notice of this number.
+    /// Whether a peer has acknowledged the own notification of this number.
     fn is_acknowledged(&self, by: Rank, number: u64) -> impl Future<Output = Op<bool>>;
 
-    /// A notice, which is taken, if one is there.
-    fn look(&self) -> impl Future<Output = Op<Option<Notice>>>;
+    /// A notification, which is taken, if one is there.
+    fn poll(&self) -> impl Future<Output = Op<Option<Notification>>>;
 
-    /// Waits for a notice, which is taken; or, when none is there, until a peer has acknowledged
-    /// the own notice of this number, if that is asked about.
-    fn listen(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Heard>>;
+    /// Waits for a notification, which is taken; or, when none is there, until a peer has
+    /// acknowledged the own notification of this number, if that is asked about.
+    fn wait(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Event>>;
 }

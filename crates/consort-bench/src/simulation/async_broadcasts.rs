@@ -34,23 +34,23 @@ pub struct Aggregate {
 /// When the simulation comes to no end.
 pub fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -> Result<f64> {
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut board = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
         let mut ended_ns = Vec::new();
         let data = vec![0; bytes];
         for _ in 0..calls {
             pe.align().await;
             let began_ns = pe.now_ns();
             if pe.rank() == Rank(0) {
-                board.fabric().begin().await;
-                board.broadcast(&data).await?;
-                board.settle().await?;
+                broadcasts.fabric().begin().await;
+                broadcasts.broadcast(&data).await?;
+                broadcasts.settle().await?;
                 ended_ns.push(pe.now_ns() - began_ns);
             } else {
-                while board.next_delivered().is_none() {
-                    board.serve().await?;
+                while broadcasts.next_delivered().is_none() {
+                    broadcasts.serve().await?;
                 }
                 ended_ns.push(pe.now_ns() - began_ns);
-                board.settle().await?;
+                broadcasts.settle().await?;
             }
         }
         Ok::<_, Poisoned>(ended_ns)
@@ -77,25 +77,25 @@ pub fn aggregate(
 ) -> Result<Aggregate> {
     let (from_ns, to_ns) = (window_ns * 0.5, window_ns * 1.5);
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut board = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
         let mut counts = vec![0_u32; pe.size() as usize];
-        let mut count = |board: &mut OcBcastAsync<_>| {
-            while let Some((source, _)) = board.next_delivered() {
+        let mut count = |broadcasts: &mut OcBcastAsync<_>| {
+            while let Some((source, _)) = broadcasts.next_delivered() {
                 counts[source.index()] += u32::from((from_ns..to_ns).contains(&pe.now_ns()));
             }
         };
         let data = vec![0; bytes];
         let is_source = pe.rank().0 < sources;
-        while if is_source { pe.now_ns() < to_ns } else { board.gone() < sources } {
+        while if is_source { pe.now_ns() < to_ns } else { broadcasts.gone() < sources } {
             if is_source {
-                board.fabric().begin().await;
-                board.broadcast(&data).await?;
+                broadcasts.fabric().begin().await;
+                broadcasts.broadcast(&data).await?;
             } else {
-                board.serve().await?;
+                broadcasts.serve().await?;
             }
-            count(&mut board);
+            count(&mut broadcasts);
         }
-        board.close().await?;
+        broadcasts.close().await?;
         Ok::<_, Poisoned>(counts)
     })?;
     let counts: Vec<Vec<u32>> = outcome.results.into_iter().flatten().collect();

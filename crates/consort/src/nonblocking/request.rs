@@ -1,4 +1,4 @@
-//! The ticket for a nonblocking call.
+//! The request for a nonblocking call.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ enum Outcome<B> {
     Taken,
 }
 
-/// Where a flight leaves what came of it.
+/// Where an operation leaves what came of it.
 #[derive(Debug)]
 pub(super) struct Completion<B>(Mutex<Outcome<B>>);
 
@@ -66,13 +66,13 @@ impl<B> Completion<B> {
 /// It is also a future, for any executor: a poll that finds the call under way moves it on and
 /// wakes its task at once. Dropped or forgotten, it goes on to its end all the same, which is due
 /// before its PE ends.
-pub struct Pending<'p, B> {
+pub struct Request<'p, B> {
     state: &'p State,
     number: u64,
     slot: Arc<Completion<B>>,
 }
 
-impl<'p, B> Pending<'p, B> {
+impl<'p, B> Request<'p, B> {
     pub(super) fn new(state: &'p State, number: u64, slot: Arc<Completion<B>>) -> Self {
         Self { state, number, slot }
     }
@@ -114,7 +114,7 @@ impl<'p, B> Pending<'p, B> {
     }
 }
 
-impl<B> Future for Pending<'_, B> {
+impl<B> Future for Request<'_, B> {
     type Output = Result<B>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
@@ -133,8 +133,8 @@ impl<B> Future for Pending<'_, B> {
     }
 }
 
-impl<B> fmt::Debug for Pending<'_, B> {
+impl<B> fmt::Debug for Request<'_, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending").field("is_over", &self.slot.is_over()).finish_non_exhaustive()
+        f.debug_struct("Request").field("is_over", &self.slot.is_over()).finish_non_exhaustive()
     }
 }

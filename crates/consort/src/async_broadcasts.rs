@@ -12,7 +12,7 @@ use std::{
 
 use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
 use consort_fabric::{Op, Rank};
-use consort_native::{Failure, NotificationBoard};
+use consort_native::{Failure, NotificationBuffers};
 
 use crate::{Error, Result, Team};
 
@@ -22,9 +22,9 @@ const K: u32 = 7;
 /// Bytes of a chunk: one that stays in a core's own caches.
 const CHUNK_BYTES: usize = 32 << 10;
 
-type Board = OcBcastAsync<NotificationBoard>;
+type Protocol = OcBcastAsync<NotificationBuffers>;
 
-/// One PE's part in broadcasts that only their source calls; from [`Team::announcements`].
+/// One PE's part in broadcasts that only their source calls; from [`Team::async_broadcasts`].
 ///
 /// Any PE may broadcast at any time, and several at once. Each message is handed to the handler of
 /// every other PE exactly once, those of one source in the order in which it sent them; of
@@ -35,31 +35,32 @@ type Board = OcBcastAsync<NotificationBoard>;
 /// call of the library, but not while it computes: then its peers' broadcasts may wait for it.
 /// Messages that have come and were not handed over are kept, however many they are.
 ///
-/// End with [`Announcements::close`]. Whoever drops it otherwise fails the job, since the others
+/// End with [`AsyncBroadcasts::close`]. Whoever drops it otherwise fails the job, since the others
 /// may wait for it; so does a handler that panics in `close`. Elsewhere the panic of a handler
 /// loses its message alone, if the program catches it.
 ///
 /// ```
 /// use consort::{Pes, Rank};
 ///
-/// let heard = Pes::threads(3).run(|pe| {
+/// let received = Pes::threads(3).run(|pe| {
 ///     let world = pe.world();
-///     let mut heard = Vec::new();
-///     let mut board = world.announcements(|source, data| heard.push((source, data.to_vec())))?;
+///     let mut received = Vec::new();
+///     let handler = |source, data: &[u8]| received.push((source, data.to_vec()));
+///     let mut broadcasts = world.async_broadcasts(handler)?;
 ///     if world.rank() == Rank(1) {
-///         board.broadcast(b"found it")?;
+///         broadcasts.broadcast(b"found it")?;
 ///     }
-///     board.close()?; // hands over what still comes
-///     Ok(heard)
+///     broadcasts.close()?; // hands over what still comes
+///     Ok(received)
 /// })?;
-/// assert_eq!(heard[0].1, [(Rank(1), b"found it".to_vec())]);
-/// assert_eq!(heard[1].1, []);
+/// assert_eq!(received[0].1, [(Rank(1), b"found it".to_vec())]);
+/// assert_eq!(received[1].1, []);
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Announcements<'p, H: FnMut(Rank, &[u8])> {
+pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
     team: Team<'p>,
-    board: Rc<RefCell<Board>>,
-    /// What the endpoint does for this board while the PE waits elsewhere; kept for as long.
+    protocol: Rc<RefCell<Protocol>>,
+    /// What the endpoint does for it while the PE waits elsewhere; kept for as long.
     _callback: Rc<dyn Fn()>,
     handler: H,
     is_closed: bool,
@@ -72,43 +73,52 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Memory`] when there is not so much left, and see [`Team`].
-    pub fn announcements<H: FnMut(Rank, &[u8])>(&self, handler: H) -> Result<Announcements<'p, H>> {
-        self.announcements_by(K, handler)
+    pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
+        &self,
+        handler: H,
+    ) -> Result<AsyncBroadcasts<'p, H>> {
+        self.async_broadcasts_by(K, handler)
     }
 
     /// The same, with trees in which a PE passes a message on to `k` others at most, from 1 to the
     /// team's size less one (what lies outside is taken for the nearest). All PEs pass the same.
     ///
     /// # Errors
-    /// As [`Team::announcements`].
-    pub fn announcements_by<H: FnMut(Rank, &[u8])>(
+    /// As [`Team::async_broadcasts`].
+    pub fn async_broadcasts_by<H: FnMut(Rank, &[u8])>(
         &self,
         k: u32,
         handler: H,
-    ) -> Result<Announcements<'p, H>> {
-        let name = format!("announcements with k = {k}");
+    ) -> Result<AsyncBroadcasts<'p, H>> {
+        let name = format!("async_broadcasts with k = {k}");
         let part =
-            self.allocate(&name, |endpoint| NotificationBoard::allocate(endpoint, CHUNK_BYTES))?;
+            self.allocate(&name, |endpoint| NotificationBuffers::allocate(endpoint, CHUNK_BYTES))?;
         let k = k.clamp(1, (self.size() - 1).max(1));
-        let board = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Turns::Fair)));
+        let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Turns::Fair)));
         let callback: Rc<dyn Fn()> = Rc::new({
-            let board = Rc::clone(&board);
-            // It is borrowed where the PE waits for this very board. That the job has failed is
-            // told by the call that waits.
-            move || drop(board.try_borrow_mut().map(|mut board| at_once(board.poll())))
+            let protocol = Rc::clone(&protocol);
+            // It is borrowed where the PE waits for these very broadcasts. That the job has failed
+            // is told by the call that waits.
+            move || drop(protocol.try_borrow_mut().map(|mut protocol| at_once(protocol.poll())))
         });
         self.state.endpoint.add_progress_callback(&callback);
-        Ok(Announcements { team: *self, board, _callback: callback, handler, is_closed: false })
+        Ok(AsyncBroadcasts {
+            team: *self,
+            protocol,
+            _callback: callback,
+            handler,
+            is_closed: false,
+        })
     }
 }
 
 /// Polls a future that never waits.
 fn at_once<T>(future: impl Future<Output = Op<T>>) {
     let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
-    assert!(polled.is_ready(), "polling a board waits for nothing");
+    assert!(polled.is_ready(), "polling waits for nothing");
 }
 
-impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
+impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
     /// Sends `data`, of any length, to all other PEs, and hands over what has come. Returns when
     /// `data` may be changed, which is before all have it; it waits until the PEs to whom this one
     /// passes messages on have taken what they got before.
@@ -116,7 +126,7 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn broadcast(&mut self, data: &[u8]) -> Result<()> {
-        self.run(async |board| board.broadcast(data).await)
+        self.run(async |protocol| protocol.broadcast(data).await)
     }
 
     /// Hands over what has come, and passes on what is to be passed on. Waits for nothing.
@@ -124,7 +134,7 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn poll(&mut self) -> Result<()> {
-        self.run(async |board| board.poll().await)
+        self.run(async |protocol| protocol.poll().await)
     }
 
     /// Waits until something has come, and hands it over; `false` once all other PEs have closed
@@ -134,11 +144,11 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     /// [`Error::PeFailed`].
     pub fn wait(&mut self) -> Result<bool> {
         let mut came = false;
-        self.run(async |board| {
-            while !board.has_delivered() && board.gone() < board.peers() {
-                board.serve().await?;
+        self.run(async |protocol| {
+            while !protocol.has_delivered() && protocol.gone() < protocol.peers() {
+                protocol.serve().await?;
             }
-            came = board.has_delivered();
+            came = protocol.has_delivered();
             Ok(())
         })?;
         Ok(came)
@@ -152,11 +162,11 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     pub fn close(mut self) -> Result<()> {
         let closed = catch_unwind(AssertUnwindSafe(|| {
             // A call like any other, so that a PE that calls something else is told.
-            let all_close = self.team.start_named_barrier("announcements.close()")?;
+            let all_close = self.team.start_named_barrier("async_broadcasts.close()")?;
             let number = Some(all_close.number());
-            self.run_in(number, async |board| board.leave().await)?;
-            while !self.board.borrow().is_over() {
-                self.run_in(number, async |board| board.serve().await)?;
+            self.run_in(number, async |protocol| protocol.leave().await)?;
+            while !self.protocol.borrow().is_over() {
+                self.run_in(number, async |protocol| protocol.serve().await)?;
             }
             all_close.wait()
         }));
@@ -170,8 +180,8 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
         closed
     }
 
-    /// Does something with the board, and hands over what has come by then.
-    fn run(&mut self, operation: impl AsyncFnOnce(&mut Board) -> Op) -> Result<()> {
+    /// Does something, and hands over what has come by then.
+    fn run(&mut self, operation: impl AsyncFnOnce(&mut Protocol) -> Op) -> Result<()> {
         self.run_in(None, operation)
     }
 
@@ -179,26 +189,27 @@ impl<H: FnMut(Rank, &[u8])> Announcements<'_, H> {
     fn run_in(
         &mut self,
         number: Option<u64>,
-        operation: impl AsyncFnOnce(&mut Board) -> Op,
+        operation: impl AsyncFnOnce(&mut Protocol) -> Op,
     ) -> Result<()> {
         let endpoint = &self.team.state.endpoint;
         let inside = self.team.state.enter()?;
-        let mut board: RefMut<'_, Board> = self.board.borrow_mut();
-        let done = endpoint.block_on_notices(number, operation(&mut board));
-        drop(board);
+        let mut protocol: RefMut<'_, Protocol> = self.protocol.borrow_mut();
+        let done = endpoint.block_on_notifications(number, operation(&mut protocol));
+        drop(protocol);
         drop(inside);
         done.map_err(|_| Error::of_job(endpoint.job()))?;
-        // The board is free while the handler runs: it may call the library, which may wait.
+        // The protocol is not borrowed while the handler runs: it may call the library, which may
+        // wait.
         loop {
-            let delivered = self.board.borrow_mut().next_delivered();
+            let delivered = self.protocol.borrow_mut().next_delivered();
             let Some((source, data)) = delivered else { return Ok(()) };
             (self.handler)(source, &data);
-            self.board.borrow_mut().reuse(data);
+            self.protocol.borrow_mut().reuse(data);
         }
     }
 }
 
-impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
+impl<H: FnMut(Rank, &[u8])> Drop for AsyncBroadcasts<'_, H> {
     fn drop(&mut self) {
         if self.is_closed {
             return;
@@ -208,16 +219,16 @@ impl<H: FnMut(Rank, &[u8])> Drop for Announcements<'_, H> {
             state.abandon();
         } else if !state.endpoint.job().is_poisoned() {
             let rank = state.endpoint.rank_in_world();
-            let reason = "it dropped its announcements without closing them".to_owned();
+            let reason = "it dropped its asynchronous broadcasts without closing them".to_owned();
             state.endpoint.job().poison(&Failure::Pe { rank, reason });
             state.abandon(); // whoever makes no more calls hears it at its end
         }
     }
 }
 
-impl<H: FnMut(Rank, &[u8])> fmt::Debug for Announcements<'_, H> {
+impl<H: FnMut(Rank, &[u8])> fmt::Debug for AsyncBroadcasts<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.team.rank();
-        f.debug_struct("Announcements").field("rank", &rank).finish_non_exhaustive()
+        f.debug_struct("AsyncBroadcasts").field("rank", &rank).finish_non_exhaustive()
     }
 }

@@ -21,8 +21,8 @@ fn message(source: Rank, number: usize) -> Vec<u8> {
 /// What a PE got, by source.
 type Got = Vec<Vec<Vec<u8>>>;
 
-fn keep(board: &mut OcBcastAsync<Listener<'_>>, got: &mut Got) {
-    while let Some((source, data)) = board.next_delivered() {
+fn keep(broadcasts: &mut OcBcastAsync<Listener<'_>>, got: &mut Got) {
+    while let Some((source, data)) = broadcasts.next_delivered() {
         got[source.index()].push(data);
     }
 }
@@ -37,19 +37,19 @@ fn all_arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize) {
 fn arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, turns: Turns) {
     let outcome = simulation
         .run(async |pe: &Pe<'_>| {
-            let mut board = OcBcastAsync::new(pe.listener(), k, CHUNK, turns);
+            let mut broadcasts = OcBcastAsync::new(pe.listener(), k, CHUNK, turns);
             let mut got = vec![Vec::new(); pe.size() as usize];
             if pe.rank().0 < sources {
                 for number in 0..messages {
-                    board.broadcast(&message(pe.rank(), number)).await.expect("nobody fails");
+                    broadcasts.broadcast(&message(pe.rank(), number)).await.expect("nobody fails");
                     if number % 3 == 1 {
-                        board.poll().await.expect("nobody fails");
+                        broadcasts.poll().await.expect("nobody fails");
                     }
-                    keep(&mut board, &mut got);
+                    keep(&mut broadcasts, &mut got);
                 }
             }
-            board.close().await.expect("nobody fails");
-            keep(&mut board, &mut got);
+            broadcasts.close().await.expect("nobody fails");
+            keep(&mut broadcasts, &mut got);
             got
         })
         .unwrap_or_else(|error| panic!("{sources} sources, k = {k}: {error}"));
@@ -96,15 +96,15 @@ fn so_it_does_on_the_scc() {
 /// Messages of each source that reach the others within some time, when all broadcast without end.
 fn under_endless_load(simulation: &Simulation, k: u32, turns: Turns, until_ns: f64) -> Vec<usize> {
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut board = OcBcastAsync::new(pe.listener(), k, LARGE, turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, LARGE, turns);
         let mut got = vec![0; pe.size() as usize];
         while pe.now_ns() < until_ns {
-            board.broadcast(&[1; LARGE]).await.expect("nobody fails");
-            while let Some((source, _)) = board.next_delivered() {
+            broadcasts.broadcast(&[1; LARGE]).await.expect("nobody fails");
+            while let Some((source, _)) = broadcasts.next_delivered() {
                 got[source.index()] += 1;
             }
         }
-        board.close().await.expect("nobody fails");
+        broadcasts.close().await.expect("nobody fails");
         got
     });
     let results = outcome.expect("it ends").results;
