@@ -1,0 +1,198 @@
+//! Messages are cut into chunks, round by round, and each chunk into operations.
+//!
+//! A PE gives a sender its credit some chunks before it takes what the credit is for. So there are
+//! three places in the rounds: of the next operation, of the next chunk to take, and of the next to
+//! give credit for.
+
+use std::iter::Peekable;
+
+use consort_fabric::{Rank, Span};
+
+use super::{
+    Keep,
+    act::Act,
+    sequence::{Divided, Further, Measured, Sequence, Walk},
+};
+
+/// A chunk to receive: its number, its sender, and the sender's credit.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    number: u32,
+    from: Rank,
+    credit: u32,
+}
+
+/// The chunks that a PE receives, in the order in which it takes them.
+#[derive(Debug)]
+struct Incoming<'p> {
+    walk: Walk<'p>,
+    index: u32,
+}
+
+impl Iterator for Incoming<'_> {
+    type Item = Due;
+
+    fn next(&mut self) -> Option<Due> {
+        loop {
+            let (round, further) = self.walk.here()?;
+            if let Some((Divided { end: (from, _), first, credit, chunks, .. }, _)) =
+                &round.received
+                && self.index < *chunks
+            {
+                let number = first + further.chunks + self.index;
+                self.index += 1;
+                return Some(Due { number, from: *from, credit: *credit });
+            }
+            self.walk.go_on();
+            self.index = 0;
+        }
+    }
+}
+
+/// Cuts the messages of a sequence into chunks, round by round.
+#[derive(Debug)]
+pub(super) struct Cutter<'p> {
+    walk: Walk<'p>,
+    /// The next chunk of the round.
+    index: u32,
+    has_begun: bool,
+    has_copied: bool,
+    /// What is to be received next, and whose sender is to be given credit next.
+    awaited: Peekable<Incoming<'p>>,
+    uncredited: Peekable<Incoming<'p>>,
+    /// The operations of a chunk.
+    pub(super) acts: Vec<Act>,
+    /// Combinations that come after the chunk's send: what is combined may have to be sent before.
+    combines: Vec<Act>,
+}
+
+impl<'p> Cutter<'p> {
+    pub(super) fn new(sequence: &'p Sequence) -> Self {
+        let walk = Walk::new(sequence);
+        let incoming = || Incoming { walk, index: 0 }.peekable();
+        let mut cutter = Self {
+            walk,
+            index: 0,
+            has_begun: false,
+            has_copied: false,
+            awaited: incoming(),
+            uncredited: incoming(),
+            acts: Vec::new(),
+            combines: Vec::new(),
+        };
+        cutter.give_credit();
+        cutter
+    }
+
+    /// Has the operations of the next chunk, or of the end of the round, in place of those before;
+    /// false when it is the end.
+    #[inline(never)]
+    pub(super) fn cut(&mut self) -> bool {
+        // What is there before the first chunk is for the first round.
+        if self.has_begun {
+            self.acts.clear();
+        }
+        self.has_begun = true;
+        let Some((round, further)) = self.walk.here() else { return false };
+        let chunks = |end: &Divided| end.chunks;
+        let sends = round.sent.as_ref().map_or(0, chunks);
+        let receives = round.received.as_ref().map_or(0, |(message, _)| chunks(message));
+        let index = self.index;
+        if index == sends.max(receives) {
+            self.copy(round, further);
+            let combine = |&spans: &[Span; 3]| {
+                let [target, left, right] = spans.map(|span| further.span(span));
+                Act::Combine { target, left, right }
+            };
+            self.acts.extend(round.combined.iter().map(combine));
+            self.walk.go_on();
+            (self.index, self.has_copied) = (0, false);
+            return false;
+        }
+        self.index += 1;
+        for is_send in [round.sends_first, !round.sends_first] {
+            match (&round.sent, &round.received) {
+                (Some(message), _) if is_send && index < sends => {
+                    self.send(message, index, further);
+                }
+                (_, Some((message, keep))) if !is_send && index < receives => {
+                    self.copy(round, further);
+                    self.receive(message, keep, index, further, !round.sends_first);
+                }
+                _ => {}
+            }
+        }
+        self.acts.append(&mut self.combines);
+        true
+    }
+
+    fn copy(&mut self, round: &Measured, further: Further) {
+        if std::mem::replace(&mut self.has_copied, true) {
+            return;
+        }
+        let copy = |&(target, source): &(Span, Span)| Act::Copy {
+            target: further.span(target),
+            source: further.span(source),
+        };
+        self.acts.extend(round.copied.iter().map(copy));
+    }
+
+    fn send(&mut self, sent: &Divided, index: u32, further: Further) {
+        let Divided { end: (to, spans), first, credit, .. } = sent;
+        let (sequence, number) = (self.walk.sequence, first + further.chunks + index);
+        if number >= sequence.buffers.count {
+            self.acts.push(Act::AwaitCredit(sequence.setting.channel(*credit), number));
+        }
+        for (channel, piece) in sequence.pieces(sent, index, number) {
+            let source = further.piece(piece, spans);
+            self.acts.push(Act::Send(*to, channel, number, source));
+        }
+    }
+
+    fn receive(
+        &mut self,
+        received: &Divided,
+        keep: &Keep,
+        index: u32,
+        further: Further,
+        later: bool,
+    ) {
+        let Divided { end: (_, spans), first, .. } = received;
+        let (sequence, step) = (self.walk.sequence, first + further.chunks + index);
+        let mut at = 0;
+        for (channel, piece) in sequence.pieces(received, index, step) {
+            let target = further.piece(piece, spans);
+            let incoming = Span { at, ..Span::incoming(target.bytes) };
+            at += target.bytes;
+            let (left, right) = match keep {
+                Keep::Stores => {
+                    self.acts.push(Act::Receive(channel, step, target));
+                    continue;
+                }
+                Keep::After(left) if !later => {
+                    let left = further.piece(piece, left);
+                    self.acts.push(Act::ReceiveCombine { channel, step, left, target });
+                    continue;
+                }
+                Keep::After(left) => (further.piece(piece, left), incoming),
+                Keep::Before(right) => (incoming, further.piece(piece, right)),
+            };
+            self.acts.push(Act::Receive(channel, step, incoming));
+            self.combines.push(Act::Combine { target, left, right });
+        }
+        self.awaited.next();
+        self.give_credit();
+    }
+
+    /// Gives credit to the senders of those chunks that may come before the next one is taken.
+    fn give_credit(&mut self) {
+        let Sequence { setting, buffers, .. } = self.walk.sequence;
+        let Some(&Due { number: next, .. }) = self.awaited.peek() else { return };
+        let may_come = |due: &Due| due.number - next < buffers.count;
+        while let Some(Due { number, from, credit }) = self.uncredited.next_if(may_come) {
+            if number >= buffers.count {
+                self.acts.push(Act::Credit(from, setting.channel(credit), number));
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The rounds of a PE with the lengths of their messages, and the places in them.
+
+use consort_fabric::{Channel, Place, Span};
+
+use super::{Buffers, End, Keep, Pass, Round, lines, sends_first};
+use crate::Setting;
+
+/// One end of a message, how long it is, and how many chunks.
+#[derive(Clone, Debug)]
+pub(super) struct Divided {
+    pub(super) end: End,
+    /// See [`Round::at`].
+    pub(super) first: u32,
+    pub(super) credit: u32,
+    pub(super) bytes: usize,
+    pub(super) chunks: u32,
+}
+
+/// A round with the lengths of its messages.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) sent: Option<Divided>,
+    pub(super) copied: Vec<(Span, Span)>,
+    pub(super) received: Option<(Divided, Keep)>,
+    pub(super) combined: Vec<[Span; 3]>,
+    /// Whether it sends a chunk before it receives one.
+    pub(super) sends_first: bool,
+}
+
+impl Measured {
+    fn new(setting: &Setting, buffers: &Buffers, round: Round) -> Self {
+        let Round { first, credit, sent, copied, received, combined } = round;
+        let sends_first = match (&sent, &received) {
+            (Some(sent), Some((received, _))) if !setting.capabilities.buffered => {
+                sends_first(setting.rank, sent.0, received.0, setting.call.pes)
+            }
+            _ => true,
+        };
+        let divided = |end: End| {
+            let bytes = end.1.iter().map(|span| span.bytes).sum();
+            Divided { end, first, credit, bytes, chunks: buffers.chunks(bytes) }
+        };
+        let received = received.map(|(end, keep)| (divided(end), keep));
+        Self { sent: sent.map(divided), copied, received, combined, sends_first }
+    }
+
+    fn ends(&self) -> impl Iterator<Item = &Divided> {
+        self.sent.iter().chain(self.received.as_ref().map(|(received, _)| received))
+    }
+}
+
+/// See [`Pass`].
+#[derive(Clone, Debug)]
+pub(super) struct Repeated {
+    rounds: Box<[Measured]>,
+    times: u32,
+    bytes: usize,
+    chunks: u32,
+}
+
+/// All rounds of one PE in a call.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    pub(super) setting: Setting,
+    pub(super) buffers: Buffers,
+    pub(super) passes: Box<[Repeated]>,
+}
+
+impl Sequence {
+    pub(super) fn new(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
+        let repeated = |Pass { rounds, times, bytes, chunks }| {
+            let measured = |round| Measured::new(setting, buffers, round);
+            Repeated { rounds: rounds.into_iter().map(measured).collect(), times, bytes, chunks }
+        };
+        let passes = passes.into_iter().filter(|pass| pass.times > 0 && !pass.rounds.is_empty());
+        let passes = passes.map(repeated).collect();
+        let sequence = Self { setting: *setting, buffers: *buffers, passes };
+        sequence.check_numbers();
+        sequence
+    }
+
+    /// Panics unless chunks are numbered as [`Round::at`] says.
+    fn check_numbers(&self) {
+        let mut next = 0; // no chunk that comes later has a smaller number
+        for Repeated { rounds, times, chunks, .. } in &self.passes {
+            let later = u64::from(times - 1) * u64::from(*chunks);
+            let numbers =
+                |end: &Divided| u64::from(end.first)..u64::from(end.first) + u64::from(end.chunks);
+            for end in rounds.iter().flat_map(Measured::ends) {
+                let is_below = numbers(end).end + later <= u64::from(self.buffers.steps);
+                assert!(is_below, "a chunk's number is below the number of steps");
+            }
+            let mut first = None;
+            for (message, _) in rounds.iter().filter_map(|round| round.received.as_ref()) {
+                let numbers = numbers(message);
+                assert!(
+                    next <= numbers.start,
+                    "chunks are numbered in the order in which they are received"
+                );
+                first.get_or_insert(numbers.start);
+                next = numbers.end;
+            }
+            let Some(first) = first else { continue };
+            let is_apart = *times == 1 || next - first <= u64::from(*chunks);
+            assert!(is_apart, "the chunks of a pass have numbers of their own each time");
+            next += later;
+        }
+    }
+
+    /// Whether there are no more operations than messages, copies and combinations ask for.
+    pub(super) fn is_undivided(&self) -> bool {
+        let is_whole = |round: &Measured| round.ends().all(|end| end.chunks == 1);
+        self.passes.iter().all(|pass| pass.times == 1 && pass.rounds.iter().all(is_whole))
+    }
+
+    /// How many rounds a call makes.
+    pub(super) fn count(&self) -> usize {
+        self.passes.iter().map(|pass| pass.rounds.len() * pass.times as usize).sum()
+    }
+
+    /// How many rounds it keeps.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.passes.iter().map(|pass| pass.rounds.len()).sum()
+    }
+
+    /// The pieces of chunk `index` of a message, as chunk `number` of those that its receiver
+    /// takes: where they lie in the list of spans, and in its buffer.
+    pub(super) fn pieces<'m>(
+        &'m self,
+        Divided { end: (_, spans), bytes, .. }: &'m Divided,
+        index: u32,
+        number: u32,
+    ) -> impl Iterator<Item = (Channel, Piece)> + 'm {
+        let Buffers { chunk, lines: buffer_lines, count, credits, .. } = self.buffers;
+        let from = index as usize * chunk;
+        let to = (from + chunk).min(*bytes);
+        let (mut next, mut line) = (0, credits + number % count * buffer_lines);
+        // An empty message is one piece, too.
+        let mut is_empty = from == to;
+        spans.iter().enumerate().filter_map(move |(span, &Span { bytes, .. })| {
+            let begin = next;
+            next += bytes;
+            let (at, end) = (from.max(begin), to.min(next));
+            if at >= end && !std::mem::take(&mut is_empty) {
+                return None;
+            }
+            let bytes = end.saturating_sub(at);
+            let channel = self.setting.channel(line);
+            line += u32::try_from(lines(bytes)).unwrap_or(u32::MAX);
+            Some((channel, Piece { span, at: at - begin, bytes }))
+        })
+    }
+}
+
+/// A part of one of the spans of a message.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    span: usize,
+    at: usize,
+    bytes: usize,
+}
+
+/// How much further on a pass is in the caller's buffers, and in the numbers of its chunks.
+#[derive(Clone, Copy)]
+pub(super) struct Further {
+    bytes: usize,
+    pub(super) chunks: u32,
+}
+
+impl Further {
+    pub(super) fn span(self, span: Span) -> Span {
+        match span.place {
+            Place::Source | Place::Target => Span { at: span.at + self.bytes, ..span },
+            _ => span,
+        }
+    }
+
+    pub(super) fn piece(self, Piece { span, at, bytes }: Piece, spans: &[Span]) -> Span {
+        let whole = self.span(spans[span]);
+        Span { at: whole.at + at, bytes, ..whole }
+    }
+}
+
+/// A place in a sequence: a round of a pass, and how often that is behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Walk<'p> {
+    pub(super) sequence: &'p Sequence,
+    pub(super) pass: usize,
+    pub(super) time: u32,
+    pub(super) round: usize,
+}
+
+impl<'p> Walk<'p> {
+    pub(super) fn new(sequence: &'p Sequence) -> Self {
+        Self { sequence, pass: 0, time: 0, round: 0 }
+    }
+
+    pub(super) fn here(&self) -> Option<(&'p Measured, Further)> {
+        let &Repeated { ref rounds, bytes, chunks, .. } = self.sequence.passes.get(self.pass)?;
+        let further = Further { bytes: self.time as usize * bytes, chunks: self.time * chunks };
+        Some((&rounds[self.round], further))
+    }
+
+    pub(super) fn go_on(&mut self) {
+        let Repeated { rounds, times, .. } = &self.sequence.passes[self.pass];
+        self.round += 1;
+        if self.round == rounds.len() {
+            (self.round, self.time) = (0, self.time + 1);
+        }
+        if self.time == *times {
+            (self.time, self.pass) = (0, self.pass + 1);
+        }
+    }
+}
