@@ -4,3 +4,6 @@
 /// for the whole job, by the fabric; an operation only says that it cannot complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned;
+
+/// What an operation of a fabric returns.
+pub type Op<T = ()> = Result<T, Poisoned>;

@@ -5,157 +5,9 @@
 
 #![expect(unsafe_code, reason = "a kernel reads and writes elements behind erased pointers")]
 
-use std::{fmt, marker::PhantomData, str::FromStr};
+use std::{fmt, marker::PhantomData};
 
-/// Plain old data: any bit pattern is a value, and there is no padding. Derive it for your structs
-/// with `bytemuck` and its feature `derive`: `#[derive(Clone, Copy, bytemuck::Pod,
-/// bytemuck::Zeroable)] #[repr(C)]`.
-pub use bytemuck::Pod;
-
-/// What an algorithm must know of an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OperatorClass {
-    /// Associative and commutative.
-    Commutative,
-    /// Associative only: contributions are combined in the order of the ranks.
-    Ordered,
-}
-
-impl fmt::Display for OperatorClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Commutative => "commutative",
-            Self::Ordered => "ordered",
-        })
-    }
-}
-
-/// A text that names no operator class.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no operator class: use commutative or ordered")]
-pub struct UnknownClass(String);
-
-impl FromStr for OperatorClass {
-    type Err = UnknownClass;
-
-    fn from_str(text: &str) -> Result<Self, UnknownClass> {
-        match text {
-            "commutative" => Ok(Self::Commutative),
-            "ordered" => Ok(Self::Ordered),
-            _ => Err(UnknownClass(text.to_owned())),
-        }
-    }
-}
-
-/// An associative binary operator on elements of type `T`.
-///
-/// Implemented by [`Sum`], [`Product`], [`Min`], [`Max`], [`BitAnd`], [`BitOr`], [`BitXor`] for the
-/// types that have them, and by every `Fn(T, T) -> T + Sync`, which is taken to be associative but
-/// not commutative.
-pub trait Operator<T>: Sync {
-    /// Whether operands may be exchanged.
-    const CLASS: OperatorClass;
-    /// The operator's name, for messages.
-    const NAME: &'static str;
-    /// `left` combined with `right`.
-    fn apply(&self, left: T, right: T) -> T;
-}
-
-impl<T, F: Fn(T, T) -> T + Sync> Operator<T> for F {
-    const CLASS: OperatorClass = OperatorClass::Ordered;
-    const NAME: &'static str = "a closure";
-
-    #[inline]
-    fn apply(&self, left: T, right: T) -> T {
-        self(left, right)
-    }
-}
-
-macro_rules! operators {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident: |$a:ident, $b:ident| $integer:expr $(, float $float:expr)?;
-    )*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name;
-        operators!(@impl $name, |$a, $b| $integer,
-            u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
-        $(operators!(@impl $name, |$a, $b| $float, f32 f64);)?
-    )*};
-    (@impl $name:ident, |$a:ident, $b:ident| $body:expr, $($t:ty)*) => {$(
-        impl Operator<$t> for $name {
-            const CLASS: OperatorClass = OperatorClass::Commutative;
-            const NAME: &'static str = stringify!($name);
-
-            #[inline]
-            fn apply(&self, $a: $t, $b: $t) -> $t {
-                $body
-            }
-        }
-    )*};
-}
-
-operators! {
-    /// Addition; integers wrap around at their width. Of several NaNs it is left open which one
-    /// comes out.
-    Sum: |a, b| a.wrapping_add(b), float a + b;
-    /// Multiplication; integers wrap around at their width. Of several NaNs it is left open which
-    /// one comes out.
-    Product: |a, b| a.wrapping_mul(b), float a * b;
-    /// The smaller. Of floats it is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
-    /// number is taken before a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
-    Min: |a, b| a.min(b), float a.minimum_number(b);
-    /// The larger. Of floats it is `maximumNumber` of IEEE 754-2019: +0 is larger than -0, a number
-    /// is taken before a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
-    Max: |a, b| a.max(b), float a.maximum_number(b);
-    /// Bitwise and.
-    BitAnd: |a, b| a & b;
-    /// Bitwise or.
-    BitOr: |a, b| a | b;
-    /// Bitwise exclusive or.
-    BitXor: |a, b| a ^ b;
-}
-
-/// The extremes of two floats, the same bits for either order of them.
-///
-/// There are no branches, and no comparisons of integers, so that the loop of a kernel is made of
-/// vectors. Comparing `a` with `b` gives `b` where one of them is a NaN or both are zeros, and
-/// comparing `b` with `a` gives `a`. So the first is right unless `b` is a NaN, and the second
-/// unless `a` is; what is not right is masked. Of two zeros the bits of both are put together.
-trait Extremes {
-    fn minimum_number(self, other: Self) -> Self;
-    fn maximum_number(self, other: Self) -> Self;
-}
-
-macro_rules! extremes {
-    ($($float:ty, $bits:ty;)*) => {$(
-        impl Extremes for $float {
-            #[inline(always)]
-            fn minimum_number(self, other: Self) -> Self {
-                let (a, b) = (self, other);
-                let [a_nan, b_nan] = [a, b].map(|x| <$bits>::from(x.is_nan()).wrapping_neg());
-                let ab = if a < b { a } else { b }.to_bits() & !b_nan;
-                let ba = if b < a { b } else { a }.to_bits() & !a_nan;
-                Self::from_bits(ab | ba | (a_nan & b_nan & Self::NAN.to_bits()))
-            }
-
-            #[inline(always)]
-            fn maximum_number(self, other: Self) -> Self {
-                let (a, b) = (self, other);
-                let [a_nan, b_nan] = [a, b].map(|x| <$bits>::from(x.is_nan()).wrapping_neg());
-                let ab = if a > b { a } else { b }.to_bits() | b_nan;
-                let ba = if b > a { b } else { a }.to_bits() | a_nan;
-                Self::from_bits((ab & ba) ^ (a_nan & b_nan & !Self::NAN.to_bits()))
-            }
-        }
-    )*};
-}
-
-extremes! {
-    f32, u32;
-    f64, u64;
-}
+use crate::{Operator, OperatorClass, Pod};
 
 type Combine = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize);
 
@@ -348,6 +200,7 @@ unsafe fn each<T: Pod, O: Operator<T>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{BitAnd, BitOr, BitXor, Max, Min, Product, Sum};
 
     fn apply<T: Pod, O: Operator<T>>(operator: &O, left: &[T], right: &[T]) -> Vec<T> {
         let mut target = vec![T::zeroed(); left.len()];

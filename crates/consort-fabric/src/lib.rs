@@ -7,6 +7,7 @@
 //! or a network.
 
 mod call_spec;
+mod capabilities;
 mod channel;
 mod counters;
 mod credits;
@@ -14,11 +15,13 @@ mod error;
 mod fabric;
 mod kernel;
 mod layout;
+mod local;
 mod machine;
 mod messages;
 mod model;
 mod notifications;
 mod one_sided;
+mod operator;
 mod rank;
 pub mod reference;
 mod rendezvous;
@@ -29,21 +32,23 @@ mod sync;
 mod tuning;
 
 pub use call_spec::CallSpec;
+pub use capabilities::Capabilities;
 pub use channel::{Channel, LINE_PAYLOAD_BYTES, Step};
 pub use counters::Counters;
 pub use credits::Credits;
-pub use error::Poisoned;
-pub use fabric::{Capabilities, Fabric, Local, Op};
-pub use kernel::{
-    BitAnd, BitOr, BitXor, Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum,
-    UnknownClass,
-};
+pub use error::{Op, Poisoned};
+pub use fabric::Fabric;
+pub use kernel::Kernel;
 pub use layout::Layout;
+pub use local::Local;
 pub use machine::{MESSAGE_WORDS, Machine};
 pub use messages::Messages;
 pub use model::MachineModel;
 pub use notifications::{Event, Notification, Notifications, Then};
 pub use one_sided::{Atomic, Signal, Until};
+pub use operator::{
+    BitAnd, BitOr, BitXor, Max, Min, Operator, OperatorClass, Pod, Product, Sum, UnknownClass,
+};
 pub use rank::Rank;
 pub use rendezvous::Rendezvous;
 pub use rma::{Rma, not_reached};

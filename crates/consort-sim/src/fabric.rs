@@ -4,56 +4,20 @@
 //! a fabric does not promise does not happen here either: a put lands late unless a fence follows,
 //! and a message of a call that a PE has not come to yet is never taken for one of an earlier call.
 
-use std::future::Future;
+mod remote;
 
 use consort_fabric::{
-    Atomic, Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank,
-    Rendezvous, Rma, Signal, Span, Step, Until, not_reached,
+    Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank, Span, Step,
 };
 
 use crate::{
     costs::{Site, Where},
     engine::Time,
+    mail::Remote,
     memory::combined,
-    world::{Parcel, PeState, Remote, World},
+    operands::{Buffer, Operands},
+    world::{Parcel, PeState, World},
 };
-
-/// A buffer that a PE brings to a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// Its own, which peers reach only when it is exposed.
-    Owned(Vec<u8>),
-    /// Part of the symmetric heap.
-    Symmetric {
-        /// Offset in the heap, in bytes.
-        at: usize,
-        /// Length in bytes.
-        bytes: usize,
-    },
-}
-
-/// What a PE brings to a call.
-#[derive(Clone, Debug)]
-pub struct Operands<'o> {
-    /// How contributions are combined.
-    pub kernel: Option<Kernel<'o>>,
-    /// What it contributes. A broadcast's root has its data here and as the target.
-    pub source: Buffer,
-    /// Where its result goes.
-    pub target: Buffer,
-    /// Where the blocks of source and target lie, in a vector variant.
-    pub layouts: Option<[Layout<'o>; 2]>,
-}
-
-impl Operands<'_> {
-    /// Nothing: what a barrier needs.
-    pub const NONE: Self = Self {
-        kernel: None,
-        source: Buffer::Owned(Vec::new()),
-        target: Buffer::Owned(Vec::new()),
-        layouts: None,
-    };
-}
 
 /// One call of one PE.
 pub struct Call<'c> {
@@ -65,7 +29,7 @@ pub struct Call<'c> {
     /// Where the buffers begin in the heap, if they lie there.
     source_at: Option<usize>,
     target_at: Option<usize>,
-    /// Leases made so far, in all calls: so many must come back.
+    /// Buffers exposed so far in this call: so many peers must detach.
     exposed: std::cell::Cell<u64>,
 }
 
@@ -149,10 +113,10 @@ impl<'c> Call<'c> {
         test: impl FnMut() -> Option<(T, Option<Rank>)>,
     ) -> Op<T> {
         let since = self.now();
-        let (heard, from) = self.world.engine.wait(test).await;
+        let (found, from) = self.world.engine.wait(test).await;
         self.world.costs.observe(self.site(), since, from).await;
         self.note(what, None, since, 0);
-        Ok(heard)
+        Ok(found)
     }
 
     /// Receives a message and hands its bytes to `keep`, block by block.
@@ -311,106 +275,6 @@ impl Messages for Call<'_> {
     }
 }
 
-impl Rma for Call<'_> {
-    type Remote = Remote;
-
-    fn reach(&self, peer: Rank, span: Span) -> Remote {
-        let own = self.resolve(span);
-        if !matches!(own.place, Place::Heap | Place::Buffer) {
-            not_reached(self.rank, peer, span);
-        }
-        Remote { owner: peer, span: own, reached: true }
-    }
-
-    async fn get(&self, remote: &Remote, at: usize, target: Span) -> Op {
-        let (target, since) = (self.resolve(target), self.now());
-        let from = Self::theirs(remote, at, target.bytes);
-        self.local().account.message(target.bytes);
-        self.world.costs.transfer(self.site(), from, self.mine(target), target.bytes).await;
-        let data = self.world.local(from.pe).read(span_of(from, target.bytes));
-        self.local().write(target.place, target.at, &data);
-        self.note("get", Some(from.pe), since, target.bytes);
-        Ok(())
-    }
-
-    async fn get_combine(&self, remote: &Remote, at: usize, left: Span, target: Span) -> Op {
-        let (left, target, since) = (self.resolve(left), self.resolve(target), self.now());
-        let from = Self::theirs(remote, at, target.bytes);
-        self.local().account.message(target.bytes);
-        let (own, to) = (self.mine(left), self.mine(target));
-        self.world.costs.get_combine(self.site(), from, own, to, target.bytes).await;
-        let right = self.world.local(from.pe).read(span_of(from, target.bytes));
-        self.combine_into(target, &self.local().read(left), &right);
-        self.note("get and combine", Some(from.pe), since, target.bytes);
-        Ok(())
-    }
-
-    async fn put(&self, remote: &Remote, at: usize, source: Span) -> Op {
-        self.put_at(remote, at, source).await;
-        Ok(())
-    }
-
-    async fn put_signal(
-        &self,
-        remote: &Remote,
-        at: usize,
-        source: Span,
-        word: usize,
-        how: Signal,
-    ) -> Op {
-        let landed = self.put_at(remote, at, source).await;
-        let set = self.world.costs.signal(self.site(), remote.owner).await;
-        self.post(remote.owner, set.max(landed), Parcel::HeapSignal { word, how });
-        Ok(())
-    }
-
-    fn fence(&self) -> impl Future<Output = Op> {
-        let local = self.local();
-        local.fenced.set(local.fenced.get().max(local.puts_landed.get()));
-        std::future::ready(Ok(()))
-    }
-
-    async fn quiet(&self) -> Op {
-        self.world.engine.sleep_until(self.local().puts_landed.get()).await;
-        Ok(())
-    }
-}
-
-impl Rendezvous for Call<'_> {
-    async fn expose(&self, to: Rank, number: u32, span: Span) -> Op {
-        self.exposed.set(self.exposed.get() + 1);
-        let remote = Remote { owner: self.rank, span: self.resolve(span), reached: false };
-        self.signal_with(to, "expose", Parcel::Exposure { call: self.call, number, remote }).await
-    }
-
-    async fn attach(&self, from: Rank, number: u32) -> Op<Remote> {
-        let mail = &self.local().mail;
-        let test = || mail.borrow_mut().attach(self.call, from, number);
-        self.wait_for("attach", || test().map(|remote| (remote, Some(from)))).await
-    }
-
-    async fn check_length(&self, remote: &Remote, bytes: usize) -> Op {
-        let exposed = remote.span.bytes;
-        assert_eq!(exposed, bytes, "PE {} and PE {} say the same", remote.owner, self.rank);
-        Ok(())
-    }
-
-    async fn detach(&self, remote: Remote) -> Op {
-        if remote.reached {
-            return Ok(());
-        }
-        self.signal_with(remote.owner, "detach", Parcel::Detached).await
-    }
-
-    async fn await_detached(&self) -> Op {
-        let (mail, exposed) = (&self.local().mail, self.exposed.take());
-        let test = || Some((mail.borrow().detached.checked_sub(exposed)?, None));
-        let left = self.wait_for("await_detached", test).await?;
-        mail.borrow_mut().detached = left;
-        Ok(())
-    }
-}
-
 impl Counters for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
         let since = self.now();
@@ -436,51 +300,4 @@ impl Credits for Call<'_> {
         let given = || mail.borrow_mut().has_credits(quarter, peers);
         self.wait_for("credits", || given().then_some(((), None))).await
     }
-}
-
-impl Call<'_> {
-    /// An atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
-    /// consistent. Returns what was there.
-    ///
-    /// # Errors
-    /// When the job has failed.
-    pub async fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> Op<u64> {
-        let since = self.now();
-        self.world.costs.reach_word(self.site(), at).await;
-        let theirs = self.world.local(at);
-        let before = theirs.word(word);
-        let after = match operation {
-            Atomic::Load => before,
-            Atomic::Swap(new) => new,
-            Atomic::CompareSwap { current, new } => {
-                if before == current {
-                    new
-                } else {
-                    before
-                }
-            }
-            Atomic::FetchAdd(by) => before.wrapping_add(by),
-            Atomic::FetchAnd(by) => before & by,
-            Atomic::FetchOr(by) => before | by,
-            Atomic::FetchXor(by) => before ^ by,
-        };
-        theirs.set_word(word, after);
-        self.world.engine.wake(at.0);
-        self.note("atomic", Some(at), since, 8);
-        Ok(before)
-    }
-
-    /// Waits on the 64-bit word at heap offset `word` of the caller\'s own memory.
-    ///
-    /// # Errors
-    /// When the job has failed.
-    pub async fn wait_until(&self, word: usize, until: Until) -> Op<u64> {
-        let local = self.local();
-        let word = || Some(local.word(word)).filter(|&value| until.holds(value));
-        self.wait_for("wait", || Some((word()?, None))).await
-    }
-}
-
-fn span_of(at: Where, bytes: usize) -> Span {
-    Span { place: at.place, at: at.at, bytes }
 }

@@ -14,11 +14,13 @@ use crate::{
     account::Total,
     costs::{Chaos, Cluster, Coherent, Costs, Mesh},
     engine::{Engine, What},
-    fabric::{Call, Operands},
+    fabric::Call,
     machines::{Kind, Machine},
+    mail::WINDOW,
     notifications::Listener,
+    operands::Operands,
     trace::{Recorder, Trace},
-    world::{WINDOW, World},
+    world::World,
 };
 
 /// What a simulation is of.

@@ -13,14 +13,16 @@ pub mod machines;
 mod mail;
 mod memory;
 mod notifications;
+mod operands;
 mod runtime;
 mod trace;
 mod world;
 
 pub use account::{Cause, Total};
-pub use fabric::{Buffer, Call, Operands};
+pub use fabric::Call;
 pub use job::{Outcome, Pe, Simulation, SimulationError};
+pub use mail::Remote;
 pub use notifications::Listener;
+pub use operands::{Buffer, Operands};
 pub use runtime::{Caller, Done, Plans};
 pub use trace::{Step, Trace};
-pub use world::Remote;

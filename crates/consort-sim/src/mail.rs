@@ -1,13 +1,34 @@
 //! What has arrived at a PE and what it has not yet taken.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    cell::RefCell,
+    collections::{BTreeMap, HashMap, VecDeque},
     hash::{BuildHasherDefault, Hasher},
 };
 
-use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Rank, Step};
+use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Notification, Rank, Span, Step};
 
-use crate::world::Remote;
+/// Calls that may be under way at once, unless said otherwise.
+pub(crate) const WINDOW: u64 = 16;
+
+/// A peer's exposed or symmetric memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    pub(crate) owner: Rank,
+    pub(crate) span: Span,
+    /// Reached without asking: nothing to detach.
+    pub(crate) reached: bool,
+}
+
+/// What broadcasts of this kind have brought to one PE.
+#[derive(Debug, Default)]
+pub(crate) struct Post {
+    /// The buffer that peers read.
+    pub(crate) buffer: RefCell<Vec<u8>>,
+    pub(crate) notifications: RefCell<VecDeque<Notification>>,
+    /// The latest of the own notifications that each peer has acknowledged.
+    pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
+}
 
 /// A message that has arrived.
 #[derive(Debug)]
@@ -129,7 +150,7 @@ impl Mail {
 
 impl Default for Mail {
     fn default() -> Self {
-        Self::new(crate::world::WINDOW)
+        Self::new(WINDOW)
     }
 }
 

@@ -5,28 +5,14 @@
 //! as a handler of interrupts is called in the middle of everything else: but only where the PE
 //! waits. A look at a flag that is not set is free of charge.
 
-use std::{
-    cell::RefCell,
-    collections::{HashMap, VecDeque},
-};
-
 use consort_fabric::{Event, Notification, Notifications, Op, Place, Rank};
 
 use crate::{
     costs::{Costs, Site, Where},
     engine::Time,
+    mail::Post,
     world::{Parcel, World},
 };
-
-/// What broadcasts of this kind have brought to one PE.
-#[derive(Debug, Default)]
-pub(crate) struct Post {
-    /// The buffer that peers read.
-    pub(crate) buffer: RefCell<Vec<u8>>,
-    pub(crate) notifications: RefCell<VecDeque<Notification>>,
-    /// The latest of the own notifications that each peer has acknowledged.
-    pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
-}
 
 /// One PE's part; one a PE.
 pub struct Listener<'w> {

@@ -11,8 +11,9 @@ use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, flow::Fl
 use consort_fabric::{CallSpec, Candidate, Local, Op, Rank};
 
 use crate::{
-    fabric::{Call, Operands},
+    fabric::Call,
     job::{Pe, Simulation, SimulationError},
+    operands::Operands,
 };
 
 /// A plan of one PE, by whatever algorithm.

@@ -11,13 +11,9 @@ use crate::{
     account::Account,
     costs::{Costs, Site},
     engine::{Engine, Time, What},
-    mail::{Mail, Message},
-    notifications::Post,
+    mail::{Mail, Message, Post, Remote},
     trace::Recorder,
 };
-
-/// Calls that may be under way at once, unless said otherwise.
-pub(crate) const WINDOW: u64 = 16;
 
 /// Something on its way to a PE.
 #[derive(Debug)]
@@ -50,15 +46,6 @@ struct InTransit {
     to: Rank,
     has_come: bool,
     parcel: Parcel,
-}
-
-/// A peer's memory on number.
-#[derive(Clone, Copy, Debug)]
-pub struct Remote {
-    pub(crate) owner: Rank,
-    pub(crate) span: Span,
-    /// Reached without asking: nothing to give back.
-    pub(crate) reached: bool,
 }
 
 /// One PE's part of the world.

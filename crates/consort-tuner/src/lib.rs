@@ -28,6 +28,7 @@ mod row;
 mod search;
 mod select;
 mod table;
+mod times;
 mod wisdom;
 mod words;
 mod workbench;

@@ -4,7 +4,7 @@ use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
 use consort_native::{Failure, HeapError, Job, UnknownOrigin};
 
-use crate::{DisplacementsError, TeamError};
+use crate::DisplacementsError;
 
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -177,4 +177,41 @@ impl Error {
             None => Self::PeFailed { rank: Rank(0), reason: "for an unknown reason".to_owned() },
         }
     }
+}
+
+/// Why a team cannot be made, or freed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// A member is not in the parent.
+    #[error("PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 to {}", pes - 1)]
+    Outside {
+        /// The rank that was given, or worked out.
+        rank: i64,
+        /// The parent's size.
+        pes: u32,
+    },
+    /// A member is listed twice.
+    #[error("PE {rank} is in the list twice: list each member once")]
+    Twice {
+        /// Which.
+        rank: Rank,
+    },
+    /// PEs that are no full rows.
+    #[error("{pes} PEs are not {rows} rows of equal length: give a divisor of {pes}")]
+    Rows {
+        /// The rows that were asked for.
+        rows: u32,
+        /// The parent's size.
+        pes: u32,
+    },
+    /// There is no memory for another team. It may come in a split for one colour, and not for
+    /// another.
+    #[error("there is no memory for another team of {pes} PEs: free teams that are no longer used")]
+    Memory {
+        /// The size that the team would have.
+        pes: usize,
+    },
+    /// The world was to be freed.
+    #[error("the team of all PEs cannot be freed: it lasts as long as the job")]
+    World,
 }

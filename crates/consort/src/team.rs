@@ -8,7 +8,7 @@ use consort_fabric::{CallSpec, Candidate, Collective, Rank, SyncMode, SyncModes}
 use crate::{
     ChosenBy, Error, Result,
     runtime::{
-        planning::Outside,
+        making::Outside,
         selection::Choices,
         state::{Hold, State},
         teams::Teams,

@@ -6,47 +6,10 @@
 use consort_fabric::Rank;
 use consort_native::{Group, NoGroup};
 
-use crate::{Error, Result, Team};
+use crate::{Error, Result, Team, TeamError};
 
 /// The colour, in what a PE brings to a split, of one that is to be in no team.
 const NO_COLOR: i64 = -1;
-
-/// Why a team cannot be made, or freed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TeamError {
-    /// A member is not in the parent.
-    #[error("PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 to {}", pes - 1)]
-    Outside {
-        /// The rank that was given, or worked out.
-        rank: i64,
-        /// The parent's size.
-        pes: u32,
-    },
-    /// A member is listed twice.
-    #[error("PE {rank} is in the list twice: list each member once")]
-    Twice {
-        /// Which.
-        rank: Rank,
-    },
-    /// PEs that are no full rows.
-    #[error("{pes} PEs are not {rows} rows of equal length: give a divisor of {pes}")]
-    Rows {
-        /// The rows that were asked for.
-        rows: u32,
-        /// The parent's size.
-        pes: u32,
-    },
-    /// There is no memory for another team. It may come in a split for one colour, and not for
-    /// another.
-    #[error("there is no memory for another team of {pes} PEs: free teams that are no longer used")]
-    Memory {
-        /// The size that the team would have.
-        pes: usize,
-    },
-    /// The world was to be freed.
-    #[error("the team of all PEs cannot be freed: it lasts as long as the job")]
-    World,
-}
 
 /// A PE's two teams in a grid; from [`Team::cartesian`].
 #[derive(Clone, Copy, Debug)]

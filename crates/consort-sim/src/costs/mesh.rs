@@ -11,13 +11,14 @@
 //! or written of its memory is in its caches and read again at no cost.
 
 mod interrupts;
+mod pace;
 mod tiles;
 
 use std::cell::{Cell, RefCell};
 
 use consort_fabric::{Capabilities, Place, Rank};
 
-use self::{interrupts::Controller, tiles::Tiles};
+use self::{interrupts::Controller, pace::Pace, tiles::Tiles};
 use super::{Site, Where};
 use crate::{
     account::Cause,
@@ -78,25 +79,18 @@ enum Kind {
     Write,
 }
 
-/// Time of its own that a core has not slept yet: it is folded into its next access.
-struct Pace<'s> {
-    site: Site<'s>,
-    ahead: Time,
-}
-
-impl Pace<'_> {
-    fn spend(&mut self, cause: Cause, time: Time) {
-        self.site.account.spend(cause, time);
-        self.ahead += time;
-    }
-
-    async fn settle(&mut self) {
-        let ahead = std::mem::take(&mut self.ahead);
-        self.site.engine.sleep(ahead).await;
-    }
-}
-
 impl Mesh {
+    /// Interrupts some cores. Returns when each is reached. The core's own part is taken to be that
+    /// of any access to the mesh.
+    pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
+        self.controller.interrupt(site, to, self.buffer).await
+    }
+
+    /// The core handles an interrupt.
+    pub(crate) async fn interrupted(&self, site: Site<'_>) {
+        self.controller.handle(site).await;
+    }
+
     pub(crate) fn new(machine: &MessageBuffers, pes: u32) -> Self {
         let tiles = machine.columns * machine.rows;
         let core_of = |tile: u32| tile * machine.cores_per_tile;
@@ -245,7 +239,7 @@ impl Mesh {
         to: Where,
         bytes: usize,
     ) -> Time {
-        let mut pace = Pace { site, ahead: 0 };
+        let mut pace = Pace::new(site);
         let is_buffer = |at: Where| at.place == Place::Buffer;
         let call = match (is_buffer(from), is_buffer(to)) {
             (true, true) if from.pe.0 != site.me => self.get,
@@ -280,7 +274,7 @@ impl Mesh {
     }
 
     pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
-        let mut pace = Pace { site, ahead: 0 };
+        let mut pace = Pace::new(site);
         let set = self.put_flag(&mut pace, to.0).await;
         pace.settle().await;
         set
@@ -289,7 +283,7 @@ impl Mesh {
     pub(super) async fn observe(&self, site: Site<'_>, since: Time, _: Option<Rank>) {
         self.poll(site, since, self.flag_read).await;
         if self.resets {
-            let mut pace = Pace { site, ahead: 0 };
+            let mut pace = Pace::new(site);
             self.put_flag(&mut pace, site.me).await;
             pace.settle().await;
         }
@@ -325,7 +319,7 @@ impl Mesh {
     pub(super) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
         let buffer = Where { pe: Rank(site.me), place: Place::Buffer, at: 0 };
         self.transfer(site, from, buffer, bytes).await;
-        let mut pace = Pace { site, ahead: 0 };
+        let mut pace = Pace::new(site);
         let set = self.set_flag(&mut pace, to.0).await;
         pace.settle().await;
         set
@@ -342,7 +336,7 @@ impl Mesh {
         self.clear_flag(site, since).await;
         let buffer = Where { pe: from, place: Place::Buffer, at: 0 };
         self.transfer(site, buffer, to, bytes).await;
-        let mut pace = Pace { site, ahead: 0 };
+        let mut pace = Pace::new(site);
         let set = self.set_flag(&mut pace, from.0).await;
         pace.settle().await;
         set
@@ -355,13 +349,13 @@ impl Mesh {
     /// Sees that a flag is set, and resets it.
     async fn clear_flag(&self, site: Site<'_>, since: Time) {
         self.poll(site, since, 0).await;
-        let mut pace = Pace { site, ahead: 0 };
+        let mut pace = Pace::new(site);
         self.set_flag(&mut pace, site.me).await;
         pace.settle().await;
     }
 
     pub(super) async fn reach_word(&self, site: Site<'_>, at: Rank) {
-        let mut pace = Pace { site, ahead: 0 };
+        let mut pace = Pace::new(site);
         self.access(&mut pace, Kind::Read, at.0, Cause::Flags).await;
         self.access(&mut pace, Kind::Write, at.0, Cause::Flags).await;
         pace.settle().await;

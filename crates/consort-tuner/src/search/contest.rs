@@ -14,8 +14,7 @@ use std::time::Duration;
 use consort_fabric::{Candidate, Query};
 
 use crate::{
-    Confidence, Entry, Rigour, RunnerUp, Sample, Workbench,
-    estimate::{ranked, rounded_ns},
+    Confidence, Entry, Rigour, RunnerUp, Sample, Workbench, estimate::ranked, times::rounded_ns,
 };
 
 /// How many candidates the model lets through to be measured at [`Rigour::Measure`].

@@ -20,7 +20,7 @@ pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
 pub use identity::{Identity, Misfit};
 
-use crate::{Confidence, Rigour, TransferClass, estimate::TIMES_NS, query::canonical};
+use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
 use identity::fingerprint;
 
 /// The second-best of an entry.

@@ -4,7 +4,9 @@
 //! | file | what |
 //! | --- | --- |
 //! | `request` | the request for one call |
+//! | `buffers` | what an operation keeps for its call |
 //! | `starts` | a team's calls, which own their data |
+//! | `vector` | those of the vector variants |
 //! | `overlap` | calls that borrow it, within a scope |
 //! | `planned` | calls that are planned once and started many times |
 //!
@@ -14,10 +16,12 @@
 //! a slot that the request shares. So a request that is dropped or forgotten leaves nothing in the
 //! air: the operation ends by itself, at the latest when the PE does.
 
+mod buffers;
 mod overlap;
 mod planned;
 mod request;
 mod starts;
+mod vector;
 
 use std::{
     future::{Future, poll_fn},
@@ -26,71 +30,17 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::{CallSpec, Collective, Kernel, Layout, Operator, Pod, Rank};
-use consort_native::{Job, Operands, Tally};
+use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank};
+use consort_native::{Operands, Tally};
 
 pub use overlap::Overlap;
 pub use planned::Planned;
 pub use request::Request;
 
-use crate::{Displacements, Error, Result, Team, collectives::planned_len, runtime::plans::Ready};
+use buffers::{Buffers, Combine, OwnedLayout};
 use request::Completion;
 
-/// What contributions are combined with, if they are.
-trait Combine<T>: Send {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)>;
-}
-
-/// With an operator.
-#[derive(Clone, Copy, Debug)]
-struct With<O>(O);
-
-/// Not at all.
-#[derive(Clone, Copy, Debug)]
-struct Nothing;
-
-impl<T: Pod, O: Operator<T> + Send> Combine<T> for With<O> {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
-        Some((Kernel::new::<T, O>(&self.0), O::NAME))
-    }
-}
-
-impl<T> Combine<T> for Nothing {
-    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
-        None
-    }
-}
-
-/// What an operation keeps for its call.
-trait Buffers: Send {
-    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
-}
-
-/// Where a PE's blocks lie in a buffer of a vector variant, kept by its operation.
-enum OwnedLayout {
-    /// As this says.
-    Even(Layout<'static>),
-    /// As these say, in elements.
-    Each { blocks: Displacements, element_bytes: usize },
-}
-
-impl OwnedLayout {
-    fn each<T: Pod>(blocks: Displacements) -> Self {
-        Self::Each { blocks, element_bytes: size_of::<T>() }
-    }
-
-    /// One block, from the first element on.
-    fn one<T: Pod>(len: usize) -> Self {
-        Self::Even(Layout::whole(len * size_of::<T>()))
-    }
-
-    fn layout(&self) -> Layout<'_> {
-        match self {
-            Self::Even(layout) => *layout,
-            Self::Each { blocks, element_bytes } => blocks.layout(*element_bytes),
-        }
-    }
-}
+use crate::{Error, Result, Team, collectives::planned_len, runtime::plans::Ready};
 
 /// Which collective, besides what it combines with.
 #[derive(Clone, Copy, Debug)]
@@ -150,8 +100,8 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan, a vector variant with layouts. Its operation keeps `buffers`, gives
-    /// it to `finish` at its end, and counts among `also` until it is gone.
+    /// Starts a call by this plan, a vector variant with layouts. Its operation keeps `buffers`,
+    /// gives it to `finish` at its end, and counts among `also` until it is gone.
     ///
     /// # Safety
     /// What `buffers` and `finish` borrow lives until the operation is gone.

@@ -23,7 +23,10 @@ use std::{
 use consort_fabric::{Collective, Operator, Pod, Rank};
 use consort_native::{Buffer, Job, Operands, Panic, Tally, discard};
 
-use super::{Buffers, Combine, Kind, Nothing, Request, With};
+use super::{
+    Kind, Request,
+    buffers::{Buffers, Combine, Nothing, With},
+};
 #[cfg(doc)]
 use crate::Error;
 use crate::{Result, Team};

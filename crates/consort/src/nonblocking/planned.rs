@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc};
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
-use super::{Kind, Nothing, Request, With};
+use super::{
+    Kind, Request,
+    buffers::{Nothing, With},
+};
 use crate::{Error, Result, Team};
 
 /// Starts a call on its data.

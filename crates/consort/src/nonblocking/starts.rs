@@ -3,59 +3,16 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use consort_fabric::{CallSpec, Collective, Operator, Pod, Rank, SyncModes};
-use consort_native::{Block, Buffer, Job, Operands};
 
-use super::{Buffers, Combine, Kind, Nothing, OwnedLayout, Request, With};
+use super::{
+    Kind, Request,
+    buffers::{Combine, InHeap, Nothing, Owned, OwnedLayout, With},
+};
 #[cfg(doc)]
 use crate::Error;
 use crate::{
-    Displacements, Result, Symmetric, Team,
-    collectives::{blank, brought},
-    runtime::plans::Ready,
-    symmetric::element::Element,
+    Result, Symmetric, Team, collectives::blank, runtime::plans::Ready, symmetric::element::Element,
 };
-
-/// What a call moves, and how it is combined.
-struct Owned<T, C> {
-    source: Vec<T>,
-    target: Vec<T>,
-    combine: C,
-}
-
-impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
-    fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
-        let Self { source, target, combine } = self;
-        Operands {
-            kernel: combine.combination().map(|(kernel, _)| kernel),
-            source: Buffer::source(source),
-            target: Buffer::target(target),
-            layouts: None,
-        }
-    }
-}
-
-/// The symmetric memory of a call, which is not used again while it is under way.
-struct Blocks<T, C> {
-    collective: Collective,
-    is_root: bool,
-    rank_in_world: Rank,
-    source: Arc<Block>,
-    target: Arc<Block>,
-    combine: C,
-    elements: PhantomData<fn() -> T>,
-}
-
-impl<T: Element, C: Combine<T>> Buffers for Blocks<T, C> {
-    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
-        let buffer = |block: &'c Block| {
-            Buffer::symmetric(job, self.rank_in_world, block.offset(), block.bytes())
-        };
-        let [source, target] =
-            brought(self.collective, self.is_root, buffer(&self.source), buffer(&self.target));
-        let kernel = self.combine.combination().map(|(kernel, _)| kernel);
-        Operands { kernel, source, target, layouts: None }
-    }
-}
 
 impl<'p> Team<'p> {
     /// Moves the nonblocking calls of this PE on, of all its teams. Local.
@@ -221,87 +178,6 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts a vector scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
-    /// Elsewhere source and blocks do not matter. See [`Team::scatter_vector_slice`] and
-    /// [`Team::start_barrier`].
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
-    pub fn start_scatter_vector<T: Pod + Send>(
-        &self,
-        source: Vec<T>,
-        blocks: Displacements,
-        len: usize,
-        root: Rank,
-    ) -> Result<Request<'p, Vec<T>>> {
-        let given = if self.rank() == root {
-            blocks.check_source(self.size(), source.len())?;
-            OwnedLayout::each::<T>(blocks)
-        } else {
-            OwnedLayout::one::<T>(0)
-        };
-        let target = (blank(len), OwnedLayout::one::<T>(len));
-        self.start_vector(Collective::ScatterVector, Some(root), (source, given), target, |all| all)
-    }
-
-    /// Starts a vector gather: the root gets everyone's `source` as its blocks, and the others
-    /// `None`. Elsewhere the blocks do not matter. See [`Team::gather_vector_slice`] and
-    /// [`Team::start_barrier`].
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
-    pub fn start_gather_vector<T: Pod + Send>(
-        &self,
-        source: Vec<T>,
-        blocks: Displacements,
-        root: Rank,
-    ) -> Result<Request<'p, Option<Vec<T>>>> {
-        let is_root = self.rank() == root;
-        let target = if is_root {
-            blocks.check_target(self.size(), blocks.extent())?;
-            (blank(blocks.extent()), OwnedLayout::each::<T>(blocks))
-        } else {
-            (Vec::new(), OwnedLayout::one::<T>(0))
-        };
-        let given = OwnedLayout::one::<T>(source.len());
-        let finish = move |all| is_root.then_some(all);
-        self.start_vector(Collective::GatherVector, Some(root), (source, given), target, finish)
-    }
-
-    /// Starts a vector all-gather: everyone gets everyone's `source` as its blocks. See
-    /// [`Team::all_gather_vector_slice`] and [`Team::start_barrier`].
-    ///
-    /// # Errors
-    /// [`Error::Displacements`], and see [`Team`].
-    pub fn start_all_gather_vector<T: Pod + Send>(
-        &self,
-        source: Vec<T>,
-        blocks: Displacements,
-    ) -> Result<Request<'p, Vec<T>>> {
-        blocks.check_target(self.size(), blocks.extent())?;
-        let given = OwnedLayout::one::<T>(source.len());
-        let target = (blank(blocks.extent()), OwnedLayout::each::<T>(blocks));
-        self.start_vector(Collective::AllGatherVector, None, (source, given), target, |all| all)
-    }
-
-    /// Starts a vector all-to-all: everyone gets a block of everyone's `source` as its blocks. See
-    /// [`Team::all_to_all_vector_slice`] and [`Team::start_barrier`].
-    ///
-    /// # Errors
-    /// [`Error::Displacements`], and see [`Team`].
-    pub fn start_all_to_all_vector<T: Pod + Send>(
-        &self,
-        source: Vec<T>,
-        given: Displacements,
-        received: Displacements,
-    ) -> Result<Request<'p, Vec<T>>> {
-        given.check_source(self.size(), source.len())?;
-        received.check_target(self.size(), received.extent())?;
-        let source = (source, OwnedLayout::each::<T>(given));
-        let target = (blank(received.extent()), OwnedLayout::each::<T>(received));
-        self.start_vector(Collective::AllToAllVector, None, source, target, |all| all)
-    }
-
     /// Starts a reduction of `source`, a block for each PE, which gets its block of the result. See
     /// [`Team::reduce_scatter_slice`] and [`Team::start_barrier`].
     ///
@@ -388,7 +264,7 @@ impl<'p> Team<'p> {
             memory.ensure_job(endpoint.job());
             Arc::clone(memory.block())
         };
-        let blocks = Blocks {
+        let blocks = InHeap {
             collective: kind.collective,
             is_root: kind.root == Some(self.rank()),
             rank_in_world: endpoint.rank_in_world(),
@@ -421,20 +297,6 @@ impl<'p> Team<'p> {
         self.start_with(ready, buffers, self.even::<T>(kind), finish)
     }
 
-    /// Starts a call of a vector variant on data of its own. Displacements have been checked.
-    fn start_vector<T: Pod + Send, B: Send + 'static>(
-        &self,
-        collective: Collective,
-        root: Option<Rank>,
-        (source, given): (Vec<T>, OwnedLayout),
-        (target, received): (Vec<T>, OwnedLayout),
-        finish: impl FnOnce(Vec<T>) -> B + Send + 'static,
-    ) -> Result<Request<'p, B>> {
-        let ready = self.nonblocking_plan::<T>(Kind::of(collective, root, 0), &Nothing)?;
-        let buffers = Owned { source, target, combine: Nothing };
-        self.start_with(ready, buffers, Some([given, received]), |_, target| finish(target))
-    }
-
     pub(super) fn start_all_reduce_by<T: Pod + Send, C: Combine<T> + 'static>(
         &self,
         ready: Arc<dyn Ready>,
@@ -454,7 +316,7 @@ impl<'p> Team<'p> {
         self.start_with(ready, buffers, None, finish)
     }
 
-    fn start_with<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
+    pub(super) fn start_with<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
         &self,
         ready: Arc<dyn Ready>,
         buffers: Owned<T, C>,

@@ -1,16 +1,13 @@
 //! How a plan is made: a candidate is selected, its algorithm makes a schedule, and the call gets a
 //! number by its name.
 
-use std::{any::type_name, sync::Arc};
+use std::sync::Arc;
 
-use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, visit};
+use consort_collectives::{Setting, visit};
 use consort_fabric::{CallSpec, Candidate};
 use consort_native::{CallNumber, NoNumber, Operands};
 
-use super::{
-    plans::{Prepared, Ready},
-    state::Hold,
-};
+use super::{making::Maker, plans::Ready, state::Hold};
 use crate::{Algorithms, ChosenBy, Error, Result};
 
 impl Hold<'_> {
@@ -76,40 +73,5 @@ impl Hold<'_> {
             Some(outside) => Ok((outside.plan)(maker)?),
             None => Ok(visit(call.collective, &candidate.algorithm, maker)??),
         }
-    }
-}
-
-/// An algorithm that the registry does not know.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outside {
-    type_name: &'static str,
-    plan: fn(Maker<'_>) -> Result<Arc<dyn Ready>, PlanError>,
-}
-
-impl Outside {
-    pub(crate) fn of<A: Algorithm>() -> Self {
-        Self { type_name: type_name::<A>(), plan: |maker| maker.visit::<A>() }
-    }
-}
-
-/// Makes a plan for an algorithm.
-pub(crate) struct Maker<'m> {
-    setting: Setting,
-    candidate: &'m Candidate,
-    barrier: &'m Candidate,
-    number: CallNumber,
-    synchronizes: bool,
-}
-
-impl Visitor for Maker<'_> {
-    type Output = Result<Arc<dyn Ready>, PlanError>;
-
-    fn visit<A: Algorithm>(self) -> Self::Output {
-        Ok(Arc::new(Prepared::<A> {
-            plan: Plan::new(&self.setting, self.candidate, self.barrier)?,
-            number: self.number,
-            synchronizes: self.synchronizes,
-            candidate: self.candidate.clone(),
-        }))
     }
 }

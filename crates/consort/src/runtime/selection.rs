@@ -8,7 +8,7 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_tuner::{Arrival, ChosenBy, Measured, Selector, Table};
 
-use super::{planning::Outside, wisdom::Source};
+use super::{making::Outside, wisdom::Source};
 use crate::{Algorithms, Result};
 
 /// How a job chooses among the algorithms of a collective. The same on all PEs.

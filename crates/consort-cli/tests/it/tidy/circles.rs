@@ -8,8 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Tree, assert_none, assert_one, tree, workspace};
 
-/// Crates without circles.
-const CRATES: [&str; 2] = ["consort-bench", "consort-cli"];
+/// All crates.
+const CRATES: [&str; 8] = [
+    "consort",
+    "consort-bench",
+    "consort-cli",
+    "consort-collectives",
+    "consort-fabric",
+    "consort-native",
+    "consort-sim",
+    "consort-tuner",
+];
 
 /// A module by the parts of its path; the root of the crate has none.
 type Module = Vec<String>;

@@ -9,9 +9,10 @@ use std::cell::Cell;
 
 use consort_fabric::Rank;
 
-use super::{Mesh, Pace, Site};
+use super::pace::Pace;
 use crate::{
     account::Cause,
+    costs::Site,
     engine::{Time, picoseconds},
     machines::MessageBuffers,
 };
@@ -55,25 +56,22 @@ impl Controller {
         self.free_at.set(at);
         at
     }
-}
 
-impl Mesh {
-    /// Interrupts some cores. Returns when each of them hears of it.
-    pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
+    /// Interrupts some cores; the core's own part takes `access`. Returns when each is reached.
+    pub(super) async fn interrupt(&self, site: Site<'_>, to: &[Rank], access: Time) -> Vec<Time> {
         let mut arrivals = Vec::new();
         for cores in to.chunks(CORES_AT_ONCE) {
             let now = site.engine.now();
-            arrivals.extend(cores.iter().map(|_| self.controller.arrival(now)));
-            // The core's own part is taken to be that of any access to the mesh.
-            let mut pace = Pace { site, ahead: 0 };
-            pace.spend(Cause::Flags, self.buffer);
+            arrivals.extend(cores.iter().map(|_| self.arrival(now)));
+            let mut pace = Pace::new(site);
+            pace.spend(Cause::Flags, access);
             pace.settle().await;
         }
         arrivals
     }
 
     /// The core handles an interrupt, at the end of which its program's handler is called.
-    pub(crate) async fn interrupted(&self, site: Site<'_>) {
-        site.spend(Cause::Flags, self.controller.handling + self.controller.signal).await;
+    pub(super) async fn handle(&self, site: Site<'_>) {
+        site.spend(Cause::Flags, self.handling + self.signal).await;
     }
 }

@@ -1,0 +1,106 @@
+//! What an operation keeps for its call: buffers, their layouts, and the operator.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
+use consort_native::{Block, Buffer, Job, Operands};
+
+use crate::{Displacements, collectives::brought, symmetric::element::Element};
+
+/// What contributions are combined with, if they are.
+pub(super) trait Combine<T>: Send {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)>;
+}
+
+/// With an operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct With<O>(pub(super) O);
+
+/// Not at all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Nothing;
+
+impl<T: Pod, O: Operator<T> + Send> Combine<T> for With<O> {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
+        Some((Kernel::new::<T, O>(&self.0), O::NAME))
+    }
+}
+
+impl<T> Combine<T> for Nothing {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
+        None
+    }
+}
+
+/// What an operation keeps for its call.
+pub(super) trait Buffers: Send {
+    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
+}
+
+/// Where a PE's blocks lie in a buffer of a vector variant, kept by its operation.
+pub(super) enum OwnedLayout {
+    /// As this says.
+    Even(Layout<'static>),
+    /// As these say, in elements.
+    Each { blocks: Displacements, element_bytes: usize },
+}
+
+impl OwnedLayout {
+    pub(super) fn each<T: Pod>(blocks: Displacements) -> Self {
+        Self::Each { blocks, element_bytes: size_of::<T>() }
+    }
+
+    /// One block, from the first element on.
+    pub(super) fn one<T: Pod>(len: usize) -> Self {
+        Self::Even(Layout::whole(len * size_of::<T>()))
+    }
+
+    pub(super) fn layout(&self) -> Layout<'_> {
+        match self {
+            Self::Even(layout) => *layout,
+            Self::Each { blocks, element_bytes } => blocks.layout(*element_bytes),
+        }
+    }
+}
+
+/// What a call moves, and how it is combined.
+pub(super) struct Owned<T, C> {
+    pub(super) source: Vec<T>,
+    pub(super) target: Vec<T>,
+    pub(super) combine: C,
+}
+
+impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
+    fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
+        let Self { source, target, combine } = self;
+        Operands {
+            kernel: combine.combination().map(|(kernel, _)| kernel),
+            source: Buffer::source(source),
+            target: Buffer::target(target),
+            layouts: None,
+        }
+    }
+}
+
+/// The symmetric memory of a call, which is not used again while it is under way.
+pub(super) struct InHeap<T, C> {
+    pub(super) collective: Collective,
+    pub(super) is_root: bool,
+    pub(super) rank_in_world: Rank,
+    pub(super) source: Arc<Block>,
+    pub(super) target: Arc<Block>,
+    pub(super) combine: C,
+    pub(super) elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Element, C: Combine<T>> Buffers for InHeap<T, C> {
+    fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
+        let buffer = |block: &'c Block| {
+            Buffer::symmetric(job, self.rank_in_world, block.offset(), block.bytes())
+        };
+        let [source, target] =
+            brought(self.collective, self.is_root, buffer(&self.source), buffer(&self.target));
+        let kernel = self.combine.combination().map(|(kernel, _)| kernel);
+        Operands { kernel, source, target, layouts: None }
+    }
+}

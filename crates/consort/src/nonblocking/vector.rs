@@ -1,0 +1,108 @@
+//! A team's nonblocking vector variants, on data that they own.
+
+use consort_fabric::{Collective, Pod, Rank};
+
+use super::{
+    Kind, Request,
+    buffers::{Nothing, Owned, OwnedLayout},
+};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Displacements, Result, Team, collectives::blank};
+
+impl<'p> Team<'p> {
+    /// Starts a vector scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
+    /// Elsewhere source and blocks do not matter. See [`Team::scatter_vector_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    pub fn start_scatter_vector<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        blocks: Displacements,
+        len: usize,
+        root: Rank,
+    ) -> Result<Request<'p, Vec<T>>> {
+        let given = if self.rank() == root {
+            blocks.check_source(self.size(), source.len())?;
+            OwnedLayout::each::<T>(blocks)
+        } else {
+            OwnedLayout::one::<T>(0)
+        };
+        let target = (blank(len), OwnedLayout::one::<T>(len));
+        self.start_vector(Collective::ScatterVector, Some(root), (source, given), target, |all| all)
+    }
+
+    /// Starts a vector gather: the root gets everyone's `source` as its blocks, and the others
+    /// `None`. Elsewhere the blocks do not matter. See [`Team::gather_vector_slice`] and
+    /// [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    pub fn start_gather_vector<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        blocks: Displacements,
+        root: Rank,
+    ) -> Result<Request<'p, Option<Vec<T>>>> {
+        let is_root = self.rank() == root;
+        let target = if is_root {
+            blocks.check_target(self.size(), blocks.extent())?;
+            (blank(blocks.extent()), OwnedLayout::each::<T>(blocks))
+        } else {
+            (Vec::new(), OwnedLayout::one::<T>(0))
+        };
+        let given = OwnedLayout::one::<T>(source.len());
+        let finish = move |all| is_root.then_some(all);
+        self.start_vector(Collective::GatherVector, Some(root), (source, given), target, finish)
+    }
+
+    /// Starts a vector all-gather: everyone gets everyone's `source` as its blocks. See
+    /// [`Team::all_gather_vector_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Displacements`], and see [`Team`].
+    pub fn start_all_gather_vector<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        blocks: Displacements,
+    ) -> Result<Request<'p, Vec<T>>> {
+        blocks.check_target(self.size(), blocks.extent())?;
+        let given = OwnedLayout::one::<T>(source.len());
+        let target = (blank(blocks.extent()), OwnedLayout::each::<T>(blocks));
+        self.start_vector(Collective::AllGatherVector, None, (source, given), target, |all| all)
+    }
+
+    /// Starts a vector all-to-all: everyone gets a block of everyone's `source` as its blocks. See
+    /// [`Team::all_to_all_vector_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Displacements`], and see [`Team`].
+    pub fn start_all_to_all_vector<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        given: Displacements,
+        received: Displacements,
+    ) -> Result<Request<'p, Vec<T>>> {
+        given.check_source(self.size(), source.len())?;
+        received.check_target(self.size(), received.extent())?;
+        let source = (source, OwnedLayout::each::<T>(given));
+        let target = (blank(received.extent()), OwnedLayout::each::<T>(received));
+        self.start_vector(Collective::AllToAllVector, None, source, target, |all| all)
+    }
+
+    /// Starts a call of a vector variant on data of its own. Displacements have been checked.
+    fn start_vector<T: Pod + Send, B: Send + 'static>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        (source, given): (Vec<T>, OwnedLayout),
+        (target, received): (Vec<T>, OwnedLayout),
+        finish: impl FnOnce(Vec<T>) -> B + Send + 'static,
+    ) -> Result<Request<'p, B>> {
+        let ready = self.nonblocking_plan::<T>(Kind::of(collective, root, 0), &Nothing)?;
+        let buffers = Owned { source, target, combine: Nothing };
+        self.start_with(ready, buffers, Some([given, received]), |_, target| finish(target))
+    }
+}

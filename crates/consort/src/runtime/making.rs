@@ -1,0 +1,45 @@
+//! How an algorithm, of the registry or of the program's own, becomes a plan.
+
+use std::{any::type_name, sync::Arc};
+
+use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor};
+use consort_fabric::Candidate;
+use consort_native::CallNumber;
+
+use super::plans::{Prepared, Ready};
+use crate::Result;
+
+/// An algorithm that the registry does not know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outside {
+    pub(super) type_name: &'static str,
+    pub(super) plan: fn(Maker<'_>) -> Result<Arc<dyn Ready>, PlanError>,
+}
+
+impl Outside {
+    pub(crate) fn of<A: Algorithm>() -> Self {
+        Self { type_name: type_name::<A>(), plan: |maker| maker.visit::<A>() }
+    }
+}
+
+/// Makes a plan for an algorithm.
+pub(crate) struct Maker<'m> {
+    pub(super) setting: Setting,
+    pub(super) candidate: &'m Candidate,
+    pub(super) barrier: &'m Candidate,
+    pub(super) number: CallNumber,
+    pub(super) synchronizes: bool,
+}
+
+impl Visitor for Maker<'_> {
+    type Output = Result<Arc<dyn Ready>, PlanError>;
+
+    fn visit<A: Algorithm>(self) -> Self::Output {
+        Ok(Arc::new(Prepared::<A> {
+            plan: Plan::new(&self.setting, self.candidate, self.barrier)?,
+            number: self.number,
+            synchronizes: self.synchronizes,
+            candidate: self.candidate.clone(),
+        }))
+    }
+}
