@@ -6,7 +6,7 @@ use super::{Tree, assert_none, assert_one, tree, workspace};
 
 const DOC_LINES_MAX: usize = 30;
 const COLUMNS_MAX: usize = 100;
-const FILE_LINES_MAX: usize = 800;
+const FILE_LINES_MAX: usize = 400;
 
 /// In two parts each, so that this file may say them.
 const FORBIDDEN_WORDS: [&str; 6] = [
@@ -20,10 +20,6 @@ const FORBIDDEN_WORDS: [&str; 6] = [
 
 const FORBIDDEN_NAMES: [&str; 7] =
     ["util", "utils", "common", "helper", "helpers", "manager", "misc"];
-
-/// Crates whose files are shorter than those of others may be.
-const SHORT_CRATES: [&str; 2] = ["crates/consort-bench/", "crates/consort-cli/"];
-const SHORT_FILE_LINES_MAX: usize = 400;
 
 /// The path inside its crate of each file of a crate, or of the package of tests.
 fn in_crate(path: &str) -> Option<&str> {
@@ -249,16 +245,11 @@ fn modules_are_named_after_what_they_do() {
     }
 }
 
-fn most_lines(path: &str) -> usize {
-    let is_short = SHORT_CRATES.iter().any(|folder| path.starts_with(folder));
-    if is_short { SHORT_FILE_LINES_MAX } else { FILE_LINES_MAX }
-}
-
 fn file_lengths(tree: &Tree) -> Vec<String> {
     src_files(tree)
         .filter(|(_, text)| !module_doc(text).any(|line| line.contains("long")))
         .map(|(path, text)| (path, text.lines().count()))
-        .filter(|(path, lines)| *lines > most_lines(path))
+        .filter(|(_, lines)| *lines > FILE_LINES_MAX)
         .map(|(path, lines)| format!("{path}: {lines} lines; its doc does not say why so long"))
         .collect()
 }
@@ -266,12 +257,10 @@ fn file_lengths(tree: &Tree) -> Vec<String> {
 #[test]
 fn files_are_short_or_say_why_not() {
     assert_none(&file_lengths(&workspace()));
-    for (folder, most) in [("crates/x/", FILE_LINES_MAX), (SHORT_CRATES[0], SHORT_FILE_LINES_MAX)] {
-        let (path, long) = (format!("{folder}src/a.rs"), "use a;\n".repeat(most + 1));
-        assert_one(&file_lengths(&tree([(&path, &long)])), &format!("{} lines", most + 1));
-        let explained = format!("//! So long because of its tables.\n{long}");
-        assert_none(&file_lengths(&tree([(&path, &explained)])));
-    }
+    let long = "use a;\n".repeat(FILE_LINES_MAX + 1);
+    assert_one(&file_lengths(&tree([("crates/x/src/a.rs", &long)])), "401 lines");
+    let explained = format!("//! So long because of its tables.\n{long}");
+    assert_none(&file_lengths(&tree([("crates/x/src/a.rs", &explained)])));
 }
 
 /// Whether a line holds a year of four digits that stand alone.
