@@ -17,7 +17,7 @@ pub struct Parameter {
     pub range: (u64, u64),
 }
 
-/// Which way the data of an algorithm moves, which says what its messages tell of themselves.
+/// Which way the data of an algorithm moves: this decides which waits its messages imply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the root: whoever has received knows that the root has entered.

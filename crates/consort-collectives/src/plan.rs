@@ -3,7 +3,7 @@
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
 //! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. Of two
 //! PEs one learns from the data itself all that the barrier would say, and one signal is left; but
-//! not where the root does something that no data tells of, as to copy its own block.
+//! not where the root does something that no message shows, such as copying its own block.
 
 use consort_fabric::{Candidate, Collective, Fabric, Op, SyncMode};
 

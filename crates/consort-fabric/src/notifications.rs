@@ -1,13 +1,13 @@
-//! What broadcasts that only their source calls need of a machine: message buffers, interrupts.
+//! What asynchronous broadcasts need of a machine: message buffers and notifications.
 //!
-//! It is no call's view, as [`Fabric`](crate::Fabric) is, but a PE's for as long as it takes part.
-//! Each PE has a buffer that all peers read, apart from that of collectives. Whoever has filled its
-//! own interrupts those who are to read it, with a [`Notification`] of what is there, and fills it
-//! again once they have acknowledged that. So there is one notification on its way from a PE to a
-//! peer at most, and a place for each possible sender is enough for all that may come.
+//! [`Notifications`] is a PE's view for as long as it takes part, unlike [`Fabric`](crate::Fabric),
+//! which is the view of one call. Each PE has a buffer that all peers read, apart from that of
+//! collectives. A PE that has filled its own buffer notifies the peers that are to read it, and
+//! fills it again once they have acknowledged. So at most one notification is on its way from a PE
+//! to a peer, and one place for each sender is enough.
 //!
-//! "Interrupt" is the Intel SCC's word (Petrović 2015, section 3.2). A machine without them keeps
-//! what has come until the PE looks.
+//! On the Intel SCC a notification is an interrupt (Petrović 2015, section 3.2). On a machine
+//! without interrupts it waits until the PE polls.
 
 use std::future::Future;
 
@@ -39,11 +39,11 @@ pub enum Then {
     More,
     /// Another message, if any.
     Message,
-    /// Nothing: the source says good-bye, and this is no block of a message.
+    /// Nothing: the source leaves, and this is no block of a message.
     Nothing,
 }
 
-/// What a PE hears of its peers.
+/// What arrives at a PE from its peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A peer's buffer has something for it.
@@ -55,8 +55,8 @@ pub enum Event {
 /// A PE's part in broadcasts that only their source calls.
 ///
 /// # Ordering
-/// What was done before `interrupt` or `acknowledge` happens before what follows the `listen` or
-/// `look` of the peer that hears of it.
+/// Everything before a `notify` or `acknowledge` happens before everything after the `wait`,
+/// `poll` or `is_acknowledged` of the peer that observes it.
 ///
 /// # Errors
 /// Every operation fails with [`Poisoned`](crate::Poisoned) once the job has failed, and only then.

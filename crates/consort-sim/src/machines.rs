@@ -1,4 +1,4 @@
-//! Machines as their description files tell them.
+//! Machines, read from their description files.
 //!
 //! A description is TOML: what a machine is made of, and what its operations cost when nobody is
 //! in the way. The costs are published measurements of single operations, in the units of their
@@ -46,7 +46,7 @@ const SHIPPED: [(&str, &str); 8] = [
 /// The keys that say what a description is of; the others belong to its kind.
 const HEAD_KEYS: [&str; 3] = ["title", "source", "kind"];
 
-/// A machine as its description file tells it.
+/// A machine, as its description file has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
     /// The stem of the file's name, as in `scc`.

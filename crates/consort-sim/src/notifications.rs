@@ -1,6 +1,6 @@
 //! The simulated [`Notifications`]: a PE's part in broadcasts that only their source calls.
 //!
-//! As in `fabric`, data moves when an operation's costs have been spent, and what is told arrives
+//! As in `fabric`, data moves when an operation's costs have been spent, and notifications arrive
 //! later still. Notifications come before acknowledgements and in the order in which they arrived,
 //! as a handler of interrupts is called in the middle of everything else: but only where the PE
 //! waits. A look at a flag that is not set is free of charge.

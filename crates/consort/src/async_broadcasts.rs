@@ -161,7 +161,7 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
     /// [`Error::PeFailed`].
     pub fn close(mut self) -> Result<()> {
         let closed = catch_unwind(AssertUnwindSafe(|| {
-            // A call like any other, so that a PE that calls something else is told.
+            // A call like any other, so that a PE that calls something else gets an error.
             let all_close = self.team.start_named_barrier("async_broadcasts.close()")?;
             let number = Some(all_close.number());
             self.run_in(number, async |protocol| protocol.leave().await)?;
@@ -221,7 +221,7 @@ impl<H: FnMut(Rank, &[u8])> Drop for AsyncBroadcasts<'_, H> {
             let rank = state.endpoint.rank_in_world();
             let reason = "it dropped its asynchronous broadcasts without closing them".to_owned();
             state.endpoint.job().poison(&Failure::Pe { rank, reason });
-            state.abandon(); // whoever makes no more calls hears it at its end
+            state.abandon(); // a PE that makes no more calls gets the error at its end
         }
     }
 }

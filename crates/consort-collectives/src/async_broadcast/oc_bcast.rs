@@ -60,7 +60,7 @@ pub struct OcBcastAsync<F> {
     spare: Vec<u8>,
     /// Own messages.
     messages: u64,
-    /// Peers that have said good-bye.
+    /// Peers that have left.
     gone: u32,
 }
 
@@ -158,7 +158,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         Ok(())
     }
 
-    /// Says good-bye, and waits until all peers have and all messages of all are here. Every PE
+    /// Leaves, and waits until all peers have left and all their messages are here. Every PE
     /// does, once; nothing is broadcast afterwards.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         Ok(())
     }
 
-    /// Says good-bye, as the first half of [`OcBcastAsync::close`]. The other half is to serve
+    /// Leaves: the first half of [`OcBcastAsync::close`]. The other half is to serve
     /// until it is over.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         self.send_in_turn(self.messages, 0, &[], Then::Nothing).await
     }
 
-    /// Whether all peers have said good-bye, and nobody needs this PE any more, if it has too.
+    /// Whether all peers have left, and no peer needs this PE any more.
     pub fn is_over(&self) -> bool {
         self.gone == self.peers() && self.busy.is_none() && self.queue.is_empty()
     }
@@ -196,7 +196,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         self.f.size() - 1
     }
 
-    /// Peers that have said good-bye.
+    /// Peers that have left.
     pub const fn gone(&self) -> u32 {
         self.gone
     }
@@ -247,13 +247,13 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Puts a chunk into the free buffer and tells the children.
+    /// Puts a chunk into the free buffer and notifies the children.
     async fn send(&mut self, notification: Notification, data: &[u8]) -> Op {
         self.f.fill(&notification, data).await?;
         self.notify_children(notification).await
     }
 
-    /// A chunk is in the buffer: tells the children, if there are any.
+    /// A chunk is in the buffer: notifies the children, if there are any.
     async fn notify_children(&mut self, notification: Notification) -> Op {
         let children = &self.children[notification.source.index()];
         if children.is_empty() {
@@ -287,7 +287,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Waits for one thing to hear, and does what follows from it.
+    /// Waits for one event, and handles it.
     async fn receive_one(&mut self) -> Op {
         if self.turns == Turns::Fair && self.sees_acknowledged().await? {
             self.acknowledged();

@@ -27,16 +27,16 @@ pub struct Node {
     pub children: Vec<Rank>,
 }
 
-/// Whom a PE tells that data has come, where the news spreads apart from the data.
+/// The PEs that a PE signals when data has come, where signals spread apart from the data.
 ///
-/// A parent and its children, in their order, are the nodes of a binary tree: the parent tells the
-/// first two, and each child tells two more. So the time until all `k` know grows with `log2 k`,
+/// A parent and its children, in their order, are the nodes of a binary tree: the parent signals the
+/// first two, and each child signals two more. So the time until all `k` know grows with `log2 k`,
 /// and not with `k` (Petrović 2015, section 3.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notified {
-    /// Children of the same parent, told of the parent's data.
+    /// Children of the same parent, signalled for the parent's data.
     pub siblings: Vec<Rank>,
-    /// Own children, told of the own data.
+    /// Own children, signalled for the own data.
     pub children: Vec<Rank>,
 }
 

@@ -54,7 +54,7 @@ impl Algorithm for Direct {
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let element = setting.call.element_bytes.max(1);
         let SyncModes { entry, exit } = setting.call.sync;
-        // The barriers of two PEs leave it to the data to tell the root that the other is here.
+        // The barriers of two PEs leave it to the data to show the root that the other is here.
         let has_barrier = entry == SyncMode::All || exit == SyncMode::All;
         let waits = entry == SyncMode::Mine || (setting.call.pes == 2 && has_barrier);
         let reaches =

@@ -34,7 +34,7 @@ impl Counters for Call<'_> {
         let come = word.fetch_add(own, AcqRel).wrapping_add(own);
         let is_last = come & SEQUENCE_MASK == pes;
         if is_last {
-            word.store(0, Relaxed); // seen by those who wait for what this one tells them now
+            word.store(0, Relaxed); // seen by the PEs that wait for this one's signal
         }
         // Where marks differ, comparing calls with the peers' ends the wait.
         let is_alike = !is_last || come == own.wrapping_mul(pes);

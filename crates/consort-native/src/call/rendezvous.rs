@@ -8,7 +8,7 @@
 //! | as a rule | waits until as much is detached as it has exposed | copies, detaches |
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
-//! How the two agree on the latter is told in `state::accessing`. A private buffer is shown by its
+//! See `state::accessing` for how the two agree on the latter. A private buffer is shown by its
 //! address, which means something in its own process alone; shared memory by its offset.
 
 use std::{
@@ -101,7 +101,7 @@ impl Rendezvous for Call<'_> {
         }
         self.exposure_counts().counter(1).fetch_add(1, Relaxed);
         let line = self.exposure_line(to, self.rank, exposure);
-        // Shared memory lies in every process elsewhere: where it is, is told by its offset.
+        // Shared memory lies in every process elsewhere: so its offset is sent.
         let place = match kind {
             RemoteKind::Source | RemoteKind::Target => memory.at.expose_provenance(),
             RemoteKind::Symmetric | RemoteKind::Reached => self.job.segment.offset_of(memory.at),

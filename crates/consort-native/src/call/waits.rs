@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// What deadlocks are told from: a wait that is pending counts as a move once, also one that no
+    /// What deadlocks are detected by: a wait that is pending counts as a move once, also one that no
     /// word is watched for, and after one like it.
     #[test]
     fn each_wait_that_is_pending_is_one_move() {

@@ -11,7 +11,7 @@ use super::{
 /// Every block of symmetric memory begins at a multiple of this, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
 
-/// What tells an allocation from all others: its group, and its number there.
+/// What identifies an allocation: its group, and its number there.
 pub(crate) type Number = (u64, u64);
 
 /// A block of symmetric memory.
@@ -101,7 +101,7 @@ impl Locked<'_> {
     }
 
     /// What an allocation's entry says to one of its members. One that says that there is no memory
-    /// is gone when all have heard.
+    /// is gone when all have read it.
     fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
         let &[_, piece, one, other] = value;
         let heap = self.directory.heap_bytes;

@@ -146,7 +146,7 @@ impl Endpoint {
         self.calls.get()
     }
 
-    /// What tells this PE's next allocation from all others of the job, as its peers tell it.
+    /// The identity of this PE's next allocation, the same on its peers.
     pub(crate) fn next_allocation(&self) -> (u64, u64) {
         let number = self.allocations.replace(self.allocations.get() + 1);
         (self.group().number(), number)
@@ -180,7 +180,7 @@ impl Endpoint {
     /// # Safety
     /// No call of this end is alive, and no borrow of its group.
     pub unsafe fn leave(&self) {
-        // Who asks for the size of a team that is freed still hears what it was.
+        // The size of a freed team can still be asked for.
         let ranks = self.group().ranks().into();
         let nothing = Group::new(&self.job, GroupPlace::NOWHERE, ranks, self.rank());
         // SAFETY: the caller's promise.
@@ -218,7 +218,7 @@ impl Endpoint {
         &self.pe.engine
     }
 
-    /// One-sided operations of this PE, which tell PEs by their ranks in the world.
+    /// One-sided operations of this PE, which name PEs by their ranks in the world.
     #[inline]
     pub fn one_sided(&self) -> OneSided<'_> {
         OneSided::new(&self.job, self.pe.rank)

@@ -1,6 +1,6 @@
 //! One-sided operations on the heaps, outside of calls: for any thread.
 //!
-//! PEs are told by their ranks in the world, places by their offsets in the heaps. An operation is
+//! PEs are named by their ranks in the world, places by their offsets in the heaps. An operation is
 //! complete when it returns, but for the order in which other PEs see it, which `fence`, `quiet`
 //! and the release of a signal give. What changes a heap wakes the PE whose heap it is.
 //!

@@ -59,7 +59,7 @@ impl Doorbell {
     }
 
     /// The index and number of a line whose message was not taken before, if there is one. It may
-    /// be read until the giver hears that it was.
+    /// be read until the giver sees that it was.
     pub fn take<'l>(
         &self,
         doorbell: &Line,

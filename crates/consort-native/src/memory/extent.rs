@@ -22,13 +22,13 @@ impl Extent {
         Self { begin: at.addr(), end: at.addr() + bytes }
     }
 
-    /// Tells it with an exposure, in words that are left of its line.
+    /// Packs it into the words that are left in an exposure's line.
     pub(crate) fn show(self, line: &Line, first: usize) {
         line.write(first, self.begin as u64);
         line.write(first + 1, self.end as u64);
     }
 
-    /// What is told with an exposure.
+    /// The words that are sent with an exposure.
     pub(crate) fn shown(line: &Line, first: usize) -> Self {
         // Both come from a `usize`.
         let address = |index| usize::try_from(line.read(index)).unwrap_or(0);
@@ -47,11 +47,11 @@ impl Extent {
         Self {}
     }
 
-    /// Tells it with an exposure.
+    /// Packs it into an exposure.
     #[inline(always)]
     pub(crate) fn show(self, _: &Line, _: usize) {}
 
-    /// What is told with an exposure.
+    /// The words that are sent with an exposure.
     #[inline(always)]
     pub(crate) fn shown(_: &Line, _: usize) -> Self {
         Self {}

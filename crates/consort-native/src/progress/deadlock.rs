@@ -1,4 +1,4 @@
-//! PEs that wait for each other in calls of different teams are found, and told.
+//! PEs that wait for each other in calls of different teams are found and reported.
 //!
 //! A PE that has waited for some milliseconds says in which call, of which group. It is *stuck* if
 //! in its call all members wait too, or have finished, and those who have not begun that call are
@@ -74,7 +74,7 @@ impl Deadlocks {
         }
     }
 
-    /// Finds the stuck PEs; tells of two of them if they have been stuck long enough.
+    /// Finds the stuck PEs; reports two of them if they have been stuck long enough.
     fn look(&mut self, job: &Job) -> Option<Failure> {
         let directory = job.directory()?;
         let waits = Waits::of(job, &directory)?;

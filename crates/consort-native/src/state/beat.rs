@@ -39,7 +39,7 @@ pub struct Wait {
 pub struct Beats {
     /// The call that it waits in, if any.
     pub wait: Option<Wait>,
-    /// Its waits so far, which tells them apart.
+    /// Its waits so far: the number of the current one.
     pub waits: u64,
     /// How often it has looked for its message, in all waits.
     pub beats: u64,

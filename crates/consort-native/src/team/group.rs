@@ -5,7 +5,7 @@
 //! group that it is a member of; where it sleeps, its message buffer and its heap are the PE's,
 //! whatever its rank, and are found by its rank in the world.
 //!
-//! Groups of a job are told apart by their numbers: what the directory keeps for one of them, it
+//! A number identifies each group of a job: what the directory keeps for one of them, it
 //! keeps under its number. A group's memory is the system's again when the last member has left.
 
 use std::{fmt, sync::Arc};
@@ -69,7 +69,7 @@ impl Group {
         self.number == 0
     }
 
-    /// What tells it from the other groups of its job; the world has 0.
+    /// Its number among the groups of its job; the world has 0.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -164,7 +164,7 @@ impl Group {
         self.memory.move_on(self.rank, is_nonblocking);
     }
 
-    /// Tells all peers that this member has left another quarter of the window of calls.
+    /// Signals to all peers that this member has left another quarter of the window of calls.
     pub(crate) fn give_credit(&self, quarter: u64) {
         for peer in self.others() {
             // Release: pairs with the acquire in `await_credits`.

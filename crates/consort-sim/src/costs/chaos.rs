@@ -16,7 +16,7 @@ const RARE: u64 = 8;
 /// ... at most so many times.
 const LONGER: u64 = 100;
 
-/// The costs, as the head of this file says.
+/// Random costs, from a seed.
 pub(crate) struct Chaos;
 
 impl Chaos {

@@ -29,7 +29,7 @@ use crate::{
     machines,
 };
 
-/// The costs, as the head of this file says.
+/// The costs of a cluster's network and of its nodes.
 pub(crate) struct Cluster {
     machine: machines::Cluster,
     overhead: Time,

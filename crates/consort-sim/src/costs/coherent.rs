@@ -69,7 +69,7 @@ struct Word {
     line: Server,
 }
 
-/// The costs, as the head of this file says.
+/// The costs of coherent caches.
 pub(crate) struct Coherent {
     machine: Machine,
     limits: Limits,

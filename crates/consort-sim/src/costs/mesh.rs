@@ -31,7 +31,7 @@ const JITTER: Time = 20_000;
 /// Lines of a message buffer that RCCE keeps for flags: of 256, 251 are for the message.
 const RCCE_FLAG_LINES: usize = 5;
 
-/// The costs, as the head of this file says.
+/// The costs of cores with message buffers on a mesh.
 pub(crate) struct Mesh {
     line_bytes: usize,
     buffer_lines: usize,
@@ -186,7 +186,7 @@ impl Mesh {
     }
 
     /// The core of `pace` reads or writes one line of the buffer of `owner`. Returns when the line
-    /// is there, before the core hears of it.
+    /// is there, before the core sees it.
     async fn access(&self, pace: &mut Pace<'_>, kind: Kind, owner: u32, cause: Cause) -> Time {
         let (site, me) = (pace.site, pace.site.me);
         let way = self.distance(me, owner) * self.hop;

@@ -159,7 +159,7 @@ impl Costs {
     }
 
     /// Takes a message that has arrived, and for which the PE has polled since a time. Returns when
-    /// its sender hears of it, where it does.
+    /// its sender is notified, where it is.
     pub(crate) async fn receive(
         &self,
         site: Site<'_>,
@@ -176,7 +176,7 @@ impl Costs {
         each!(self, kind => kind.handed_over(site, since).await);
     }
 
-    /// Interrupts some peers. Returns when each of them hears of it; where there are no interrupts,
+    /// Interrupts some peers. Returns when each is reached; where there are no interrupts,
     /// it is a flag that is set at one after the other.
     pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
         if let Self::Mesh(mesh) = self {
@@ -197,7 +197,7 @@ impl Costs {
         }
     }
 
-    /// Changes a word at a peer and hears what it was; the change happens between the two times
+    /// Changes a word at a peer and returns its old value; the change happens between the two times
     /// that pass.
     pub(crate) async fn reach_word(&self, site: Site<'_>, at: Rank) {
         each!(self, kind => kind.reach_word(site, at).await);

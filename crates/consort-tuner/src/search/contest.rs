@@ -68,7 +68,7 @@ pub(crate) fn slice(rigour: Rigour, field_size: usize, share: Duration) -> Durat
 }
 
 /// Holds the contest at `query` among `field` within `slice`. `None` if nobody in it could be
-/// measured. `announce` is told who is measured next.
+/// measured. `announce` gets the candidates that are measured next.
 pub(crate) fn hold<W: Workbench>(
     bench: &mut W,
     query: &Query,

@@ -132,7 +132,7 @@ impl<'p> Team<'p> {
                     // SAFETY: made once, and this operation alone drives it.
                     let call = unsafe { begun.call(&operands) };
                     let mut algorithm = ready.fly(&call);
-                    // As in a blocking call, a panic is told before the call ends.
+                    // As in a blocking call, a panic is reported before the call ends.
                     poll_fn(|context| {
                         let poll = AssertUnwindSafe(|| algorithm.as_mut().poll(context));
                         catch_unwind(poll).unwrap_or_else(|panic| {

@@ -105,7 +105,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
         let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
-        // Peers wait for what a call that panics will never send. They are told before it ends,
+        // Peers wait for what a call that panics will never send. They are notified before it ends,
         // which revokes what it has exposed.
         let done = catch_unwind(AssertUnwindSafe(|| match self.plan.bare() {
             Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),

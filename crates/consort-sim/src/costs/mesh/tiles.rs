@@ -20,7 +20,7 @@ pub(super) struct Tiles {
     orders: Vec<Cell<Option<Order>>>,
 }
 
-/// What a core that waits is told.
+/// What a waiting core does next.
 #[derive(Clone, Copy)]
 enum Order {
     /// Go on: it is served.
