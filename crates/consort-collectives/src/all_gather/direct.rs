@@ -3,19 +3,16 @@
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone.
 //!
-//! Protocol (`patterns/exposed`):
-//! 1. everyone shows its source to everyone, and copies its own block;
+//! Protocol (`protocols/exposed`):
+//! 1. everyone exposes its source to everyone, and copies its own block;
 //! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
 //! 3. each waits until all are done with its source.
 //!
 //! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers.
 
-use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
+use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 
-use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exposed::{Exposed, others},
-};
+use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::Exposed};
 
 #[derive(Debug)]
 pub struct Direct;
@@ -42,23 +39,12 @@ impl Algorithm for Direct {
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
-        let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
-        let turns = model.pes_a_core(query.pes);
-        Exposed::cost_ns(query, model) + work * turns
+        Exposed::cost_of_blocks_ns(query, model)
     }
 
     #[inline(always)]
     async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, ref exposed } = *schedule;
-        let (me, block) = (f.rank(), |of: Rank| Span::target(of.index() * bytes, bytes));
-        exposed.expose(f).await?;
-        f.copy(block(me), Span::source(0, bytes)).await?;
-        for peer in others(me, f.size()) {
-            let data = exposed.attach(f, peer).await?;
-            f.get(&data, 0, block(peer)).await?;
-            exposed.detach(f, peer, data).await?;
-        }
-        exposed.await_detached(f).await
+        exposed.get_blocks(f, 0, bytes).await
     }
 }

@@ -3,8 +3,8 @@
 //! Idea: as in the reduction `direct` a contribution needs no copy. What one PE would combine for
 //! all, all can combine at once, each for itself, and nothing has to be sent back.
 //!
-//! Protocol (`patterns/exposed`):
-//! 1. everyone shows its source to everyone;
+//! Protocol (`protocols/exposed`):
+//! 1. everyone exposes its source to everyone;
 //! 2. each, a block at a time, combines all contributions in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!

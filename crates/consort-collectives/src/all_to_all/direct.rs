@@ -1,10 +1,10 @@
-//! Direct exchange: everyone copies everyone's block for it from where it lies.
+//! Direct all-to-all: everyone copies everyone's block for it from where it lies.
 //!
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone.
 //!
-//! Protocol (`patterns/exposed`):
-//! 1. everyone shows its source to everyone, and copies its own block;
+//! Protocol (`protocols/exposed`):
+//! 1. everyone exposes its source to everyone, and copies its own block;
 //! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
 //! 3. each leaves when nobody reads its source any more.
 //!
@@ -13,10 +13,7 @@
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 
-use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exposed::{Exposed, others},
-};
+use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::Exposed};
 
 #[derive(Debug)]
 pub struct Direct;
@@ -43,24 +40,12 @@ impl Algorithm for Direct {
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
-        let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
-        let turns = model.pes_a_core(query.pes);
-        Exposed::cost_ns(query, model) + work * turns
+        Exposed::cost_of_blocks_ns(query, model)
     }
 
     #[inline(always)]
     async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, ref exposed } = *schedule;
-        let me = f.rank();
-        let at = me.index() * bytes;
-        exposed.expose(f).await?;
-        f.copy(Span::target(at, bytes), Span::source(at, bytes)).await?;
-        for peer in others(me, f.size()) {
-            let data = exposed.attach(f, peer).await?;
-            f.get(&data, at, Span::target(peer.index() * bytes, bytes)).await?;
-            exposed.detach(f, peer, data).await?;
-        }
-        exposed.await_detached(f).await
+        exposed.get_blocks(f, f.rank().index() * bytes, bytes).await
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there side by
 //! side; what goes to the caller's memory is off the path. `k` bounds how many press on one buffer.
-//! The news that a chunk is there spreads along a binary tree of its own (`patterns/tree`). Two
+//! The news that a chunk is there spreads along a binary tree of its own (`rank_math/tree`). Two
 //! chunks fit, so that one is filled while the other is taken. Source: Petrović 2015, section 3.1,
 //! Algorithm 1.
 //!

@@ -6,7 +6,7 @@
 //! other is taken. Source: Petrović 2015, section 3.1, there for the broadcast, the other way
 //! round. What comes from the PEs furthest from the root comes last.
 //!
-//! Protocol, for each chunk of each block of the own subtree (`patterns/relay`):
+//! Protocol, for each chunk of each block of the own subtree (`protocols/relay`):
 //! 1. wait until the chunk before the last is taken, whose place this one takes;
 //! 2. copy it, if it is one's own, into the buffer; else wait until the child on its way has it,
 //!    get it from there, and signal the child; the root's go to the target at once;

@@ -49,6 +49,32 @@ impl Exposed {
         Access::cost_ns(query, Direction::Neither, model)
     }
 
+    /// What [`Self::get_blocks`] costs by the model.
+    #[must_use]
+    pub fn cost_of_blocks_ns(query: &Query, model: &MachineModel) -> f64 {
+        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
+        let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
+        Self::cost_ns(query, model) + work * model.pes_a_core(query.pes)
+    }
+
+    /// Gets the block of `bytes` at `at` of everyone's source, which is exposed to all, into the
+    /// target: by rank, the own one first, and then from the PE after this one on.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    #[inline(always)]
+    pub async fn get_blocks<F: Messages + Rendezvous>(&self, f: &F, at: usize, bytes: usize) -> Op {
+        let block = |of: Rank| Span::target(of.index() * bytes, bytes);
+        self.expose(f).await?;
+        f.copy(block(f.rank()), Span::source(at, bytes)).await?;
+        for peer in others(f.rank(), f.size()) {
+            let data = self.attach(f, peer).await?;
+            f.get(&data, at, block(peer)).await?;
+            self.detach(f, peer, data).await?;
+        }
+        self.await_detached(f).await
+    }
+
     /// Exposes it to the readers.
     ///
     /// # Errors

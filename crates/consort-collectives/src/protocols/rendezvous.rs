@@ -32,6 +32,35 @@ pub enum Access {
     },
 }
 
+/// What gathers and scatters of blocks, which go straight from buffer to buffer, do.
+#[derive(Clone, Copy, Debug)]
+pub struct Rooted {
+    /// How PEs get at the root's buffer.
+    pub access: Access,
+    /// The root.
+    pub root: Rank,
+    /// Bytes of a block.
+    pub bytes: usize,
+}
+
+impl Rooted {
+    /// For blocks that go from the root or to it. `None` where nothing can be exposed.
+    #[must_use]
+    pub fn new(setting: &Setting, direction: Direction) -> Option<Self> {
+        let access = Access::new(setting, direction)?;
+        Some(Self { access, root: setting.call.root, bytes: setting.call.bytes })
+    }
+
+    /// What it costs by the model: copies of a block side by side.
+    #[must_use]
+    pub fn cost_ns(query: &Query, direction: Direction, model: &MachineModel) -> f64 {
+        let copies = (f64::from(query.pes) - 1.0) / model.cores_of(query.pes);
+        let copiers = f64::from(model.cores.min(query.pes)) - 1.0;
+        let copy = model.pulled_ns(query.bytes as f64, copiers) * copies.max(1.0);
+        Access::cost_ns(query, direction, model) + copy
+    }
+}
+
 fn of(first: Channel, rank: Rank) -> Channel {
     Channel::new(first.index() + rank.0)
 }

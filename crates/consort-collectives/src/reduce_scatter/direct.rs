@@ -3,8 +3,8 @@
 //! Idea: the first half of the all-reduce `shared` (Rabenseifner 2004, "Optimization of collective
 //! reduction operations", without messages): a block that one PE combines need not be copied.
 //!
-//! Protocol (`patterns/exposed`):
-//! 1. everyone shows its source to everyone;
+//! Protocol (`protocols/exposed`):
+//! 1. everyone exposes its source to everyone;
 //! 2. each, a piece at a time, combines its block of all sources in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.
 //!

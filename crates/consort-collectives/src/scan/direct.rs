@@ -4,8 +4,8 @@
 //! other has to wait for: of few PEs none is faster than the last, which does as much as a
 //! reduction's root (the flat tree of Nishtala and Yelick 2009, section 4).
 //!
-//! Protocol (`patterns/exposed`):
-//! 1. each PE shows its source to all PEs after it;
+//! Protocol (`protocols/exposed`):
+//! 1. each PE exposes its source to all PEs after it;
 //! 2. each, a piece at a time, combines the contributions of all PEs before it, and its own if the
 //!    scan is inclusive, in the order of the ranks;
 //! 3. each leaves when nobody reads its source any more.

@@ -3,56 +3,42 @@
 //! Idea: as in the broadcast `direct`, the rendezvous get of the GASNet collectives (Nishtala and
 //! Yelick 2009, section 2): between threads a block needs no copy in between.
 //!
-//! Protocol (`patterns/access`):
-//! 1. the root shows its source to everyone, and copies its own block;
+//! Protocol (`protocols/rendezvous`):
+//! 1. the root exposes its source to everyone, and copies its own block;
 //! 2. each gets its block;
 //! 3. the root waits until all are done.
 //!
 //! Cost: `P - 1` copies of a block side by side, two transfers on the critical path.
 
-use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
+use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
-    protocols::{exposed::others, rendezvous::Access},
+    protocols::{exposed::others, rendezvous::Rooted},
 };
 
 #[derive(Debug)]
 pub struct Direct;
-
-/// What a PE does.
-#[derive(Clone, Copy, Debug)]
-pub struct Schedule {
-    access: Access,
-    root: Rank,
-    /// Of a block.
-    bytes: usize,
-}
 
 impl Algorithm for Direct {
     const NAME: &'static str = "direct";
     const DIRECTION: Direction = Direction::Down;
     const ROOT_ACTS_APART: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Schedule;
+    type Schedule = Rooted;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rooted, PlanError> {
         Self::check_names(candidate)?;
-        let access = Access::new(setting, Self::DIRECTION);
-        let access = access.ok_or(Self::incapable("the fabric cannot expose buffers"))?;
-        Ok(Schedule { access, root: setting.call.root, bytes: setting.call.bytes })
+        let rooted = Rooted::new(setting, Self::DIRECTION);
+        rooted.ok_or(Self::incapable("the fabric cannot expose buffers"))
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        let copies = (f64::from(query.pes) - 1.0) / model.cores_of(query.pes);
-        let readers = f64::from(model.cores.min(query.pes)) - 1.0;
-        let copy = model.pulled_ns(query.bytes as f64, readers) * copies.max(1.0);
-        Access::cost_ns(query, Self::DIRECTION, model) + copy
+        Rooted::cost_ns(query, Self::DIRECTION, model)
     }
 
     #[inline(always)]
-    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { access, root, bytes } = *schedule;
+    async fn run<F: Messages + Rendezvous>(f: &F, &Rooted { access, root, bytes }: &Rooted) -> Op {
         let me = f.rank();
         let (all, own) = (Span::source(0, f.size() as usize * bytes), Span::target(0, bytes));
         let mine = me.index() * bytes;

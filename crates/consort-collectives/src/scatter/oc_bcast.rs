@@ -6,7 +6,7 @@
 //! Petrović 2015, section 3.1, there for the broadcast. What is for the PEs furthest from the root
 //! goes first.
 //!
-//! Protocol, for each chunk of each block of the own subtree (`patterns/relay`):
+//! Protocol, for each chunk of each block of the own subtree (`protocols/relay`):
 //! 1. unless it is one's own, wait until the chunk before the last is taken, whose place this one
 //!    takes;
 //! 2. the root copies the chunk into its buffer; others wait until the parent has it, get it into

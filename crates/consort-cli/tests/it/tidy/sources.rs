@@ -263,6 +263,39 @@ fn files_are_short_or_say_why_not() {
     assert_none(&file_lengths(&tree([("crates/x/src/a.rs", &explained)])));
 }
 
+/// The files of its own crate that the docs of a file name, as `folder/file`.
+fn named_in_docs(text: &str) -> impl Iterator<Item = &str> {
+    let docs = text.lines().filter(|line| line.trim_start().starts_with("//"));
+    let quoted = docs.flat_map(|line| line.split('`').skip(1).step_by(2));
+    quoted.map(|name| name.trim_end_matches(".rs")).filter(|name| {
+        let is_path = |c: char| c.is_ascii_lowercase() || c == '_' || c == '/';
+        name.contains('/') && name.chars().all(is_path)
+    })
+}
+
+fn stale_names(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (path, text) in src_files(tree) {
+        let Some((root, _)) = path.split_once("/src/") else { continue };
+        for name in named_in_docs(text) {
+            let named = format!("{root}/src/{name}");
+            let exists = |end: &str| tree.contains_key(&format!("{named}{end}"));
+            if ![".rs", "/mod.rs"].into_iter().any(exists) {
+                complaints.push(format!("{path}: there is no `{name}`"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn docs_name_files_that_there_are() {
+    assert_none(&stale_names(&workspace()));
+    let files = |doc| [("crates/x/src/a.rs", doc), ("crates/x/src/b/c.rs", "")];
+    assert_none(&stale_names(&tree(files("//! As `b/c` and `b/c.rs` do."))));
+    assert_one(&stale_names(&tree(files("//! As `b/d` does."))), "no `b/d`");
+}
+
 /// Whether a line holds a year of four digits that stand alone.
 fn has_year(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric()).any(|word| {

@@ -3,7 +3,7 @@
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone, one exposed buffer a block.
 //!
-//! Protocol (`patterns/blocks`):
+//! Protocol (`protocols/vector_blocks`):
 //! 1. everyone exposes to everyone its block, and copies its own;
 //! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
 //! 3. each leaves when all that it exposed is detached.
@@ -26,11 +26,8 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
         Self::check_names(candidate)?;
-        if vector_blocks::serves(&setting.capabilities) {
-            Ok(())
-        } else {
-            Err(Self::incapable("the fabric cannot expose buffers"))
-        }
+        let serves = vector_blocks::serves(&setting.capabilities);
+        serves.then_some(()).ok_or(Self::incapable("the fabric cannot expose buffers"))
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {

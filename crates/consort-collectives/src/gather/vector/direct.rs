@@ -3,7 +3,7 @@
 //! Idea: the mirror image of the vector scatter `direct`, a put where that is a get: the copies go
 //! on side by side (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
 //!
-//! Protocol (`patterns/blocks`):
+//! Protocol (`protocols/vector_blocks`):
 //! 1. the root exposes to everyone the place for its block, and copies its own;
 //! 2. each puts its block, and waits until it is there;
 //! 3. the root leaves when all that it exposed is detached.
@@ -28,11 +28,10 @@ impl Algorithm for Direct {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rank, PlanError> {
         Self::check_names(candidate)?;
-        if vector_blocks::serves(&setting.capabilities) {
-            Ok(setting.call.root)
-        } else {
-            Err(Self::incapable("the fabric cannot expose buffers"))
-        }
+        let serves = vector_blocks::serves(&setting.capabilities);
+        serves
+            .then_some(setting.call.root)
+            .ok_or(Self::incapable("the fabric cannot expose buffers"))
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
