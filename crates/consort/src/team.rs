@@ -153,7 +153,7 @@ impl<'p> Team<'p> {
         self.with(SyncModes { exit, ..self.sync })
     }
 
-    pub(crate) fn refuse_loans(&self) -> Result<()> {
+    pub(crate) fn refuse_borrowed(&self) -> Result<()> {
         if self.sync.exit == SyncMode::None {
             return Err(Error::BorrowedSlice(self.sync));
         }

@@ -202,7 +202,7 @@ fn bad_input_is_refused_with_advice() {
         ("bench reduce --algorithm flat --all-algorithms", 2, "cannot be used with"),
         ("bench barrier --bytes 8", 1, "moves no data"),
         ("bench broadcast --rewrite", 1, "--mode latency"),
-        ("bench reduce --sync loose --buffers borrowed", 1, "--buffers symmetric"),
+        ("bench reduce --sync loose --buffers private", 1, "--buffers symmetric"),
         ("bench barrier --pes 100000", 1, "1 to 1024"),
         ("reproduce H9", 2, "T7, G1, G4, G5, G6, P3, P4, P5"),
         ("reproduce T2 --pes 8", 1, "48 cores"),

@@ -33,7 +33,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     pub fn all_gather_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         self.on_slices(Collective::AllGather, None, None, source, target)
     }
 

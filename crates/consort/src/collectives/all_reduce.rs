@@ -46,7 +46,7 @@ impl Team<'_> {
         target: &mut [T],
         operator: O,
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
         self.on_slices(Collective::AllReduce, None, combination, source, target)
     }

@@ -35,7 +35,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     pub fn all_to_all_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         self.on_slices(Collective::AllToAll, None, None, source, target)
     }
 

@@ -34,7 +34,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[inline]
     pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         self.broadcast_from(data, root)
     }
 

@@ -35,7 +35,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
     /// mode None, and see [`Team`].
     pub fn gather_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         self.on_slices(Collective::Gather, Some(root), None, source, target)
     }
 

@@ -45,7 +45,7 @@ impl Team<'_> {
         operator: O,
         root: Rank,
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let root = collective.is_rooted().then_some(root);
         let combination = combination::<T, O>(&operator).filter(|_| collective.combines());
         self.on_slices(collective, root, combination, source, target)
@@ -129,7 +129,7 @@ impl Team<'_> {
         (source, contributed): (&[T], Held<'_>),
         (target, received): (&mut [T], Held<'_>),
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let layouts =
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (Buffer::source(source), Buffer::target(target));

@@ -57,7 +57,7 @@ impl Team<'_> {
         operator: O,
         root: Rank,
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
         self.on_slices(Collective::Reduce, Some(root), combination, source, target)
     }

@@ -41,7 +41,7 @@ impl Team<'_> {
         target: &mut [T],
         operator: O,
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
         self.on_slices(Collective::ReduceScatter, None, combination, source, target)
     }

@@ -42,7 +42,7 @@ impl Team<'_> {
         target: &mut [T],
         operator: O,
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
         self.on_slices(Collective::Scan, None, combination, source, target)
     }
@@ -108,7 +108,7 @@ impl Team<'_> {
         target: &mut [T],
         operator: O,
     ) -> Result<()> {
-        self.refuse_loans()?;
+        self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
         self.on_slices(Collective::ExclusiveScan, None, combination, source, target)
     }

@@ -215,7 +215,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         buffers: Borrowed<'scope, T, C>,
     ) -> Result<Request<'scope, ()>> {
         let team: Team<'scope> = self.team;
-        team.refuse_loans()?;
+        team.refuse_borrowed()?;
         let (contributed, received) =
             team.check_blocks(kind, buffers.source.len(), buffers.target.len())?;
         let Borrowed { source, target, combine } = buffers;

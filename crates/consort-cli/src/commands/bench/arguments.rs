@@ -48,7 +48,7 @@ pub(crate) struct Bench {
     /// All algorithms, with all values of their parameters that the tuner tries
     #[arg(long, conflicts_with = "algorithm")]
     pub(super) all_algorithms: bool,
-    /// Buffers in symmetric memory or borrowed slices [default: symmetric if a mode needs it]
+    /// Buffers in symmetric memory or private slices [default: symmetric if a mode needs it]
     #[arg(long, value_enum)]
     pub(super) buffers: Option<Buffers>,
     /// So many buffers in turn, instead of one that is reused
@@ -123,7 +123,7 @@ pub(crate) enum Buffers {
     /// In memory that all PEs reach.
     Symmetric,
     /// In slices of the caller's own.
-    Borrowed,
+    Private,
 }
 
 /// Which blocks are shown.

@@ -92,13 +92,13 @@ fn syncs(bench: &Bench, what: Collective) -> Result<Vec<SyncModes>> {
 fn buffers(bench: &Bench, syncs: &[SyncModes]) -> Result<Buffers> {
     let leaves_early = syncs.iter().find(|sync| sync.exit == SyncMode::None);
     match (bench.buffers, leaves_early) {
-        (Some(Buffers::Borrowed), Some(sync)) => Err(anyhow::anyhow!(
-            "--sync {sync} may return before its data has moved, which borrowed slices do not \
+        (Some(Buffers::Private), Some(sync)) => Err(anyhow::anyhow!(
+            "--sync {sync} may return before its data has moved, which private slices do not \
              allow: use --buffers symmetric"
         )),
         (Some(buffers), _) => Ok(buffers),
         (None, Some(_)) => Ok(Buffers::Symmetric),
-        (None, None) => Ok(Buffers::Borrowed),
+        (None, None) => Ok(Buffers::Private),
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
         assert!(refused("barrier --bytes 8").contains("moves no data"));
         assert!(refused("barrier --sync loose").contains("always strict"));
         assert!(refused("reduce --rewrite").contains("--mode latency"));
-        assert!(refused("reduce --sync loose --buffers borrowed").contains("symmetric"));
+        assert!(refused("reduce --sync loose --buffers private").contains("symmetric"));
         assert!(refused("reduce --pes 0").contains("1 to"));
         assert!(refused("reduce --bytes 12").contains("multiple of 8"));
         assert!(refused("reduce --algorithm ring").contains("no algorithm `ring`"));

@@ -81,7 +81,7 @@ fn heading(run: &Run) -> String {
         ),
     });
     if *what != Collective::Barrier {
-        let memory = if run.symmetric { "symmetric memory" } else { "borrowed slices" };
+        let memory = if run.symmetric { "symmetric memory" } else { "private slices" };
         let turns = match run.conditions.buffers {
             1 => "one buffer, reused".to_owned(),
             count => format!("{count} buffers in turn"),
