@@ -57,6 +57,7 @@ impl<T: Element, C: Combine<T>> Buffers for Blocks<T, C> {
     }
 }
 
+/// # Nonblocking collectives
 impl<'p> Team<'p> {
     /// Moves the nonblocking calls of this PE on, of all its teams. Local.
     ///
@@ -211,7 +212,7 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts an exchange of `source`, a block for each PE. See [`Team::all_to_all_slice`] and
+    /// Starts an all-to-all of `source`, a block for each PE. See [`Team::all_to_all_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
