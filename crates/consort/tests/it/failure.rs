@@ -346,8 +346,8 @@ fn owners_stay_until_nobody_copies() {
             }
         }
     }
-    // PE 0 is slow in its operator, which reads what the others have exposed, when PE 2 panics in its
-    // own: PE 1 returns with an error, PE 2 unwinds.
+    // PE 0 is slow in its operator, which reads what the others have exposed, when PE 2 panics in
+    // its own: PE 1 returns with an error, PE 2 unwinds.
     let operator = |me: Rank| {
         move |a: u64, b: u64| {
             match me.0 {

@@ -281,7 +281,8 @@ fn blocks_of_words() {
     [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
 }
 
-/// Makes a call of a vector variant in which PE 1 says that its part, or that of PE 1, has one element more.
+/// Makes a call of a vector variant in which PE 1 says that its part, or that of PE 1, has one
+/// element more.
 fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
     let (me, pes) = (team.rank(), team.size() as usize);
     let more = usize::from(me == Rank(1));

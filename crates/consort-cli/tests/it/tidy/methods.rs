@@ -38,11 +38,13 @@ fn the_table_of_team_names_each_method() {
     let found: usize = workspace().values().map(|text| methods(text).len()).sum();
     assert!(found > 70, "only {found} methods are found");
     assert_none(&missing(&workspace()));
-    let files = |text: &str| {
-        let source = "impl Team<'_> {\n    pub fn send<T>(&self) {\n    }\n    fn own() {}\n}\n\
-             impl Display for Team<'_> {\n    pub fn no() {}\n}\nimpl Other {\n    pub fn no() {}\n}";
-        tree([("crates/consort/src/a.rs", source), (TABLE, text)])
-    };
+    let source = [
+        "impl Team<'_> {\n    pub fn send<T>(&self) {\n    }\n    fn own() {}\n}",
+        "impl Display for Team<'_> {\n    pub fn no() {}\n}",
+        "impl Other {\n    pub fn no() {}\n}",
+    ];
+    let source = source.join("\n");
+    let files = |text: &str| tree([("crates/consort/src/a.rs", &source), (TABLE, text)]);
     assert_none(&missing(&files("[`send`](Team::send)")));
     assert_one(&missing(&files("[`send_all`](Team::send_all), `send`")), "`send` of crates");
     assert_one(&missing(&tree([("crates/consort/src/a.rs", "")])), "there is none");
