@@ -3,8 +3,8 @@
 //! `rank_math/` says who talks to whom, and `protocols/` how; then there is one folder a collective
 //! with one file an algorithm, and the folder's `mod.rs` is its registry. [`Algorithm`] is what a
 //! file implements, [`compose`] makes one of two, [`Plan`] puts the entry and exit barriers around
-//! it, by the synchronization that the caller asked for, and [`flow`] keeps the PEs of a team
-//! within a window of calls.
+//! it that the synchronization modes ask for, and [`flow`] keeps the PEs of a team within a window
+//! of calls.
 
 mod algorithm;
 pub mod all_gather;

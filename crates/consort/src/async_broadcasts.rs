@@ -66,6 +66,7 @@ pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
     is_closed: bool,
 }
 
+/// # Asynchronous broadcasts
 impl<'p> Team<'p> {
     /// Begins to take part in broadcasts that only their source calls. `handler` is called with
     /// the source and the bytes of each message of the others. Collective; uses some 32 kB of each

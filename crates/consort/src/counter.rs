@@ -67,6 +67,7 @@ pub struct Counter<'p> {
     me: Rank,
 }
 
+/// # Counters
 impl<'p> Team<'p> {
     /// A counter on each PE, 0 at first. Collective; uses 128 bytes of each PE's symmetric memory.
     ///

@@ -85,7 +85,8 @@ impl Pes {
         }
     }
 
-    /// How PEs wait, instead of what suits the usable cores.
+    /// How PEs wait, instead of what suits the usable cores; see [pinning and
+    /// waiting](crate#pinning-and-waiting).
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = Some(waiting);
@@ -99,7 +100,8 @@ impl Pes {
         self
     }
 
-    /// Leaves the threads wherever the system puts them, instead of one a core where they fit.
+    /// Leaves the threads wherever the system puts them. Else each PE is pinned to a core of its
+    /// own, if the PEs fit the usable cores; see [pinning and waiting](crate#pinning-and-waiting).
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         self.pinned = false;
@@ -107,7 +109,8 @@ impl Pes {
     }
 
     /// Gives each PE a second thread that moves its nonblocking calls on while it computes, and
-    /// sleeps while there are none. It takes a core, or time from the PEs.
+    /// sleeps while there are none. The helper of a pinned PE runs on the PE's processor and takes
+    /// time from it; with [`Pes::unpinned`] it may run on another.
     #[must_use]
     pub fn helper_threads(mut self) -> Self {
         self.helpers = true;
@@ -336,7 +339,20 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
     ended
 }
 
-/// A processing element: one thread of a job. Stays on its thread.
+/// A processing element: one thread of a job, which a program gets from [`Pes::run`]. It cannot be
+/// sent to another thread.
+///
+/// ```
+/// use consort::{Pes, Waiting};
+///
+/// let waited = Pes::threads(2).waiting(Waiting::SpinYield).run(|pe| {
+///     let world = pe.world(); // the team of all PEs
+///     world.barrier()?;
+///     Ok((world.rank().0, world.size(), pe.waiting()))
+/// })?;
+/// assert_eq!(waited[1].1, (1, 2, Waiting::SpinYield));
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct Pe {
     state: State,
     teams: Teams,

@@ -1,32 +1,6 @@
 //! Tuned collectives and one-sided communication between the threads of a process.
 //!
-//! A program launches *PEs* (processing elements: threads, here) and calls collectives on a team of
-//! them. Which algorithm serves a call is decided by what `consort tune` has measured on this
-//! machine, or by a model where nothing is measured.
-//!
-//! ```
-//! use consort::{Pes, Rank, Sum};
-//!
-//! let answers = Pes::threads(4).run(|pe| {
-//!     let world = pe.world();
-//!     let greeting = world.broadcast(f64::from(world.rank().0) + 0.5, Rank(3))?;
-//!     world.barrier()?;
-//!     world.reduce(greeting * 2.0, Sum, Rank(0)) // Some(sum) on PE 0, None elsewhere
-//! })?;
-//! assert_eq!(answers[0], (Rank(0), Some(28.0)));
-//! assert_eq!(answers[1], (Rank(1), None));
-//! # Ok::<(), consort::Error>(())
-//! ```
-//!
-//! # Units and shapes
-//! Sizes are in bytes and elements as their names say, times in nanoseconds. Ranks run from 0 to
-//! the team's size less one. In a collective all PEs of the team pass the same length, root,
-//! element type, operator and modes; otherwise all get [`Error::Mismatched`].
-//!
-//! # Failure
-//! A PE that panics, returns an error of its own, or whose operator panics in a collective call
-//! (even if the program catches the panic) fails the job: every call that another PE waits in, and
-//! every later one, returns [`Error::PeFailed`]. Nothing hangs.
+#![doc = include_str!("lib.md")]
 
 mod algorithms;
 mod async_broadcasts;
@@ -44,13 +18,157 @@ mod teams;
 pub use algorithms::Algorithms;
 pub use async_broadcasts::AsyncBroadcasts;
 pub use consort_collectives::PlanError;
+/// # Example
+/// A PE takes the next item of common work until there is none.
+///
+/// ```
+/// use consort::{Atomic, Pes, Rank, Sum};
+///
+/// const ITEMS: u64 = 100;
+/// let results = Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let next = world.symmetric::<u64>(1)?; // that of PE 0 is used
+///     let mut done = 0_u64;
+///     while next.atomic(Rank(0), 0, Atomic::FetchAdd(1))? < ITEMS {
+///         done += 1;
+///     }
+///     world.all_reduce(done, Sum)
+/// })?;
+/// assert!(results.iter().all(|&(_, done)| done == ITEMS));
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[doc(inline)]
+pub use consort_fabric::Atomic;
+/// # Examples
+/// A closure is an operator. It has to be associative; it need not be commutative, since operands
+/// keep the order of the ranks.
+///
+/// ```
+/// use consort::{Pes, Rank};
+///
+/// // Composes the maps x -> a x + b.
+/// let compose = |[a, b]: [i64; 2], [c, d]: [i64; 2]| [a * c, b * c + d];
+/// let maps = Pes::threads(3).run(|pe| {
+///     let me = i64::from(pe.world().rank().0);
+///     pe.world().reduce([2, me], compose, Rank(0))
+/// })?;
+/// assert_eq!(maps[0].1, Some([8, 4])); // 2 (2 (2 x + 0) + 1) + 2
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// A type of one's own may say that it is commutative, which more algorithms can use, and has a
+/// name in errors.
+///
+/// ```
+/// use consort::{Operator, OperatorClass, Pes};
+///
+/// struct Gcd;
+///
+/// impl Operator<u64> for Gcd {
+///     const CLASS: OperatorClass = OperatorClass::Commutative;
+///     const NAME: &'static str = "Gcd";
+///
+///     fn apply(&self, mut left: u64, mut right: u64) -> u64 {
+///         while right != 0 {
+///             (left, right) = (right, left % right);
+///         }
+///         left
+///     }
+/// }
+///
+/// let all = Pes::threads(3).run(|pe| {
+///     let me = u64::from(pe.world().rank().0);
+///     pe.world().all_reduce(12 * (me + 1), Gcd)
+/// })?;
+/// assert!(all.iter().all(|&(_, divisor)| divisor == 12));
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[doc(inline)]
+pub use consort_fabric::Operator;
+/// # Example
+/// Puts, a fence, and one signal for all of them. [`Symmetric::put_signal`] does the same for one
+/// put.
+///
+/// ```
+/// use consort::{Pes, Rank, Signal, Until};
+///
+/// Pes::threads(2).run(|pe| {
+///     let world = pe.world();
+///     let data = world.symmetric::<f64>(100)?;
+///     let arrived = world.symmetric::<u64>(1)?;
+///     if world.rank() == Rank(0) {
+///         data.put(Rank(1), 0, &[1.0, 2.0])?;
+///         data.put(Rank(1), 98, &[3.0, 4.0])?;
+///         data.fence()?; // the puts are seen before the signal
+///         arrived.signal(Rank(1), 0, Signal::Add(1))?;
+///     } else {
+///         arrived.wait_until(0, Until::AtLeast(1))?;
+///         assert_eq!((data.load(1)?, data.load(99)?), (2.0, 4.0));
+///     }
+///     Ok(())
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[doc(inline)]
+pub use consort_fabric::Signal;
+/// # Examples
+/// Exit mode All: when a PE returns, the data has moved on all PEs, so it may read a peer's copy.
+///
+/// ```
+/// use consort::{Pes, Rank, SyncMode, SyncModes};
+///
+/// Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let table = world.symmetric::<u64>(1)?;
+///     if world.rank() == Rank(0) {
+///         table.store(0, 7)?;
+///     }
+///     let all_have_it = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
+///     world.with(all_have_it).broadcast_symmetric(&table, Rank(0))?;
+///     let mut copy = [0];
+///     table.get(world.right(), 0, &mut copy)?;
+///     assert_eq!(copy, [7]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Loose calls overlap. A barrier before them says that the data is ready on all PEs, and a barrier
+/// after them that it has moved.
+///
+/// ```
+/// use consort::{Pes, Rank, SyncModes};
+///
+/// Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let tables = [world.symmetric::<u32>(50)?, world.symmetric::<u32>(50)?];
+///     for table in &tables {
+///         table.put(world.rank(), 0, &[world.rank().0; 50])?;
+///     }
+///     world.barrier()?;
+///     let loose = world.with(SyncModes::LOOSE);
+///     loose.broadcast_symmetric(&tables[0], Rank(1))?;
+///     loose.broadcast_symmetric(&tables[1], Rank(2))?;
+///     world.barrier()?;
+///     assert_eq!((tables[0].load(49)?, tables[1].load(49)?), (1, 2));
+///     Ok(())
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[doc(inline)]
+pub use consort_fabric::SyncModes;
+#[doc(inline)]
+pub use consort_fabric::Until;
+#[doc(inline)]
 pub use consort_fabric::{
-    Atomic, BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, Operator, Pod, Product, Query,
-    Rank, Signal, Sum, SyncMode, SyncModes, Until,
+    BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Pod, Product, Query,
+    Rank, Sum, SyncMode,
 };
+#[doc(inline)]
 pub use consort_native::{Failure, HeapError, Members, Waiting};
 #[doc(hidden)]
 pub use consort_native::{Origin, UnknownOrigin};
+#[doc(inline)]
 pub use consort_tuner::{Arrival, ChosenBy};
 pub use counter::Counter;
 pub use displacements::{Displacements, DisplacementsError};

@@ -18,12 +18,15 @@ use crate::{
 /// Some of the PEs of a job, as one of them sees them, with the synchronization modes of its calls.
 /// [`Pe::world`](crate::Pe::world) is all of them; [`Team::split`] and others make smaller ones.
 ///
-/// Ranks are those in the team, from 0 on. Calls of different teams have nothing to do with each
-/// other, but a PE makes them one after the other: PEs that are in several teams call them in an
-/// order that all can follow. If they wait for each other in turn, all get [`Error::Mismatched`].
+/// Ranks are those in the team, from 0 on. Every method is collective unless it says that it is
+/// local: all PEs of the team call it, in the same order, with the same root, length, type,
+/// operator and modes.
 ///
-/// Every method is collective unless it says otherwise: all PEs of the team call it, in the same
-/// order, with the same root, length, type, operator and modes.
+/// Calls of different teams are independent, but a PE makes its calls one after the other. A PE
+/// that is in several teams calls them in an order that all can follow: if PEs wait for each other
+/// in a cycle, all get [`Error::Mismatched`].
+///
+#[doc = include_str!("team.md")]
 ///
 /// # Errors
 /// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
@@ -41,6 +44,7 @@ pub struct Team<'p> {
     sync: SyncModes,
 }
 
+/// # Information, modes, choice of algorithms
 impl<'p> Team<'p> {
     pub(crate) fn new(state: &'p State, teams: &'p Teams) -> Self {
         let (rank, size) = (state.endpoint.rank(), state.endpoint.size());
@@ -101,18 +105,32 @@ impl<'p> Team<'p> {
         self.state.select(&call)
     }
 
-    /// Has all later calls of `collective` served by `candidate`, or chosen again with `None`. All
-    /// PEs of the team must say the same before their next call. Of a team that is freed it changes
-    /// nothing.
+    /// Has all later calls of `collective` served by `candidate`, or chosen again with `None`.
+    /// Local, but all PEs of the team must say the same before their next call. Of a team that is
+    /// freed it changes nothing.
+    ///
+    /// ```
+    /// use consort::{Candidate, Collective, Pes, Rank};
+    ///
+    /// Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     let tree = Candidate::new("knomial").with("radix", 2);
+    ///     world.force(Collective::Broadcast, Some(tree.clone()));
+    ///     world.broadcast(1, Rank(0))?;
+    ///     assert_eq!(world.served_by(Collective::Broadcast), Some(tree));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
     pub fn force(&self, collective: Collective, candidate: Option<Candidate>) {
         self.choose(|choices| choices.force(collective, candidate));
     }
 
     /// Has all later calls of `collective` served by an algorithm of the program's own, which the
-    /// library does not know, with the parameters that `candidate` gives. A barrier so serves calls
-    /// of `barrier` alone: other calls are entered and left by one of the library's. All PEs of the
-    /// team must say the same before their next call, and [`Team::force`] takes it back. Of a team
-    /// that is freed it changes nothing.
+    /// library does not know, with the parameters that `candidate` gives. Such a barrier serves
+    /// calls of `barrier` alone: the entry and exit barriers of other calls are the library's.
+    /// Local, but all PEs of the team must say the same before their next call;
+    /// [`Team::force`] takes it back. Of a team that is freed it changes nothing.
     ///
     /// # Panics
     /// When `candidate` has another name than the algorithm.

@@ -20,6 +20,7 @@ pub struct Grid<'p> {
     pub column: Team<'p>,
 }
 
+/// # Teams
 impl<'p> Team<'p> {
     /// Makes teams of the PEs that give the same `color`, ordered by `key` and then by rank. `None`
     /// for a PE that gives no colour.

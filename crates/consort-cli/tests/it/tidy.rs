@@ -5,6 +5,7 @@
 
 mod circles;
 mod manifests;
+mod methods;
 mod sources;
 
 use std::{

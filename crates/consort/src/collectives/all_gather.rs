@@ -7,6 +7,7 @@ use super::{Held, blank};
 use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
+/// # All-gather
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks. A value is copied into the call, so
     /// it may be Loose.

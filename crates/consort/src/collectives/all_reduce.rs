@@ -7,6 +7,7 @@ use super::combination;
 use crate::Error;
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
+/// # All-reduce
 impl Team<'_> {
     /// Combines everyone's `value` in the order of the ranks; everyone gets the result. A value is
     /// copied into the call, so it may be Loose. Operators are those of [`Team::reduce`].

@@ -7,6 +7,7 @@ use super::{Held, blank};
 use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
+/// # All-to-all
 impl Team<'_> {
     /// Gives value `i` to PE `i`, and returns what each PE gave to this one, in the order of their
     /// ranks. Values are copied into the call, so it may be Loose.
@@ -63,8 +64,8 @@ impl Team<'_> {
     }
 
     /// Gives block `i` of `values` to PE `i`, and returns what each PE gave to this one, in the
-    /// order of their ranks, and where that is. PEs are told how long the blocks are by an exchange
-    /// before. Exit mode None is as Mine.
+    /// order of their ranks, and where that is. An all-to-all before tells PEs how long the blocks
+    /// are. Exit mode None is as Mine.
     ///
     /// # Errors
     /// [`Error::Displacements`], and see [`Team`].

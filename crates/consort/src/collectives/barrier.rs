@@ -7,6 +7,7 @@ use consort_native::Operands;
 
 use crate::{Result, Team};
 
+/// # Barrier
 impl Team<'_> {
     /// Returns when all PEs of the team have called it. Modes do not matter.
     ///

@@ -7,6 +7,7 @@ use consort_native::{Buffer, Operands};
 use crate::Error;
 use crate::{Result, Symmetric, Team, collectives::brought, symmetric::element::Element};
 
+/// # Broadcast
 impl Team<'_> {
     /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
     ///

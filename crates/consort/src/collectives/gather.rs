@@ -7,6 +7,7 @@ use super::{Held, blank};
 use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
+/// # Gather
 impl Team<'_> {
     /// Returns everyone's `value`, in the order of the ranks, on the root, and `None` elsewhere.
     /// A value is copied into the call, so it may be Loose.

@@ -28,6 +28,7 @@ pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 
+/// # Collectives as a parameter
 impl Team<'_> {
     /// Any collective but a barrier, on slices: for programs that take the collective as a
     /// parameter, as benchmarks do. The operator and the root do not matter where there are none.

@@ -7,13 +7,14 @@ use super::combination;
 use crate::Error;
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
+/// # Reduce
 impl Team<'_> {
     /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
     /// elsewhere.
     ///
     /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product),
-    /// [`Min`](crate::Min),
-    /// [`Max`](crate::Max), the bitwise ones, or an associative closure; see [`Operator`].
+    /// [`Min`](crate::Min), [`Max`](crate::Max), the bitwise ones, or an associative closure; see
+    /// [`Operator`](crate::Operator).
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].

@@ -7,6 +7,7 @@ use super::combination;
 use crate::Error;
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
+/// # Reduce-scatter
 impl Team<'_> {
     /// Combines everyone's values `i` in the order of the ranks, and returns the result on PE `i`.
     /// There are as many values as PEs. They are copied into the call, so it may be Loose.

@@ -7,6 +7,7 @@ use super::combination;
 use crate::Error;
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
+/// # Inclusive and exclusive scan
 impl Team<'_> {
     /// Combines the values of PEs 0 to `i` in the order of the ranks, and returns the result on PE
     /// `i`. A value is copied into the call, so it may be Loose. Operators are those of

@@ -7,6 +7,7 @@ use super::{Held, blank};
 use crate::Error;
 use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
 
+/// # Scatter
 impl Team<'_> {
     /// Returns value `i` of the root's on PE `i`. The root gives as many values as there are PEs;
     /// elsewhere `values` does not matter, and may be empty. Values are copied into the call, so it

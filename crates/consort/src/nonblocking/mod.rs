@@ -13,8 +13,8 @@
 //! A call has its number from the start, so all PEs of a team start and make its calls in one
 //! order; what happens then depends on nobody's order. It is driven by an *operation*, an `async`
 //! block that owns the plan, the PE's part of the call and the data, and leaves what came of it in
-//! a slot that the request shares. So a request that is dropped or forgotten leaves nothing in the
-//! air: the operation ends by itself, at the latest when the PE does.
+//! a place that the request shares. So a request that is dropped or forgotten changes nothing: the
+//! operation ends by itself, at the latest when the PE does.
 
 mod buffers;
 mod overlap;
@@ -101,7 +101,7 @@ impl<'p> Team<'p> {
     }
 
     /// Starts a call by this plan, a vector variant with layouts. Its operation keeps `buffers`,
-    /// gives it to `finish` at its end, and counts among `also` until it is gone.
+    /// gives them to `finish` at its end, and counts among `also` until it is gone.
     ///
     /// # Safety
     /// What `buffers` and `finish` borrow lives until the operation is gone.

@@ -50,6 +50,24 @@ impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Buffers for Borrowed<'_, 
 }
 
 /// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
+///
+/// ```
+/// use consort::{Pes, Sum};
+///
+/// Pes::threads(2).run(|pe| {
+///     let world = pe.world();
+///     let (own, mut sums) = ([world.rank().0; 100], [0; 100]);
+///     let largest = world.overlap(|scope| {
+///         let call = scope.start_all_reduce(&own, &mut sums, Sum)?;
+///         let largest = own.iter().max(); // while the call goes on; it reads `own` as well
+///         call.wait()?;
+///         Ok(largest)
+///     })?;
+///     assert_eq!((largest, sums[99]), (Some(&world.rank().0), 1));
+///     Ok(())
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct Overlap<'scope, 'env: 'scope> {
     team: Team<'env>,
     operations: Tally,
@@ -57,9 +75,11 @@ pub struct Overlap<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
+/// # Nonblocking collectives on borrowed slices
 impl<'p> Team<'p> {
     /// Runs `body`, which may start calls on slices that it borrows until the end of the scope, and
-    /// waits until all of them are complete.
+    /// waits until all of them are complete. Local, but the calls that `body` starts are
+    /// collective.
     ///
     /// It blocks, so it is not for `async` code: calls that own their data are.
     ///

@@ -15,11 +15,29 @@ type Start<'p, T> = Box<dyn Fn(Vec<T>) -> Result<Request<'p, Vec<T>>> + 'p>;
 
 /// A nonblocking call that is planned already, from [`Team::plan_broadcast`] or
 /// [`Team::plan_all_reduce`]. Which algorithm serves it was decided then.
+///
+/// ```
+/// use consort::{Pes, Rank};
+///
+/// Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let steps = world.plan_broadcast::<u32>(100, Rank(0))?;
+///     let mut data = vec![world.rank().0; 100];
+///     for step in 1..=5 {
+///         data[0] = step * (world.rank().0 + 1);
+///         data = steps.start(data)?.wait()?; // the vector comes back
+///         assert_eq!((data[0], data[99]), (step, 0));
+///     }
+///     Ok(())
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct Planned<'p, T> {
     len: usize,
     start: Start<'p, T>,
 }
 
+/// # Nonblocking collectives that are planned once
 impl<'p> Team<'p> {
     /// Plans broadcasts of `len` elements from the root. Local, but all PEs of the team start the
     /// same.

@@ -58,14 +58,32 @@ impl<B> Completion<B> {
 
 /// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
 ///
-/// It goes on whenever its PE is in any call of the library, most of all while it waits there, and
-/// all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). A PE that computes for
-/// long without them calls [`Team::progress`](crate::Team::progress) now and then; others may wait
-/// for it meanwhile.
+/// It progresses whenever its PE is in any call of the library, most of all while the PE waits
+/// there, and all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). A PE that
+/// computes for long without them calls [`Team::progress`](crate::Team::progress) now and then;
+/// others may wait for it meanwhile.
 ///
 /// It is also a future, for any executor: a poll that finds the call under way moves it on and
-/// wakes its task at once. Dropped or forgotten, it goes on to its end all the same, which is due
-/// before its PE ends.
+/// wakes its task at once. A request that is dropped or forgotten changes nothing: the call is
+/// completed, at the latest when the PE's program returns.
+///
+/// ```
+/// use consort::{Pes, Rank, Sum};
+///
+/// Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let table = world.start_broadcast(vec![world.rank().0; 1000], Rank(2))?;
+///     let mut sum = world.start_all_reduce(vec![1_u64; 4], Sum)?;
+///     let mut computed = 0;
+///     while !sum.test()? {
+///         computed += 1; // something that does not need the sum
+///     }
+///     assert_eq!(sum.wait()?, [3; 4]);
+///     assert_eq!(table.wait()?[999], 2); // in any order
+///     Ok(computed)
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct Request<'p, B> {
     state: &'p State,
     number: u64,

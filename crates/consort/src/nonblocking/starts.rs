@@ -14,6 +14,7 @@ use crate::{
     Result, Symmetric, Team, collectives::blank, runtime::plans::Ready, symmetric::element::Element,
 };
 
+/// # Nonblocking collectives
 impl<'p> Team<'p> {
     /// Moves the nonblocking calls of this PE on, of all its teams. Local.
     ///
@@ -168,7 +169,7 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts an exchange of `source`, a block for each PE. See [`Team::all_to_all_slice`] and
+    /// Starts an all-to-all of `source`, a block for each PE. See [`Team::all_to_all_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use super::{
 use crate::Error;
 use crate::{Displacements, Result, Team, collectives::blank};
 
+/// # Nonblocking vector variants
 impl<'p> Team<'p> {
     /// Starts a vector scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
     /// Elsewhere source and blocks do not matter. See [`Team::scatter_vector_slice`] and

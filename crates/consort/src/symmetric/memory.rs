@@ -21,6 +21,22 @@ use crate::{
 /// some mixture of old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to
 /// know when data is there. Dropping it is local; the memory is reused once all PEs have dropped
 /// theirs, and what they have shared of it ([`Symmetric::share`]).
+///
+/// ```
+/// use consort::Pes;
+///
+/// // Each PE puts its rank into the memory of its right neighbour.
+/// let ranks = Pes::threads(4).run(|pe| {
+///     let world = pe.world();
+///     let inbox = world.symmetric::<u32>(1)?; // one element on each PE
+///     inbox.put(world.right(), 0, &[world.rank().0])?;
+///     inbox.quiet()?; // this PE's put is complete
+///     world.barrier()?; // everyone's is
+///     inbox.load(0)
+/// })?;
+/// assert_eq!((ranks[0].1, ranks[1].1), (3, 0));
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct Symmetric<'p, T: Element> {
     state: Hold<'p>,
     block: Arc<Block>,
@@ -246,6 +262,24 @@ impl<'p, T: Element> Symmetric<'p, T> {
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// ```
+    /// use consort::{Pes, Rank, Signal, Until};
+    ///
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let (data, arrived) = (world.symmetric::<f64>(3)?, world.symmetric::<u64>(1)?);
+    ///     if world.rank() == Rank(0) {
+    ///         let values = [1.0, 2.0, 3.0];
+    ///         data.put_signal(Rank(1), 0, &values, &arrived, 0, Signal::Set(1))?;
+    ///     } else {
+    ///         arrived.wait_until(0, Until::Equals(1))?;
+    ///         assert_eq!(data.load(2)?, 3.0);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
     pub fn put_signal<W: Word>(
         &self,
         to: Rank,
@@ -309,7 +343,8 @@ impl<T: Word> Symmetric<'_, T> {
         self.run(|area| area.signal(to, index, how))
     }
 
-    /// Waits until one word of this PE's own part is as wanted, and returns it.
+    /// Waits until one word of this PE's own part is as wanted, and returns it. What was put before
+    /// the word changed, and ordered by a fence or by [`Symmetric::put_signal`], is there.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -323,6 +358,7 @@ impl<T: Word> Symmetric<'_, T> {
     }
 }
 
+/// # Symmetric memory
 impl<'p> Team<'p> {
     /// Allocates `len` elements of zero in every PE's symmetric memory.
     ///

@@ -20,6 +20,28 @@ use crate::{Error, Result};
 /// even if all PEs have dropped theirs or have freed the team. All of a PE's must be dropped before
 /// the PE ends: it waits for that when its program returns, and fails with [`Error::StillShared`]
 /// after a second. A handle that is used later finds the memory as it was.
+///
+/// ```
+/// use consort::{Pes, Rank, Signal, Until};
+///
+/// let received = Pes::threads(2).run(|pe| {
+///     let world = pe.world();
+///     let (line, full) = (world.symmetric::<u64>(8)?, world.symmetric::<u32>(1)?);
+///     if world.rank() == Rank(0) {
+///         let (line, full) = (line.share()?, full.share()?);
+///         // A thread that is no PE puts data into the memory of PE 1.
+///         let reader = std::thread::spawn(move || {
+///             line.put_signal(Rank(1), 0, &[5; 8], &full, 0, Signal::Set(1))
+///         });
+///         reader.join().expect("no panic")?;
+///         return Ok(0);
+///     }
+///     full.wait_until(0, Until::Equals(1))?;
+///     line.load(7)
+/// })?;
+/// assert_eq!(received[1].1, 5);
+/// # Ok::<(), consort::Error>(())
+/// ```
 pub struct SharedSymmetric<T: Element> {
     block: Block,
     /// The ranks in the world of the team's PEs.

@@ -16,7 +16,7 @@
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
 use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Span};
 
-/// See the head of this file.
+/// An all-reduce along a line of PEs: partial results go left, and the result goes right.
 pub(crate) struct Line;
 
 /// What a PE does.
