@@ -258,7 +258,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
-    /// `flags` there: whoever waits for the signal finds the data.
+    /// `flags` there: a PE that waits for the signal finds the data.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -334,8 +334,8 @@ impl<T: Word> Symmetric<'_, T> {
         self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
     }
 
-    /// Changes one word of the part of `to`, and wakes whoever waits for it there. What this PE put
-    /// before its last [`Symmetric::fence`] is seen by whoever has seen the signal.
+    /// Changes one word of the part of `to`, and wakes a PE that waits for it there. A PE that has
+    /// seen the signal sees what this PE put before its last [`Symmetric::fence`].
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
