@@ -1,4 +1,4 @@
-//! Direct exchange: everyone copies everyone's block for it from where it lies.
+//! Direct all-to-all: everyone copies everyone's block for it from where it lies.
 //!
 //! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
 //! collectives (Nishtala and Yelick 2009, section 2), from everyone.
