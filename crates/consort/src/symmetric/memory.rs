@@ -347,7 +347,8 @@ impl<T: Word> Symmetric<'_, T> {
     /// the word changed, and ordered by a fence or by [`Symmetric::put_signal`], is there.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
+    /// finished, so that nobody is left to change the word.
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
         self.run(|area| {
             let (word, width) = area.word(index)?;
