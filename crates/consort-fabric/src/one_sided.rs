@@ -1,6 +1,6 @@
 //! What one-sided operations do to words of the symmetric heap.
 
-/// An atomic operation on a 64-bit word of the symmetric heap.
+/// An atomic operation on a word of symmetric memory, of 32 or 64 bits. Operands are its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     /// Read it.
@@ -24,7 +24,7 @@ pub enum Atomic {
     FetchXor(u64),
 }
 
-/// How a signal changes a word of the symmetric heap.
+/// How a signal changes a word of symmetric memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The word becomes this.
@@ -33,7 +33,8 @@ pub enum Signal {
     Add(u64),
 }
 
-/// What a wait on a word of the caller's own symmetric heap waits for, compared as unsigned.
+/// What a wait on a word of the caller's own symmetric memory waits for. Bits are compared as
+/// unsigned integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// Equal to this.

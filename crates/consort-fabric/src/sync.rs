@@ -8,11 +8,14 @@ use std::{fmt, str::FromStr};
 /// What one end of a collective waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SyncMode {
-    /// Entry: data may move as soon as any PE has entered. Exit: until the last has left.
+    /// Entry: data may move as soon as any PE has entered. Exit: data may move until the last PE
+    /// has left.
     None,
-    /// Entry: a PE's buffers are untouched until it enters. Exit: they are settled when it leaves.
+    /// Entry: a PE's buffers are untouched until it enters. Exit: they are its own again when it
+    /// leaves, and hold its result.
     Mine,
-    /// Entry: no data moves until all have entered. Exit: none leaves before all data has moved.
+    /// Entry: no data moves until all PEs have entered. Exit: no PE leaves before all data has
+    /// moved.
     All,
 }
 
@@ -39,11 +42,12 @@ pub struct SyncModes {
 }
 
 impl SyncModes {
-    /// All/All: the collective seems to run alone, after everything before and before all after.
+    /// All/All: the call happens after all that any PE did before it, and before all that any PE
+    /// does after it.
     pub const STRICT: Self = Self { entry: SyncMode::All, exit: SyncMode::All };
-    /// None/None: successive collectives overlap freely.
+    /// None/None: successive calls overlap. Barriers before and after them say when data is ready.
     pub const LOOSE: Self = Self { entry: SyncMode::None, exit: SyncMode::None };
-    /// Mine/Mine, the default: what a caller of MPI expects.
+    /// Mine/Mine, the default: what MPI promises of its collectives.
     pub const MINE: Self = Self { entry: SyncMode::Mine, exit: SyncMode::Mine };
 
     /// All nine combinations, loosest first.

@@ -35,7 +35,7 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 /// call of the library, but not while it computes: then its peers' broadcasts may wait for it.
 /// Messages that have come and were not handed over are kept, however many they are.
 ///
-/// End with [`AsyncBroadcasts::close`]. Whoever drops it otherwise fails the job, since the others
+/// End with [`AsyncBroadcasts::close`]. A PE that drops it otherwise fails the job, since others
 /// may wait for it; so does a handler that panics in `close`. Elsewhere the panic of a handler
 /// loses its message alone, if the program catches it.
 ///

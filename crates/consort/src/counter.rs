@@ -92,7 +92,7 @@ impl<'p> Counter<'p> {
     /// The value of this PE's own counter, in operations. Local. What they put is there.
     ///
     /// # Errors
-    /// [`Error::PeFailed`], so that whoever looks again and again hears of it.
+    /// [`Error::PeFailed`], so that a PE that polls the counter learns of it.
     pub fn get(&self) -> Result<u64> {
         self.ensure_sound()?;
         self.word.atomic(self.me, 0, Atomic::Load)
@@ -121,7 +121,7 @@ impl<'p> Counter<'p> {
 
 impl<T: Element> Symmetric<'_, T> {
     /// Copies `data` to the part of `to`, from element `first` on, and then adds 1 to `counter`
-    /// there: whoever sees the count sees the data of this put, and not necessarily of any other.
+    /// there: a PE that sees the count sees the data of this put, but not necessarily of any other.
     /// One-sided: returns when `data` may be changed. No data is counted as well.
     ///
     /// As `shmem_putmem_ct` of Dinan et al. (2014), section 2, Listing 1.3.

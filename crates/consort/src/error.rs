@@ -18,12 +18,12 @@ pub enum Error {
     PeFailed {
         /// Which.
         rank: Rank,
-        /// What it said.
+        /// The panic or the error.
         reason: String,
     },
-    /// PEs made different calls where all must make the same, did not say the same of the length of
-    /// a block that goes from one to the other, or waited for each other in calls of different
-    /// teams. Names two PEs and what they called.
+    /// PEs made different calls where all must make the same, gave different lengths for a block
+    /// that goes from one to the other, or waited for each other in calls of different teams; or a
+    /// PE finished while others wait for it. Names two PEs and what they called.
     #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.

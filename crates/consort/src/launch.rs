@@ -124,16 +124,17 @@ impl Pes {
         self
     }
 
-    /// Goes by the wisdom in the file at `path`, which must be there and fit, instead of the file
-    /// that `CONSORT_WISDOM` names or the one in the user's configuration directory.
+    /// Chooses algorithms by the wisdom in the file at `path`, which must exist and be of this
+    /// machine and library, instead of the file that `CONSORT_WISDOM` names or the one in the
+    /// user's configuration directory.
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());
         self
     }
 
-    /// Says how PEs come to calls, together unless said otherwise: choices then go by the wisdom of
-    /// `consort tune --arrival skewed`, where it is [`Arrival::Skewed`].
+    /// How PEs arrive at calls: together, unless this says otherwise. With [`Arrival::Skewed`]
+    /// choices are made by the wisdom of `consort tune --arrival skewed`.
     #[must_use]
     pub fn arrival(mut self, arrival: Arrival) -> Self {
         self.arrival = arrival;
@@ -170,7 +171,7 @@ impl Pes {
         self
     }
 
-    /// Goes by the model alone, whatever has been measured.
+    /// Chooses algorithms by the model alone, whatever has been measured.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
         self.wisdom = Source::Nothing;

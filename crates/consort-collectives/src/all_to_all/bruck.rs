@@ -1,4 +1,4 @@
-//! Bruck's exchange: blocks go together as far as their ways are the same.
+//! Bruck's all-to-all: blocks go together as far as their ways are the same.
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems", section 3, whose `k - 1` ports are here

@@ -1,4 +1,4 @@
-//! Flat exchange: everyone sends to everyone at once.
+//! Flat all-to-all: everyone sends to everyone at once.
 //!
 //! Source: the flat exchange of Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4; the
 //! index operation of Bruck et al. 1997 in one round of as many ports as there are PEs.

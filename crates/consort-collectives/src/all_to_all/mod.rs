@@ -1,5 +1,4 @@
-//! Exchanges: a block from everyone to everyone, MPI's all-to-all. The registry of their
-//! algorithms.
+//! All-to-alls: a block from everyone to everyone. The registry of their algorithms.
 
 pub mod vector;
 

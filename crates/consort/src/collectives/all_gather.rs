@@ -62,8 +62,8 @@ impl Team<'_> {
         self.on_symmetric(Collective::AllGather, None, None, source, target)
     }
 
-    /// Returns everyone's `values` one after the other, and where each PE's are. PEs are told how
-    /// many they are by an all-gather before. Exit mode None is as Mine.
+    /// Returns everyone's `values` one after the other, and where each PE's are. An all-gather
+    /// before tells PEs how many they are. Exit mode None is as Mine.
     ///
     /// # Errors
     /// See [`Team`].
@@ -91,7 +91,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
-    /// [`Error::Mismatched`] when PEs do not say the same of a block's length, and see [`Team`].
+    /// [`Error::Mismatched`] when two PEs give different lengths for a block, and see [`Team`].
     pub fn all_gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -109,7 +109,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`]
-    /// when PEs do not say the same of a block's length, and see [`Team`].
+    /// when two PEs give different lengths for a block, and see [`Team`].
     pub fn all_gather_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

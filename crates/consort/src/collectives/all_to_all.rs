@@ -101,7 +101,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
-    /// [`Error::Mismatched`] when PEs do not say the same of a block's length, and see [`Team`].
+    /// [`Error::Mismatched`] when two PEs give different lengths for a block, and see [`Team`].
     pub fn all_to_all_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -119,8 +119,8 @@ impl Team<'_> {
     /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the
-    /// same of a block's length, and see [`Team`].
+    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when two PEs give
+    /// different lengths for a block, and see [`Team`].
     pub fn all_to_all_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

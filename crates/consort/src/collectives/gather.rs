@@ -54,8 +54,8 @@ impl Team<'_> {
     }
 
     /// Returns everyone's `values` one after the other, and where each PE's are, on the root, and
-    /// `None` elsewhere. The root is told how many they are by a gather before. Exit mode
-    /// None is as Mine.
+    /// `None` elsewhere. A gather before tells the root how many they are. Exit mode None is as
+    /// Mine.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
@@ -96,7 +96,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
-    /// with exit mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length,
+    /// with exit mode None, [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
     pub fn gather_vector_slice<T: Pod>(
         &self,
@@ -118,7 +118,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a block's length,
+    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
     pub fn gather_vector_symmetric<T: Element>(
         &self,

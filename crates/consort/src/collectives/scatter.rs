@@ -57,8 +57,8 @@ impl Team<'_> {
     }
 
     /// Returns PE `i`'s block of the root's `values`; elsewhere these and `blocks` do not matter,
-    /// and may be empty. PEs are told how long their blocks are by a scatter before. Exit mode None
-    /// is as Mine.
+    /// and may be empty. A scatter before tells PEs how long their blocks are. Exit mode None is as
+    /// Mine.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
@@ -97,7 +97,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
-    /// with exit mode None, [`Error::Mismatched`] when PEs do not say the same of a block's length,
+    /// with exit mode None, [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
     pub fn scatter_vector_slice<T: Pod>(
         &self,
@@ -119,7 +119,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when PEs do not say the same of a block's length,
+    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
     pub fn scatter_vector_symmetric<T: Element>(
         &self,

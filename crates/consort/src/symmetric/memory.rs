@@ -258,7 +258,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
-    /// `flags` there: whoever waits for the signal finds the data.
+    /// `flags` there: a PE that waits for the signal finds the data.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -334,8 +334,8 @@ impl<T: Word> Symmetric<'_, T> {
         self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
     }
 
-    /// Changes one word of the part of `to`, and wakes whoever waits for it there. What this PE put
-    /// before its last [`Symmetric::fence`] is seen by whoever has seen the signal.
+    /// Changes one word of the part of `to`, and wakes a PE that waits for it there. A PE that has
+    /// seen the signal sees what this PE put before its last [`Symmetric::fence`].
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -347,7 +347,8 @@ impl<T: Word> Symmetric<'_, T> {
     /// the word changed, and ordered by a fence or by [`Symmetric::put_signal`], is there.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
+    /// finished, so that nobody is left to change the word.
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
         self.run(|area| {
             let (word, width) = area.word(index)?;
