@@ -35,13 +35,13 @@ impl Algorithm for Dissemination {
         Self::check_names(candidate)?;
         let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
         let mut channel = 0;
-        let mut in_slot = |rank| {
+        let mut in_channel = |rank| {
             channel += 1;
             (rank, setting.channel(channel - 1))
         };
         let rounds: Vec<Box<[_]>> = rounds(setting.rank, setting.call.pes, radix)
             .into_iter()
-            .map(|round| round.to.into_iter().map(&mut in_slot).collect())
+            .map(|round| round.to.into_iter().map(&mut in_channel).collect())
             .collect();
         let only = match rounds.as_slice() {
             // A barrier in the second signal words would find the words of the other.

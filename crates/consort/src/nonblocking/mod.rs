@@ -118,10 +118,10 @@ impl<'p> Team<'p> {
         C: Buffers + 'f,
         B: Send + 'f,
     {
-        let slot = Arc::new(Completion::default());
+        let completion = Arc::new(Completion::default());
         let plan = Arc::clone(&ready);
         let number = self.state.start(&*plan, |begun| {
-            let (number, result) = (begun.number(), Arc::clone(&slot));
+            let (number, result) = (begun.number(), Arc::clone(&completion));
             let operation = async move {
                 let mut buffers = buffers;
                 let done = {
@@ -156,6 +156,6 @@ impl<'p> Team<'p> {
             unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;
-        Ok(Request::new(self.state.whoever(), number, slot))
+        Ok(Request::new(self.state.whoever(), number, completion))
     }
 }

@@ -87,12 +87,12 @@ impl<B> Completion<B> {
 pub struct Request<'p, B> {
     state: &'p State,
     number: u64,
-    slot: Arc<Completion<B>>,
+    completion: Arc<Completion<B>>,
 }
 
 impl<'p, B> Request<'p, B> {
-    pub(super) fn new(state: &'p State, number: u64, slot: Arc<Completion<B>>) -> Self {
-        Self { state, number, slot }
+    pub(super) fn new(state: &'p State, number: u64, completion: Arc<Completion<B>>) -> Self {
+        Self { state, number, completion }
     }
 
     /// The call's number in its team.
@@ -105,11 +105,11 @@ impl<'p, B> Request<'p, B> {
     /// # Errors
     /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`].
     pub fn test(&mut self) -> Result<bool> {
-        if self.slot.is_over() {
+        if self.completion.is_over() {
             return Ok(true);
         }
         let _inside = self.state.go_inside()?; // moves it on
-        if self.slot.is_over() {
+        if self.completion.is_over() {
             return Ok(true);
         }
         self.state.ensure_sound().map(|()| false)
@@ -123,7 +123,7 @@ impl<'p, B> Request<'p, B> {
     pub fn wait(self) -> Result<B> {
         let _inside = self.state.go_inside()?;
         let endpoint = &self.state.endpoint;
-        let done = endpoint.block_until(self.number, || self.slot.take());
+        let done = endpoint.block_until(self.number, || self.completion.take());
         self.result(done.unwrap_or(Ok(Err(Poisoned))))
     }
 
@@ -138,7 +138,7 @@ impl<B> Future for Request<'_, B> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
         let this = self.get_mut();
         match this.test() {
-            Ok(true) => match this.slot.take() {
+            Ok(true) => match this.completion.take() {
                 Some(taken) => Poll::Ready(this.result(taken)),
                 None => Poll::Pending,
             },
@@ -153,6 +153,8 @@ impl<B> Future for Request<'_, B> {
 
 impl<B> fmt::Debug for Request<'_, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").field("is_over", &self.slot.is_over()).finish_non_exhaustive()
+        f.debug_struct("Request")
+            .field("is_over", &self.completion.is_over())
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! From a call's description to a plan that is kept for it, or to a new one.
+//! From a call's description to a plan that is kept for it, or to a new one, and the call by it.
 
 use std::{any::type_name, sync::Arc};
 
@@ -38,6 +38,28 @@ impl Hold<'_> {
         let combination = operands.kernel.map(|kernel| (kernel, operator));
         let call = self.spec::<T>((collective, sync), root, len, combination);
         self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands)
+    }
+
+    /// Makes the call by a plan that is new.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.run(ready, operands)
+    }
+
+    /// Makes the call, inside the team's window of calls.
+    #[inline(always)]
+    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+        self.ensure_alive()?;
+        let _inside = self.go_inside()?;
+        if self.endpoint.job().is_poisoned() {
+            return Err(Error::of_job(self.endpoint.job()));
+        }
+        self.turn_if_due()?;
+        match ready.call(&self.endpoint, &self.synchronized, operands) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::of_job(self.endpoint.job())),
+        }
     }
 
     /// A blocking call of this team on blocks of `len` elements that are no symmetric memory.

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `dispatch` | from a call to a plan that is kept for it, or to a new one |
+//! | `dispatch` | from a call to a plan that is kept for it, or to a new one, and the call by it |
 //! | `plans` | plans that are kept |
 //! | `planning`, `making` | how a plan is made |
 //! | `selection`, `wisdom` | which candidate serves a call |

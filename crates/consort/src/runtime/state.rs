@@ -43,7 +43,7 @@ pub(crate) struct State {
     pub(crate) refinements: Option<Refinements>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: Cell<u64>,
-    synchronized: Cell<bool>,
+    pub(super) synchronized: Cell<bool>,
     /// Whether a nonblocking call was begun in this quarter.
     started: Cell<bool>,
     /// [`INSIDE`], [`OPERATIONS`] and [`ABANDONED`], of the PE and so of all its teams.
@@ -207,7 +207,7 @@ impl State {
     }
 
     #[inline(always)]
-    fn turn_if_due(&self) -> Result<()> {
+    pub(super) fn turn_if_due(&self) -> Result<()> {
         if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
@@ -275,28 +275,6 @@ impl<'p> Hold<'p> {
     pub(crate) fn enter(&self) -> Result<Inside<'p>> {
         self.ensure_alive()?;
         self.state.go_inside()
-    }
-
-    /// Makes the call by a plan that is new.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        self.run(ready, operands)
-    }
-
-    /// Makes the call, inside the team's window of calls.
-    #[inline(always)]
-    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        self.ensure_alive()?;
-        let _inside = self.go_inside()?;
-        if self.endpoint.job().is_poisoned() {
-            return Err(Error::of_job(self.endpoint.job()));
-        }
-        self.turn_if_due()?;
-        match ready.call(&self.endpoint, &self.synchronized, operands) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::of_job(self.endpoint.job())),
-        }
     }
 
     /// Lets go of all that is large, once all PEs of the team have agreed to.
