@@ -30,7 +30,7 @@ use crate::{
     heap::block::Block,
     inbox::{doorbell::Doorbell, geometry::LINE_WORDS, line::Line},
     launch::job::Job,
-    memory::{extent::Extent, piece::Memory},
+    memory::{extent::Extent, region::Memory},
     team::group::Group,
 };
 

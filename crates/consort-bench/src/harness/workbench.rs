@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_calls_are_bracketed() {
+    fn strict_calls_have_entry_and_exit_barriers() {
         assert_eq!(entry_and_exit_barrier(None, &QUERY), None);
         assert!(
             entry_and_exit_barrier(None, &Query { sync: SyncModes::STRICT, ..QUERY }).is_some()

@@ -33,8 +33,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let Span { at, .. } = setting.target_block(2 * pair);
         vec![Span::target(at, 2 * bytes)]
     };
-    // The pair of this PE and the one whose blocks it receives in a round. News from one side are of
-    // pairs further and further away on it.
+    // The pair of this PE and the one whose blocks it receives in a round. News from one side are
+    // of pairs further and further away on it.
     let mine = rank.0 / 2;
     let news = |round: u32| {
         let (far, is_from_other) = (round.div_ceil(2) % pairs, round % 2 == 1);

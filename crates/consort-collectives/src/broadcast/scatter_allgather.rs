@@ -5,8 +5,8 @@
 //! 1994; as in `RCCE_comm`, Petrović 2015, section 3.3.2.
 //!
 //! Protocol, over ranks relative to the root; slice `i` is PE `i`'s:
-//! 1. scatter by recursive halving (`rank_math/halving`): receive the slices of a range of PEs, then
-//!    send on the second half of what is left, until one's own slice is;
+//! 1. scatter by recursive halving (`rank_math/halving`): receive the slices of a range of PEs,
+//!    then send on the second half of what is left, until one's own slice is;
 //! 2. allgather around a ring, in `P - 1` rounds: in round `r` PE `i` sends slice `i + r` to its
 //!    left, PE `i - 1`, and receives slice `i + 1 + r` from its right. Nothing goes to the root,
 //!    which has all.

@@ -131,7 +131,8 @@ pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f6
         let work = depth * chunks * (get + model.overhead_ns) / f64::from(model.cores.max(1));
         return work + (depth + (chunks / 2.0).floor()) * hop;
     }
-    // A chunk's place is free again when one PE has been signalled, has got it, and has signalled back.
+    // A chunk's place is free again when one PE has been signalled, has got it, and has signalled
+    // back.
     let turn = (get.max(copy) + model.overhead_ns).max((get + copy + 2.0 * hop) / 2.0);
     copy + depth * (hop + get) + (chunks - 1.0).max(0.0) * turn + hop
 }

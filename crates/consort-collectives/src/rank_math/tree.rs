@@ -29,9 +29,9 @@ pub struct Node {
 
 /// The PEs that a PE signals when data has come, where signals spread apart from the data.
 ///
-/// A parent and its children, in their order, are the nodes of a binary tree: the parent signals the
-/// first two, and each child signals two more. So the time until all `k` know grows with `log2 k`,
-/// and not with `k` (Petrović 2015, section 3.1.1).
+/// A parent and its children, in their order, are the nodes of a binary tree: the parent signals
+/// the first two, and each child signals two more. So the time until all `k` know grows with `log2
+/// k`, and not with `k` (Petrović 2015, section 3.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notified {
     /// Children of the same parent, signalled for the parent's data.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
-    memory::piece::Memory,
+    memory::region::Memory,
 };
 
 impl Call<'_> {

@@ -4,7 +4,7 @@
 
 use consort_fabric::Rank;
 
-use crate::memory::{extent::Extent, piece::Memory};
+use crate::memory::{extent::Extent, region::Memory};
 
 /// A peer's memory on exposure.
 #[derive(Debug)]

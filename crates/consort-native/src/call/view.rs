@@ -16,7 +16,7 @@ use crate::{
         line::LineWord,
     },
     launch::job::Job,
-    memory::{extent::Extent, piece::Memory, word::Word},
+    memory::{extent::Extent, region::Memory, word::Word},
     segment::reservation::Segment,
     state::header::PeState,
     team::group::Group,

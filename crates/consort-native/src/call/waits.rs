@@ -14,7 +14,7 @@ use consort_fabric::Op;
 use super::view::Call;
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
-    memory::{piece::Memory, word::Word},
+    memory::{region::Memory, word::Word},
     progress::executor::Watch,
 };
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_yields_once_and_a_blocking_call_never() {
+    fn an_operation_yields_once_and_a_blocking_call_never() {
         let mut context = Context::from_waker(Waker::noop());
         for is_nonblocking in [false, true] {
             in_a_call(is_nonblocking, |call, moves| {
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// What deadlocks are detected by: a wait that is pending counts as a move once, also one that no
-    /// word is watched for, and after one like it.
+    /// What deadlocks are detected by: a wait that is pending counts as a move once, also one that
+    /// no word is watched for, and after one like it.
     #[test]
     fn each_wait_that_is_pending_is_one_move() {
         let mut context = Context::from_waker(Waker::noop());

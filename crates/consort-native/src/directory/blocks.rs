@@ -5,7 +5,7 @@ use super::{
     lock::Locked,
     locked_words::size,
     map::{Key, Value},
-    space::{NoPiece, Piece},
+    space::{NoRegion, Region},
 };
 
 /// Every block of symmetric memory begins at a multiple of this, in bytes.
@@ -29,7 +29,7 @@ pub enum HeapError {
     /// No gap is large enough.
     #[error(
         "symmetric memory exhausted: {asked} bytes a PE asked, {free} of {heap} bytes free \
-         (largest piece {largest}); give the launch a larger heap, as in \
+         (largest region {largest}); give the launch a larger heap, as in \
          Pes::threads(n).heap_bytes({larger}), or drop what is no longer used"
     )]
     Exhausted {
@@ -37,7 +37,7 @@ pub enum HeapError {
         asked: usize,
         /// Bytes free in all.
         free: usize,
-        /// The largest free piece.
+        /// The largest free region.
         largest: usize,
         /// The size of a PE's heap.
         heap: usize,
@@ -92,20 +92,22 @@ impl Locked<'_> {
         };
         let holders = holders as u64;
         match taken {
-            Ok(Piece { number, fresh, .. }) => [holders, number as u64, fresh as u64, asked as u64],
-            Err(NoPiece::Exhausted { free, largest }) => {
+            Ok(Region { number, fresh, .. }) => {
+                [holders, number as u64, fresh as u64, asked as u64]
+            }
+            Err(NoRegion::Exhausted { free, largest }) => {
                 [holders, EXHAUSTED, free as u64, largest as u64]
             }
-            Err(NoPiece::TooMany { most }) => [holders, TOO_MANY, most as u64, 0],
+            Err(NoRegion::TooMany { most }) => [holders, TOO_MANY, most as u64, 0],
         }
     }
 
     /// What an allocation's entry says to one of its members. One that says that there is no memory
     /// is gone when all have read it.
     fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
-        let &[_, piece, one, other] = value;
+        let &[_, region, one, other] = value;
         let heap = self.directory.heap_bytes;
-        let error = match piece {
+        let error = match region {
             EXHAUSTED => HeapError::Exhausted {
                 asked,
                 free: size(one),
@@ -119,7 +121,7 @@ impl Locked<'_> {
             TOO_MANY => HeapError::TooMany { most: size(one) },
             _ => {
                 assert!(size(other) == asked, "PEs ask for {other} and {asked} bytes at once");
-                let (at, _) = self.heap.piece(size(piece));
+                let (at, _) = self.heap.region(size(region));
                 return Ok(Taken { at, fresh: size(one) });
             }
         };
@@ -128,9 +130,9 @@ impl Locked<'_> {
     }
 
     /// Gives the memory of a block back, if it has some.
-    fn give_back(&self, &[_, piece, ..]: &Value) {
-        if piece != EXHAUSTED && piece != TOO_MANY {
-            self.heap.give_back(size(piece));
+    fn give_back(&self, &[_, region, ..]: &Value) {
+        if region != EXHAUSTED && region != TOO_MANY {
+            self.heap.give_back(size(region));
         }
     }
 

@@ -6,7 +6,7 @@ use super::{
     keys::{EXHAUSTED, FORMING, GROUP, ROOM},
     lock::Locked,
     locked_words::size,
-    space::Piece,
+    space::Region,
 };
 use crate::segment::page::PAGE;
 
@@ -46,13 +46,13 @@ impl Locked<'_> {
         });
         self.let_go(&key, &value);
         let [_, number, ..] = value;
-        let [_, piece, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
-        Ok(GroupPlace { number, at: self.place_of(piece).start })
+        let [_, region, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
+        Ok(GroupPlace { number, at: self.place_of(region).start })
     }
 
     /// Where a group lies in the segment.
-    fn place_of(&self, piece: u64) -> Range<usize> {
-        let (at, bytes) = self.ground.piece(size(piece));
+    fn place_of(&self, region: u64) -> Range<usize> {
+        let (at, bytes) = self.ground.region(size(region));
         let at = self.directory.ground + at;
         at..at + bytes
     }
@@ -60,10 +60,10 @@ impl Locked<'_> {
     /// A new group of so many PEs, which all must leave.
     pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
         let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(NoGroup)?;
-        let Piece { number: piece, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
+        let Region { number: region, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
         let number = self.groups.get(0);
         let at = self.directory.ground + at;
-        let value = [pes as u64, piece as u64, pes as u64, 0];
+        let value = [pes as u64, region as u64, pes as u64, 0];
         self.map.put(&[GROUP, number, 0], &value).expect(ROOM);
         self.groups.set(0, number + 1);
         Ok(GroupPlace { number, at })
@@ -74,26 +74,26 @@ impl Locked<'_> {
         let key = [GROUP, number, 0];
         let Some(value) = self.map.get(&key) else { return };
         if self.let_go(&key, &value) {
-            let [_, piece, ..] = value;
+            let [_, region, ..] = value;
             // SAFETY: each member has left, which a `Group` does when it is dropped, and nothing
             // else uses the memory; nobody gets it again before it is given back, under this lock.
             #[expect(unsafe_code, reason = "clears the memory of a group that all have left")]
             unsafe {
-                self.directory.segment.clear(self.place_of(piece));
+                self.directory.segment.clear(self.place_of(region));
             }
-            self.ground.give_back(size(piece));
+            self.ground.give_back(size(region));
         }
     }
 
     /// The offsets of all groups, and how many PEs they have.
     pub(crate) fn groups(&self) -> Vec<(usize, usize)> {
         let groups = self.map.of_kind(GROUP);
-        groups.map(|(_, [_, piece, pes, _])| (self.place_of(piece).start, size(pes))).collect()
+        groups.map(|(_, [_, region, pes, _])| (self.place_of(region).start, size(pes))).collect()
     }
 
     /// Where a group lies, and how many PEs it has; `None` if there is none of this number.
     pub(crate) fn group(&self, number: u64) -> Option<(usize, usize)> {
-        let [_, piece, pes, _] = self.map.get(&[GROUP, number, 0])?;
-        Some((self.place_of(piece).start, size(pes)))
+        let [_, region, pes, _] = self.map.get(&[GROUP, number, 0])?;
+        Some((self.place_of(region).start, size(pes)))
     }
 }

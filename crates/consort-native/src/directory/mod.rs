@@ -1,4 +1,5 @@
-//! What the PEs of a job have to agree on without a message: pieces of memory, teams, calls' names.
+//! What the PEs of a job have to agree on without a message: regions of memory, teams, calls'
+//! names.
 //!
 //! All of it is flat memory in the job's segment, under one lock: no pointer of a process stands in
 //! it. Whoever comes first to something that all members of a team come to decides it, and the
@@ -9,7 +10,7 @@
 //! | `lock` | the memory and its lock |
 //! | `blocks`, `groups`, `call_names` | what is agreed on |
 //! | `keys`, `map` | entries, and what they are found by |
-//! | `space` | which piece of a heap, or of the memory for groups, is taken |
+//! | `space` | which region of a heap, or of the memory for groups, is taken |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that whoever holds the lock reads and writes |
 

@@ -1,31 +1,31 @@
-//! Who has which piece of some memory: first fit, in flat memory.
+//! Who has which region of some memory: first fit, in flat memory.
 //!
-//! The pieces that are taken form a ring in the order of their offsets; the gaps between them are
+//! The regions that are taken form a ring in the order of their offsets; the gaps between them are
 //! free. Taking one walks the ring as far as the first gap that is large enough; giving one back
-//! unlinks it. Cost: as many steps as there are pieces before the gap.
+//! unlinks it. Cost: as many steps as there are regions before the gap.
 
 use super::locked_words::LockedWords;
 
-/// Words of a piece: offset, length, the piece before and the one after.
-const PIECE: usize = 4;
+/// Words of a region: offset, length, the region before and the one after.
+const REGION_WORDS: usize = 4;
 const AT: usize = 0;
 const BYTES: usize = 1;
 const BEFORE: usize = 2;
 const AFTER: usize = 3;
 
-/// Words before the pieces: the first of those given back, how many there have ever been, and the
+/// Words before the regions: the first of those given back, how many there have ever been, and the
 /// first byte that nobody has had yet.
 const HEAD: usize = 4;
 const SPARE: usize = 0;
 const MADE: usize = 1;
 const FRESH: usize = 2;
 
-/// The ring's own piece, before the first and after the last; it begins at 0 and is empty.
+/// The ring's own region, before the first and after the last; it begins at 0 and is empty.
 const RING: usize = 0;
 
-/// A piece that was taken.
+/// A region that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct Region {
     /// Its number, for giving it back.
     pub(super) number: usize,
     /// Its offset.
@@ -34,9 +34,9 @@ pub(super) struct Piece {
     pub(super) fresh: usize,
 }
 
-/// Why a piece cannot be had.
+/// Why a region cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoPiece {
+pub(super) enum NoRegion {
     /// No gap is large enough.
     Exhausted {
         /// Free in all.
@@ -44,7 +44,7 @@ pub(super) enum NoPiece {
         /// The largest gap.
         largest: usize,
     },
-    /// There are as many pieces as there may be.
+    /// There are as many regions as there may be.
     TooMany {
         /// How many that is.
         most: usize,
@@ -57,9 +57,9 @@ pub(super) struct Space<'d> {
 }
 
 impl<'d> Space<'d> {
-    /// The words that it needs for so many pieces at once.
-    pub(super) const fn words(pieces: usize) -> usize {
-        HEAD + (pieces + 1) * PIECE
+    /// The words that it needs for so many regions at once.
+    pub(super) const fn words(regions: usize) -> usize {
+        HEAD + (regions + 1) * REGION_WORDS
     }
 
     /// Of `bytes` of memory, by what these words say.
@@ -67,42 +67,42 @@ impl<'d> Space<'d> {
         Self { words, bytes }
     }
 
-    fn get(&self, piece: usize, word: usize) -> usize {
-        self.words.size(HEAD + piece * PIECE + word)
+    fn get(&self, region: usize, word: usize) -> usize {
+        self.words.size(HEAD + region * REGION_WORDS + word)
     }
 
-    fn set(&self, piece: usize, word: usize, value: usize) {
-        self.words.set_size(HEAD + piece * PIECE + word, value);
+    fn set(&self, region: usize, word: usize, value: usize) {
+        self.words.set_size(HEAD + region * REGION_WORDS + word, value);
     }
 
-    fn end(&self, piece: usize) -> usize {
-        self.get(piece, AT) + self.get(piece, BYTES)
+    fn end(&self, region: usize) -> usize {
+        self.get(region, AT) + self.get(region, BYTES)
     }
 
-    /// Offset and length of a piece that is taken.
-    pub(super) fn piece(&self, number: usize) -> (usize, usize) {
+    /// Offset and length of a region that is taken.
+    pub(super) fn region(&self, number: usize) -> (usize, usize) {
         (self.get(number, AT), self.get(number, BYTES))
     }
 
-    /// The gaps, with the pieces before them.
+    /// The gaps, with the regions before them.
     fn gaps(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut before = Some(RING);
         std::iter::from_fn(move || {
-            let piece = before?;
-            let after = self.get(piece, AFTER);
+            let region = before?;
+            let after = self.get(region, AFTER);
             before = (after != RING).then_some(after);
             let end = if after == RING { self.bytes } else { self.get(after, AT) };
-            Some((piece, end - self.end(piece)))
+            Some((region, end - self.end(region)))
         })
     }
 
     /// Takes the first `bytes` that are free, at least one.
-    pub(super) fn take(&self, bytes: usize) -> Result<Piece, NoPiece> {
-        assert!(bytes > 0, "a piece has an offset of its own");
+    pub(super) fn take(&self, bytes: usize) -> Result<Region, NoRegion> {
+        assert!(bytes > 0, "a region has an offset of its own");
         let Some((before, _)) = self.gaps().find(|&(_, gap)| gap >= bytes) else {
             let (free, largest) =
                 self.gaps().fold((0, 0), |(free, most), (_, gap)| (free + gap, most.max(gap)));
-            return Err(NoPiece::Exhausted { free, largest });
+            return Err(NoRegion::Exhausted { free, largest });
         };
         let number = self.number()?;
         let (at, after) = (self.end(before), self.get(before, AFTER));
@@ -113,25 +113,25 @@ impl<'d> Space<'d> {
         self.set(after, BEFORE, number);
         let fresh = self.words.size(FRESH);
         self.words.set_size(FRESH, fresh.max(at + bytes));
-        Ok(Piece { number, at, fresh: fresh.clamp(at, at + bytes) })
+        Ok(Region { number, at, fresh: fresh.clamp(at, at + bytes) })
     }
 
-    /// A number that no piece has.
-    fn number(&self) -> Result<usize, NoPiece> {
+    /// A number that no region has.
+    fn number(&self) -> Result<usize, NoRegion> {
         let spare = self.words.size(SPARE);
         if spare != RING {
             self.words.set_size(SPARE, self.get(spare, AFTER));
             return Ok(spare);
         }
-        let (made, most) = (self.words.size(MADE), (self.words.len() - HEAD) / PIECE - 1);
+        let (made, most) = (self.words.size(MADE), (self.words.len() - HEAD) / REGION_WORDS - 1);
         if made == most {
-            return Err(NoPiece::TooMany { most });
+            return Err(NoRegion::TooMany { most });
         }
         self.words.set_size(MADE, made + 1);
         Ok(made + 1)
     }
 
-    /// Gives a piece back.
+    /// Gives a region back.
     pub(super) fn give_back(&self, number: usize) {
         let (before, after) = (self.get(number, BEFORE), self.get(number, AFTER));
         self.set(before, AFTER, after);
@@ -148,16 +148,16 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     #[test]
-    fn pieces_that_were_given_back_are_joined() {
+    fn regions_that_were_given_back_are_joined() {
         let words = zeros(Space::words(8));
         let space = Space::new(LockedWords(&words), 1024);
-        let pieces: Vec<Piece> = (0..4).map(|_| space.take(256).expect("room")).collect();
-        assert_eq!(space.take(1), Err(NoPiece::Exhausted { free: 0, largest: 0 }));
-        space.give_back(pieces[1].number);
-        space.give_back(pieces[3].number);
-        assert_eq!(space.take(300), Err(NoPiece::Exhausted { free: 512, largest: 256 }));
-        space.give_back(pieces[2].number);
-        assert_eq!(space.take(768).map(|piece| (piece.at, piece.fresh)), Ok((256, 1024)));
+        let regions: Vec<Region> = (0..4).map(|_| space.take(256).expect("room")).collect();
+        assert_eq!(space.take(1), Err(NoRegion::Exhausted { free: 0, largest: 0 }));
+        space.give_back(regions[1].number);
+        space.give_back(regions[3].number);
+        assert_eq!(space.take(300), Err(NoRegion::Exhausted { free: 512, largest: 256 }));
+        space.give_back(regions[2].number);
+        assert_eq!(space.take(768).map(|region| (region.at, region.fresh)), Ok((256, 1024)));
     }
 
     #[test]
@@ -166,23 +166,23 @@ mod tests {
         let space = Space::new(LockedWords(&words), 1024);
         let first = space.take(1).expect("room");
         space.take(1).expect("room");
-        assert_eq!(space.take(1), Err(NoPiece::TooMany { most: 2 }));
+        assert_eq!(space.take(1), Err(NoRegion::TooMany { most: 2 }));
         space.give_back(first.number);
-        assert_eq!(space.take(1).map(|piece| piece.at), Ok(0));
+        assert_eq!(space.take(1).map(|region| region.at), Ok(0));
     }
 
     proptest! {
         #[test]
-        fn pieces_lie_apart_and_the_first_gap_is_taken(
+        fn regions_lie_apart_and_the_first_gap_is_taken(
             steps in vec((1_usize..40, any::<u8>()), 0..100)
         ) {
             let words = zeros(Space::words(12));
             let space = Space::new(LockedWords(&words), 200);
-            let (mut taken, mut highest): (Vec<(Piece, usize)>, usize) = (Vec::new(), 0);
+            let (mut taken, mut highest): (Vec<(Region, usize)>, usize) = (Vec::new(), 0);
             for (bytes, which) in steps {
                 if which < 100 && !taken.is_empty() {
-                    let (piece, _) = taken.swap_remove(usize::from(which) % taken.len());
-                    space.give_back(piece.number);
+                    let (region, _) = taken.swap_remove(usize::from(which) % taken.len());
+                    space.give_back(region.number);
                     continue;
                 }
                 let is_free = |at: usize| {
@@ -191,19 +191,19 @@ mod tests {
                 };
                 let first = (0..200).find(|&at| is_free(at));
                 match space.take(bytes) {
-                    Ok(piece) => {
-                        prop_assert_eq!(Some(piece.at), first);
-                        prop_assert_eq!(piece.fresh, highest.clamp(piece.at, piece.at + bytes));
-                        highest = highest.max(piece.at + bytes);
-                        taken.push((piece, bytes));
+                    Ok(region) => {
+                        prop_assert_eq!(Some(region.at), first);
+                        prop_assert_eq!(region.fresh, highest.clamp(region.at, region.at + bytes));
+                        highest = highest.max(region.at + bytes);
+                        taken.push((region, bytes));
                     }
-                    Err(NoPiece::Exhausted { free, largest }) => {
+                    Err(NoRegion::Exhausted { free, largest }) => {
                         prop_assert_eq!(first, None);
                         let used: usize = taken.iter().map(|(_, its)| its).sum();
                         prop_assert_eq!(free, 200 - used);
                         prop_assert!(largest < bytes);
                     }
-                    Err(NoPiece::TooMany { .. }) => prop_assert_eq!(taken.len(), 12),
+                    Err(NoRegion::TooMany { .. }) => prop_assert_eq!(taken.len(), 12),
                 }
             }
         }

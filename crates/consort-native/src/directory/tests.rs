@@ -39,7 +39,7 @@ fn memory_is_reused_only_when_all_have_dropped_it() {
     for number in [1, 1, 4, 4] {
         heap.release((0, number));
     }
-    assert_eq!(at(5, 1024), Ok(0), "pieces are joined again");
+    assert_eq!(at(5, 1024), Ok(0), "regions are joined again");
 }
 
 #[test]

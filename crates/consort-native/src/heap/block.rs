@@ -33,7 +33,7 @@ impl Block {
     /// by now what they drop before, and that no peer writes before all are here (barriers).
     ///
     /// # Errors
-    /// When the heap has no piece of that size.
+    /// When the heap has no region of that size.
     ///
     /// # Panics
     /// When a peer asked for another size.

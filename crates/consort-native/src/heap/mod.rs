@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `block` | a piece of the heaps, at the same offset in each |
+//! | `block` | a region of the heaps, at the same offset in each |
 //! | `word` | atomic operations of 4 and 8 bytes |
 //! | `one_sided` | puts, gets, atomics and signals, for any thread |
 

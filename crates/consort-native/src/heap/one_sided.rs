@@ -24,7 +24,7 @@ use consort_fabric::{Atomic, Kernel, Op, Pod, Poisoned, Rank, Signal, Until};
 use super::word::{HeapWord, Width};
 use crate::{
     launch::job::Job,
-    memory::{extent::Extent, piece::Memory},
+    memory::{extent::Extent, region::Memory},
 };
 
 /// Looks of a thread that is no PE before it yields between them.

@@ -1,4 +1,4 @@
-//! Combining pieces of memory with an operator.
+//! Combining regions of memory with an operator.
 
 #![expect(unsafe_code, reason = "operators work on raw addresses")]
 
@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
 
-use super::piece::Memory;
+use super::region::Memory;
 
 /// Bytes that are combined at a time where an operand must be copied first.
 const BOUNCE_BYTES: usize = 2048;

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use consort_fabric::LINE_PAYLOAD_BYTES;
 
-use super::piece::Memory;
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 use super::portable;
+use super::region::Memory;
 
 /// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
 ///

@@ -13,7 +13,7 @@
 //!
 //! **Symmetric heaps and message buffers** begin aligned and are whole words, so their bytes are
 //! all accessed by words: here, by atomic operations and waits on words of a heap, by the lines
-//! that lie in one, and where a new block is cleared. A word may hold the ends of two pieces, so
+//! that lie in one, and where a new block is cleared. A word may hold the ends of two regions, so
 //! who stores one keeps what is in the other, even if that changes meanwhile.
 //!
 //! **A slice that its PE exposes** to be written may begin and end anywhere. What is next to it may
@@ -33,7 +33,7 @@ use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
 };
 
-use super::{extent::Extent, piece::Memory};
+use super::{extent::Extent, region::Memory};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();

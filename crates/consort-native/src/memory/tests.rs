@@ -4,7 +4,7 @@
 
 use consort_fabric::{Kernel, Sum};
 
-use super::{copy::copy_shared, extent::Extent, piece::Memory};
+use super::{copy::copy_shared, extent::Extent, region::Memory};
 
 /// What an algorithm may get wrong: it is safe code, and is told.
 mod lengths_that_differ {

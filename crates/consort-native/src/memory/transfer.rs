@@ -1,4 +1,4 @@
-//! Copies between two pieces of memory, and between one and the cache lines of a message.
+//! Copies between two regions of memory, and between one and the cache lines of a message.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -8,7 +8,7 @@ use consort_fabric::LINE_PAYLOAD_BYTES;
 
 use super::{
     copy::{copy_shared, copy_shared_line},
-    piece::Memory,
+    region::Memory,
 };
 use crate::inbox::line::{LineWord, PAYLOAD_WORDS};
 

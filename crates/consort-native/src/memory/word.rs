@@ -1,10 +1,10 @@
-//! A piece of memory that is 8 bytes long.
+//! A region of memory that is 8 bytes long.
 
 #![expect(unsafe_code, reason = "reads and writes raw addresses")]
 
-use super::{copy::copy_shared_line, piece::Memory};
+use super::{copy::copy_shared_line, region::Memory};
 
-/// A piece of memory that is 8 bytes long.
+/// A region of memory that is 8 bytes long.
 #[derive(Clone, Copy)]
 pub(crate) struct Word(Memory);
 

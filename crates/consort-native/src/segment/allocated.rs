@@ -1,4 +1,4 @@
-//! Memory of the allocator's. It gives large pieces of small alignment without touching them.
+//! Memory of the allocator's. It gives large regions of small alignment without touching them.
 
 #![expect(unsafe_code, reason = "allocates memory")]
 

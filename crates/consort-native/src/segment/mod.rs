@@ -1,4 +1,4 @@
-//! The memory that the PEs of a job share: one piece, in which places are named by their offsets;
+//! The memory that the PEs of a job share: one region, in which places are named by their offsets;
 //! and a PE's own for partial results.
 //!
 //! It is reserved as a whole and zero. The system gives its pages as they are touched, and takes

@@ -43,9 +43,9 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     for at in [96, 144, 192] {
         gain = gain.min(ratio("k=7 / k=2", How::Raw, 7, 2, at)?);
     }
-    let mut meets = Vec::new();
+    let mut ratios = Vec::new();
     for at in [96, 192] {
-        meets.push(ratio("k=47 / k=7", How::Raw, 47, 7, at)?);
+        ratios.push(ratio("k=47 / k=7", How::Raw, 47, 7, at)?);
         let what = "k=47 / k=7, no contention";
         ratio(what, How::Uncontended, 47, 7, at)?;
     }
@@ -58,8 +58,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         rows[0].raw,
         rows[1].raw,
         (1.0 - gain) * 100.0,
-        meets[0],
-        meets[1],
+        ratios[0],
+        ratios[1],
     );
     Ok(outcome(experiment.source, &rows, verdict))
 }

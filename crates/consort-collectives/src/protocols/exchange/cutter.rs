@@ -143,8 +143,8 @@ impl<'p> Cutter<'p> {
         if number >= sequence.buffers.count {
             self.acts.push(Act::AwaitCredit(sequence.setting.channel(*credit), number));
         }
-        for (channel, piece) in sequence.pieces(sent, index, number) {
-            let source = further.piece(piece, spans);
+        for (channel, part) in sequence.parts(sent, index, number) {
+            let source = further.part(part, spans);
             self.acts.push(Act::Send(*to, channel, number, source));
         }
     }
@@ -160,8 +160,8 @@ impl<'p> Cutter<'p> {
         let Divided { end: (_, spans), first, .. } = received;
         let (sequence, step) = (self.walk.sequence, first + further.chunks + index);
         let mut at = 0;
-        for (channel, piece) in sequence.pieces(received, index, step) {
-            let target = further.piece(piece, spans);
+        for (channel, part) in sequence.parts(received, index, step) {
+            let target = further.part(part, spans);
             let incoming = Span { at, ..Span::incoming(target.bytes) };
             at += target.bytes;
             let (left, right) = match keep {
@@ -170,12 +170,12 @@ impl<'p> Cutter<'p> {
                     continue;
                 }
                 Keep::After(left) if !later => {
-                    let left = further.piece(piece, left);
+                    let left = further.part(part, left);
                     self.acts.push(Act::ReceiveCombine { channel, step, left, target });
                     continue;
                 }
-                Keep::After(left) => (further.piece(piece, left), incoming),
-                Keep::Before(right) => (incoming, further.piece(piece, right)),
+                Keep::After(left) => (further.part(part, left), incoming),
+                Keep::Before(right) => (incoming, further.part(part, right)),
             };
             self.acts.push(Act::Receive(channel, step, incoming));
             self.combines.push(Act::Combine { target, left, right });

@@ -124,19 +124,19 @@ impl Sequence {
         self.passes.iter().map(|pass| pass.rounds.len()).sum()
     }
 
-    /// The pieces of chunk `index` of a message, as chunk `number` of those that its receiver
+    /// The parts of chunk `index` of a message, as chunk `number` of those that its receiver
     /// takes: where they lie in the list of spans, and in its buffer.
-    pub(super) fn pieces<'m>(
+    pub(super) fn parts<'m>(
         &'m self,
         Divided { end: (_, spans), bytes, .. }: &'m Divided,
         index: u32,
         number: u32,
-    ) -> impl Iterator<Item = (Channel, Piece)> + 'm {
+    ) -> impl Iterator<Item = (Channel, Part)> + 'm {
         let Buffers { chunk, lines: buffer_lines, count, credits, .. } = self.buffers;
         let from = index as usize * chunk;
         let to = (from + chunk).min(*bytes);
         let (mut next, mut line) = (0, credits + number % count * buffer_lines);
-        // An empty message is one piece, too.
+        // An empty message is one part, too.
         let mut is_empty = from == to;
         spans.iter().enumerate().filter_map(move |(span, &Span { bytes, .. })| {
             let begin = next;
@@ -148,14 +148,14 @@ impl Sequence {
             let bytes = end.saturating_sub(at);
             let channel = self.setting.channel(line);
             line += u32::try_from(lines(bytes)).unwrap_or(u32::MAX);
-            Some((channel, Piece { span, at: at - begin, bytes }))
+            Some((channel, Part { span, at: at - begin, bytes }))
         })
     }
 }
 
 /// A part of one of the spans of a message.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct Part {
     span: usize,
     at: usize,
     bytes: usize,
@@ -176,7 +176,7 @@ impl Further {
         }
     }
 
-    pub(super) fn piece(self, Piece { span, at, bytes }: Piece, spans: &[Span]) -> Span {
+    pub(super) fn part(self, Part { span, at, bytes }: Part, spans: &[Span]) -> Span {
         let whole = self.span(spans[span]);
         Span { at: whole.at + at, bytes, ..whole }
     }

@@ -1,9 +1,9 @@
 //! Sends and receives as in RCCE, and the broadcasts of RCCE_comm that are made of them.
 //!
 //! Source: Petrović 2015, sections 4.2 and 4.3. A send puts the message into the sender's buffer,
-//! the receiver gets it to its memory, and each signals the other by a flag; here a flag is one line,
-//! as the thesis says. A message that has just been received is sent on from the cache. Nobody
-//! shares a buffer with a third core, so that there is no contention.
+//! the receiver gets it to its memory, and each signals the other by a flag; here a flag is one
+//! line, as the thesis says. A message that has just been received is sent on from the cache.
+//! Nobody shares a buffer with a third core, so that there is no contention.
 
 use super::{Scc, levels};
 

@@ -1,10 +1,10 @@
-//! A piece of memory on this PE.
+//! A region of memory on this PE.
 
 use consort_fabric::LINE_PAYLOAD_BYTES;
 
 use super::extent::Extent;
 
-/// A piece of memory on this PE, resolved.
+/// A region of memory on this PE, resolved.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) at: *mut u8,
