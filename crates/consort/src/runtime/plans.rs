@@ -4,11 +4,11 @@ use std::{
     cell::{Cell, Ref, RefCell},
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
 };
 
-use consort_collectives::{Algorithm, Plan};
+use consort_collectives::{Algorithm, Brackets, Plan};
 use consort_fabric::{CallSpec, Candidate, Collective, Kernel, Op, Rank, SyncModes};
 use consort_native::{Call, CallNumber, Endpoint, Operands, StartedCall};
 
@@ -107,9 +107,12 @@ impl<A: Algorithm> Ready for Prepared<A> {
         let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
         // Peers wait for what a call that panics will never send. They are told before it ends,
         // which takes back what it has lent.
-        let done = catch_unwind(AssertUnwindSafe(|| match self.plan.bare() {
-            Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
-            None => endpoint.block_on(&call, self.plan.run(&call)),
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let algorithm = A::run(&call, self.plan.schedule());
+            match self.plan.brackets() {
+                None => endpoint.block_on(&call, algorithm),
+                Some(brackets) => between(brackets, endpoint, &call, pin!(algorithm)),
+            }
         }));
         done.unwrap_or_else(|panic| {
             endpoint.job().fail(endpoint.rank_in_world(), &panic);
@@ -122,12 +125,23 @@ impl<A: Algorithm> Ready for Prepared<A> {
     }
 
     fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        Box::pin(self.plan.run(call))
+        self.plan.run(call)
     }
 
     fn candidate(&self) -> &Candidate {
         &self.candidate
     }
+}
+
+/// A call whose PEs enter or leave together: compiled once, for whatever algorithm.
+#[inline(never)]
+fn between(
+    brackets: &Brackets,
+    endpoint: &Endpoint,
+    call: &Call<'_>,
+    algorithm: Pin<&mut dyn Future<Output = Op>>,
+) -> Op {
+    endpoint.block_on(call, brackets.run(call, algorithm))
 }
 
 type Found = Option<Arc<dyn Ready>>;
