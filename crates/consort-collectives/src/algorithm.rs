@@ -17,6 +17,59 @@ pub struct Parameter {
     pub range: (u64, u64),
 }
 
+/// An algorithm's name and parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The name of its file.
+    pub name: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+}
+
+impl Description {
+    /// The value of a parameter.
+    ///
+    /// # Errors
+    /// When it is missing or out of range.
+    pub fn parameter(&self, candidate: &Candidate, index: usize) -> Result<u64, PlanError> {
+        let Parameter { name, range: (least, most), .. } = self.parameters[index];
+        candidate
+            .parameter(name)
+            .filter(|value| (least..=most).contains(value))
+            .ok_or(PlanError::BadValue { algorithm: self.name, name, least, most })
+    }
+
+    /// Whether all parameters are known ones, with values in their ranges.
+    ///
+    /// # Errors
+    /// When one is not, or is missing.
+    pub fn check(&self, candidate: &Candidate) -> Result<(), PlanError> {
+        self.check_names(candidate)?;
+        (0..self.parameters.len()).try_for_each(|index| self.parameter(candidate, index).map(drop))
+    }
+
+    /// Whether all parameters are known ones.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn check_names(&self, candidate: &Candidate) -> Result<(), PlanError> {
+        let known = |name: &String| self.parameters.iter().any(|known| known.name == name);
+        match candidate.parameters.keys().find(|name| !known(name)) {
+            None => Ok(()),
+            Some(name) => Err(PlanError::UnknownParameter {
+                algorithm: self.name,
+                name: name.clone(),
+                known: if self.parameters.is_empty() {
+                    "none".to_owned()
+                } else {
+                    let names: Vec<_> = self.parameters.iter().map(|known| known.name).collect();
+                    names.join(", ")
+                },
+            }),
+        }
+    }
+}
+
 /// Which way the data of an algorithm moves: this decides which waits its messages imply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -84,6 +137,8 @@ pub trait Algorithm: 'static {
     const ROOT_ACTS_APART: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
+    /// Both of these, for code that is the same for all algorithms.
+    const DESCRIPTION: Description = Description { name: Self::NAME, parameters: Self::PARAMETERS };
     /// What is worked out once for many calls: peers and channels.
     type Schedule: Send + std::marker::Sync + 'static;
 
@@ -115,11 +170,7 @@ pub trait Algorithm: 'static {
     /// # Errors
     /// When it is missing or out of range.
     fn parameter(candidate: &Candidate, index: usize) -> Result<u64, PlanError> {
-        let Parameter { name, range: (least, most), .. } = Self::PARAMETERS[index];
-        candidate
-            .parameter(name)
-            .filter(|value| (least..=most).contains(value))
-            .ok_or(PlanError::BadValue { algorithm: Self::NAME, name, least, most })
+        Self::DESCRIPTION.parameter(candidate, index)
     }
 
     /// Whether all parameters are known ones, with values in their ranges.
@@ -127,9 +178,7 @@ pub trait Algorithm: 'static {
     /// # Errors
     /// When one is not, or is missing.
     fn check(candidate: &Candidate) -> Result<(), PlanError> {
-        Self::check_names(candidate)?;
-        (0..Self::PARAMETERS.len())
-            .try_for_each(|index| Self::parameter(candidate, index).map(drop))
+        Self::DESCRIPTION.check(candidate)
     }
 
     /// Whether all parameters are known ones.
@@ -137,20 +186,7 @@ pub trait Algorithm: 'static {
     /// # Errors
     /// When one is not.
     fn check_names(candidate: &Candidate) -> Result<(), PlanError> {
-        let known = |name: &String| Self::PARAMETERS.iter().any(|known| known.name == name);
-        match candidate.parameters.keys().find(|name| !known(name)) {
-            None => Ok(()),
-            Some(name) => Err(PlanError::UnknownParameter {
-                algorithm: Self::NAME,
-                name: name.clone(),
-                known: if Self::PARAMETERS.is_empty() {
-                    "none".to_owned()
-                } else {
-                    let names: Vec<_> = Self::PARAMETERS.iter().map(|known| known.name).collect();
-                    names.join(", ")
-                },
-            }),
-        }
+        Self::DESCRIPTION.check_names(candidate)
     }
 }
 

@@ -81,6 +81,7 @@ impl Flow {
     }
 
     /// Ends a quarter, and says what is to be done before the next begins.
+    #[inline]
     pub fn turn_after(&mut self, quarter: Quarter) -> Turn {
         let give = (!quarter.synchronized || quarter.started).then_some(self.given);
         self.given += u64::from(give.is_some());

@@ -27,7 +27,7 @@ pub mod scatter;
 mod setting;
 pub mod trees;
 
-pub use algorithm::{Algorithm, Direction, Parameter, PlanError, Visitor};
-pub use plan::Plan;
-pub use registry::{candidates, estimate_ns, names, serves, visit};
+pub use algorithm::{Algorithm, Description, Direction, Parameter, PlanError, Visitor};
+pub use plan::{EntryAndExit, Plan};
+pub use registry::{candidates, check, describe, estimate_ns, names, serves, visit};
 pub use setting::Setting;

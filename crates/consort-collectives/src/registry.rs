@@ -3,8 +3,8 @@
 use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting, Visitor, all_gather, all_reduce, all_to_all, barrier,
-    broadcast, gather, reduce, reduce_scatter, scan, scatter,
+    Algorithm, Description, Parameter, PlanError, Setting, Visitor, all_gather, all_reduce,
+    all_to_all, barrier, broadcast, gather, reduce, reduce_scatter, scan, scatter,
 };
 
 /// The names of a collective's algorithms.
@@ -60,48 +60,63 @@ pub fn visit<V: Visitor>(
     })
 }
 
+/// The name and the parameters of an algorithm.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanError> {
+    struct Describe;
+    impl Visitor for Describe {
+        type Output = Description;
+        fn visit<A: Algorithm>(self) -> Description {
+            A::DESCRIPTION
+        }
+    }
+    visit(collective, name, Describe)
+}
+
+/// Whether a candidate has a schedule for a setting.
+///
+/// # Errors
+/// When it has none, or there is no such candidate.
+pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
+    struct Try<'q>(&'q Setting, &'q Candidate);
+    impl Visitor for Try<'_> {
+        type Output = Result<(), PlanError>;
+        fn visit<A: Algorithm>(self) -> Result<(), PlanError> {
+            A::schedule(self.0, self.1).map(drop)
+        }
+    }
+    visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))?
+}
+
 /// Every candidate that can serve a query: all algorithms with all values worth trying.
 #[must_use]
 pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
-    struct Able<'q>(&'q Setting);
-    impl Visitor for Able<'_> {
-        type Output = Vec<Candidate>;
-        fn visit<A: Algorithm>(self) -> Vec<Candidate> {
-            let mut all = vec![Candidate::new(A::NAME)];
-            for Parameter { name, values, .. } in A::PARAMETERS {
-                let with = |candidate: &Candidate| {
-                    values.iter().map(|&value| candidate.clone().with(name, value)).collect()
-                };
-                all = all.iter().flat_map(|candidate| -> Vec<_> { with(candidate) }).collect();
-            }
-            all.retain(|candidate| A::schedule(self.0, candidate).is_ok());
-            all
-        }
-    }
     let setting = Setting::of(query, capabilities);
     if !setting.is_addressable() {
         return Vec::new();
     }
-    names(query.collective)
-        .iter()
-        .filter_map(|name| visit(query.collective, name, Able(&setting)).ok())
-        .flatten()
-        .collect()
+    let collective = query.collective;
+    let described = names(collective).iter().filter_map(|name| describe(collective, name).ok());
+    let mut able = Vec::new();
+    for Description { name, parameters } in described {
+        let mut all = vec![Candidate::new(name)];
+        for Parameter { name, values, .. } in parameters {
+            let with = |candidate: &Candidate| {
+                values.iter().map(|&value| candidate.clone().with(name, value)).collect()
+            };
+            all = all.iter().flat_map(|candidate| -> Vec<_> { with(candidate) }).collect();
+        }
+        able.extend(all.into_iter().filter(|candidate| check(&setting, candidate).is_ok()));
+    }
+    able
 }
 
 /// Whether a candidate can serve a setting, which is to say whether it has a schedule.
 #[must_use]
 pub fn serves(setting: &Setting, candidate: &Candidate) -> bool {
-    struct Try<'q>(&'q Setting, &'q Candidate);
-    impl Visitor for Try<'_> {
-        type Output = bool;
-        fn visit<A: Algorithm>(self) -> bool {
-            A::schedule(self.0, self.1).is_ok()
-        }
-    }
-    setting.is_addressable()
-        && visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))
-            .unwrap_or(false)
+    setting.is_addressable() && check(setting, candidate).is_ok()
 }
 
 /// What a candidate costs by the model, in nanoseconds; infinite for one that is unknown.

@@ -26,23 +26,26 @@ pub(crate) trait Watch {
 pub(crate) fn block_on<F: Future, I: Idle>(
     future: F,
     watch: &impl Watch,
-    polls: impl Fn() -> u32,
+    polls: impl FnOnce() -> u32,
     idle: impl Fn() -> I,
 ) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
-    let mut left = None;
+    // What is there already is had without a thought of waiting.
+    if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+        return output;
+    }
+    let mut left = polls();
     let mut pauses = None;
     loop {
+        if left == 0 {
+            left = pauses.get_or_insert_with(&idle).pause();
+        } else {
+            left -= 1;
+            watch.spin(&mut left);
+        }
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
-        }
-        let left = left.get_or_insert_with(&polls);
-        if *left == 0 {
-            *left = pauses.get_or_insert_with(&idle).pause();
-        } else {
-            *left -= 1;
-            watch.spin(left);
         }
     }
 }

@@ -4,11 +4,11 @@ use std::{
     cell::{Cell, Ref, RefCell},
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
 };
 
-use consort_collectives::{Algorithm, Plan};
+use consort_collectives::{Algorithm, EntryAndExit, Plan};
 use consort_fabric::{CallSpec, Candidate, Collective, Kernel, Op, Rank, SyncModes};
 use consort_native::{Call, CallNumber, Endpoint, Operands, StartedCall};
 
@@ -105,11 +105,14 @@ impl<A: Algorithm> Ready for Prepared<A> {
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
         let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
-        // Peers wait for what a call that panics will never send. They are notified before it ends,
-        // which revokes what it has exposed.
-        let done = catch_unwind(AssertUnwindSafe(|| match self.plan.bare() {
-            Some(schedule) => endpoint.block_on(&call, A::run(&call, schedule)),
-            None => endpoint.block_on(&call, self.plan.run(&call)),
+        // Peers wait for what a call that panics will never send. They are notified before it
+        // ends, which revokes what it has exposed.
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let algorithm = A::run(&call, self.plan.schedule());
+            match self.plan.entry_and_exit() {
+                None => endpoint.block_on(&call, algorithm),
+                Some(entry_and_exit) => between(entry_and_exit, endpoint, &call, pin!(algorithm)),
+            }
         }));
         done.unwrap_or_else(|panic| {
             endpoint.job().fail(endpoint.rank_in_world(), &panic);
@@ -122,12 +125,23 @@ impl<A: Algorithm> Ready for Prepared<A> {
     }
 
     fn fly<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        Box::pin(self.plan.run(call))
+        self.plan.run(call)
     }
 
     fn candidate(&self) -> &Candidate {
         &self.candidate
     }
+}
+
+/// A call whose PEs enter or leave together: compiled once, for whatever algorithm.
+#[inline(never)]
+fn between(
+    entry_and_exit: &EntryAndExit,
+    endpoint: &Endpoint,
+    call: &Call<'_>,
+    algorithm: Pin<&mut dyn Future<Output = Op>>,
+) -> Op {
+    endpoint.block_on(call, entry_and_exit.run(call, algorithm))
 }
 
 type Found = Option<Arc<dyn Ready>>;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use consort_collectives::{Algorithm, Plan};
+use consort_collectives::{Algorithm, barrier::Synchronizer};
 use consort_native::Call;
 
 fn is_send<T: Send>(_: T) {}
@@ -14,18 +14,19 @@ fn is_send<T: Send>(_: T) {}
 macro_rules! futures_are_send {
     ($($collective:ident in $($path:ident)::+: $($algorithm:ident)*;)*) => {$(
         mod $collective {
-            use super::{Algorithm, Call, Plan, is_send};
+            use super::{Algorithm, Call, is_send};
             use consort_collectives::$($path)::+::{$($algorithm),*};
 
             pub(super) const NAMES: &[&str] = &[$($algorithm::NAME),*];
 
             #[test]
             fn may_move() {
-                $(
-                    let check: fn(&'static Plan<$algorithm>, &'static Call<'static>) =
-                        |plan, call| is_send(plan.run(call));
+                $({
+                    type Schedule = <$algorithm as Algorithm>::Schedule;
+                    let check: fn(&'static Schedule, &'static Call<'static>) =
+                        |schedule, call| is_send($algorithm::run(call, schedule));
                     let _ = check;
-                )*
+                })*
             }
         }
     )*};
@@ -75,6 +76,14 @@ fn no_algorithm_is_left_out() {
         let sorted = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<_>>();
         assert_eq!(sorted(listed), sorted(names(collective)), "{collective}: list it above");
     }
+}
+
+/// What is before and after an algorithm.
+#[test]
+fn barriers_at_entry_and_exit_may_move() {
+    let check: fn(&'static Synchronizer, &'static Call<'static>) =
+        |barrier, call| is_send(barrier.run(call));
+    let _ = check;
 }
 
 #[test]

@@ -320,7 +320,7 @@ pub(crate) trait Run {
 
 impl<A: Algorithm> Run for Plan<A> {
     fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        Box::pin(Self::run(self, call))
+        Self::run(self, call)
     }
 }
 

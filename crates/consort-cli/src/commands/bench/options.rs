@@ -9,7 +9,7 @@ use consort_bench::{
     harness::{Conditions, Session, Work, sizes_bytes},
     peers::threads,
 };
-use consort_collectives::{Algorithm, PlanError, Visitor, visit};
+use consort_collectives::{PlanError, describe};
 use consort_native::topology::Topology;
 use consort_tuner::Catalog;
 
@@ -143,15 +143,7 @@ fn work(
 
 /// Whether there is such an algorithm with such parameters.
 fn check(collective: Collective, candidate: &Candidate) -> Result<(), PlanError> {
-    struct Check<'c>(&'c Candidate);
-    impl Visitor for Check<'_> {
-        type Output = Result<(), PlanError>;
-        fn visit<A: Algorithm>(self) -> Self::Output {
-            A::check_names(self.0)?;
-            (0..A::PARAMETERS.len()).try_for_each(|index| A::parameter(self.0, index).map(drop))
-        }
-    }
-    visit(collective, &candidate.algorithm, Check(candidate))?
+    describe(collective, &candidate.algorithm)?.check(candidate)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use consort::{Candidate, Collective};
-use consort_collectives::{Algorithm, Parameter, PlanError, Setting, Visitor, names, visit};
+use consort_collectives::{Parameter, PlanError, Setting, describe, names};
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ pub(super) fn candidates(
     let bases = if asked.named.is_empty() { &all } else { asked.named };
     let mut tried = Vec::new();
     for base in bases {
-        tried.extend(visit(collective, &base.algorithm, Completing { base, setting, asked })??);
+        tried.extend(completed(collective, base, setting, asked)?);
     }
     for Values { parameter, values } in asked.values {
         check(&tried, parameter, values)?;
@@ -116,46 +116,41 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
 /// A candidate, and why it cannot serve, if it cannot.
 type Tried = (Candidate, Option<PlanError>);
 
-struct Completing<'a> {
-    base: &'a Candidate,
-    setting: &'a Setting,
-    asked: Asked<'a>,
-}
-
-impl Visitor for Completing<'_> {
-    type Output = Result<Vec<Tried>, PlanError>;
-
-    fn visit<A: Algorithm>(self) -> Self::Output {
-        let Self { base, setting, asked } = self;
-        A::check_names(base)?;
-        let mut starts = vec![base.clone()];
-        let mut open = Vec::new();
-        for parameter in A::PARAMETERS.iter().filter(|it| base.parameter(it.name).is_none()) {
-            match asked.values.iter().rfind(|given| given.parameter == parameter.name) {
-                Some(given) => starts = crossed(&starts, parameter.name, &given.values),
-                None => open.push(parameter),
-            }
+/// A base with values for all parameters of its algorithm, as far as these can serve.
+fn completed(
+    collective: Collective,
+    base: &Candidate,
+    setting: &Setting,
+    asked: Asked<'_>,
+) -> Result<Vec<Tried>, PlanError> {
+    let description = describe(collective, &base.algorithm)?;
+    description.check_names(base)?;
+    let mut starts = vec![base.clone()];
+    let mut open = Vec::new();
+    for parameter in description.parameters.iter().filter(|it| base.parameter(it.name).is_none()) {
+        match asked.values.iter().rfind(|given| given.parameter == parameter.name) {
+            Some(given) => starts = crossed(&starts, parameter.name, &given.values),
+            None => open.push(parameter),
         }
-        let complete = |start: Candidate| -> Vec<Tried> {
-            let mut all = vec![start];
-            for parameter in &open {
-                let values = worth_trying(parameter, setting.call.pes, asked.every_value);
-                all = crossed(&all, parameter.name, &values);
-            }
-            let tried = |one: Candidate| (A::schedule(setting, &one).err(), one);
-            let mut tried: Vec<Tried> =
-                all.into_iter().map(tried).map(|(error, one)| (one, error)).collect();
-            let one_serves = tried.iter().any(|(_, error)| error.is_none());
-            if one_serves {
-                tried.retain(|(_, error)| error.is_none());
-            }
-            if !(one_serves && asked.every_value) {
-                tried.truncate(1);
-            }
-            tried
-        };
-        Ok(starts.into_iter().flat_map(complete).collect())
     }
+    let complete = |start: Candidate| -> Vec<Tried> {
+        let mut all = vec![start];
+        for parameter in &open {
+            let values = worth_trying(parameter, setting.call.pes, asked.every_value);
+            all = crossed(&all, parameter.name, &values);
+        }
+        let error = |one: &Candidate| consort_collectives::check(setting, one).err();
+        let mut tried: Vec<Tried> = all.into_iter().map(|one| (one.clone(), error(&one))).collect();
+        let one_serves = tried.iter().any(|(_, error)| error.is_none());
+        if one_serves {
+            tried.retain(|(_, error)| error.is_none());
+        }
+        if !(one_serves && asked.every_value) {
+            tried.truncate(1);
+        }
+        tried
+    };
+    Ok(starts.into_iter().flat_map(complete).collect())
 }
 
 fn crossed(candidates: &[Candidate], parameter: &str, values: &[u64]) -> Vec<Candidate> {
