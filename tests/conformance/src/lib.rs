@@ -6,6 +6,9 @@
 //! with the data of each call and what must come of it. [`run`] is what every PE does with a
 //! program, on a fabric that implements [`Member`].
 //!
+//! What other tests share with the suite: [`registry`], [`data`] and the generator of random numbers,
+//! and [`turns`], by which jobs run one after another.
+//!
 //! The fabrics under test are in this package's `tests/`: threads, simulated schedules at random,
 //! machines that are described, and the fabric of `docs/adding-a-fabric.md`.
 
@@ -14,6 +17,8 @@ mod coverage;
 pub mod data;
 mod member;
 mod program;
+pub mod registry;
+pub mod turns;
 
 pub use cases::{Case, Kind, Space};
 pub use coverage::Coverage;

@@ -2,9 +2,8 @@
 //! closures, and whatever plans each still keeps.
 
 use consort::{Collective, Pes, Rank, Result, Sum, SyncModes, Team};
-
-use crate::{
-    data::Random,
+use consort_conformance::{
+    data::{Random, each_seed},
     turns::{LIMIT, alone, note},
 };
 
@@ -104,10 +103,7 @@ fn at_random(seed: u64) {
 
 #[test]
 fn sites_that_differ_from_pe_to_pe() {
-    match std::env::var("CONSORT_SEED") {
-        Ok(seed) => at_random(seed.parse().expect("CONSORT_SEED is a number")),
-        Err(_) => (0..3).for_each(at_random),
-    }
+    each_seed(0..3, at_random);
 }
 
 /// The plan of one PE is in use when a rest ends, and another's is gone.

@@ -1,9 +1,8 @@
 //! The numbers that calls and steps have: told apart exactly, used again, and past their wrap.
 
 use consort::{Candidate, Collective, Error, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort_conformance::turns::{LIMIT, alone};
 use consort_native::{Failure, SEQUENCE_BITS};
-
-use crate::turns::{LIMIT, alone};
 
 fn two() -> Pes {
     Pes::threads(2).without_wisdom()
@@ -118,7 +117,7 @@ fn results_are_right_past_the_end_of_sequence_numbers() {
 }
 
 #[test]
-fn who_leaves_early_is_told_past_the_end_of_sequence_numbers() {
+fn who_leaves_early_is_reported_past_the_end_of_sequence_numbers() {
     alone(LIMIT, || {
         for before in (1..40).step_by(3) {
             let job = close_to_the_end(before).run(|pe| {
@@ -142,7 +141,7 @@ fn who_leaves_early_is_told_past_the_end_of_sequence_numbers() {
 }
 
 #[test]
-fn mismatches_are_told_by_name_past_the_end_of_sequence_numbers() {
+fn mismatches_are_reported_by_name_past_the_end_of_sequence_numbers() {
     alone(LIMIT, || {
         for before in (1..40).step_by(3) {
             let job = close_to_the_end(before).run(|pe| {

@@ -6,8 +6,8 @@ use consort::{
     SyncModes, Team,
 };
 use consort_collectives::PlanError;
-
-use crate::{
+use consort_conformance::{
+    data::affine,
     registry::everything,
     turns::{LIMIT, alone, note},
 };
@@ -208,7 +208,7 @@ fn first_last_and_concatenation() {
 }
 
 fn affine_of<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
-    std::array::from_fn(|index| crate::data::affine(a[index], b[index]))
+    std::array::from_fn(|index| affine(a[index], b[index]))
 }
 
 fn large<const N: usize>(rank: Rank, len: usize) -> Vec<[u64; N]> {
