@@ -6,8 +6,7 @@
 //! with the data of each call and what must come of it. [`run`] is what every PE does with a
 //! program, on a fabric that implements [`Member`].
 //!
-//! What other tests share with the suite: [`registry`], [`data`] and the generator of random numbers,
-//! and [`turns`], by which jobs run one after another.
+//! [`data`], [`registry`] and [`turns`] serve the tests of `consort` as well.
 //!
 //! The fabrics under test are in this package's `tests/`: threads, simulated schedules at random,
 //! machines that are described, and the fabric of `docs/adding-a-fabric.md`.

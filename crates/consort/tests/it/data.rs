@@ -68,8 +68,7 @@ impl Call {
     ) -> Option<Vec<T>> {
         let Self { collective, pes, root, len, seed } = *self;
         let kernel = Kernel::new::<T, O>(operator);
-        let block =
-            |rank, index| bytemuck::cast_slice(&block::<T>(seed, rank, index, len)).to_vec();
+        let block = |rank, index| data::block(seed, rank, index, len * size_of::<T>());
         reference::result(collective, pes, rank, root, Some(&kernel), block)
             .map(|bytes| elements(&bytes))
     }

@@ -62,7 +62,7 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
     Ok(served)
 }
 
-fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + std::marker::Sync + 'static) {
+fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'static) {
     alone(LIMIT, move || {
         let all = Pes::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
         let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));

@@ -19,7 +19,7 @@ use crate::jobs::{SOON, pes_of};
 fn mismatched(
     pes: u32,
     [one, other]: [&'static [&'static str]; 2],
-    call: impl Fn(Team<'_>, bool) -> Result<()> + Send + std::marker::Sync + 'static,
+    call: impl Fn(Team<'_>, bool) -> Result<()> + Send + Sync + 'static,
 ) {
     let (outcome, errors) = alone(2 * SOON, move || {
         let (errors, since) = (Mutex::new(Vec::new()), Instant::now());

@@ -15,7 +15,7 @@ use crate::jobs::SOON;
 /// Runs a program and returns what each PE got; it may take a second.
 fn on<R: Debug + Send + 'static>(
     pes: Pes,
-    program: impl Fn(Team<'_>) -> R + Send + std::marker::Sync + 'static,
+    program: impl Fn(Team<'_>) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     alone(2 * SOON, move || {
         let since = Instant::now();

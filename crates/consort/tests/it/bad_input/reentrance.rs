@@ -10,7 +10,7 @@ use super::on;
 struct Smuggled<'p>(Team<'p>);
 
 // SAFETY: the operator that is given it runs on the thread that the team belongs to.
-unsafe impl std::marker::Sync for Smuggled<'_> {}
+unsafe impl Sync for Smuggled<'_> {}
 
 impl Smuggled<'_> {
     fn broadcast(&self, bytes: usize) -> Result<()> {

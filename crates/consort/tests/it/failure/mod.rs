@@ -39,7 +39,7 @@ fn fails<R: Send>(
     pes: Pes,
     count: u32,
     victim: Rank,
-    program: impl Fn(&Pe, &Moment) -> Result<R> + std::marker::Sync,
+    program: impl Fn(&Pe, &Moment) -> Result<R> + Sync,
 ) -> Error {
     let (errors, moment) = (Errors::default(), Moment::default());
     let error = pes

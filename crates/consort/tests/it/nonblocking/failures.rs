@@ -14,7 +14,7 @@ use consort_conformance::{
 use super::{check, start};
 use crate::{
     data::Call,
-    jobs::{SOON, fails, pes_of},
+    jobs::{SOON, fails, on, pes_of},
 };
 
 /// A PE panics while others are in the midst of each collective, by every algorithm.
@@ -156,16 +156,12 @@ fn requests_that_wait_for_each_other() {
     let texts = format!("{} {}", one.1, other.1);
     assert!(texts.contains("start all_reduce") && texts.contains("start barrier"), "{error}");
     // In the same order they are started, and waited for in any.
-    alone(LIMIT, || {
-        pes_of(2).run(|pe| {
-            let world = pe.world();
-            let (one, other) = (world.cartesian(1)?.row, world.cartesian(1)?.row);
-            let mut requests = [one.start_barrier()?, other.start_barrier()?];
-            if world.rank() == Rank(0) {
-                requests.reverse();
-            }
-            requests.into_iter().try_for_each(Request::wait)
-        })
-    })
-    .unwrap();
+    on(pes_of(2), |world| {
+        let (one, other) = (world.cartesian(1)?.row, world.cartesian(1)?.row);
+        let mut requests = [one.start_barrier()?, other.start_barrier()?];
+        if world.rank() == Rank(0) {
+            requests.reverse();
+        }
+        requests.into_iter().try_for_each(Request::wait)
+    });
 }

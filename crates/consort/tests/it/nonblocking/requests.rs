@@ -16,7 +16,7 @@ use consort::{Candidate, Collective, Error, Rank, Result, Sum, Waiting};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::block_on;
-use crate::jobs::pes_of;
+use crate::jobs::{on, pes_of};
 
 /// Requests that are dropped, forgotten, or left until the end.
 #[test]
@@ -56,37 +56,33 @@ fn nobody_waits_for_them() {
 
 #[test]
 fn a_request_is_tested_polled_and_taken_once() {
-    alone(LIMIT, || {
-        pes_of(2).run(|pe| {
-            let world = pe.world();
-            let mut request = world.start_all_reduce(vec![1], Sum)?;
-            while !request.test()? {
-                thread::yield_now();
+    on(pes_of(2), |world| {
+        let mut request = world.start_all_reduce(vec![1], Sum)?;
+        while !request.test()? {
+            thread::yield_now();
+        }
+        assert!(request.test()?);
+        assert_eq!(block_on(&mut request)?, [2]);
+        assert!(request.test()?);
+        assert_eq!(block_on(&mut request).err(), Some(Error::Taken));
+        assert_eq!(request.wait().err(), Some(Error::Taken));
+        // Many tasks of one thread, in an order that differs from PE to PE.
+        let mut sums: Vec<_> = (0..50)
+            .map(|index| world.start_all_reduce(vec![index; 100], Sum))
+            .collect::<Result<_>>()?;
+        if world.rank() == Rank(1) {
+            sums.reverse();
+        }
+        let mut total = 0;
+        block_on(async {
+            for sum in sums {
+                total += sum.await?[99];
             }
-            assert!(request.test()?);
-            assert_eq!(block_on(&mut request)?, [2]);
-            assert!(request.test()?);
-            assert_eq!(block_on(&mut request).err(), Some(Error::Taken));
-            assert_eq!(request.wait().err(), Some(Error::Taken));
-            // Many tasks of one thread, in an order that differs from PE to PE.
-            let mut sums: Vec<_> = (0..50)
-                .map(|index| world.start_all_reduce(vec![index; 100], Sum))
-                .collect::<Result<_>>()?;
-            if world.rank() == Rank(1) {
-                sums.reverse();
-            }
-            let mut total = 0;
-            block_on(async {
-                for sum in sums {
-                    total += sum.await?[99];
-                }
-                Ok::<(), Error>(())
-            })?;
-            assert_eq!(total, 49 * 50);
-            Ok(())
-        })
-    })
-    .unwrap();
+            Ok::<(), Error>(())
+        })?;
+        assert_eq!(total, 49 * 50);
+        Ok(())
+    });
 }
 
 /// PE 1 has to pass on what the others wait for, and computes until they have it.
@@ -122,39 +118,32 @@ fn a_helper_moves_calls_on_while_its_pe_computes() {
 
 #[test]
 fn planned_calls_are_started_many_times() {
-    alone(LIMIT, || {
-        pes_of(3).run(|pe| {
-            let world = pe.world();
-            let sums = world.plan_all_reduce::<u64, _>(40, Sum)?;
-            let tables = world.plan_broadcast::<u64>(1000, Rank(2))?;
-            let me = u64::from(world.rank().0);
-            for round in 0..100 {
-                let table = tables.start(vec![me + round; 1000])?;
-                let sum = sums.start(vec![round; 40])?;
-                assert_eq!(sum.wait()?, [3 * round; 40]);
-                assert_eq!(table.wait()?[999], 2 + round);
-            }
-            let error = Error::Lengths { source_len: 39, target_len: 40 };
-            assert_eq!(sums.start(vec![1; 39]).err(), Some(error));
-            Ok(())
-        })
-    })
-    .unwrap();
+    on(pes_of(3), |world| {
+        let sums = world.plan_all_reduce::<u64, _>(40, Sum)?;
+        let tables = world.plan_broadcast::<u64>(1000, Rank(2))?;
+        let me = u64::from(world.rank().0);
+        for round in 0..100 {
+            let table = tables.start(vec![me + round; 1000])?;
+            let sum = sums.start(vec![round; 40])?;
+            assert_eq!(sum.wait()?, [3 * round; 40]);
+            assert_eq!(table.wait()?[999], 2 + round);
+        }
+        let error = Error::Lengths { source_len: 39, target_len: 40 };
+        assert_eq!(sums.start(vec![1; 39]).err(), Some(error));
+        Ok(())
+    });
 }
 
 /// A team is freed once its calls are complete, whoever has waited for them.
 #[test]
 fn freeing_a_team_completes_its_calls() {
-    alone(LIMIT, || {
-        pes_of(4).run(|pe| {
-            let team = pe.world().split(Some(pe.world().rank().0 % 2), 0)?.expect("a colour");
-            let sum = team.start_all_reduce(vec![1; 3000], Sum)?;
-            drop(team.start_barrier()?);
-            team.free()?;
-            assert_eq!(sum.wait()?, [2; 3000]);
-            assert_eq!(team.start_barrier().err(), Some(Error::Freed));
-            Ok(())
-        })
-    })
-    .unwrap();
+    on(pes_of(4), |world| {
+        let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
+        let sum = team.start_all_reduce(vec![1; 3000], Sum)?;
+        drop(team.start_barrier()?);
+        team.free()?;
+        assert_eq!(sum.wait()?, [2; 3000]);
+        assert_eq!(team.start_barrier().err(), Some(Error::Freed));
+        Ok(())
+    });
 }

@@ -9,7 +9,7 @@ use consort_conformance::{
 
 use crate::{
     data::{Call, blank},
-    jobs::pes_of,
+    jobs::{on, pes_of},
 };
 
 /// A collective in symmetric memory with every root and in every mode, by the choice of the library
@@ -78,27 +78,23 @@ fn symmetric_memory_of_every_collective_from_every_root() {
 
 #[test]
 fn symmetric_memory_is_kept_while_a_call_is_under_way() {
-    alone(LIMIT, || {
-        pes_of(3).run(|pe| {
-            let world = pe.world();
-            let me = u64::from(world.rank().0);
-            for _ in 0..20 {
-                let (source, target) = (world.symmetric::<u64>(300)?, world.symmetric(300)?);
-                source.put(world.rank(), 0, &vec![me; 300])?;
-                let sum =
-                    world.start_symmetric(Collective::AllReduce, &source, &target, Sum, Rank(0))?;
-                let other = world.symmetric::<u64>(300)?;
-                other.store(299, me)?;
-                let table =
-                    world.start_symmetric(Collective::Broadcast, &other, &other, Sum, Rank(2))?;
-                drop(source);
-                sum.wait()?;
-                table.wait()?;
-                assert_eq!((target.load(299)?, other.load(299)?), (3, 2));
-                world.barrier()?;
-            }
-            Ok(())
-        })
-    })
-    .unwrap();
+    on(pes_of(3), |world| {
+        let me = u64::from(world.rank().0);
+        for _ in 0..20 {
+            let (source, target) = (world.symmetric::<u64>(300)?, world.symmetric(300)?);
+            source.put(world.rank(), 0, &vec![me; 300])?;
+            let sum =
+                world.start_symmetric(Collective::AllReduce, &source, &target, Sum, Rank(0))?;
+            let other = world.symmetric::<u64>(300)?;
+            other.store(299, me)?;
+            let table =
+                world.start_symmetric(Collective::Broadcast, &other, &other, Sum, Rank(2))?;
+            drop(source);
+            sum.wait()?;
+            table.wait()?;
+            assert_eq!((target.load(299)?, other.load(299)?), (3, 2));
+            world.barrier()?;
+        }
+        Ok(())
+    });
 }

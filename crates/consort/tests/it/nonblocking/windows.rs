@@ -6,39 +6,38 @@ use consort::{Candidate, Collective, Rank, Waiting};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::{check, start};
-use crate::{data::Call, jobs::pes_of};
+use crate::{
+    data::Call,
+    jobs::{on, pes_of},
+};
 
 /// Three windows of calls, waited for last first, with barriers between.
 #[test]
 fn more_than_a_window_under_way() {
     for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
-        alone(LIMIT, move || {
-            pes_of(3).waiting(waiting).run(|pe| {
-                let world = pe.world();
-                let calls: Vec<_> = (0..200)
-                    .map(|seed| {
-                        let collective = Collective::EVERY[seed % Collective::EVERY.len()];
-                        let root = Rank(u32::try_from(seed % 3).expect("few"));
-                        Call { collective, pes: 3, root, len: seed, seed: seed as u64 }
-                    })
-                    .collect();
-                let mut requests = Vec::new();
-                for (index, call) in calls.iter().enumerate() {
-                    if world.rank() == Rank(1) && index % 50 == 0 {
-                        thread::sleep(Duration::from_millis(1));
-                    }
-                    requests.push(start(world, call)?);
-                    if index % 20 == 7 {
-                        world.barrier()?;
-                    }
+        on(pes_of(3).waiting(waiting), move |world| {
+            let calls: Vec<_> = (0..200)
+                .map(|seed| {
+                    let collective = Collective::EVERY[seed % Collective::EVERY.len()];
+                    let root = Rank(u32::try_from(seed % 3).expect("few"));
+                    Call { collective, pes: 3, root, len: seed, seed: seed as u64 }
+                })
+                .collect();
+            let mut requests = Vec::new();
+            for (index, call) in calls.iter().enumerate() {
+                if world.rank() == Rank(1) && index % 50 == 0 {
+                    thread::sleep(Duration::from_millis(1));
                 }
-                for (request, call) in requests.into_iter().zip(&calls).rev() {
-                    check(call, world.rank(), request.wait()?);
+                requests.push(start(world, call)?);
+                if index % 20 == 7 {
+                    world.barrier()?;
                 }
-                Ok(())
-            })
-        })
-        .unwrap();
+            }
+            for (request, call) in requests.into_iter().zip(&calls).rev() {
+                check(call, world.rank(), request.wait()?);
+            }
+            Ok(())
+        });
     }
 }
 

@@ -6,4 +6,5 @@ mod moving;
 mod ordering;
 mod waiting;
 
+/// Words of a long message.
 const WORDS: usize = 5000;

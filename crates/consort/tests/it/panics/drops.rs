@@ -13,9 +13,7 @@ use super::{Bad, Fault, Faulty};
 use crate::jobs::pes_of;
 
 /// Runs a program that fails, with and without helpers; nothing but an error comes of it, soon.
-fn fails<R: Send + 'static>(
-    program: impl Fn(&Pe) -> Result<R> + std::marker::Sync + Copy + Send + 'static,
-) {
+fn fails<R: Send + 'static>(program: impl Fn(&Pe) -> Result<R> + Sync + Copy + Send + 'static) {
     for helpers in [false, true] {
         let text = alone(LIMIT / 6, move || {
             let pes = if helpers { pes_of(2).helper_threads() } else { pes_of(2) };

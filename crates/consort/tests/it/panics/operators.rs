@@ -13,7 +13,10 @@ use consort_conformance::{
 };
 use consort_fabric::OperatorClass;
 
-use crate::{jobs::pes_of, typed};
+use crate::{
+    jobs::{on, pes_of},
+    typed,
+};
 
 /// How long a job that fails may take.
 const SOON: Duration = Duration::from_secs(2);
@@ -26,7 +29,7 @@ fn an_operator_panics(
     culprit: Rank,
     (has_text, text): (bool, &str),
     catches: bool,
-    call: impl Fn(Team<'_>, By<'_>) -> Result<()> + std::marker::Sync,
+    call: impl Fn(Team<'_>, By<'_>) -> Result<()> + Sync,
 ) -> bool {
     let (has_panicked, informed) = (AtomicBool::new(false), AtomicUsize::new(0));
     let reason = format!("PE {culprit} failed: it panicked: {text}");
@@ -75,7 +78,7 @@ fn an_operator_panics(
 }
 
 /// An operator may be a reference to any function.
-struct By<'f>(&'f (dyn Fn(u64, u64) -> u64 + std::marker::Sync));
+struct By<'f>(&'f (dyn Fn(u64, u64) -> u64 + Sync));
 
 impl Operator<u64> for By<'_> {
     const CLASS: OperatorClass = OperatorClass::Commutative;
@@ -165,22 +168,18 @@ fn operators_panic_in_nonblocking_calls() {
 /// A one-sided operation is nobody's but its PE's: so is its panic.
 #[test]
 fn a_panic_in_a_one_sided_operation_is_its_programs_affair() {
-    alone(LIMIT, || {
-        pes_of(2).run(|pe| {
-            let world = pe.world();
-            let memory = world.symmetric::<u64>(3)?;
-            memory.store(0, 2)?;
-            world.barrier()?;
-            let caught = catch_unwind(AssertUnwindSafe(|| {
-                let refuse = |_: u64, _: u64| -> u64 { panic!("no sums here") };
-                memory.get_combine(world.right(), 0, &mut [1, 1, 1], refuse)
-            }));
-            assert!(caught.is_err());
-            let mut sum = [1];
-            memory.get_combine(world.right(), 0, &mut sum, consort::Sum)?;
-            assert_eq!(sum, [3]);
-            world.barrier()
-        })
-    })
-    .unwrap();
+    on(pes_of(2), |world| {
+        let memory = world.symmetric::<u64>(3)?;
+        memory.store(0, 2)?;
+        world.barrier()?;
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let refuse = |_: u64, _: u64| -> u64 { panic!("no sums here") };
+            memory.get_combine(world.right(), 0, &mut [1, 1, 1], refuse)
+        }));
+        assert!(caught.is_err());
+        let mut sum = [1];
+        memory.get_combine(world.right(), 0, &mut sum, consort::Sum)?;
+        assert_eq!(sum, [3]);
+        world.barrier()
+    });
 }

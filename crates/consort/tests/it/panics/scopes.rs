@@ -17,7 +17,7 @@ use consort_conformance::{
 };
 
 use super::{Bad, Fault, Faulty};
-use crate::jobs::pes_of;
+use crate::jobs::{on, pes_of};
 
 /// Waits for what a thread does outside of the library.
 fn until(flag: &AtomicBool) {
@@ -119,17 +119,14 @@ fn nothing_borrowed_is_written_to_after_its_scope() {
 /// A result of a scope whose calls went well is the program's, panics and all.
 #[test]
 fn a_scope_that_goes_well_returns_what_drops_badly() {
-    alone(LIMIT, || {
-        pes_of(2).run(|pe| {
-            let (mut data, world) = ([pe.world().rank().0; 100], pe.world());
-            let kept = world.overlap(|scope| {
-                scope.start_broadcast(&mut data, Rank(1))?;
-                Ok(Bad(1))
-            })?;
-            assert_eq!(data, [1; 100]);
-            assert!(catch_unwind(AssertUnwindSafe(|| drop(kept))).is_err());
-            world.barrier()
-        })
-    })
-    .unwrap();
+    on(pes_of(2), |world| {
+        let mut data = [world.rank().0; 100];
+        let kept = world.overlap(|scope| {
+            scope.start_broadcast(&mut data, Rank(1))?;
+            Ok(Bad(1))
+        })?;
+        assert_eq!(data, [1; 100]);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(kept))).is_err());
+        world.barrier()
+    });
 }

@@ -19,9 +19,7 @@ fn entry_all_moves_nothing_before_all_are_here() {
             scene.call(sync)?;
             let all = scene.everyone().all(|rank| scene.has(Step::Enters, rank));
             assert!(all, "left before all have entered: {scene}");
-            scene.world.barrier()?;
-            assert!(scene.has_result(scene.me())?, "{scene}");
-            Ok(())
+            scene.ends()
         },
     );
 }
@@ -36,9 +34,7 @@ fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
             assert!(scene.is_untouched(scene.me())?, "{scene}");
             scene.contribute(scene.me())?;
             scene.call(sync)?;
-            scene.world.barrier()?;
-            assert!(scene.has_result(scene.me())?, "{scene}");
-            Ok(())
+            scene.ends()
         },
     );
 }
@@ -51,10 +47,7 @@ fn exit_mine_gives_data_back_to_its_pe() {
         |sync| sync.exit == SyncMode::Mine,
         |scene, sync| {
             let me = scene.me();
-            scene.contribute(me)?;
-            if sync.entry == SyncMode::None {
-                scene.world.barrier()?;
-            }
+            scene.contribute_for(sync)?;
             scene.is_last();
             scene.call(sync)?;
             assert!(scene.has_result(me)?, "{scene}");
@@ -77,11 +70,7 @@ fn exit_all_leaves_when_all_data_is_there() {
     each_call(
         |sync| sync.exit == SyncMode::All,
         |scene, sync| {
-            let me = scene.me();
-            scene.contribute(me)?;
-            if sync.entry == SyncMode::None {
-                scene.world.barrier()?;
-            }
+            scene.contribute_for(sync)?;
             scene.is_last();
             scene.call(sync)?;
             for rank in scene.everyone() {
@@ -92,9 +81,7 @@ fn exit_all_leaves_when_all_data_is_there() {
             {
                 scene.spoil(scene.source, rank)?;
             }
-            scene.world.barrier()?;
-            assert!(scene.has_result(me)?, "{scene}");
-            Ok(())
+            scene.ends()
         },
     );
 }

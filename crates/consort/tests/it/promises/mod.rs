@@ -25,7 +25,8 @@ use std::{
 };
 
 use consort::{
-    Algorithms, Candidate, Collective, Pes, Query, Rank, Result, Sum, Symmetric, SyncModes, Team,
+    Algorithms, Candidate, Collective, Pes, Query, Rank, Result, Sum, Symmetric, SyncMode,
+    SyncModes, Team,
 };
 use consort_collectives::names;
 use consort_conformance::{
@@ -124,6 +125,19 @@ impl<'p> Scene<'_, 'p> {
         self.source.quiet()
     }
 
+    /// Puts what this PE contributes in its place, in time for modes that read it at any moment.
+    fn contribute_for(&self, sync: SyncModes) -> Result<()> {
+        self.contribute(self.me())?;
+        if sync.entry == SyncMode::None { self.world.barrier() } else { Ok(()) }
+    }
+
+    /// After the call of all PEs this one must have its result.
+    fn ends(&self) -> Result<()> {
+        self.world.barrier()?;
+        assert!(self.has_result(self.me())?, "{self}");
+        Ok(())
+    }
+
     /// Writes over a PE's contribution.
     fn spoil(&self, buffer: &Symmetric<'p, u64>, rank: Rank) -> Result<()> {
         buffer.put(rank, 0, &vec![OVER; buffer.len()])?;
@@ -209,7 +223,7 @@ fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
 /// operators that commute and others, on two PEs and on three.
 fn each_call(
     syncs: impl Fn(SyncModes) -> bool,
-    play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + std::marker::Sync + 'static,
+    play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + Sync + 'static,
 ) {
     let syncs: Vec<SyncModes> = SyncModes::every().filter(|&sync| syncs(sync)).collect();
     let served = alone(LIMIT, move || {

@@ -44,10 +44,7 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
 /// The PE that is apart enters first, and the others when they have seen whether it leaves.
 fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
     let (me, first) = (scene.me(), scene.apart);
-    scene.contribute(me)?;
-    if sync.entry == SyncMode::None {
-        scene.world.barrier()?;
-    }
+    scene.contribute_for(sync)?;
     if me != first {
         assert!(waits_until(PATIENCE, || scene.has(Step::Enters, first)), "{scene}");
         let expected = leaves_alone(scene);
@@ -62,9 +59,7 @@ fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
         scene.waits_for_others(Step::Sees);
     }
     scene.call(sync)?;
-    scene.world.barrier()?;
-    assert!(scene.has_result(me)?, "{scene}");
-    Ok(())
+    scene.ends()
 }
 
 /// Data may move when one PE has entered, so whoever can reach it waits for nobody.

@@ -3,9 +3,9 @@
 use std::{thread, time::Duration};
 
 use consort::{Error, Failure, Rank, Sum, SyncModes, Team, Waiting};
-use consort_conformance::turns::{LIMIT, alone};
+use consort_conformance::turns::alone;
 
-use crate::jobs::{SOON, fails, pes_of};
+use crate::jobs::{SOON, fails, on, pes_of};
 
 #[test]
 fn mismatches_in_a_team_are_reported_with_ranks_of_the_world() {
@@ -126,27 +126,24 @@ fn a_ring_of_teams() {
 /// PEs that wait for one that computes are no deadlock, however long it takes.
 #[test]
 fn who_waits_long_is_not_stuck() {
-    alone(LIMIT, || {
-        pes_of(4).run(|pe| {
-            let world = pe.world().with(SyncModes::LOOSE);
-            let low = world.strided(Rank(0), 1, 3)?;
-            let pair = world.of(&[Rank(0), Rank(2)])?;
-            // 2 waits for the root, 1, in the first; 0 for 2 in the second, and has not begun the
-            // first.
-            if world.rank() == Rank(1) {
-                thread::sleep(Duration::from_millis(400));
-            }
-            if world.rank() == Rank(0) {
-                pair.expect("0 is in it").barrier()?;
-            }
-            if let Some(low) = low {
-                low.broadcast(1, Rank(1))?;
-            }
-            if world.rank() == Rank(2) {
-                pair.expect("2 is in it").barrier()?;
-            }
-            world.barrier()
-        })
-    })
-    .unwrap();
+    on(pes_of(4), |world| {
+        let world = world.with(SyncModes::LOOSE);
+        let low = world.strided(Rank(0), 1, 3)?;
+        let pair = world.of(&[Rank(0), Rank(2)])?;
+        // 2 waits for the root, 1, in the first; 0 for 2 in the second, and has not begun the
+        // first.
+        if world.rank() == Rank(1) {
+            thread::sleep(Duration::from_millis(400));
+        }
+        if world.rank() == Rank(0) {
+            pair.expect("0 is in it").barrier()?;
+        }
+        if let Some(low) = low {
+            low.broadcast(1, Rank(1))?;
+        }
+        if world.rank() == Rank(2) {
+            pair.expect("2 is in it").barrier()?;
+        }
+        world.barrier()
+    });
 }

@@ -4,53 +4,47 @@ use consort::{Collective, Error, Max, Pes, Rank, Sum, SyncModes, Team, Until};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::members;
-use crate::jobs::pes_of;
+use crate::jobs::{on, pes_of};
 
 /// Symmetric memory and counters by the ranks of their team; collectives of another one on them.
 #[test]
 fn memory_of_a_team() {
-    alone(LIMIT, || {
-        pes_of(6).run(|pe| {
-            let grid = pe.world().cartesian(2)?;
-            let (row, column) = (grid.row, grid.column);
-            let (mine, sum) = (row.symmetric::<u64>(3)?, row.symmetric::<u64>(3)?);
-            // While others allocate in theirs.
-            let other = column.symmetric::<u64>(1 + row.rank().index() * 50)?;
-            let arrived = row.counter()?;
-            let me = u64::from(pe.world().rank().0);
-            mine.put_counted(row.right(), row.rank().index(), &[me + 1], &arrived)?;
-            mine.put_counted(row.rank(), row.rank().index(), &[me + 1], &arrived)?;
-            arrived.wait(2)?;
-            let left = row.left();
-            let expected = u64::from(row.world_rank(left)?.0) + 1;
-            assert_eq!(
-                (mine.load(left.index())?, mine.load(row.rank().index())?),
-                (expected, me + 1)
-            );
-            assert!(matches!(
-                mine.get(Rank(3), 0, &mut [0]),
-                Err(Error::RankOutOfRange { pes: 3, .. })
-            ));
-            row.barrier()?;
-            mine.put(row.rank(), 0, &[me, 2 * me, 1])?;
-            row.all_reduce_symmetric(&mine, &sum, Sum)?;
-            let of_row: u64 = members(row)?.into_iter().map(u64::from).sum();
-            assert_eq!([sum.load(0)?, sum.load(1)?, sum.load(2)?], [of_row, 2 * of_row, 3]);
-            // A pair of the row, on the row's memory.
-            let pair = row.strided(Rank(2), -2, 2)?;
-            if let Some(pair) = pair {
-                pair.with(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
-                assert_eq!(sum.load(0)?, u64::from(row.world_rank(Rank(2))?.0));
-                mine.signal(Rank(1), 2, consort::Signal::Add(10))?;
-            } else {
-                mine.wait_until(2, Until::Equals(21))?;
-            }
-            other.store(0, 5)?;
-            drop(other);
-            pe.world().barrier()
-        })
-    })
-    .unwrap();
+    on(pes_of(6), |world| {
+        let grid = world.cartesian(2)?;
+        let (row, column) = (grid.row, grid.column);
+        let (mine, sum) = (row.symmetric::<u64>(3)?, row.symmetric::<u64>(3)?);
+        // While others allocate in theirs.
+        let other = column.symmetric::<u64>(1 + row.rank().index() * 50)?;
+        let arrived = row.counter()?;
+        let me = u64::from(world.rank().0);
+        mine.put_counted(row.right(), row.rank().index(), &[me + 1], &arrived)?;
+        mine.put_counted(row.rank(), row.rank().index(), &[me + 1], &arrived)?;
+        arrived.wait(2)?;
+        let left = row.left();
+        let expected = u64::from(row.world_rank(left)?.0) + 1;
+        assert_eq!((mine.load(left.index())?, mine.load(row.rank().index())?), (expected, me + 1));
+        assert!(matches!(
+            mine.get(Rank(3), 0, &mut [0]),
+            Err(Error::RankOutOfRange { pes: 3, .. })
+        ));
+        row.barrier()?;
+        mine.put(row.rank(), 0, &[me, 2 * me, 1])?;
+        row.all_reduce_symmetric(&mine, &sum, Sum)?;
+        let of_row: u64 = members(row)?.into_iter().map(u64::from).sum();
+        assert_eq!([sum.load(0)?, sum.load(1)?, sum.load(2)?], [of_row, 2 * of_row, 3]);
+        // A pair of the row, on the row's memory.
+        let pair = row.strided(Rank(2), -2, 2)?;
+        if let Some(pair) = pair {
+            pair.with(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
+            assert_eq!(sum.load(0)?, u64::from(row.world_rank(Rank(2))?.0));
+            mine.signal(Rank(1), 2, consort::Signal::Add(10))?;
+        } else {
+            mine.wait_until(2, Until::Equals(21))?;
+        }
+        other.store(0, 5)?;
+        drop(other);
+        world.barrier()
+    });
 }
 
 #[test]
