@@ -267,7 +267,8 @@ fn all_must_agree_on_the_trees() {
     });
     let error = error.to_string();
     // PE 1 and one of the two others.
-    let named = [" called announcements with k = 2 ", "PE 1 called announcements with k = 3 "];
+    let named =
+        [" called async_broadcasts with k = 2 ", "PE 1 called async_broadcasts with k = 3 "];
     assert!(named.iter().all(|named| error.contains(named)), "{error}");
 }
 
