@@ -151,7 +151,7 @@ fn a_count_ends_a_wait() {
     }
 }
 
-/// Waiting or looking again and again, a PE gets the error of another's panic, and so does a sender.
+/// A PE that waits, or looks again and again, gets the error of another's panic; so does a sender.
 #[test]
 fn a_pe_that_panics_ends_waits_for_counts() {
     for waiting in Waiting::EVERY {

@@ -1,6 +1,6 @@
 //! The calls of a program by their names, as far as PEs must agree on them.
 //!
-//! PEs that make one call of a name more than others, or less, or in another order, are not reported
+//! PEs that make one call of a name more than others, or less, or in another order, get no error
 //! where names are the same: then they have made the same calls, only with other data.
 
 use consort::{Collective, SyncMode, SyncModes};

@@ -65,7 +65,7 @@ fn who_leaves_a_team_waiting_is_reported() {
     assert!(error.to_string().contains("in the team of PEs 3, 4"), "{error}");
 }
 
-/// The death of a PE in a call of some is an error on all: in that call, in another team's, in none.
+/// A PE's death in a call of its team is an error on all: in that call, in another team's, in none.
 #[test]
 fn a_death_in_a_team_fails_all() {
     let error = fails(6, |world| {
