@@ -153,7 +153,7 @@ fn the_last_one_learns_that_nothing_comes_any_more() {
 }
 
 #[test]
-fn several_boards_and_handlers_that_call_the_library() {
+fn several_at_once_and_handlers_that_call_the_library() {
     alone(LIMIT, || {
         let all = Pes::threads(3).run(|pe| {
             let world = pe.world();
