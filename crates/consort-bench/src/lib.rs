@@ -14,6 +14,7 @@
 pub mod asked;
 pub mod calibration;
 pub mod claims;
+mod draws;
 pub mod figures;
 pub mod harness;
 pub mod limits;

@@ -3,16 +3,15 @@
 
 use std::fmt;
 
-use consort_collectives::{Algorithm, Parameter, Setting, Visitor, names, serves, visit};
+use consort_collectives::{Algorithm, Setting, serves};
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, OperatorClass, Rank, SyncMode, SyncModes,
 };
 
-use crate::data::element_bytes;
-
-/// Values off the grid of those that the tuner tries, where a range allows them.
-const ODD_RADIX: u64 = 3;
-const ODD_BYTES: u64 = 1000;
+use crate::{
+    data::element_bytes,
+    registry::{everything, of_algorithm},
+};
 
 /// None, a byte, an element, more than a line, whole chunks, and several with a rest.
 pub static SIZES: [usize; 9] = [0, 1, 8, 57, 1000, 7057, 20_000, 70_001, 270_000];
@@ -130,37 +129,6 @@ impl Case {
     }
 }
 
-/// All values of all parameters: what the tuner tries, and one that it does not.
-struct Values;
-
-impl Visitor for Values {
-    type Output = Vec<Candidate>;
-
-    fn visit<A: Algorithm>(self) -> Vec<Candidate> {
-        let mut all = vec![Candidate::new(A::NAME)];
-        for Parameter { name, values, range: (least, most) } in A::PARAMETERS {
-            let odd = if name.ends_with("_bytes") { ODD_BYTES } else { ODD_RADIX };
-            let odd = Some(odd).filter(|odd| (least..=most).contains(&odd));
-            let with_each = |candidate: &Candidate| -> Vec<_> {
-                let values = values.iter().copied().chain(odd);
-                values.map(|value| candidate.clone().with(name, value)).collect()
-            };
-            all = all.iter().flat_map(with_each).collect();
-        }
-        all
-    }
-}
-
-/// Every candidate of a collective, whatever it can serve.
-///
-/// # Panics
-/// When a name of the registry is in no registry.
-#[must_use]
-pub fn candidates(collective: Collective) -> Vec<Candidate> {
-    let of = |name: &&str| visit(collective, name, Values).expect("a name of the registry");
-    names(collective).iter().flat_map(of).collect()
-}
-
 /// A collective with each of these candidates, and with each class of operator.
 fn kinds(
     collective: Collective,
@@ -192,7 +160,7 @@ impl Space {
     #[must_use]
     pub fn of(pes: u32, sizes: &'static [usize]) -> Self {
         let all = Collective::EVERY.into_iter();
-        Self::by(pes, sizes, all.flat_map(|one| kinds(one, candidates(one).into_iter().map(Some))))
+        Self::by(pes, sizes, all.flat_map(|one| kinds(one, everything(one).into_iter().map(Some))))
     }
 
     /// Of one algorithm, which need not be in the registry.
@@ -202,7 +170,7 @@ impl Space {
         pes: u32,
         sizes: &'static [usize],
     ) -> Self {
-        Self::by(pes, sizes, kinds(collective, Values.visit::<A>().into_iter().map(Some)))
+        Self::by(pes, sizes, kinds(collective, of_algorithm::<A>().into_iter().map(Some)))
     }
 
     /// The same, and each collective as the runtime under test selects.
@@ -214,7 +182,7 @@ impl Space {
     }
 
     fn by(pes: u32, sizes: &'static [usize], kinds: impl IntoIterator<Item = Kind>) -> Self {
-        let barriers = candidates(Collective::Barrier);
+        let barriers = everything(Collective::Barrier);
         let (kinds, syncs) = (kinds.into_iter().collect(), SyncModes::every().collect());
         Self { pes, kinds, barriers, syncs, sizes }
     }

@@ -1,5 +1,8 @@
-//! Data that is known from a seed, and operators that show the order they were applied in.
+//! Data that is known from a seed, operators that show the order they were applied in, and delays.
 
+use std::{env, ops::Range, thread, time::Duration};
+
+use bytemuck::Pod;
 use consort_fabric::{Kernel, OperatorClass, Rank, Sum};
 
 /// What a buffer holds before data comes, and after its owner has it back.
@@ -19,6 +22,54 @@ impl Random {
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ mixed >> 31
     }
+
+    /// A number below `end`.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next_word() % end as u64).expect("below a usize")
+    }
+
+    /// One of some.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    /// True, once in so many times.
+    pub fn chance(&mut self, one_in: usize) -> bool {
+        self.below(one_in) == 0
+    }
+
+    /// Is late now and then: mostly by a turn of the scheduler, at times by a sleep.
+    pub fn dawdle(&mut self) {
+        match self.below(60) {
+            0 => thread::sleep(Duration::from_micros(300)),
+            1..4 => thread::yield_now(),
+            _ => {}
+        }
+    }
+}
+
+/// The variable of the environment with the one seed to play.
+const SEED: &str = "CONSORT_SEED";
+
+/// The one seed to play, if the environment has one.
+///
+/// # Panics
+/// When what it has is no number.
+#[must_use]
+pub fn only_seed() -> Option<u64> {
+    let text = env::var(SEED).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{SEED} is no number: {text}")))
+}
+
+/// Plays every seed, or only the one in the environment.
+pub fn each_seed(seeds: Range<u64>, play: impl FnMut(u64)) {
+    only_seed().map_or(seeds, |seed| seed..seed + 1).for_each(play);
 }
 
 /// Block `index` of what PE `rank` contributes to the call with this seed.
@@ -28,6 +79,12 @@ pub fn block(seed: u64, rank: Rank, index: u32, bytes: usize) -> Vec<u8> {
     let mut random = Random(seed.wrapping_mul(0x0001_0001) ^ of_block);
     let words = (0..bytes.div_ceil(8)).flat_map(|_| random.next_word().to_ne_bytes());
     words.take(bytes).collect()
+}
+
+/// The elements that bytes are.
+#[must_use]
+pub fn elements<T: Pod>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
 /// Every element differs from PE to PE, and the order of the operands shows: composition of maps

@@ -6,6 +6,8 @@
 //! with the data of each call and what must come of it. [`run`] is what every PE does with a
 //! program, on a fabric that implements [`Member`].
 //!
+//! [`data`], [`registry`] and [`turns`] serve the tests of `consort` as well.
+//!
 //! The fabrics under test are in this package's `tests/`: threads, simulated schedules at random,
 //! machines that are described, and the fabric of `docs/adding-a-fabric.md`.
 
@@ -14,6 +16,8 @@ mod coverage;
 pub mod data;
 mod member;
 mod program;
+pub mod registry;
+pub mod turns;
 
 pub use cases::{Case, Kind, Space};
 pub use coverage::Coverage;

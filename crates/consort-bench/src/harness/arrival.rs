@@ -7,19 +7,21 @@ use std::{
 
 use consort::{Arrival, Rank};
 
+use crate::draws::Draws;
+
 /// A skewed PE works for a random time below so many nanoseconds before each call.
 pub const SKEW_NS: u64 = 2000;
 
 /// One PE's work between calls: the same lengths in every session.
 pub(super) struct Delays {
     arrival: Arrival,
-    /// xorshift64 (Marsaglia 2003); never zero.
-    state: u64,
+    draws: Draws,
 }
 
 impl Delays {
     pub(super) fn new(arrival: Arrival, rank: Rank) -> Self {
-        Self { arrival, state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(rank.0) + 1) }
+        let seed = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(rank.0) + 1);
+        Self { arrival, draws: Draws::new(seed) }
     }
 
     /// Works, and returns for how many nanoseconds.
@@ -28,20 +30,12 @@ impl Delays {
         if self.arrival == Arrival::Together {
             return 0;
         }
-        let ns = self.next();
+        let ns = self.draws.below(SKEW_NS);
         let start = Instant::now();
         while start.elapsed() < Duration::from_nanos(ns) {
             spin_loop();
         }
         ns
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        // The upper bits are the better ones.
-        (self.state >> 32) % SKEW_NS
     }
 }
 
@@ -53,7 +47,7 @@ mod tests {
     fn delays_spread_and_differ_between_pes() {
         let lengths = |rank| {
             let mut delays = Delays::new(Arrival::Skewed, Rank(rank));
-            (0..1000).map(|_| delays.next()).collect::<Vec<u64>>()
+            (0..1000).map(|_| delays.draws.below(SKEW_NS)).collect::<Vec<u64>>()
         };
         let mean = lengths(0).iter().sum::<u64>() / 1000;
         assert!((SKEW_NS * 4 / 10..SKEW_NS * 6 / 10).contains(&mean), "{mean}");

@@ -12,6 +12,7 @@ use consort_fabric::statistics::median;
 use consort_native::affinity::CpuId;
 
 use super::between::{after_rewriting, sample};
+use crate::draws::step;
 
 /// The fewest loads that one sample times: the clock takes tens of nanoseconds.
 const SAMPLE_LOADS: usize = 4096;
@@ -33,7 +34,6 @@ struct Link {
 fn chain(bytes: usize) -> Vec<Link> {
     let count = (bytes / size_of::<Link>()).max(1);
     let mut order: Vec<usize> = (0..count).collect();
-    // xorshift64 (Marsaglia 2003).
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     for last in (1..count).rev() {
         state = step(state);
@@ -41,14 +41,6 @@ fn chain(bytes: usize) -> Vec<Link> {
         order.swap(last, random % last);
     }
     order.into_iter().map(|next| Link { next, word: 0 }).collect()
-}
-
-#[inline]
-fn step(mut state: u64) -> u64 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    state
 }
 
 /// Nanoseconds a load along a chain.

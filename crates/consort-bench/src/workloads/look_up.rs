@@ -22,7 +22,10 @@ use consort::{Algorithms, Arrival, Collective, Query, SyncModes};
 use consort_fabric::{CallSpec, OperatorClass, statistics::Summary};
 use consort_tuner::{Grid, Measured, Selector, Table, Wisdom, WisdomError, default_path};
 
-use crate::harness::{Figure, Mode};
+use crate::{
+    draws::Draws,
+    harness::{Figure, Mode},
+};
 
 /// Queries of a kind; a power of two.
 const QUERIES: usize = 1 << 16;
@@ -130,16 +133,16 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     let known: Vec<Query> =
         wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
     let syncs: Vec<SyncModes> = SyncModes::every().collect();
-    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let mut draws = Draws::new(0x9E37_79B9_7F4A_7C15);
     let mut one = |kind: usize| match kind {
         0 => *draws.of(&known),
-        1 => Query { bytes: draws.size(POWERS), ..*draws.of(&known) },
+        1 => Query { bytes: size(&mut draws, POWERS), ..*draws.of(&known) },
         _ => loop {
             let query = Query {
                 collective: *draws.of(&Collective::EVERY),
                 sync: *draws.of(&syncs),
                 pes,
-                bytes: draws.size((0, 40)),
+                bytes: size(&mut draws, (0, 40)),
                 operator: *draws.of(&[OperatorClass::Commutative, OperatorClass::Ordered]),
                 symmetric: *draws.of(&[true, false]),
             };
@@ -148,7 +151,7 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
             }
         },
     };
-    let mut turns = Draws(1);
+    let mut turns = Draws::new(1);
     array::from_fn(|kind| {
         let mut which = || if kind < 3 { kind } else { *turns.of(&[0, 1, 2]) };
         (0..QUERIES).map(|_| one(which())).collect()
@@ -195,26 +198,8 @@ fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
     begun.elapsed().as_secs_f64() * 1e9 / BLOCK as f64
 }
 
-/// Draws at random, the same ones each time: xorshift64 (Marsaglia 2003).
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        // The upper bits are the better ones.
-        (self.0 >> 32) % end
-    }
-
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        let index = self.below(all.len() as u64);
-        &all[usize::try_from(index).unwrap_or(0)]
-    }
-
-    /// All powers of two are as likely, and whatever is between two of them.
-    fn size(&mut self, powers: (u32, u32)) -> u64 {
-        let power = self.below(u64::from(powers.1 - powers.0)) + u64::from(powers.0);
-        (1 << power) + self.below(1 << power.min(31))
-    }
+/// A size at random: all powers of two are as likely, and whatever is between two of them.
+fn size(draws: &mut Draws, powers: (u32, u32)) -> u64 {
+    let power = draws.below(u64::from(powers.1 - powers.0)) + u64::from(powers.0);
+    (1 << power) + draws.below(1 << power.min(31))
 }

@@ -103,7 +103,7 @@ fn the_machine_at_hand_is_described_next_to_wisdom() {
 }
 
 #[test]
-fn unknown_machines_are_told_with_those_that_are_known() {
+fn unknown_machines_are_reported_with_those_that_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let known = names(folder.path()).join(", ");
     refused(folder.path(), &["ssc"], &format!("no machine `ssc`: expected {known}, or the path"));

@@ -1,4 +1,4 @@
-//! Wisdom from the outside: made, taken up, told, moved about, and refused where it does not fit.
+//! Wisdom from the outside: made, taken up, shown, moved about, and refused where it does not fit.
 
 use std::{
     fs,
@@ -121,9 +121,9 @@ fn json_is_one_object() {
     assert_eq!((&entry["collective"], &entry["sync"]), (&"reduce".into(), &"loose".into()));
     assert!(object["comparison"][0]["library_ns"].is_number(), "{}", tuned.out);
     for words in ["explain reduce --json - --all", "wisdom show --json"] {
-        let told = place.run(words).succeeds();
-        let object: serde_json::Value = serde_json::from_str(&told.out).unwrap();
-        assert!(object.is_object(), "{words}: {}", told.out);
+        let shown = place.run(words).succeeds();
+        let object: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+        assert!(object.is_object(), "{words}: {}", shown.out);
     }
 }
 

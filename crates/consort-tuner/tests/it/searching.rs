@@ -205,7 +205,7 @@ fn rounds_shrink_to_a_duel_of_three_launches() {
     assert!(entry.runner_up.is_some() && entry.margin() >= Some(0.0));
 }
 
-/// Stops the search after a number of winners, and checks what it is told.
+/// Stops the search after a number of winners, and checks what it is given.
 struct Stopper<'a> {
     stop: &'a AtomicBool,
     won_count: usize,

@@ -2,15 +2,14 @@
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use consort::{Error, Pes, Rank, Result, Team, Waiting};
+use consort_conformance::turns::{LIMIT, alone, note};
 
-use crate::turns::{LIMIT, alone, note};
+use crate::jobs::{SOON, pes_of};
 
-/// How long others may take to hear of a failure.
-const SOON: Duration = Duration::from_secs(1);
 /// Lengths of messages: nothing, a few bytes, a chunk, several.
 const LENGTHS: [usize; 6] = [0, 1, 8, 32 << 10, (32 << 10) + 1, 150_000];
 
@@ -30,14 +29,10 @@ fn all_of(sources: u32, messages: usize, but: Rank, pes: u32) -> Vec<Vec<Vec<u8>
     (0..pes).map(Rank).map(of).collect()
 }
 
-fn pes_of(pes: u32, waiting: Waiting) -> Pes {
-    Pes::threads(pes).waiting(waiting).heap_bytes(1 << 20)
-}
-
 /// The first `sources` PEs broadcast so many messages each, with other calls in between.
 fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize) {
     note(format!("{pes} PEs that {waiting}, k = {k}, {sources} sources"));
-    let all = pes_of(pes, waiting).run(|pe| {
+    let all = pes_of(pes).waiting(waiting).run(|pe| {
         let world = pe.world();
         let mut got = vec![Vec::new(); pes as usize];
         let mut broadcasts = world
@@ -89,7 +84,7 @@ fn so_it_does_among_many() {
 fn a_pe_that_waits_elsewhere_passes_messages_on() {
     alone(LIMIT, || {
         for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
-            let all = pes_of(5, waiting).run(|pe| {
+            let all = pes_of(5).waiting(waiting).run(|pe| {
                 let (world, mut bytes) = (pe.world(), 0);
                 let mut broadcasts = world.async_broadcasts_by(1, |_, data| bytes += data.len())?;
                 let flag = world.symmetric::<u64>(1)?;
@@ -110,7 +105,7 @@ fn a_pe_that_waits_elsewhere_passes_messages_on() {
     });
 }
 
-/// Others answer a message by one of their own; whoever waits is told when all have closed.
+/// Others answer a message by one of their own; a wait returns when all have closed.
 #[test]
 fn who_waits_gets_what_comes() {
     alone(LIMIT, || {
@@ -139,7 +134,7 @@ fn who_waits_gets_what_comes() {
 }
 
 #[test]
-fn the_last_one_is_told_that_nothing_comes_any_more() {
+fn the_last_one_learns_that_nothing_comes_any_more() {
     alone(LIMIT, || {
         let all = Pes::threads(3).run(|pe| {
             let (world, mut messages) = (pe.world(), 0);
@@ -158,7 +153,7 @@ fn the_last_one_is_told_that_nothing_comes_any_more() {
 }
 
 #[test]
-fn several_boards_and_handlers_that_call_the_library() {
+fn several_at_once_and_handlers_that_call_the_library() {
     alone(LIMIT, || {
         let all = Pes::threads(3).run(|pe| {
             let world = pe.world();
@@ -181,17 +176,17 @@ fn several_boards_and_handlers_that_call_the_library() {
     });
 }
 
-/// Runs a program in which PE 1 fails, and says what the others hear, and that they do so soon.
+/// Runs a program that fails on PE 1; the error, which all others must get soon.
 fn fails(program: impl Fn(Team<'_>, &dyn Fn()) -> Result<()> + Send + Sync + 'static) -> Error {
     alone(LIMIT, move || {
         let mut last = None;
         for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
             let began = std::sync::Mutex::new(Instant::now());
             let now = || *began.lock().expect("nobody panics here") = Instant::now();
-            let error = pes_of(4, waiting).run(|pe| {
+            let error = pes_of(4).waiting(waiting).run(|pe| {
                 let result = program(pe.world(), &now);
                 let after = began.lock().expect("nobody panics here").elapsed();
-                assert!(after < SOON, "PE {} heard after {after:?}", pe.world().rank());
+                assert!(after < SOON, "PE {} got its error after {after:?}", pe.world().rank());
                 result
             });
             last = Some(error.expect_err("a job whose PE fails, fails"));
@@ -201,7 +196,7 @@ fn fails(program: impl Fn(Team<'_>, &dyn Fn()) -> Result<()> + Send + Sync + 'st
 }
 
 #[test]
-fn a_pe_that_dies_is_told() {
+fn a_pe_that_dies_is_reported() {
     for victim in [Rank(0), Rank(1)] {
         let error = fails(move |world, now| {
             let mut broadcasts = world.async_broadcasts_by(2, |_, _| ())?;
@@ -220,7 +215,7 @@ fn a_pe_that_dies_is_told() {
 }
 
 #[test]
-fn one_that_dies_instead_of_closing_is_told() {
+fn one_that_dies_instead_of_closing_is_reported() {
     let error = fails(|world, now| {
         let broadcasts = world.async_broadcasts(|_, _| ())?;
         if world.rank() == Rank(1) {
@@ -233,7 +228,7 @@ fn one_that_dies_instead_of_closing_is_told() {
 }
 
 #[test]
-fn one_that_does_not_close_is_told() {
+fn one_that_does_not_close_is_reported() {
     let error = fails(|world, now| {
         let mut broadcasts = world.async_broadcasts(|_, _| ())?;
         if world.rank() == Rank(1) {
@@ -249,7 +244,7 @@ fn one_that_does_not_close_is_told() {
 
 /// Also where nobody makes another call.
 #[test]
-fn that_nobody_closes_is_told() {
+fn broadcasts_that_nobody_closes_are_reported() {
     for pes in [1, 3] {
         let outcome = alone(LIMIT, move || {
             Pes::threads(pes).run(|pe| {
@@ -272,12 +267,13 @@ fn all_must_agree_on_the_trees() {
     });
     let error = error.to_string();
     // PE 1 and one of the two others.
-    let named = [" called announcements with k = 2 ", "PE 1 called announcements with k = 3 "];
+    let named =
+        [" called async_broadcasts with k = 2 ", "PE 1 called async_broadcasts with k = 3 "];
     assert!(named.iter().all(|named| error.contains(named)), "{error}");
 }
 
 #[test]
-fn a_heap_that_is_too_small_is_told() {
+fn a_heap_that_is_too_small_is_reported() {
     let error = alone(LIMIT, || {
         let small = Pes::threads(2).heap_bytes(4096);
         small.run(|pe| pe.world().async_broadcasts(|_, _| ())?.close())

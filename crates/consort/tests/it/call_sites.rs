@@ -2,11 +2,12 @@
 //! closures, and whatever plans each still keeps.
 
 use consort::{Collective, Pes, Rank, Result, Sum, SyncModes, Team};
-
-use crate::{
-    data::Random,
+use consort_conformance::{
+    data::{Random, each_seed},
     turns::{LIMIT, alone, note},
 };
+
+use crate::jobs::on;
 
 /// More kinds of calls than plans are kept.
 const KINDS: usize = 400;
@@ -104,32 +105,26 @@ fn at_random(seed: u64) {
 
 #[test]
 fn sites_that_differ_from_pe_to_pe() {
-    match std::env::var("CONSORT_SEED") {
-        Ok(seed) => at_random(seed.parse().expect("CONSORT_SEED is a number")),
-        Err(_) => (0..3).for_each(at_random),
-    }
+    each_seed(0..3, at_random);
 }
 
 /// The plan of one PE is in use when a rest ends, and another's is gone.
 #[test]
 fn a_rest_ends_at_the_same_call_everywhere() {
-    alone(LIMIT, || {
-        Pes::threads(2).without_wisdom().online(0.5).run(|pe| {
-            let (world, me) = (pe.world(), u64::from(pe.world().rank().0));
-            for call in 0..40_000_u64 {
-                // PE 0 always comes from one place, PE 1 from another each time.
-                let sum = if me == 0 || call % 3 == 0 { one::sum } else { two::sum };
-                assert_eq!(sum(world, call + me)?, 2 * call + 1, "call {call}");
-                if me == 1 && call % 7 == 0 {
-                    let plus = |a: u64, b: u64| a.wrapping_add(b);
-                    assert_eq!(world.all_reduce(call, plus)?, 2 * call);
-                } else if call % 7 == 0 {
-                    let plus = |a: u64, b: u64| b.wrapping_add(a);
-                    assert_eq!(world.all_reduce(call, plus)?, 2 * call);
-                }
+    on(Pes::threads(2).without_wisdom().online(0.5), |world| {
+        let me = u64::from(world.rank().0);
+        for call in 0..40_000_u64 {
+            // PE 0 always comes from one place, PE 1 from another each time.
+            let sum = if me == 0 || call % 3 == 0 { one::sum } else { two::sum };
+            assert_eq!(sum(world, call + me)?, 2 * call + 1, "call {call}");
+            if me == 1 && call % 7 == 0 {
+                let plus = |a: u64, b: u64| a.wrapping_add(b);
+                assert_eq!(world.all_reduce(call, plus)?, 2 * call);
+            } else if call % 7 == 0 {
+                let plus = |a: u64, b: u64| b.wrapping_add(a);
+                assert_eq!(world.all_reduce(call, plus)?, 2 * call);
             }
-            world.all_reduce(1, Sum)
-        })
-    })
-    .unwrap();
+        }
+        world.all_reduce(1, Sum)
+    });
 }

@@ -5,21 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Pes, Rank, Result, Team, Waiting};
-use consort_native::{Failure, HeapError};
-
-use crate::{
+use consort::{Error, Pes, Rank, Result, Waiting};
+use consort_conformance::{
     data::Random,
     turns::{LIMIT, alone},
 };
+use consort_native::{Failure, HeapError};
 
-/// How long others may take to hear of a failure.
-const SOON: Duration = Duration::from_secs(1);
-
-fn on(pes: Pes, program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static) {
-    let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
-    all.expect("a job that goes well");
-}
+use crate::jobs::{SOON, on};
 
 /// Everyone puts to everyone: as many counts as puts, at the end and never more before.
 #[test]
@@ -158,7 +151,7 @@ fn a_count_ends_a_wait() {
     }
 }
 
-/// Waiting or looking again and again, a PE hears of another's panic, and so does a sender.
+/// A PE that waits, or looks again and again, gets the error of another's panic; so does a sender.
 #[test]
 fn a_pe_that_panics_ends_waits_for_counts() {
     for waiting in Waiting::EVERY {

@@ -1,47 +1,10 @@
-//! Data that is known from a seed, operators that show the order they were applied in, and delays.
+//! What PEs contribute to a call, and what they must receive.
 
-use std::{fmt::Debug, thread, time::Duration};
+use std::fmt::Debug;
 
 use consort::{Collective, Operator, Pod, Rank};
+use consort_conformance::data::{self, BLANK, elements};
 use consort_fabric::{Kernel, reference};
-
-/// What a buffer holds before data comes and after it is used.
-pub(crate) const BLANK: u8 = 0xA5;
-
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-#[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// A number below `end`.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).expect("below a usize")
-    }
-
-    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
-
-    pub(crate) fn chance(&mut self, one_in: usize) -> bool {
-        self.below(one_in) == 0
-    }
-
-    /// Is late now and then: mostly by a turn of the scheduler, at times by a sleep.
-    pub(crate) fn dawdle(&mut self) {
-        match self.below(60) {
-            0 => thread::sleep(Duration::from_micros(300)),
-            1..4 => thread::yield_now(),
-            _ => {}
-        }
-    }
-}
 
 /// An element of test data.
 pub(crate) trait Element: Pod + PartialEq + Debug {
@@ -71,14 +34,8 @@ pub(crate) fn contribution<T: Element>(seed: u64, rank: Rank, len: usize) -> Vec
 }
 
 /// Block `index` of what PE `rank` contributes to the call with this seed.
-pub(crate) fn block<T: Element>(seed: u64, rank: Rank, index: u32, len: usize) -> Vec<T> {
-    let mut random = Random(seed ^ u64::from(rank.0) << 48 ^ u64::from(index) << 32);
-    (0..len).map(|_| T::of(random.next())).collect()
-}
-
-/// The elements that bytes are.
-pub(crate) fn elements<T: Element>(bytes: &[u8]) -> Vec<T> {
-    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+fn block<T: Element>(seed: u64, rank: Rank, index: u32, len: usize) -> Vec<T> {
+    elements(&data::block(seed, rank, index, len * size_of::<T>()))
 }
 
 /// What a PE contributes to a call and what it must receive, if anything.
@@ -111,8 +68,7 @@ impl Call {
     ) -> Option<Vec<T>> {
         let Self { collective, pes, root, len, seed } = *self;
         let kernel = Kernel::new::<T, O>(operator);
-        let block =
-            |rank, index| bytemuck::cast_slice(&block::<T>(seed, rank, index, len)).to_vec();
+        let block = |rank, index| data::block(seed, rank, index, len * size_of::<T>());
         reference::result(collective, pes, rank, root, Some(&kernel), block)
             .map(|bytes| elements(&bytes))
     }
@@ -121,22 +77,6 @@ impl Call {
 /// Nothing that was ever contributed.
 pub(crate) fn blank<T: Element>(len: usize) -> Vec<T> {
     vec![T::of(u64::from_le_bytes([BLANK; 8])); len]
-}
-
-/// Every element differs from PE to PE, and the order of the operands shows: composition of maps
-/// `x -> a x + b` modulo 2^32, with `a` in the upper half; `first`, then `second`.
-pub(crate) fn affine(first: u64, second: u64) -> u64 {
-    let half = |map: u64| (map >> 32, map & 0xffff_ffff);
-    let ((a, b), (c, d)) = (half(first), half(second));
-    let scale = a.wrapping_mul(c) & 0xffff_ffff;
-    let shift = c.wrapping_mul(b).wrapping_add(d) & 0xffff_ffff;
-    scale << 32 | shift
-}
-
-/// The same modulo 16, in a byte.
-pub(crate) fn affine_in_a_byte(first: u8, second: u8) -> u8 {
-    let (a, b, c, d) = (first >> 4, first & 15, second >> 4, second & 15);
-    ((a * c) & 15) << 4 | ((c * b + d) & 15)
 }
 
 /// All contributions combined in the order of the ranks.
@@ -155,20 +95,4 @@ pub(crate) fn combined<T: Element, O: Operator<T>>(
         }
     }
     sum
-}
-
-#[test]
-fn operators_are_associative_and_not_commutative() {
-    let mut random = Random(1);
-    for _ in 0..1000 {
-        let (a, b, c) = (random.next(), random.next(), random.next());
-        assert_eq!(affine(affine(a, b), c), affine(a, affine(b, c)));
-        assert_ne!(affine(a, b), affine(b, a));
-        let (a, b, c) = (u8::of(a), u8::of(b), u8::of(c));
-        assert_eq!(
-            affine_in_a_byte(affine_in_a_byte(a, b), c),
-            affine_in_a_byte(a, affine_in_a_byte(b, c))
-        );
-    }
-    assert_ne!(affine_in_a_byte(0x23, 0x31), affine_in_a_byte(0x31, 0x23));
 }

@@ -1,8 +1,7 @@
 //! A message of more than a gigabyte, between slices, by the algorithm that is chosen for it.
 
 use consort::{Collective, Pes, Rank};
-
-use crate::turns::{LIMIT, alone};
+use consort_conformance::turns::{LIMIT, alone};
 
 /// Eight bytes more than 2^30.
 const WORDS: usize = (1 << 27) + 1;

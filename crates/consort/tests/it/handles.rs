@@ -6,8 +6,7 @@ use consort::{
     Atomic, Error, HeapError, Origin, Pes, Rank, Result, SharedSymmetric, Signal, Symmetric, Team,
     Until, Word,
 };
-
-use crate::{
+use consort_conformance::{
     data::Random,
     turns::{LIMIT, alone},
 };
@@ -51,7 +50,8 @@ fn after(word: u64, all: u64, operation: Atomic) -> u64 {
 
 fn operation(random: &mut Random) -> Atomic {
     // Now and then a word that is there.
-    let mut word = || if random.below(2) == 0 { random.below(3) as u64 } else { random.next() };
+    let mut word =
+        || if random.below(2) == 0 { random.below(3) as u64 } else { random.next_word() };
     let (one, other) = (word(), word());
     match random.below(7) {
         0 => Atomic::Load,
@@ -75,7 +75,7 @@ fn as_an_oracle_says<W: Word + Debug + PartialEq>(world: Team<'_>, seed: u64) ->
         for _ in 0..2000 {
             let index = random.below(WORDS);
             if random.below(3) == 0 {
-                let value = random.next();
+                let value = random.next_word();
                 let how =
                     if value.is_multiple_of(2) { Signal::Set(value) } else { Signal::Add(value) };
                 memory.signal(Rank(1), index, how)?;
@@ -310,7 +310,7 @@ fn a_pe_that_leaves_handles_fails() {
 }
 
 #[test]
-fn a_thread_that_waits_hears_of_a_failure() {
+fn a_failure_ends_the_wait_of_a_thread() {
     for outcome in outcomes(2, |world| {
         let memory = world.symmetric::<u64>(1)?;
         let shared = memory.share()?;

@@ -1,8 +1,7 @@
 //! Tests of the public interface, one module a subject.
 //!
-//! `registry` lists what is to be tested, `data` makes and knows the data, `typed` calls any
-//! collective by its method, and `turns` sees to it
-//! that jobs run one after another.
+//! `data` says what calls must come to, `typed` calls any collective by its method, and `jobs`
+//! launches. What is to be tested, numbers at random, and turns are those of the conformance suite.
 
 mod async_broadcasts;
 mod bad_input;
@@ -12,6 +11,7 @@ mod data;
 mod failure;
 mod gigabyte;
 mod handles;
+mod jobs;
 mod memory;
 mod nonblocking;
 mod numbers;
@@ -21,11 +21,9 @@ mod operators;
 mod panics;
 mod programs;
 mod promises;
-mod registry;
 mod runs;
 mod send;
 mod stuck;
 mod teams;
-mod turns;
 mod typed;
 mod vector;

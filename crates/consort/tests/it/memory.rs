@@ -6,8 +6,7 @@ use std::{
 };
 
 use consort::{Origin, Pes, Rank, Result, Sum, Symmetric, Team};
-
-use crate::turns::{LIMIT, alone};
+use consort_conformance::turns::{LIMIT, alone};
 
 const MB: usize = 1 << 20;
 

@@ -1,9 +1,8 @@
 //! The numbers that calls and steps have: told apart exactly, used again, and past their wrap.
 
-use consort::{Candidate, Collective, Error, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort::{Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort_conformance::turns::{LIMIT, alone};
 use consort_native::{Failure, SEQUENCE_BITS};
-
-use crate::turns::{LIMIT, alone};
 
 fn two() -> Pes {
     Pes::threads(2).without_wisdom()
@@ -117,47 +116,45 @@ fn results_are_right_past_the_end_of_sequence_numbers() {
     });
 }
 
-#[test]
-fn who_leaves_early_is_told_past_the_end_of_sequence_numbers() {
-    alone(LIMIT, || {
-        for before in (1..40).step_by(3) {
-            let job = close_to_the_end(before).run(|pe| {
-                let world = pe.world();
-                calls(world, 4)?;
-                if world.rank() == Rank(0) {
-                    world.broadcast([0_u64; 5], Rank(1))
-                } else {
-                    Ok([0; 5])
-                }
-            });
-            match job {
-                Err(Error::Mismatched(Failure::Finished { rank, waiting, call, .. })) => {
-                    assert_eq!((rank, waiting), (Rank(1), Rank(0)));
-                    assert!(call.starts_with("broadcast(40 bytes"), "{call}");
-                }
-                other => panic!("{before} steps before the end: {other:?}"),
-            }
-        }
-    });
+/// The errors of jobs that make some right calls and a wrong one, near the end of the sequence
+/// numbers; and how many steps before that end each begins.
+fn errors_past_the_end(
+    wrong: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+) -> Vec<(u64, Error)> {
+    alone(LIMIT, move || {
+        let error = |before| {
+            let program = |pe: &Pe| calls(pe.world(), 4).and_then(|()| wrong(pe.world()));
+            (before, close_to_the_end(before).run(program).expect_err("a call is wrong"))
+        };
+        (1..40).step_by(3).map(error).collect()
+    })
 }
 
 #[test]
-fn mismatches_are_told_by_name_past_the_end_of_sequence_numbers() {
-    alone(LIMIT, || {
-        for before in (1..40).step_by(3) {
-            let job = close_to_the_end(before).run(|pe| {
-                let world = pe.world();
-                calls(world, 4)?;
-                if world.rank() == Rank(0) {
-                    world.barrier()
-                } else {
-                    world.all_reduce(1, Sum).map(drop)
-                }
-            });
-            let error = job.expect_err("calls do not match").to_string();
-            let named = error.contains("PE 0 called barrier()")
-                && error.contains("PE 1 called all_reduce(");
-            assert!(named, "{before} steps before the end: {error}");
-        }
-    });
+fn who_leaves_early_is_reported_past_the_end_of_sequence_numbers() {
+    let leaves = |world: Team<'_>| match world.rank() {
+        Rank(0) => world.broadcast([0_u64; 5], Rank(1)).map(drop),
+        _ => Ok(()),
+    };
+    for (before, error) in errors_past_the_end(leaves) {
+        let Error::Mismatched(Failure::Finished { rank, waiting, call, .. }) = error else {
+            panic!("{before} steps before the end: {error}");
+        };
+        assert_eq!((rank, waiting), (Rank(1), Rank(0)));
+        assert!(call.starts_with("broadcast(40 bytes"), "{call}");
+    }
+}
+
+#[test]
+fn mismatches_are_reported_by_name_past_the_end_of_sequence_numbers() {
+    let differs = |world: Team<'_>| match world.rank() {
+        Rank(0) => world.barrier(),
+        _ => world.all_reduce(1, Sum).map(drop),
+    };
+    for (before, error) in errors_past_the_end(differs) {
+        let text = error.to_string();
+        let names = ["PE 0 called barrier()", "PE 1 called all_reduce("];
+        let named = names.iter().all(|name| text.contains(name));
+        assert!(named, "{before} steps before the end: {text}");
+    }
 }

@@ -1,16 +1,16 @@
 //! Choices that are refined while the program runs.
 
 use consort::{Algorithms, Candidate, Collective, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort_conformance::{
+    data::affine,
+    turns::{LIMIT, alone},
+};
 use consort_fabric::{OperatorClass, Query};
 use consort_tuner::{Confidence, Entry, Rigour, Wisdom};
 
-use crate::{
-    data::{Call, affine},
-    turns::{LIMIT, alone},
-    typed,
-};
+use crate::{data::Call, typed};
 
-/// Wisdom that all-reduces of a word are best served by loans.
+/// Wisdom that all-reduces of a word are best served by exposed buffers.
 fn bad_wisdom(pes: u32) -> Wisdom {
     let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
     wisdom.insert(Entry {

@@ -6,8 +6,8 @@ use consort::{
     SyncModes, Team,
 };
 use consort_collectives::PlanError;
-
-use crate::{
+use consort_conformance::{
+    data::affine,
     registry::everything,
     turns::{LIMIT, alone, note},
 };
@@ -62,7 +62,7 @@ fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
     Ok(served)
 }
 
-fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + std::marker::Sync + 'static) {
+fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'static) {
     alone(LIMIT, move || {
         let all = Pes::threads(pes).heap_bytes(16 << 20).run(|pe| program(pe.world()));
         let all = all.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
@@ -208,7 +208,7 @@ fn first_last_and_concatenation() {
 }
 
 fn affine_of<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
-    std::array::from_fn(|index| crate::data::affine(a[index], b[index]))
+    std::array::from_fn(|index| affine(a[index], b[index]))
 }
 
 fn large<const N: usize>(rank: Rank, len: usize) -> Vec<[u64; N]> {

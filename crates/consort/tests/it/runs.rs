@@ -9,14 +9,15 @@ use consort::{
     Algorithms, Candidate, Collective, Error, Pes, Query, Rank, Result, Symmetric, SyncModes, Team,
 };
 use consort_collectives::PlanError;
-use consort_fabric::{CallSpec, OperatorClass};
-use consort_tuner::Catalog;
-
-use crate::{
-    data::{Random, affine, blank, combined, contribution, nth},
+use consort_conformance::{
+    data::{Random, affine},
     registry::everything,
     turns::{LIMIT, alone, note},
 };
+use consort_fabric::{CallSpec, OperatorClass};
+use consort_tuner::Catalog;
+
+use crate::data::{blank, combined, contribution, nth};
 
 /// Calls of a run: three windows of 64 and some more.
 const RUN: usize = 200;

@@ -10,18 +10,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pes, PlanError, Rank, SyncModes, Team};
-
-use crate::{
+use consort::{Candidate, Collective, Error, PlanError, Rank, SyncModes, Team};
+use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},
 };
 
-/// As long as a PE computes: several times longer than a deadlock takes to be told.
+use crate::jobs::{on, pes_of};
+
+/// As long as a PE computes: several times longer than a deadlock takes to be reported.
 const LONG: Duration = Duration::from_millis(400);
 
 /// Sums, and sleeps once, after `at` times: that takes long, and no core.
-fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + std::marker::Sync {
+fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + Sync {
     let applied = AtomicU64::new(0);
     move |a, b| {
         if applied.fetch_add(1, Relaxed) == at {
@@ -38,7 +39,7 @@ fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
     const WORDS: usize = 3 << 21;
     for round in 0..rounds {
         note(format!("{candidate}, round {round}"));
-        let outcome = Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
+        let outcome = pes_of(4).run(|pe| {
             let world = pe.world();
             if let Some(team) = world.strided(Rank(1), 1, 3)? {
                 team.force(Collective::AllReduce, Some(candidate.clone()));
@@ -96,7 +97,7 @@ fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
     alone(LIMIT, || {
         WAITS.store(false, Relaxed);
         let chain = Candidate::new("knomial").with("radix", 1);
-        let pes = Pes::threads(5).heap_bytes(1 << 20).force(Collective::Broadcast, chain);
+        let pes = pes_of(5).force(Collective::Broadcast, chain);
         pes.force(Collective::Reduce, Candidate::new("flat")).run(|pe| {
             let world = pe.world();
             let line = world.of(&[2, 1, 0, 3].map(Rank))?;
@@ -147,39 +148,35 @@ fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
 #[test]
 fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
     const QUARTER: usize = 16;
-    alone(LIMIT, || {
-        Pes::threads(4).heap_bytes(1 << 20).run(|pe| {
-            let world = pe.world();
-            let lower = pair(world, 0, 1)?;
-            let middle = pair(world, 1, 2)?;
-            let outer = pair(world, 0, 3)?;
-            let run = |team: Team<'_>, calls: std::ops::Range<usize>| {
-                for call in calls {
-                    let value = team.with(SyncModes::LOOSE).broadcast(call, Rank(0))?;
-                    assert_eq!(value, call);
-                }
-                Ok::<(), Error>(())
-            };
-            match world.rank().0 {
-                0 => {
-                    lower.expect("in it").barrier()?;
-                    run(lower.expect("in it"), 1..5 * QUARTER)?;
-                    outer.expect("in it").barrier()?;
-                }
-                1 => {
-                    lower.expect("in it").barrier()?;
-                    run(lower.expect("in it"), 1..2 * QUARTER)?;
-                    middle.expect("in it").barrier()?;
-                    run(lower.expect("in it"), 2 * QUARTER..5 * QUARTER)?;
-                }
-                2 => {
-                    thread::sleep(LONG);
-                    middle.expect("in it").barrier()?;
-                }
-                _ => outer.expect("in it").barrier()?,
+    on(pes_of(4), |world| {
+        let lower = pair(world, 0, 1)?;
+        let middle = pair(world, 1, 2)?;
+        let outer = pair(world, 0, 3)?;
+        let run = |team: Team<'_>, calls: std::ops::Range<usize>| {
+            for call in calls {
+                let value = team.with(SyncModes::LOOSE).broadcast(call, Rank(0))?;
+                assert_eq!(value, call);
             }
-            world.barrier()
-        })
-    })
-    .unwrap();
+            Ok::<(), Error>(())
+        };
+        match world.rank().0 {
+            0 => {
+                lower.expect("in it").barrier()?;
+                run(lower.expect("in it"), 1..5 * QUARTER)?;
+                outer.expect("in it").barrier()?;
+            }
+            1 => {
+                lower.expect("in it").barrier()?;
+                run(lower.expect("in it"), 1..2 * QUARTER)?;
+                middle.expect("in it").barrier()?;
+                run(lower.expect("in it"), 2 * QUARTER..5 * QUARTER)?;
+            }
+            2 => {
+                thread::sleep(LONG);
+                middle.expect("in it").barrier()?;
+            }
+            _ => outer.expect("in it").barrier()?,
+        }
+        world.barrier()
+    });
 }

@@ -6,11 +6,9 @@ use consort::{
     Collective, Displacements, DisplacementsError, Error, Failure, Pes, Rank, Result, Symmetric,
     SyncMode, SyncModes, Team,
 };
+use consort_conformance::{data::Random, turns::alone};
 
-use crate::{
-    data::{Element, Random},
-    turns::alone,
-};
+use crate::data::Element;
 
 const LIMIT: Duration = Duration::from_secs(20);
 /// What is in a target where nothing comes.
@@ -24,7 +22,7 @@ fn count(seed: u64, from: Rank, to: Rank) -> usize {
 
 /// Element `at` of what `from` gives to `to`.
 fn element<T: Element>(seed: u64, from: Rank, to: Rank, at: usize) -> T {
-    T::of(Random(seed ^ u64::from(from.0) << 32 ^ u64::from(to.0) << 48 ^ at as u64).next())
+    T::of(Random(seed ^ u64::from(from.0) << 32 ^ u64::from(to.0) << 48 ^ at as u64).next_word())
 }
 
 fn data<T: Element>(seed: u64, from: Rank, to: Rank) -> Vec<T> {

@@ -9,16 +9,16 @@ use consort_sim::{Call, Operands, Pe, Simulation, SimulationError};
 const OLD: [u8; 8] = [1; 8];
 const NEW: [u8; 8] = [2; 8];
 
-/// How PE 0 tells PE 1 that it has put.
+/// How PE 0 notifies PE 1 of its put.
 #[derive(Clone, Copy)]
-enum Telling {
+enum Notice {
     Signal,
     FenceAndSignal,
     PutSignal,
 }
 
-/// What PE 1 reads when it has heard of a put of PE 0.
-fn read_after_put(seed: u64, telling: Telling) -> Vec<u8> {
+/// What PE 1 reads once it is notified of a put of PE 0.
+fn read_after_put(seed: u64, notice: Notice) -> Vec<u8> {
     let simulation = Simulation::explored(2).seed(seed).heap_bytes(16);
     let (data, word, channel) = (Span::heap(0, 8), 8, Channel::new(3));
     let member = async |pe: &Pe<'_>| -> Op<Vec<u8>> {
@@ -31,21 +31,21 @@ fn read_after_put(seed: u64, telling: Telling) -> Vec<u8> {
         let call = pe.begin(Operands::NONE).await;
         if pe.rank() == Rank(0) {
             let theirs = call.reach(Rank(1), data);
-            match telling {
-                Telling::PutSignal => {
+            match notice {
+                Notice::PutSignal => {
                     call.put_signal(&theirs, 0, data, word, Signal::Set(1)).await?;
                 }
-                Telling::Signal => {
+                Notice::Signal => {
                     call.put(&theirs, 0, data).await?;
                     call.signal(Rank(1), channel, 0).await?;
                 }
-                Telling::FenceAndSignal => {
+                Notice::FenceAndSignal => {
                     call.put(&theirs, 0, data).await?;
                     call.fence().await?;
                     call.signal(Rank(1), channel, 0).await?;
                 }
             }
-        } else if matches!(telling, Telling::PutSignal) {
+        } else if matches!(notice, Notice::PutSignal) {
             call.wait_until(word, Until::Equals(1)).await?;
         } else {
             call.wait(channel, 0).await?;
@@ -58,11 +58,11 @@ fn read_after_put(seed: u64, telling: Telling) -> Vec<u8> {
 
 #[test]
 fn a_missing_fence_shows() {
-    let reads_old = |telling| (0..300).filter(|&seed| read_after_put(seed, telling) == OLD).count();
-    let old = reads_old(Telling::Signal);
+    let reads_old = |notice| (0..300).filter(|&seed| read_after_put(seed, notice) == OLD).count();
+    let old = reads_old(Notice::Signal);
     assert!((30..270).contains(&old), "{old} of 300 seeds, neither none nor all");
-    assert_eq!(reads_old(Telling::FenceAndSignal), 0);
-    assert_eq!(reads_old(Telling::PutSignal), 0);
+    assert_eq!(reads_old(Notice::FenceAndSignal), 0);
+    assert_eq!(reads_old(Notice::PutSignal), 0);
 }
 
 /// What is at PE 1 after two puts of PE 0 to one place, the later one of what is new.
@@ -172,7 +172,7 @@ fn a_message_sent_over_another_shows() {
 }
 
 #[test]
-fn a_wait_that_nobody_answers_is_told_with_its_seed() {
+fn a_wait_that_nobody_answers_is_reported_with_its_seed() {
     let member = async |pe: &Pe<'_>| -> Op {
         let call = pe.begin(Operands::NONE).await;
         let right = pe.rank().plus(1, pe.size());
@@ -193,13 +193,13 @@ fn a_wait_that_nobody_answers_is_told_with_its_seed() {
     assert!(error.to_string().contains("(seed 77): 1 of 3 PEs wait, the first is PE 1"));
 }
 
-/// What a PE cannot reach it is told of: nothing goes on without it.
+/// What a PE cannot reach is reported: nothing goes on without it.
 #[test]
 #[should_panic(
     expected = "PE 0 cannot reach bytes 8..24 of the Source of PE 1: this call's buffer is not in \
                 symmetric memory"
 )]
-fn what_cannot_be_reached_is_told() {
+fn what_cannot_be_reached_is_reported() {
     use consort_sim::Buffer;
     let member = async |pe: &Pe<'_>| {
         let operands = Operands { source: Buffer::Owned(vec![0; 24]), ..Operands::NONE };

@@ -74,7 +74,7 @@ impl Algorithm for Line {
     }
 }
 
-/// On threads: two PEs of three differ in the algorithm, and are told.
+/// On threads: two PEs of three differ in the algorithm, and all get an error.
 #[test]
 fn a_team_can_be_served_by_it() {
     use consort::{Collective, Error, Pes, Sum};

@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use consort_conformance::{Case, Coverage, Kind, Program, Space, cases::SIZES};
+use consort_conformance::{Case, Coverage, Kind, Program, Space, cases::SIZES, data::only_seed};
 use consort_sim::Simulation;
 
 use crate::simulated::{listed, simulate};
@@ -29,7 +29,7 @@ const APART: usize = 37;
 /// Such that no PE says that it has taken a chunk.
 const SHORT_BYTES: usize = 57;
 
-/// Tells the seed when a schedule fails.
+/// Shows the seed when a schedule fails.
 struct Replay(u64);
 
 impl Drop for Replay {
@@ -104,8 +104,8 @@ fn every_algorithm_survives_schedules_at_random() {
             explore(seed, (*pes, cases));
         }
     };
-    if let Ok(seed) = std::env::var("CONSORT_SEED") {
-        return play(seed.parse().expect("CONSORT_SEED is a number"));
+    if let Some(seed) = only_seed() {
+        return play(seed);
     }
     let (next, end) = (AtomicU64::new(0), PROGRAMS + rest.len() as u64);
     let worker = || {

@@ -8,8 +8,6 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Mutex, MutexGuard, PoisonError, mpsc},
     task::{Context, Poll, Waker},
     thread,
     time::Duration,
@@ -20,8 +18,9 @@ use consort::{
 };
 use consort_conformance::{
     Case, Coverage, Member, Program, Progress, Side, Space,
-    data::{Random, affine, affine_in_a_byte},
+    data::{Random, affine, affine_in_a_byte, elements},
     run,
+    turns::{alone, note},
 };
 use consort_fabric::Capabilities;
 use consort_native::Job;
@@ -77,11 +76,6 @@ impl<'p> Memory<'p> {
     }
 }
 
-/// The elements that bytes are.
-fn elements<T: Pod>(bytes: &[u8]) -> Vec<T> {
-    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
-}
-
 /// Which of the buffers in symmetric memory, that the calls of programs share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -124,15 +118,6 @@ impl<'p> Threads<'p, '_> {
     fn memory(&self, call: usize, side: Side) -> &Memory<'p> {
         let [source, target] = self.keys[call];
         &self.pool[&if side == Side::Source { source } else { target }]
-    }
-
-    /// Is late now and then: mostly by a turn of the scheduler, at times by a sleep.
-    fn dawdle(&mut self) {
-        match self.random.next_word() % 60 {
-            0 => thread::sleep(Duration::from_micros(300)),
-            1..4 => thread::yield_now(),
-            _ => {}
-        }
     }
 
     /// On elements of a type.
@@ -211,7 +196,7 @@ impl Member for Threads<'_, '_> {
         if self.world.rank() == Rank(0) {
             note(format!("call {call} of a program of {} PEs: {case}", self.world.size()));
         }
-        self.dawdle();
+        self.random.dawdle();
         let done = self.forced(call, case, private);
         let received = done.unwrap_or_else(|error| panic!("{error}: {case}"));
         let by = self.world.served_by(case.kind.collective);
@@ -226,30 +211,6 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => done,
         Poll::Pending => unreachable!("threads wait inside their calls"),
-    }
-}
-
-static TURN: Mutex<()> = Mutex::new(());
-static NOTE: Mutex<String> = Mutex::new(String::new());
-
-fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Remembers what is under way, to be told if it does not end.
-fn note(text: String) {
-    *lock(&NOTE) = text;
-}
-
-/// Runs `job` while no other runs. Panics if it does, or if it does not end within the limit.
-fn alone<R: Send + 'static>(job: impl FnOnce() -> R + Send + 'static) -> R {
-    let _turn = lock(&TURN);
-    let (done, end) = mpsc::channel();
-    thread::spawn(move || done.send(catch_unwind(AssertUnwindSafe(job))).is_ok());
-    match end.recv_timeout(LIMIT) {
-        Ok(Ok(result)) => result,
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_) => panic!("no end within {LIMIT:?}: {}", lock(&NOTE)),
     }
 }
 
@@ -276,7 +237,7 @@ fn programs(pes: u32, count: usize) -> Vec<Program> {
 
 /// Runs programs of `count` cases on `pes` PEs.
 fn conform(pes: u32, count: usize) {
-    let ended = alone(move || {
+    let ended = alone(LIMIT, move || {
         let programs = programs(pes, count);
         let progress: Vec<_> = programs.iter().map(Progress::of).collect();
         let ended = Pes::threads(pes).heap_bytes(64 << 20).run(|pe| {
@@ -307,7 +268,7 @@ fn conform(pes: u32, count: usize) {
 #[test]
 fn what_cannot_be_served_is_refused_by_all() {
     for pes in [2, 3, 7] {
-        alone(move || {
+        alone(LIMIT, move || {
             let space = Space::of(pes, &SIZES);
             let unable = |case: &Case| {
                 case.settles() && !case.symmetric && !case.is_served(pes, capabilities(pes))

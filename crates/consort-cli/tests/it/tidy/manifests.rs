@@ -54,7 +54,7 @@ const IMPORTS: [Imports; 12] = [
             "consort-tuner",
             "consort-native",
         ],
-        tests_besides: &[],
+        tests_besides: &["consort-conformance"],
     },
     Imports {
         name: "consort-mpi",

@@ -9,13 +9,14 @@ use std::{
     time::Duration,
 };
 
+use consort_conformance::turns::alone;
+
 use super::{
     generate,
     job::launch,
     judge::{Fault, judge},
     mutate::{Role, mutations},
 };
-use crate::turns::alone;
 
 /// What a program needs at most. The slowest mutation takes 700 ms.
 const LIMIT: Duration = Duration::from_secs(20);

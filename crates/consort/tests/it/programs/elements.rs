@@ -7,9 +7,8 @@ use bytemuck::{Zeroable, bytes_of, bytes_of_mut};
 use consort::{
     BitAnd, BitOr, BitXor, Max, Min, Operator, Pod, Product, Result, Sum, Symmetric, Team,
 };
+use consort_conformance::data::affine_in_a_byte;
 use consort_fabric::OperatorClass;
-
-use crate::data::affine_in_a_byte;
 
 /// A type that programs move.
 pub(super) trait Datum: Pod + Send + Sync + fmt::Debug {

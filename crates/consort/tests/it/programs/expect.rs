@@ -4,25 +4,25 @@
 //! whole, so that what a call must leave as it was is seen too.
 
 use consort::Collective;
+use consort_conformance::data::{BLANK, Random};
 
 use super::{
     elements::{Datum, Type, bytes, with_type},
     groups::{Groups, group_of, position},
     program::{Call, Form, Program, Step},
 };
-use crate::data::{BLANK, Random};
 
 /// Elements from a seed, as bytes.
 pub(super) fn filled(ty: Type, seed: u64, len: usize) -> Vec<u8> {
     let mut random = Random(seed);
     with_type!(ty, T => {
-        bytes(&(0..len).map(|_| T::of(random.next())).collect::<Vec<_>>())
+        bytes(&(0..len).map(|_| T::of(random.next_word())).collect::<Vec<_>>())
     })
 }
 
 /// The contents of block number `index` of what a member contributes.
 fn seed_of(seed: u64, member: usize, index: usize) -> u64 {
-    Random(seed ^ (member as u64) << 48 ^ (index as u64) << 32).next()
+    Random(seed ^ (member as u64) << 48 ^ (index as u64) << 32).next_word()
 }
 
 fn combined(ty: Type, ordered: bool, left: &[u8], right: &[u8]) -> Vec<u8> {

@@ -1,8 +1,7 @@
 //! The teams of a slot, and the ways to divide a team, worked out from a seed.
 
 use consort::{Grid, Rank, Result, Team};
-
-use crate::data::Random;
+use consort_conformance::data::Random;
 
 /// Teams that have no PE in common: the ranks in the world of each one's members, in their order.
 pub(super) type Groups = Vec<Vec<u32>>;
@@ -26,7 +25,7 @@ pub(super) enum Division {
 }
 
 fn hash(seed: u64, member: usize) -> u64 {
-    Random(seed ^ (member as u64) << 40).next()
+    Random(seed ^ (member as u64) << 40).next_word()
 }
 
 /// A number below `end`.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use consort::{Error, Pe, Pes, Result};
+use consort_conformance::turns::note;
 
 use super::{
     mutate::{Role, Turn},
@@ -16,7 +17,6 @@ use super::{
     program::{Program, Step},
     scenes::Trouble,
 };
-use crate::turns::note;
 
 /// What became of a PE.
 #[derive(Clone, Debug)]

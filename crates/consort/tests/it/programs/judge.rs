@@ -1,4 +1,4 @@
-//! What may come of a program: every PE is right, or is told who departed.
+//! What may come of a program: every PE is right, or gets an error that names who departed.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {
-    /// Data is not as it must be, and nobody was told.
+    /// Data is not as it must be, and there is no error.
     Wrong,
     /// An error, where nothing was wrong.
     FalseAlarm,
@@ -27,7 +27,7 @@ pub(super) enum FaultKind {
     /// A PE panicked that was not to.
     Panicked,
     /// A PE that failed, in a job that did not.
-    Unheard,
+    Unreported,
 }
 
 impl fmt::Display for Fault {
@@ -82,7 +82,7 @@ pub(super) fn judge(
     let fault = |kind, text: String| Some(Fault { kind, text });
     let is_harmless = mutations.iter().all(|mutation| mutation.kind.is_harmless());
     let is_mutated = |pe: usize| mutations.iter().any(|one| one.pe as usize == pe);
-    // Data that does not match is told first: what else is told often comes of it.
+    // Data that does not match is reported first: other reports often come of it.
     for (pe, state) in report.states.iter().enumerate() {
         match state {
             State::Corrupt(step) => {
@@ -104,10 +104,10 @@ pub(super) fn judge(
             }
             State::Failed(step, error) => {
                 let text = error.to_string();
-                let is_told = names(program, mutations, &text)
+                let is_named = names(program, mutations, &text)
                     // A PE that has seen wrong data, since calls were confused, says so.
                     || report.states.iter().any(|state| matches!(state, State::Wrong(..)));
-                if !is_told {
+                if !is_named {
                     return fault(FaultKind::Unnamed, format!("PE {pe} in step {step}: {text}"));
                 }
             }
@@ -124,7 +124,7 @@ pub(super) fn judge(
             fault(FaultKind::FalseAlarm, format!("the launch: {error}"))
         }
         Ok(Ok(())) if mutations.iter().any(must_fail) => {
-            fault(FaultKind::Unheard, "the launch went well".to_owned())
+            fault(FaultKind::Unreported, "the launch went well".to_owned())
         }
         _ => None,
     }

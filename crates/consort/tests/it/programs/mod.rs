@@ -44,7 +44,7 @@ fn random_programs_come_to_what_they_must() {
 }
 
 #[test]
-fn mutated_programs_are_right_or_told() {
+fn mutated_programs_are_right_or_reported() {
     Campaign { name: "mutated", is_mutated: true, programs: 120 }.play();
 }
 

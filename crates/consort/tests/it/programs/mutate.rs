@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use consort::{Collective, SyncMode, SyncModes};
+use consort_conformance::data::Random;
 
 use super::{
     elements::Type,
@@ -10,7 +11,6 @@ use super::{
     payloads::Payload,
     program::{Call, End, Form, Program, Scene, Step},
 };
-use crate::data::Random;
 
 /// Bytes of a block that a PE makes instead of a smaller one, at most.
 const MOST_BYTES: usize = 8 << 20;
@@ -218,21 +218,21 @@ fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
 /// Whether a PE can depart so at a step, and somebody else is concerned.
 fn applies(program: &Program, pe: u32, at: usize, kind: Kind) -> bool {
     let step = &program.steps[at];
-    let meets = |step: &Step| {
+    let matches_others = |step: &Step| {
         let group = step.slot().and_then(|slot| group_of(&program.slots[slot], pe));
         group.is_some_and(|group| group.len() > 1)
     };
     match kind {
         Kind::Skip | Kind::Twice | Kind::Leave | Kind::Fail | Kind::Panic(_) | Kind::Late => {
-            meets(step)
+            matches_others(step)
         }
         Kind::Swap => {
             let next = program.steps.get(at + 1);
-            meets(step) && next.is_some_and(|next| next.slot().is_some())
+            matches_others(step) && next.is_some_and(|next| next.slot().is_some())
         }
         Kind::Operator(_) => {
             let combines = |call: &Call| call.ordered && call.collective.combines();
-            meets(step)
+            matches_others(step)
                 && match step {
                     Step::Call(call) | Step::Start { call, .. } => combines(call),
                     Step::Overlap { calls, .. } => calls.iter().any(combines),
@@ -244,9 +244,9 @@ fn applies(program: &Program, pe: u32, at: usize, kind: Kind) -> bool {
                 if is_own_data(program, *request))
         }
         Kind::Unclosed => {
-            meets(step) && matches!(step, Step::Scene { scene: Scene::AsyncBroadcast, .. })
+            matches_others(step) && matches!(step, Step::Scene { scene: Scene::AsyncBroadcast, .. })
         }
-        _ => meets(step) && other_step(program, at, pe, kind).is_some(),
+        _ => matches_others(step) && other_step(program, at, pe, kind).is_some(),
     }
 }
 

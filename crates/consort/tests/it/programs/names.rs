@@ -1,9 +1,10 @@
 //! The calls of a program by their names, as far as PEs must agree on them.
 //!
-//! PEs that make one call of a name more than others, or less, or in another order, are not told
+//! PEs that make one call of a name more than others, or less, or in another order, get no error
 //! where names are the same: then they have made the same calls, only with other data.
 
 use consort::{Collective, SyncMode, SyncModes};
+use consort_conformance::data::Random;
 
 use super::{
     elements::Type,
@@ -11,7 +12,6 @@ use super::{
     mutate::{Role, Turn},
     program::{Call, Form, Program, Scene, Step},
 };
-use crate::data::Random;
 
 /// A collective call: its name, and the step that it belongs to.
 type Named = (String, usize);
@@ -105,7 +105,7 @@ fn names(turn: &Turn) -> Option<(usize, Vec<String>)> {
     ))
 }
 
-/// Whether in some team a call of one step meets those of another, and all have one name.
+/// Whether in some team a call of one step matches those of another, and all have one name.
 pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
     (0..program.slots.len()).any(|slot| {
         let calls = |role: &Role| -> Vec<Named> {
@@ -119,13 +119,13 @@ pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
         };
         program.slots[slot].iter().any(|group| {
             let all: Vec<_> = group.iter().map(|&pe| calls(&roles[pe as usize])).collect();
-            meet_others(&all)
+            match_others(&all)
         })
     })
 }
 
-/// Whether the calls of a team's PEs meet others of one name before any of another name.
-fn meet_others(all: &[Vec<Named>]) -> bool {
+/// Whether the calls of a team's PEs match others of one name before any of another name.
+fn match_others(all: &[Vec<Named>]) -> bool {
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
     for index in 0..most {
         let mut here = all.iter().filter_map(|calls| calls.get(index));
@@ -150,7 +150,7 @@ fn calls_of_one_name_are_confused() {
         calls.iter().map(|&(name, number)| (name.to_owned(), number)).collect()
     };
     let program = of(&[("barrier", 1), ("barrier", 2), ("split", 3)]);
-    assert!(!meet_others(&[program.clone(), program.clone()]));
-    assert!(meet_others(&[program.clone(), of(&[("barrier", 2), ("split", 3)])]));
-    assert!(!meet_others(&[program, of(&[("split", 3), ("barrier", 2)])]));
+    assert!(!match_others(&[program.clone(), program.clone()]));
+    assert!(match_others(&[program.clone(), of(&[("barrier", 2), ("split", 3)])]));
+    assert!(!match_others(&[program, of(&[("split", 3), ("barrier", 2)])]));
 }

@@ -31,7 +31,7 @@ pub(super) struct Program {
 /// What all PEs of some teams do next.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// All PEs meet, and look at their symmetric memory.
+    /// All PEs enter a barrier, and then look at their symmetric memory.
     Barrier,
     /// Write the caller's own part of a block.
     Refill {

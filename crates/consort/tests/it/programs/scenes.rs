@@ -5,9 +5,9 @@ use std::mem;
 
 use consort::{Error, Rank, Signal, Sum, Team, Until};
 use consort_collectives::PlanError;
+use consort_conformance::data::Random;
 
 use super::{calls::closure, elements::Datum, payloads::Payload, program::Scene};
-use crate::data::Random;
 
 /// Why a step did not go well.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), T
 
 fn words(seed: u64, rank: Rank, len: usize) -> Vec<u64> {
     let mut random = Random(seed ^ u64::from(rank.0) << 48);
-    (0..len).map(|_| random.next()).collect()
+    (0..len).map(|_| random.next_word()).collect()
 }
 
 /// What a PE does in the middle of a scene, instead of going on.
@@ -37,7 +37,7 @@ fn words(seed: u64, rank: Rank, len: usize) -> Vec<u64> {
 pub(super) enum Cut {
     Fail,
     Throw(Payload),
-    /// Neither close announcements nor drop them.
+    /// Neither close asynchronous broadcasts nor drop them.
     Forget,
 }
 
@@ -170,7 +170,7 @@ fn messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
     let count = random.below(4);
     let message = |random: &mut Random| {
         let len = *random.pick(&[0, 1, 50, 3000, 33_000]);
-        (0..len).map(|_| random.next().to_le_bytes()[0]).collect()
+        (0..len).map(|_| random.next_word().to_le_bytes()[0]).collect()
     };
     (0..count).map(|_| message(&mut random)).collect()
 }

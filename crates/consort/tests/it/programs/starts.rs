@@ -19,7 +19,7 @@ use super::{
 };
 
 /// How often a PE looks for a call before it waits: who only looks is not known to wait, so that
-/// nobody could tell it of calls that do not match.
+/// nobody could notify it of calls that do not match.
 const POLLS: u32 = 2000;
 
 /// What a nonblocking call comes to, as bytes.
@@ -47,7 +47,7 @@ impl<T: Datum> Outcome for Option<Vec<T>> {
 
 /// A request for a call of any type.
 pub(super) trait AnyRequest {
-    /// Brings it to an end; `None` where nobody hears what came of it.
+    /// Brings it to an end; `None` where nobody gets its result.
     fn end(self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>>;
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// What a job that does nothing wrong needs at most.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 static TURN: Mutex<()> = Mutex::new(());
 static NOTE: Mutex<String> = Mutex::new(String::new());
@@ -20,16 +20,16 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Remembers what is under way, to be told if it does not end.
-pub(crate) fn note(text: String) {
+/// Remembers what is under way, to be reported if it does not end.
+pub fn note(text: String) {
     *lock(&NOTE) = text;
 }
 
-/// Runs `job` while no other runs. Panics if it does, or if it does not end within `limit`.
-pub(crate) fn alone<R: Send + 'static>(
-    limit: Duration,
-    job: impl FnOnce() -> R + Send + 'static,
-) -> R {
+/// Runs `job` while no other runs.
+///
+/// # Panics
+/// When the job does, or when it does not end within `limit`.
+pub fn alone<R: Send + 'static>(limit: Duration, job: impl FnOnce() -> R + Send + 'static) -> R {
     let _turn = lock(&TURN);
     note(String::new());
     let (done, end) = mpsc::channel();

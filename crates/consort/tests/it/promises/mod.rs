@@ -11,6 +11,9 @@
 //! not; or first, and the others see whether it leaves. Two PEs and three are not alike: the
 //! entry or exit barrier of two is one signal, and the data is to show the rest.
 
+mod all_and_mine;
+mod none;
+
 use std::{
     collections::BTreeSet,
     sync::atomic::{
@@ -26,13 +29,16 @@ use consort::{
     SyncModes, Team,
 };
 use consort_collectives::names;
-use consort_fabric::{CallSpec, LINE_PAYLOAD_BYTES, OperatorClass};
+use consort_conformance::{
+    data::affine,
+    registry::everything,
+    turns::{alone, note},
+};
+use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::Catalog;
 
 use crate::{
-    data::{Call, affine, blank},
-    registry::everything,
-    turns::{alone, note},
+    data::{Call, blank},
     typed,
 };
 
@@ -117,6 +123,19 @@ impl<'p> Scene<'_, 'p> {
     fn contribute(&self, rank: Rank) -> Result<()> {
         self.source.put(rank, 0, &self.data.sources[rank.index()])?;
         self.source.quiet()
+    }
+
+    /// Puts what this PE contributes in its place, in time for modes that read it at any moment.
+    fn contribute_for(&self, sync: SyncModes) -> Result<()> {
+        self.contribute(self.me())?;
+        if sync.entry == SyncMode::None { self.world.barrier() } else { Ok(()) }
+    }
+
+    /// After the call of all PEs this one must have its result.
+    fn ends(&self) -> Result<()> {
+        self.world.barrier()?;
+        assert!(self.has_result(self.me())?, "{self}");
+        Ok(())
     }
 
     /// Writes over a PE's contribution.
@@ -204,7 +223,7 @@ fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
 /// operators that commute and others, on two PEs and on three.
 fn each_call(
     syncs: impl Fn(SyncModes) -> bool,
-    play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + std::marker::Sync + 'static,
+    play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + Sync + 'static,
 ) {
     let syncs: Vec<SyncModes> = SyncModes::every().filter(|&sync| syncs(sync)).collect();
     let served = alone(LIMIT, move || {
@@ -284,173 +303,4 @@ fn plays(
         }
     }
     Ok(served)
-}
-
-/// The last to enter may still change what everybody contributes, and finds no result.
-#[test]
-fn entry_all_moves_nothing_before_all_are_here() {
-    each_call(
-        |sync| sync.entry == SyncMode::All,
-        |scene, sync| {
-            if scene.is_last() {
-                for rank in scene.everyone() {
-                    assert!(scene.is_untouched(rank)?, "PE {rank} has something: {scene}");
-                    scene.contribute(rank)?;
-                }
-            }
-            scene.call(sync)?;
-            let all = scene.everyone().all(|rank| scene.has(Step::Enters, rank));
-            assert!(all, "left before all have entered: {scene}");
-            scene.world.barrier()?;
-            assert!(scene.has_result(scene.me())?, "{scene}");
-            Ok(())
-        },
-    );
-}
-
-/// What a PE contributes may change until it enters, and there is no result before.
-#[test]
-fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
-    each_call(
-        |sync| sync.entry == SyncMode::Mine,
-        |scene, sync| {
-            scene.is_last();
-            assert!(scene.is_untouched(scene.me())?, "{scene}");
-            scene.contribute(scene.me())?;
-            scene.call(sync)?;
-            scene.world.barrier()?;
-            assert!(scene.has_result(scene.me())?, "{scene}");
-            Ok(())
-        },
-    );
-}
-
-/// Whoever leaves has its result, and may write over all its data: nobody reads it any more, and
-/// nobody writes there.
-#[test]
-fn exit_mine_gives_data_back_to_its_pe() {
-    each_call(
-        |sync| sync.exit == SyncMode::Mine,
-        |scene, sync| {
-            let me = scene.me();
-            scene.contribute(me)?;
-            if sync.entry == SyncMode::None {
-                scene.world.barrier()?;
-            }
-            scene.is_last();
-            scene.call(sync)?;
-            assert!(scene.has_result(me)?, "{scene}");
-            scene.spoil(scene.source, me)?;
-            scene.spoil(scene.target, me)?;
-            scene.world.barrier()?;
-            for buffer in [scene.source, scene.target] {
-                let mut found = vec![0; buffer.len()];
-                buffer.get(me, 0, &mut found)?;
-                assert!(found.iter().all(|&word| word == OVER), "written later: {scene}");
-            }
-            Ok(())
-        },
-    );
-}
-
-/// When the first leaves everybody has its result, and nobody's contribution is read any more.
-#[test]
-fn exit_all_leaves_when_all_data_is_there() {
-    each_call(
-        |sync| sync.exit == SyncMode::All,
-        |scene, sync| {
-            let me = scene.me();
-            scene.contribute(me)?;
-            if sync.entry == SyncMode::None {
-                scene.world.barrier()?;
-            }
-            scene.is_last();
-            scene.call(sync)?;
-            for rank in scene.everyone() {
-                assert!(scene.has(Step::Enters, rank), "PE {rank} is not here yet: {scene}");
-                assert!(scene.has_result(rank)?, "of PE {rank}: {scene}");
-            }
-            for rank in scene.everyone().filter(|rank| !scene.data.sources[rank.index()].is_empty())
-            {
-                scene.spoil(scene.source, rank)?;
-            }
-            scene.world.barrier()?;
-            assert!(scene.has_result(me)?, "{scene}");
-            Ok(())
-        },
-    );
-}
-
-/// Whether the PE that is apart leaves, with exit mode None, before any other has entered: it does
-/// where it needs nothing of the others, or reaches their memory without asking.
-fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
-    use Collective::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
-    let Query { collective, sync, pes, bytes, operator, .. } = scene.query;
-    let (first, candidate) = (scene.apart, scene.candidate);
-    let needs_nothing = match collective {
-        Broadcast | Scatter => first == ROOT,
-        Gather | Reduce => first != ROOT,
-        Scan | ExclusiveScan => first == Rank(0),
-        _ => false,
-    };
-    match (candidate.algorithm.as_str(), collective) {
-        // Nobody leaves what it has exposed, or has in its message buffer.
-        _ if collective.is_vector() => false,
-        ("knomial_get" | "oc_bcast" | "shared", _) => false,
-        // The root says that it is here in every mode, and that is all it does.
-        ("direct", Broadcast) => needs_nothing,
-        ("direct", _) if sync.entry == SyncMode::None => true,
-        // The others put when the root has said that it is here, and it does not wait for that.
-        ("direct", Gather) => first == ROOT,
-        ("direct", _) => needs_nothing,
-        // Of more than the inbox holds, each chunk is awaited.
-        _ if bytes > LINE_PAYLOAD_BYTES as u64 => false,
-        // Whoever has others below it in the tree waits for them.
-        (algorithm, Reduce) => {
-            let is_flat = algorithm == "flat" || operator == OperatorClass::Commutative || pes == 2;
-            let top = if is_flat { ROOT } else { Rank(0) };
-            let node = first.plus(u64::from(pes - top.0), pes).0;
-            let is_chain = algorithm == "chain" || candidate.parameter("radix") == Some(1);
-            needs_nothing && if is_chain { node == pes - 1 } else { node > 0 }
-        }
-        _ => needs_nothing,
-    }
-}
-
-/// The PE that is apart enters first, and the others when they have seen whether it leaves.
-fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
-    let (me, first) = (scene.me(), scene.apart);
-    scene.contribute(me)?;
-    if sync.entry == SyncMode::None {
-        scene.world.barrier()?;
-    }
-    if me != first {
-        assert!(waits_until(PATIENCE, || scene.has(Step::Enters, first)), "{scene}");
-        let expected = leaves_alone(scene);
-        let patience = if expected { PATIENCE } else { APART };
-        let leaves = waits_until(patience, || scene.has(Step::Leaves, first));
-        assert_eq!(leaves, expected, "whether it leaves: {scene}");
-        // A PE that needs the others has got its result itself; but at a gather's root others put.
-        if leaves && (scene.query.collective, first) != (Collective::Gather, ROOT) {
-            assert!(scene.has_result(first)?, "{scene}");
-        }
-        scene.mark(Step::Sees);
-        scene.waits_for_others(Step::Sees);
-    }
-    scene.call(sync)?;
-    scene.world.barrier()?;
-    assert!(scene.has_result(me)?, "{scene}");
-    Ok(())
-}
-
-/// Data may move when one PE has entered, so whoever can reach it waits for nobody.
-#[test]
-fn entry_none_waits_for_nobody() {
-    each_call(|sync| sync == SyncModes::LOOSE, enters_first);
-}
-
-/// Whoever is not needed any more leaves, though others have not even entered.
-#[test]
-fn exit_none_leaves_early() {
-    each_call(|sync| (sync.entry, sync.exit) == (SyncMode::Mine, SyncMode::None), enters_first);
 }

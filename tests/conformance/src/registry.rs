@@ -1,43 +1,50 @@
-//! What there is to test: every algorithm of the registry with all values of its parameters.
+//! The algorithms of the registry with all values of their parameters.
 
-use consort::{Candidate, Collective};
 use consort_collectives::{Algorithm, Parameter, Visitor, names, visit};
+use consort_fabric::{Candidate, Collective};
 
-/// Values off the grid of those that are tried, where a range allows them.
+/// Values off the grid of those that the tuner tries, where a range allows them.
 const ODD_RADIX: u64 = 3;
 const ODD_BYTES: u64 = 1000;
 
-/// All values of all parameters: what the tuner tries, and one that it does not.
 struct Values;
 
 impl Visitor for Values {
     type Output = Vec<Candidate>;
 
     fn visit<A: Algorithm>(self) -> Vec<Candidate> {
-        let mut all = vec![Candidate::new(A::NAME)];
-        for Parameter { name, values, range: (least, most) } in A::PARAMETERS {
-            let odd = if name.ends_with("_bytes") { ODD_BYTES } else { ODD_RADIX };
-            let odd = Some(odd).filter(|odd| (least..=most).contains(&odd));
-            all = all
-                .iter()
-                .flat_map(|candidate| {
-                    let values = values.iter().copied().chain(odd);
-                    values.map(|value| candidate.clone().with(name, value))
-                })
-                .collect();
-        }
-        all
+        of_algorithm::<A>()
     }
 }
 
+/// An algorithm with all values of its parameters: what the tuner tries, and one that it does not.
+pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
+    let mut all = vec![Candidate::new(A::NAME)];
+    for Parameter { name, values, range: (least, most) } in A::PARAMETERS {
+        let odd = if name.ends_with("_bytes") { ODD_BYTES } else { ODD_RADIX };
+        let odd = Some(odd).filter(|odd| (least..=most).contains(&odd));
+        let with_each = |candidate: &Candidate| -> Vec<_> {
+            let values = values.iter().copied().chain(odd);
+            values.map(|value| candidate.clone().with(name, value)).collect()
+        };
+        all = all.iter().flat_map(with_each).collect();
+    }
+    all
+}
+
 /// Every candidate of a collective, whatever it can serve.
-pub(crate) fn everything(collective: Collective) -> Vec<Candidate> {
+///
+/// # Panics
+/// When a name of the registry is in no registry.
+#[must_use]
+pub fn everything(collective: Collective) -> Vec<Candidate> {
     let of = |name: &&str| visit(collective, name, Values).expect("a name of the registry");
     names(collective).iter().flat_map(of).collect()
 }
 
 /// One candidate of each algorithm of a collective.
-pub(crate) fn one_each(collective: Collective) -> Vec<Candidate> {
+#[must_use]
+pub fn one_each(collective: Collective) -> Vec<Candidate> {
     let mut all = everything(collective);
     all.dedup_by(|later, earlier| later.algorithm == earlier.algorithm);
     all
@@ -46,7 +53,7 @@ pub(crate) fn one_each(collective: Collective) -> Vec<Candidate> {
 #[test]
 fn nothing_is_left_out() {
     use consort_collectives::candidates;
-    use consort_fabric::{Capabilities, OperatorClass, Query};
+    use consort_fabric::{Capabilities, OperatorClass, Query, SyncModes};
 
     let capabilities = Capabilities {
         inbox_channels: 1 << 20,
@@ -59,7 +66,7 @@ fn nothing_is_left_out() {
         let all = everything(collective);
         let query = Query {
             collective,
-            sync: consort::SyncModes::MINE,
+            sync: SyncModes::MINE,
             pes: 4,
             bytes: 1 << 20,
             operator: OperatorClass::Commutative,

@@ -1,0 +1,104 @@
+//! Arguments that no call can have: roots, numbers of PEs, lengths, buffers.
+
+use consort::{Error, MOST_PES, Pes, Rank, Result, Sum, SyncMode, SyncModes};
+use consort_native::HeapError;
+
+use super::on;
+
+#[test]
+fn roots_out_of_range() {
+    let errors = on(Pes::threads(3), |world| {
+        let root = Rank(3);
+        let memory = world.symmetric::<u64>(1).expect("8 bytes");
+        let other = world.symmetric::<u64>(1).expect("8 bytes");
+        let errors = [
+            world.broadcast(1, root).err(),
+            world.broadcast_slice(&mut [1], root).err(),
+            world.broadcast_symmetric(&memory, root).err(),
+            world.reduce(1, Sum, root).err(),
+            world.reduce_slice(&[1], &mut [], Sum, Rank(u32::MAX)).err(),
+            world.reduce_symmetric(&memory, &other, Sum, root).err(),
+        ];
+        // The job goes on.
+        assert_eq!(world.broadcast(5, Rank(2)).ok(), Some(5));
+        errors
+    });
+    for errors in errors {
+        for error in errors.into_iter().flatten() {
+            let Error::RootOutOfRange { root, pes: 3 } = error else { panic!("{error}") };
+            let text = format!("root {root} is not in the team: its 3 PEs have ranks 0 to 2");
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}
+
+#[test]
+fn no_pes_and_too_many() {
+    let none = Pes::threads(0).run(|_| Ok(())).expect_err("no PEs");
+    assert_eq!(none, Error::NoPes);
+    assert!(none.to_string().contains("1 to 1024"), "{none}");
+    for asked in [MOST_PES + 1, u32::MAX] {
+        let many = Pes::threads(asked).run(|_| Ok(())).expect_err("too many PEs");
+        assert_eq!(many, Error::TooManyPes { asked, most: MOST_PES });
+    }
+    let heap = Pes::threads(2).heap_bytes(usize::MAX).run(|_| Ok(())).expect_err("no such heap");
+    assert!(matches!(heap, Error::Memory(HeapError::System { pes: 2, .. })), "{heap}");
+}
+
+#[test]
+fn borrowed_slices_are_not_left_behind() {
+    let errors = on(Pes::threads(2), |world| {
+        let mut errors = Vec::new();
+        for entry in SyncMode::EVERY {
+            let team = world.with(SyncModes { entry, exit: SyncMode::None });
+            errors.push(team.broadcast_slice(&mut [1], Rank(0)).err());
+            errors.push(team.reduce_slice(&[1], &mut [1], Sum, Rank(0)).err());
+        }
+        assert_eq!(world.with(SyncModes::LOOSE).broadcast(5, Rank(1)).ok(), Some(5));
+        errors
+    });
+    for error in errors.into_iter().flatten() {
+        let error = error.expect("an error");
+        assert!(matches!(error, Error::BorrowedSlice(sync) if sync.exit == SyncMode::None));
+        assert!(error.to_string().contains("use symmetric memory"), "{error}");
+    }
+}
+
+#[test]
+fn targets_of_another_length() {
+    let errors = on(Pes::threads(2), |world| {
+        let (three, two) = (world.symmetric::<u64>(3)?, world.symmetric::<u64>(2)?);
+        let error = Error::Lengths { source_len: 3, target_len: 2 };
+        assert_eq!(world.reduce_symmetric(&three, &two, Sum, Rank(0)).err(), Some(error.clone()));
+        // Elsewhere than on the root the target does not matter.
+        world.reduce_slice(
+            &[1; 3],
+            &mut [0; 3][..if world.rank().0 == 0 { 3 } else { 1 }],
+            Sum,
+            Rank(0),
+        )?;
+        let result = world.reduce_slice(&[1; 3], &mut [0; 2], Sum, Rank(0));
+        if world.rank() == Rank(0) {
+            assert_eq!(result.err(), Some(error));
+        }
+        // PE 1 may have left; but it misses PE 0 in the next call, or PE 0 misses it.
+        world.broadcast(1, Rank(0)).map(|_| ()).and_then(|()| world.barrier())
+    });
+    assert!(errors.iter().all(|error| matches!(error, Err(Error::Mismatched(_)))), "{errors:?}");
+}
+
+/// The source of a reduction is read while its target is written.
+#[test]
+fn a_source_that_is_the_target() {
+    let errors = on(Pes::threads(3), |world| {
+        let memory = world.symmetric::<u64>(10)?;
+        let error = world.reduce_symmetric(&memory, &memory, Sum, Rank(2)).err();
+        assert_eq!(error, Some(Error::InPlace));
+        // There is nothing to read or write.
+        let none = world.symmetric::<u64>(0)?;
+        world.reduce_symmetric(&none, &none, Sum, Rank(2))?;
+        world.barrier()
+    });
+    assert!(errors.iter().all(Result::is_ok), "{errors:?}");
+    assert!(Error::InPlace.to_string().contains("two allocations"));
+}

@@ -1,0 +1,77 @@
+//! Forced candidates that do not exist, or cannot serve.
+
+use consort::{Candidate, Collective, Error, Pes, Rank, Sum, SyncModes};
+use consort_collectives::{PlanError, names};
+use consort_conformance::{registry::one_each, turns::alone};
+
+use super::on;
+use crate::{jobs::SOON, typed};
+
+#[test]
+fn forcing_what_there_is_not() {
+    for collective in Collective::EVERY {
+        let errors = on(Pes::threads(2), move |world| {
+            let source = [1; 2];
+            let call = || typed::values(world, collective, &source, Sum, Rank(0)).map(|_| ());
+            let force = |candidate| {
+                world.force(collective, Some(candidate));
+                call().expect_err("no such candidate")
+            };
+            let unknown = force(Candidate::new("fastest"));
+            let wrong = one_each(collective).into_iter().flat_map(|one| {
+                let other = (force(one.clone().with("colour", 8)), "no parameter `colour`".into());
+                let name = &one.algorithm;
+                let of_parameter = |parameter: &String| {
+                    let mut without = one.clone();
+                    without.parameters.remove(parameter);
+                    let expected = format!("{name} needs {parameter} from ");
+                    [without, one.clone().with(parameter, u64::MAX)]
+                        .map(|wrong| (force(wrong), expected.clone()))
+                };
+                let wrong: Vec<_> = one.parameters.keys().flat_map(of_parameter).collect();
+                wrong.into_iter().chain([other])
+            });
+            let wrong: Vec<_> = wrong.collect();
+            // The job goes on.
+            world.force(collective, None);
+            call().expect("the library's choice");
+            (unknown, wrong)
+        });
+        for (unknown, wrong) in errors {
+            let text = unknown.to_string();
+            assert!(matches!(unknown, Error::Plan(PlanError::UnknownAlgorithm { .. })));
+            assert!(text.contains("`fastest`"), "{text}");
+            assert!(names(collective).iter().all(|name| text.contains(name)), "{text}");
+            for (error, expected) in wrong {
+                assert!(error.to_string().contains(&expected), "{error}, not {expected}");
+            }
+        }
+    }
+}
+
+/// A barrier that is forced, but unknown, is also the entry and exit barrier of Strict calls.
+#[test]
+fn forcing_an_unknown_barrier_of_strict_calls() {
+    let errors = on(Pes::threads(3), |world| {
+        world.force(Collective::Barrier, Some(Candidate::new("tournament")));
+        let error =
+            world.with(SyncModes::STRICT).broadcast(1, Rank(0)).expect_err("no such barrier");
+        assert_eq!(world.broadcast(4, Rank(0)).ok(), Some(4), "no barrier is needed");
+        error.to_string()
+    });
+    for error in errors {
+        assert!(error.contains("tournament") && error.contains("dissemination"), "{error}");
+    }
+}
+
+#[test]
+fn a_launch_that_forces_what_cannot_serve() {
+    let large = Candidate::new("shared").with("chunk_bytes", 1 << 30);
+    let error = alone(2 * SOON, || {
+        Pes::threads(2)
+            .force(Collective::Broadcast, large)
+            .run(|pe| pe.world().broadcast(1, Rank(0)))
+    });
+    let error = error.expect_err("there is only one chunk").to_string();
+    assert!(error.contains("shared cannot serve this call: there is only one chunk"), "{error}");
+}

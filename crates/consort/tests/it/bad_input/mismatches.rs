@@ -1,0 +1,290 @@
+//! Calls that differ between PEs.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{
+    Candidate, Collective, Error, Max, Pes, Rank, Result, Sum, SyncMode, SyncModes, Team,
+};
+use consort_conformance::turns::alone;
+use consort_native::Failure;
+
+use super::on;
+use crate::jobs::{SOON, pes_of};
+
+/// PE 1 makes another call than all others, before all enter a barrier.
+fn mismatched(
+    pes: u32,
+    [one, other]: [&'static [&'static str]; 2],
+    call: impl Fn(Team<'_>, bool) -> Result<()> + Send + Sync + 'static,
+) {
+    let (outcome, errors) = alone(2 * SOON, move || {
+        let (errors, since) = (Mutex::new(Vec::new()), Instant::now());
+        let outcome = pes_of(pes).run(|pe| {
+            let world = pe.world();
+            let result = world
+                .barrier()
+                .and_then(|()| call(world, world.rank() == Rank(1)))
+                .and_then(|()| world.barrier());
+            if let Err(error) = &result {
+                errors.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone());
+            }
+            result
+        });
+        assert!(since.elapsed() < SOON, "failed after {:?}", since.elapsed());
+        (outcome, errors.into_inner().unwrap_or_else(PoisonError::into_inner))
+    });
+    // Who did not get the error in the barrier gets it when it finishes.
+    let first = outcome.map(|_| ()).expect_err("calls that do not match");
+    assert!(errors.iter().all(|error| *error == first), "all get the same");
+    let Error::Mismatched(Failure::Mismatched {
+        one: (rank, name), other: (odd, odd_name), ..
+    }) = &first
+    else {
+        panic!("{first}");
+    };
+    let pair = if *odd == Rank(1) { [name, odd_name] } else { [odd_name, name] };
+    assert!((*rank == Rank(1)) != (*odd == Rank(1)), "{first}");
+    for (name, parts) in pair.into_iter().zip([one, other]) {
+        assert!(parts.iter().all(|part| name.contains(part)), "`{name}` without {parts:?}");
+    }
+    let text = first.to_string();
+    assert!(text.contains(name.as_str()) && text.contains(odd_name.as_str()), "{text}");
+    assert!(text.contains("PE 1 "), "{text}");
+}
+
+#[test]
+fn mismatched_sizes() {
+    for pes in [2, 5] {
+        mismatched(pes, [&["broadcast", "16 bytes"], &["24 bytes"]], |world, odd| {
+            world.broadcast_slice(&mut vec![0_u64; if odd { 3 } else { 2 }], Rank(0))
+        });
+        mismatched(pes, [&["reduce", "16 bytes"], &["40000 bytes"]], |world, odd| {
+            let len = if odd { 5000 } else { 2 };
+            world.reduce_slice(&vec![0_u64; len], &mut vec![0; len], Sum, Rank(0))
+        });
+        // The odd one is the root, and sends.
+        mismatched(pes, [&["broadcast", "100000 bytes"], &["8 bytes"]], |world, odd| {
+            world.broadcast_slice(&mut vec![0_u64; if odd { 1 } else { 12_500 }], Rank(1))
+        });
+    }
+}
+
+#[test]
+fn mismatched_roots() {
+    for pes in [2, 5] {
+        mismatched(pes, [&["broadcast", "root 0"], &["root 1"]], |world, odd| {
+            world.broadcast(7, Rank(odd.into())).map(|_| ())
+        });
+        mismatched(pes, [&["reduce", "root 0"], &["root 1"]], |world, odd| {
+            world.reduce(7, Sum, Rank(odd.into())).map(|_| ())
+        });
+        // Each contributes to the other's, and waits for nobody.
+        mismatched(pes, [&["reduce", "root 1"], &["root 0"]], |world, odd| {
+            world.reduce(7, Sum, Rank((!odd).into())).map(|_| ())
+        });
+    }
+}
+
+#[test]
+fn mismatched_collectives() {
+    for pes in [2, 5] {
+        for root in [Rank(0), Rank(1)] {
+            mismatched(pes, [&["broadcast"], &["reduce"]], move |world, odd| {
+                if odd {
+                    world.reduce(1, Sum, root).map(|_| ())
+                } else {
+                    world.broadcast(1, Rank(0)).map(|_| ())
+                }
+            });
+        }
+        mismatched(pes, [&["reduce"], &["barrier()"]], |world, odd| {
+            if odd { world.barrier() } else { world.reduce(1, Sum, Rank(0)).map(|_| ()) }
+        });
+    }
+}
+
+#[test]
+fn mismatched_types_and_operators() {
+    mismatched(3, [&["u64", "Sum"], &["i64", "Sum"]], |world, odd| {
+        if odd {
+            world.reduce(1_i64, Sum, Rank(0)).map(|_| ())
+        } else {
+            world.reduce(1_u64, Sum, Rank(0)).map(|_| ())
+        }
+    });
+    mismatched(3, [&["u64", "Sum"], &["u64", "Max"]], |world, odd| {
+        if odd {
+            world.reduce(1_u64, Max, Rank(0)).map(|_| ())
+        } else {
+            world.reduce(1_u64, Sum, Rank(0)).map(|_| ())
+        }
+    });
+    mismatched(3, [&["f64"], &["[u32; 2]"]], |world, odd| {
+        if odd {
+            world.broadcast([1_u32; 2], Rank(0)).map(|_| ())
+        } else {
+            world.broadcast(1.0, Rank(0)).map(|_| ())
+        }
+    });
+}
+
+#[test]
+fn mismatched_modes() {
+    mismatched(3, [&["mine"], &["strict"]], |world, odd| {
+        let sync = if odd { SyncModes::STRICT } else { SyncModes::MINE };
+        world.with(sync).broadcast(1, Rank(0)).map(|_| ())
+    });
+    mismatched(3, [&["loose"], &["mine/none"]], |world, odd| {
+        let entry = if odd { SyncMode::Mine } else { SyncMode::None };
+        world.with(SyncModes { entry, exit: SyncMode::None }).reduce(1, Sum, Rank(0)).map(|_| ())
+    });
+}
+
+/// Private on one PE, symmetric on another: they follow different protocols.
+#[test]
+fn mismatched_memory() {
+    for direct in [true, false] {
+        mismatched(3, [&["broadcast"], &["broadcast", "symmetric"]], move |world, odd| {
+            let memory = world.symmetric::<u64>(1)?;
+            if direct {
+                world.force(Collective::Broadcast, Some(Candidate::new("direct")));
+            }
+            let team = world.with(SyncModes::LOOSE);
+            if odd {
+                team.broadcast_symmetric(&memory, Rank(1))
+            } else {
+                team.broadcast(1_u64, Rank(1)).map(|_| ())
+            }
+        });
+    }
+}
+
+#[test]
+fn mismatched_algorithms() {
+    mismatched(3, [&["by flat"], &["by knomial(radix=2)"]], |world, odd| {
+        let knomial = Candidate::new("knomial").with("radix", 2);
+        let candidate = if odd { knomial } else { Candidate::new("flat") };
+        world.force(Collective::Broadcast, Some(candidate));
+        world.broadcast(1, Rank(0)).map(|_| ())
+    });
+}
+
+/// Calls that nobody waited in are compared nevertheless, by the calls after them.
+#[test]
+fn mismatches_are_found_though_nobody_waited() {
+    mismatched(2, [&["broadcast", "root 0"], &["broadcast", "root 1"]], |world, odd| {
+        world.force(Collective::Broadcast, Some(Candidate::new("flat")));
+        // Each is the root of its own, and of different numbers of chunks.
+        world.broadcast_slice(&mut vec![0_u8; if odd { 1 } else { 10_000 }], Rank(odd.into()))?;
+        world.barrier()?;
+        world.barrier()?;
+        world.barrier()
+    });
+}
+
+/// And by the end of the job, if no call comes after.
+#[test]
+fn mismatches_are_found_at_the_end() {
+    let flat = || Pes::threads(2).force(Collective::Broadcast, Candidate::new("flat"));
+    let outcome = alone(2 * SOON, move || {
+        flat().run(|pe| {
+            let world = pe.world();
+            world.broadcast(world.rank().0, world.rank())
+        })
+    });
+    assert!(matches!(outcome, Err(Error::Mismatched(_))), "{outcome:?}");
+    let outcome = alone(2 * SOON, move || {
+        flat().run(|pe| {
+            let world = pe.world();
+            if world.rank() == Rank(0) { world.broadcast(1, Rank(0)) } else { Ok(1) }
+        })
+    });
+    let finished = matches!(outcome, Err(Error::Mismatched(Failure::Finished { .. })));
+    assert!(finished, "{outcome:?}");
+}
+
+#[test]
+fn mismatched_lengths_of_an_allocation() {
+    mismatched(3, [&["symmetric(8 of u64)"], &["symmetric(9 of u64)"]], |world, odd| {
+        world.symmetric::<u64>(if odd { 9 } else { 8 }).map(drop)
+    });
+}
+
+/// They match as many calls: the put would be lost in memory that the other has yet to clear.
+#[test]
+fn allocations_are_no_barriers() {
+    mismatched(2, [&["barrier()"], &["symmetric(1 of u64)"]], |world, odd| {
+        if !odd {
+            world.barrier()?;
+            return world.symmetric::<u64>(1).map(drop);
+        }
+        let memory = world.symmetric::<u64>(1)?;
+        memory.put(Rank(0), 0, &[7])?;
+        world.barrier()
+    });
+    mismatched(2, [&["barrier()"], &["counter()"]], |world, odd| {
+        if odd { world.counter().map(drop) } else { world.barrier() }
+    });
+    mismatched(2, [&["symmetric(1 of u64)"], &["counter()"]], |world, odd| {
+        if odd { world.counter().map(drop) } else { world.symmetric::<u64>(1).map(drop) }
+    });
+}
+
+/// Who comes last to a barrier that counts waits for nobody, and gets the error all the same.
+#[test]
+fn a_barrier_that_counts_reports_calls_that_did_not_match() {
+    let mut passed = 0;
+    for _ in 0..20 {
+        let results =
+            on(Pes::threads(3).force(Collective::Barrier, Candidate::new("central")), |world| {
+                let memory = world.symmetric::<u64>(1)?;
+                let me = world.rank();
+                let root = if me == Rank(1) { Rank(1) } else { Rank(0) };
+                // With so loose modes a root waits for nobody.
+                world.with(SyncModes::LOOSE).broadcast_symmetric(&memory, root)?;
+                if me == Rank(0) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                world.barrier().map(|()| me)
+            });
+        passed += results.iter().flatten().count();
+    }
+    assert_eq!(passed, 0, "PEs that passed a barrier after calls that did not match");
+}
+
+/// The last call of a quarter of the window does not match, and all start as many nonblocking calls
+/// after it as the window has room for.
+#[test]
+fn mismatches_are_found_a_window_later() {
+    for calls in [13, 29, 61] {
+        mismatched(4, [&["scatter(2 bytes", "root 2"], &["scatter(2 bytes", "root 1"]], {
+            move |world, odd| {
+                for _ in 0..calls {
+                    world.barrier()?;
+                }
+                let team = world.with(SyncModes { entry: SyncMode::None, exit: SyncMode::Mine });
+                let root = Rank(if odd { 1 } else { 2 });
+                team.scatter_slice(&[1_u16, 2, 3, 4], &mut [0], root)?;
+                let start = |call| world.start_all_reduce(vec![call], Sum);
+                let started: Vec<_> = (0..70).map(start).collect::<Result<_>>()?;
+                started.into_iter().try_for_each(|one| one.wait().map(drop))
+            }
+        });
+    }
+}
+
+#[test]
+fn closing_async_broadcasts_is_no_barrier() {
+    mismatched(2, [&["barrier()"], &["async_broadcasts.close()"]], |world, odd| {
+        let mut broadcasts = world.async_broadcasts(|_, _| ())?;
+        broadcasts.broadcast(b"before")?;
+        if !odd {
+            world.barrier()?;
+        }
+        broadcasts.close()
+    });
+}

@@ -1,0 +1,82 @@
+//! Operators that call the library.
+
+#![expect(unsafe_code, reason = "smuggles a team into an operator, as only unsafe code can")]
+
+use consort::{Error, Pes, Rank, Result, Sum, Team};
+
+use super::on;
+
+/// Moves a team to where it does not belong.
+struct Smuggled<'p>(Team<'p>);
+
+// SAFETY: the operator that is given it runs on the thread that the team belongs to.
+unsafe impl Sync for Smuggled<'_> {}
+
+impl Smuggled<'_> {
+    fn broadcast(&self, bytes: usize) -> Result<()> {
+        self.0.broadcast_slice(&mut vec![0_u8; bytes], Rank(0))
+    }
+
+    fn call_everything(&self) -> Vec<Option<Error>> {
+        let world = self.0;
+        vec![
+            world.barrier().err(),
+            world.broadcast(1, Rank(0)).err(),
+            world.reduce(1, Sum, Rank(0)).err(),
+            world.symmetric::<u64>(1).err(),
+            world.counter().err(),
+            world.split(Some(1), 0).err(),
+            world.start_barrier().err(),
+            world.start_broadcast(vec![1], Rank(0)).err(),
+            world.progress().err(),
+        ]
+    }
+}
+
+#[test]
+fn operators_may_not_call_the_library() {
+    let results = on(Pes::threads(2), |world| {
+        let smuggled = Smuggled(world);
+        let memory = world.symmetric::<u64>(1)?;
+        let add = |a: u64, b: u64| {
+            for error in smuggled.call_everything() {
+                assert_eq!(error, Some(Error::Reentrant));
+            }
+            a + b
+        };
+        let sum = world.reduce(1, add, Rank(0))?;
+        assert_eq!(sum, (world.rank() == Rank(0)).then_some(2));
+        // In an operation, too, which is moved on by any call.
+        let mut all = [0];
+        world.overlap(|scope| {
+            let request = scope.start_all_reduce(&[1], &mut all, add)?;
+            world.barrier()?;
+            request.wait()
+        })?;
+        assert_eq!(all, [2]);
+        // The number of allocations still agrees.
+        let again = world.symmetric::<u64>(1)?;
+        again.put(world.right(), 0, &[3])?;
+        world.barrier()?;
+        assert_eq!((again.load(0)?, memory.load(0)?), (3, 0));
+        world.barrier()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// Also while the plan of the call that it serves is in use, and for a call without a plan.
+#[test]
+fn operators_may_not_plan_calls_either() {
+    let results = on(Pes::threads(2), |world| {
+        let smuggled = Smuggled(world);
+        for round in 1..4 {
+            let add = |a: u64, b: u64| {
+                assert_eq!(smuggled.broadcast(round), Err(Error::Reentrant));
+                a + b
+            };
+            assert_eq!(world.all_reduce(1, add)?, 2);
+        }
+        world.barrier()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}

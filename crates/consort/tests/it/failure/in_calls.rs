@@ -1,0 +1,145 @@
+//! A PE that fails while others are in a call, or wait for a word of symmetric memory.
+
+use std::{thread, time::Duration};
+
+use consort::{Candidate, Collective, Pes, Rank, Sum, SyncModes, Until, Waiting};
+use consort_conformance::{
+    registry::one_each,
+    turns::{LIMIT, alone, note},
+};
+
+use super::{call, call_on, fails, few_and_many_words};
+
+/// The victim panics instead of entering the call; the others are in it, at every place of the
+/// algorithm.
+fn instead_of_entering(collective: Collective, waiting: Waiting) {
+    const PES: u32 = 4;
+    alone(LIMIT, move || {
+        for candidate in one_each(collective) {
+            for victim in (0..PES).map(Rank) {
+                let words = few_and_many_words(collective, &candidate, PES);
+                for words in if collective == Collective::Barrier { &words[..1] } else { &words } {
+                    let words = *words;
+                    note(format!("{candidate}, {words} words, PE {victim} panics"));
+                    let pes = Pes::threads(PES).waiting(waiting).heap_bytes(1 << 16);
+                    let pes = pes.force(collective, candidate.clone());
+                    let error = fails(pes, PES, victim, |pe, moment| {
+                        let world = pe.world();
+                        for _ in 0..3 {
+                            call(world, collective, words, SyncModes::MINE)?;
+                        }
+                        if world.rank() == victim {
+                            moment.is_now();
+                            panic!("as planned");
+                        }
+                        call_on(|| call(world, collective, words, SyncModes::MINE))
+                    });
+                    assert!(error.to_string().contains("as planned"), "{error}");
+                }
+            }
+        }
+    });
+}
+
+macro_rules! fails_in {
+    ($($name:ident: $collective:ident $waiting:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            instead_of_entering(Collective::$collective, Waiting::$waiting);
+        }
+    )*};
+}
+
+fails_in! {
+    barriers_that_spin: Barrier Spin;
+    barriers_that_yield: Barrier SpinYield;
+    barriers_that_park: Barrier SpinYieldPark;
+    broadcasts_that_spin: Broadcast Spin;
+    broadcasts_that_yield: Broadcast SpinYield;
+    broadcasts_that_park: Broadcast SpinYieldPark;
+    reductions_that_spin: Reduce Spin;
+    reductions_that_yield: Reduce SpinYield;
+    reductions_that_park: Reduce SpinYieldPark;
+    all_reductions_that_spin: AllReduce Spin;
+    all_reductions_that_yield: AllReduce SpinYield;
+    all_reductions_that_park: AllReduce SpinYieldPark;
+    scatters: Scatter SpinYield;
+    gathers: Gather SpinYield;
+    all_gathers: AllGather SpinYield;
+    exchanges: AllToAll SpinYield;
+    reduce_scatters: ReduceScatter SpinYield;
+    scans: Scan SpinYield;
+    exclusive_scans: ExclusiveScan SpinYield;
+}
+
+/// Strict calls wait in their entry and exit barriers.
+#[test]
+fn strict_calls_fail() {
+    alone(LIMIT, || {
+        for barrier in one_each(Collective::Barrier) {
+            for victim in (0..5).map(Rank) {
+                let pes = Pes::threads(5).force(Collective::Barrier, barrier.clone());
+                fails(pes.heap_bytes(1 << 16), 5, victim, |pe, moment| {
+                    let world = pe.world();
+                    call(world, Collective::Reduce, 10, SyncModes::STRICT)?;
+                    if world.rank() == victim {
+                        thread::sleep(Duration::from_millis(1));
+                        moment.is_now();
+                        panic!("as planned");
+                    }
+                    call_on(|| call(world, Collective::Broadcast, 10, SyncModes::STRICT))
+                });
+            }
+        }
+    });
+}
+
+/// Loose senders wait for nothing but credits.
+#[test]
+fn waits_for_credits_fail() {
+    alone(LIMIT, || {
+        for waiting in Waiting::EVERY {
+            for (root, victim) in [(Rank(0), Rank(2)), (Rank(2), Rank(0)), (Rank(1), Rank(1))] {
+                let pes = Pes::threads(3).waiting(waiting).heap_bytes(1 << 16);
+                let pes = pes.force(Collective::Reduce, Candidate::new("flat"));
+                let pes = pes.force(Collective::Broadcast, Candidate::new("flat"));
+                fails(pes, 3, victim, |pe, moment| {
+                    let world = pe.world();
+                    let data = world.symmetric::<u64>(2)?;
+                    let sum = world.symmetric::<u64>(2)?;
+                    if world.rank() == victim {
+                        thread::sleep(Duration::from_millis(5));
+                        moment.is_now();
+                        panic!("as planned");
+                    }
+                    let team = world.with(SyncModes::LOOSE);
+                    if victim == root {
+                        // Who contributes to a reduction waits for nobody.
+                        call_on(|| team.reduce_symmetric(&data, &sum, Sum, root))
+                    } else {
+                        call_on(|| team.broadcast_symmetric(&data, root))
+                    }
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn waits_for_a_word_fail() {
+    alone(LIMIT, || {
+        for waiting in Waiting::EVERY {
+            let pes = Pes::threads(3).waiting(waiting).heap_bytes(1 << 16);
+            fails(pes, 3, Rank(1), |pe, moment| {
+                let world = pe.world();
+                let word = world.symmetric::<u64>(1)?;
+                if world.rank() == Rank(1) {
+                    thread::sleep(Duration::from_millis(50));
+                    moment.is_now();
+                    panic!("as planned");
+                }
+                word.wait_until(0, Until::Equals(1)).map(|_| ())
+            });
+        }
+    });
+}

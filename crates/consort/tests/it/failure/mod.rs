@@ -1,0 +1,103 @@
+//! A PE that fails: all others get an error within a second, wherever they wait.
+
+mod afterwards;
+mod finishing;
+mod in_calls;
+mod operators;
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use consort::{Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort_collectives::{Setting, serves};
+use consort_fabric::{OperatorClass, Query};
+use consort_native::Job;
+
+use crate::{jobs::SOON, typed};
+
+/// Calls that a PE makes at most before it must get the error: several windows.
+const CALLS: usize = 200;
+
+/// The error that a PE got, and when.
+type Errors = Mutex<Vec<(Rank, Error, Instant)>>;
+
+/// When the victim failed.
+#[derive(Default)]
+struct Moment(Mutex<Option<Instant>>);
+
+impl Moment {
+    fn is_now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+}
+
+/// Runs a program that fails on `victim`, which notes the moment, and by which all others get an
+/// error; checks what they got. Returns the job's error.
+fn fails<R: Send>(
+    pes: Pes,
+    count: u32,
+    victim: Rank,
+    program: impl Fn(&Pe, &Moment) -> Result<R> + Sync,
+) -> Error {
+    let (errors, moment) = (Errors::default(), Moment::default());
+    let error = pes
+        .run(|pe| {
+            let result = program(pe, &moment);
+            if let Err(error) = &result {
+                let entry = (pe.world().rank(), error.clone(), Instant::now());
+                errors.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+            }
+            result
+        })
+        .err()
+        .expect("a job whose PE fails, fails");
+    let failed = moment.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failed = failed.expect("the victim notes when it fails");
+    let mut errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
+    errors.retain(|(rank, ..)| *rank != victim);
+    assert_eq!(errors.len(), count as usize - 1, "some PE got no error");
+    for (rank, error, when) in errors {
+        let named = matches!(&error, Error::PeFailed { rank, .. } if *rank == victim);
+        assert!(named, "PE {rank} got {error}, not that PE {victim} failed");
+        let after = when.saturating_duration_since(failed);
+        assert!(after < SOON, "PE {rank} got its error after {after:?}");
+    }
+    error
+}
+
+/// Calls until an error comes of it.
+fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
+    for _ in 0..CALLS {
+        call()?;
+    }
+    panic!("{CALLS} calls without the PE that failed");
+}
+
+/// One call of `collective`; symmetric buffers where modes let PEs leave early.
+fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) -> Result<()> {
+    let root = Rank(1);
+    let team = world.with(sync);
+    let is_root = world.rank() == root;
+    let source = vec![1_u64; collective.source_blocks(world.size(), is_root) as usize * words];
+    let mut target = vec![0; collective.target_blocks(world.size(), is_root) as usize * words];
+    typed::slices(team, collective, &source, &mut target, Sum, root)
+}
+
+/// The fewest words and the most that an algorithm serves: the longest messages take several steps.
+fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: u32) -> [usize; 2] {
+    let is_served = |words: &usize| {
+        let query = Query {
+            collective,
+            sync: SyncModes::MINE,
+            pes,
+            bytes: 8 * *words as u64,
+            operator: OperatorClass::Commutative,
+            symmetric: false,
+        };
+        serves(&Setting::of(&query, Job::capabilities_of(pes)), candidate)
+    };
+    let served: Vec<usize> = [1, 12, 100, 2500].into_iter().filter(is_served).collect();
+    [*served.first().expect("one of them"), *served.last().expect("one of them")]
+}

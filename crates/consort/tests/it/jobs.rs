@@ -1,0 +1,36 @@
+//! Jobs as most tests launch them.
+
+use std::time::{Duration, Instant};
+
+use consort::{Error, Pes, Result, Team};
+use consort_conformance::turns::{LIMIT, alone};
+
+/// How long a failure may take to reach all PEs.
+pub(crate) const SOON: Duration = Duration::from_secs(1);
+
+/// PEs with as much symmetric memory as most tests need.
+pub(crate) fn pes_of(pes: u32) -> Pes {
+    Pes::threads(pes).heap_bytes(1 << 20)
+}
+
+/// Runs a program that goes well; what it returns on each PE.
+pub(crate) fn on<R: Send + 'static>(
+    pes: Pes,
+    program: impl Fn(Team<'_>) -> Result<R> + Send + Sync + 'static,
+) -> Vec<R> {
+    let all = alone(LIMIT, move || pes.run(|pe| program(pe.world())));
+    all.expect("a job that goes well").into_iter().map(|(_, result)| result).collect()
+}
+
+/// Runs a program that must fail, soon; its error.
+pub(crate) fn fails(
+    pes: u32,
+    program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
+) -> Error {
+    alone(2 * SOON, move || {
+        let since = Instant::now();
+        let outcome = pes_of(pes).run(|pe| program(pe.world()));
+        assert!(since.elapsed() < SOON, "failed after {:?}", since.elapsed());
+        outcome.expect_err("a job that must fail")
+    })
+}

@@ -1,0 +1,130 @@
+//! Nonblocking calls: what comes of them, in whatever order, and what goes wrong in them.
+
+mod at_random;
+mod every_algorithm;
+mod failures;
+mod requests;
+mod scopes;
+mod symmetric;
+mod windows;
+
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release},
+        },
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread,
+    time::Instant,
+};
+
+use consort::{Collective, Rank, Request, Result, Team};
+use consort_conformance::{data::affine, turns::LIMIT};
+
+use crate::{data::Call, typed::blocks};
+
+/// What a call comes to, if anything.
+type Data = Option<Vec<u64>>;
+
+/// A request for any collective.
+struct AnyRequest<'p>(Pin<Box<dyn Future<Output = Result<Data>> + 'p>>);
+
+impl<'p> AnyRequest<'p> {
+    fn of<B: 'p>(request: Result<Request<'p, B>>, result: impl Fn(B) -> Data + 'p) -> Result<Self> {
+        let request = request?;
+        Ok(Self(Box::pin(async move { request.await.map(result) })))
+    }
+
+    fn wait(self) -> Result<Data> {
+        block_on(self.0)
+    }
+}
+
+/// Starts any collective by the method of its name.
+fn start<'p>(team: Team<'p>, call: &Call) -> Result<AnyRequest<'p>> {
+    let me = team.rank();
+    let Call { collective, root, len, .. } = *call;
+    let source = call.source::<u64>(me);
+    let some = Some::<Vec<u64>>;
+    match collective {
+        Collective::Barrier => AnyRequest::of(team.start_barrier(), |()| None),
+        Collective::Broadcast => {
+            let data = if me == root { source } else { vec![1; len] };
+            AnyRequest::of(team.start_broadcast(data, root), some)
+        }
+        Collective::Scatter => AnyRequest::of(team.start_scatter(source, len, root), some),
+        Collective::Gather => AnyRequest::of(team.start_gather(source, root), |all| all),
+        Collective::AllGather => AnyRequest::of(team.start_all_gather(source), some),
+        Collective::AllToAll => AnyRequest::of(team.start_all_to_all(source), some),
+        Collective::Reduce => AnyRequest::of(team.start_reduce(source, affine, root), |all| all),
+        Collective::AllReduce => AnyRequest::of(team.start_all_reduce(source, affine), some),
+        Collective::ReduceScatter => {
+            AnyRequest::of(team.start_reduce_scatter(source, affine), some)
+        }
+        Collective::Scan => AnyRequest::of(team.start_scan(source, affine), some),
+        Collective::ExclusiveScan => {
+            AnyRequest::of(team.start_exclusive_scan(source, affine), |all| all)
+        }
+        Collective::ScatterVector => {
+            let given = blocks(team, source.len());
+            AnyRequest::of(team.start_scatter_vector(source, given, len, root), some)
+        }
+        Collective::GatherVector => {
+            let received = blocks(team, len * team.size() as usize);
+            AnyRequest::of(team.start_gather_vector(source, received, root), |all| all)
+        }
+        Collective::AllGatherVector => {
+            let received = blocks(team, len * team.size() as usize);
+            AnyRequest::of(team.start_all_gather_vector(source, received), some)
+        }
+        Collective::AllToAllVector => {
+            let [given, received] = [(); 2].map(|()| blocks(team, source.len()));
+            AnyRequest::of(team.start_all_to_all_vector(source, given, received), some)
+        }
+    }
+}
+
+/// What a request must come to.
+fn expected(call: &Call, me: Rank) -> Data {
+    if call.collective == Collective::Broadcast && me == call.root {
+        return Some(call.source(me));
+    }
+    call.result(me, &affine)
+}
+
+fn check(call: &Call, me: Rank, result: Data) {
+    let Call { collective, pes, root, len, .. } = *call;
+    assert!(
+        result == expected(call, me),
+        "{collective} of {len}, root {root}, on PE {me} of {pes}"
+    );
+}
+
+/// An executor of one task: polls when it is woken, and never otherwise.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Flag(AtomicBool);
+    impl Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Release);
+        }
+    }
+    let mut future = pin!(future);
+    let flag = Arc::new(Flag(AtomicBool::new(true)));
+    let waker = Waker::from(Arc::clone(&flag));
+    let mut context = Context::from_waker(&waker);
+    let since = Instant::now();
+    loop {
+        if flag.0.swap(false, Acquire)
+            && let Poll::Ready(output) = future.as_mut().poll(&mut context)
+        {
+            return output;
+        }
+        assert!(since.elapsed() < LIMIT, "a task that nobody wakes");
+        thread::yield_now();
+    }
+}

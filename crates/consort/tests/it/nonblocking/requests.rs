@@ -1,0 +1,149 @@
+//! Requests: tested, awaited, dropped, planned; completed by a helper or by freeing their team.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{
+            AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{Candidate, Collective, Error, Rank, Result, Sum, Waiting};
+use consort_conformance::turns::{LIMIT, alone};
+
+use super::block_on;
+use crate::jobs::{on, pes_of};
+
+/// Requests that are dropped, forgotten, or left until the end.
+#[test]
+#[expect(clippy::mem_forget, reason = "what happens then is the question")]
+fn nobody_waits_for_them() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    struct Owned;
+    impl Drop for Owned {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Relaxed);
+        }
+    }
+    alone(LIMIT, || {
+        DROPPED.store(0, Relaxed);
+        pes_of(4).run(|pe| {
+            let world = pe.world();
+            for round in 0..100_u64 {
+                let owned = Arc::new(Owned);
+                let add = move |a: u64, b: u64| {
+                    let _kept = &owned;
+                    a.wrapping_add(b)
+                };
+                let request = world.start_all_reduce(vec![round; 1000], add)?;
+                match round % 3 {
+                    0 => drop(request),
+                    1 => std::mem::forget(request),
+                    _ => assert_eq!(request.wait()?, vec![4 * round; 1000]),
+                }
+            }
+            world.start_broadcast(vec![1_u8; 10_000], Rank(3)).map(drop)
+        })?;
+        assert_eq!(DROPPED.load(Relaxed), 400, "every operation ends");
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_request_is_tested_polled_and_taken_once() {
+    on(pes_of(2), |world| {
+        let mut request = world.start_all_reduce(vec![1], Sum)?;
+        while !request.test()? {
+            thread::yield_now();
+        }
+        assert!(request.test()?);
+        assert_eq!(block_on(&mut request)?, [2]);
+        assert!(request.test()?);
+        assert_eq!(block_on(&mut request).err(), Some(Error::Taken));
+        assert_eq!(request.wait().err(), Some(Error::Taken));
+        // Many tasks of one thread, in an order that differs from PE to PE.
+        let mut sums: Vec<_> = (0..50)
+            .map(|index| world.start_all_reduce(vec![index; 100], Sum))
+            .collect::<Result<_>>()?;
+        if world.rank() == Rank(1) {
+            sums.reverse();
+        }
+        let mut total = 0;
+        block_on(async {
+            for sum in sums {
+                total += sum.await?[99];
+            }
+            Ok::<(), Error>(())
+        })?;
+        assert_eq!(total, 49 * 50);
+        Ok(())
+    });
+}
+
+/// PE 1 has to pass on what the others wait for, and computes until they have it.
+#[test]
+fn a_helper_moves_calls_on_while_its_pe_computes() {
+    static OTHERS: AtomicUsize = AtomicUsize::new(0);
+    for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
+        alone(LIMIT, move || {
+            OTHERS.store(0, Relaxed);
+            let chain = Candidate::new("knomial").with("radix", 2);
+            let pes = pes_of(4).waiting(waiting).force(Collective::Broadcast, chain);
+            pes.helper_threads().run(|pe| {
+                let world = pe.world();
+                let request =
+                    world.start_broadcast(vec![u64::from(world.rank().0); 10], Rank(3))?;
+                // 3 is the root: its first child passes on to another.
+                let computes = world.rank() == Rank(1);
+                if computes {
+                    let since = Instant::now();
+                    while OTHERS.load(Acquire) < 3 {
+                        assert!(since.elapsed() < LIMIT / 4, "nobody moves the call on");
+                        thread::sleep(Duration::from_micros(100));
+                    }
+                }
+                assert_eq!(request.wait()?, [3; 10]);
+                OTHERS.fetch_add(1, Release);
+                Ok(())
+            })
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn planned_calls_are_started_many_times() {
+    on(pes_of(3), |world| {
+        let sums = world.plan_all_reduce::<u64, _>(40, Sum)?;
+        let tables = world.plan_broadcast::<u64>(1000, Rank(2))?;
+        let me = u64::from(world.rank().0);
+        for round in 0..100 {
+            let table = tables.start(vec![me + round; 1000])?;
+            let sum = sums.start(vec![round; 40])?;
+            assert_eq!(sum.wait()?, [3 * round; 40]);
+            assert_eq!(table.wait()?[999], 2 + round);
+        }
+        let error = Error::Lengths { source_len: 39, target_len: 40 };
+        assert_eq!(sums.start(vec![1; 39]).err(), Some(error));
+        Ok(())
+    });
+}
+
+/// A team is freed once its calls are complete, whoever has waited for them.
+#[test]
+fn freeing_a_team_completes_its_calls() {
+    on(pes_of(4), |world| {
+        let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
+        let sum = team.start_all_reduce(vec![1; 3000], Sum)?;
+        drop(team.start_barrier()?);
+        team.free()?;
+        assert_eq!(sum.wait()?, [2; 3000]);
+        assert_eq!(team.start_barrier().err(), Some(Error::Freed));
+        Ok(())
+    });
+}

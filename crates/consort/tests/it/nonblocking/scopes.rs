@@ -1,0 +1,85 @@
+//! Calls on borrowed slices, which are complete when their scope ends.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Instant,
+};
+
+use consort::{Collective, Error, Rank, Result, Sum, SyncModes};
+use consort_conformance::turns::{LIMIT, alone};
+
+use crate::jobs::{SOON, on, pes_of};
+
+#[test]
+fn borrowed_slices_are_there_when_the_scope_ends() {
+    on(pes_of(3), |world| {
+        let me = u64::from(world.rank().0);
+        for len in [0, 1, 100, 20_000] {
+            let (mut one, mut two, source) = (vec![me; len], vec![me; len], vec![me; len]);
+            let (mut sum, mut sums, mut all) = (vec![9; len], vec![0; len], vec![0; 3 * len]);
+            let scale = 2;
+            let scaled = |a: u64, b: u64| a + b * scale / scale; // borrows, too
+            let here = world.overlap(|scope| {
+                scope.start_broadcast(&mut one, Rank(1))?.wait()?;
+                scope.start_broadcast(&mut two, Rank(2))?;
+                scope.start_reduce(&source, &mut sum, scaled, Rank(1))?;
+                scope.start_all_reduce(&source, &mut sums, scaled)?;
+                let slices = (&source[..], &mut all[..]);
+                scope.start_collective(Collective::AllGather, len, slices, Sum, Rank(0))?;
+                world.all_reduce(1, Sum)
+            })?;
+            assert_eq!(here, 3);
+            assert!(one.iter().all(|&x| x == 1) && two.iter().all(|&x| x == 2));
+            assert!(sum.iter().all(|&x| x == if me == 1 { 3 } else { 9 }));
+            assert!(sums.iter().all(|&x| x == 3));
+            assert!(all.iter().enumerate().all(|(at, &x)| x == (at / len) as u64));
+        }
+        let (source, mut target) = ([1; 5], [1; 6]);
+        let loose = world.with(SyncModes::LOOSE);
+        let error = loose.overlap(|scope| scope.start_broadcast(&mut target, Rank(0)).map(drop));
+        assert!(matches!(error, Err(Error::BorrowedSlice(_))));
+        let error = world.overlap(|scope| {
+            let slices = (&source[..], &mut target[..]);
+            scope.start_collective(Collective::AllToAll, 2, slices, Sum, Rank(0)).map(drop)
+        });
+        assert!(matches!(error, Err(Error::Blocks { contributed: 3, .. })), "{error:?}");
+        Ok(())
+    });
+}
+
+/// A scope whose closure fails waits for its calls; one that panics does not wait for peers.
+#[test]
+fn a_scope_that_fails_takes_its_calls_along() {
+    let error = alone(LIMIT, || {
+        pes_of(3).run(|pe| {
+            let world = pe.world();
+            let mut data = vec![world.rank().0; 5000];
+            let own = Error::Wisdom("nothing is known".to_owned());
+            let result: Result<()> = world.overlap(|scope| {
+                scope.start_broadcast(&mut data, Rank(1))?;
+                Err(own.clone())
+            });
+            assert_eq!(result.err(), Some(own));
+            assert_eq!(data, [1; 5000]);
+            world.barrier()?;
+            let since = Instant::now();
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                world.overlap(|scope| {
+                    let request = scope.start_broadcast(&mut data, Rank(1))?;
+                    assert!(world.rank() != Rank(2), "as planned");
+                    // The scope of 2 ends this job, whoever has its data by then.
+                    request.wait().and_then(|()| world.barrier())
+                })
+            }));
+            data.fill(7); // nobody touches it any more
+            assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+            match (world.rank(), result) {
+                (Rank(2), Err(panic)) => std::panic::resume_unwind(panic),
+                (_, Ok(Err(error))) => Err::<(), _>(error),
+                (_, other) => panic!("{other:?}"),
+            }
+        })
+    });
+    let error = error.expect_err("PE 2 panics");
+    assert!(error.to_string().contains("PE 2 failed: it panicked: as planned"), "{error}");
+}

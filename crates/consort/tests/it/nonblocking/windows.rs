@@ -1,0 +1,70 @@
+//! More calls under way than a window has room for.
+
+use std::{thread, time::Duration};
+
+use consort::{Candidate, Collective, Rank, Waiting};
+use consort_conformance::turns::{LIMIT, alone};
+
+use super::{check, start};
+use crate::{
+    data::Call,
+    jobs::{on, pes_of},
+};
+
+/// Three windows of calls, waited for last first, with barriers between.
+#[test]
+fn more_than_a_window_under_way() {
+    for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
+        on(pes_of(3).waiting(waiting), move |world| {
+            let calls: Vec<_> = (0..200)
+                .map(|seed| {
+                    let collective = Collective::EVERY[seed % Collective::EVERY.len()];
+                    let root = Rank(u32::try_from(seed % 3).expect("few"));
+                    Call { collective, pes: 3, root, len: seed, seed: seed as u64 }
+                })
+                .collect();
+            let mut requests = Vec::new();
+            for (index, call) in calls.iter().enumerate() {
+                if world.rank() == Rank(1) && index % 50 == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                requests.push(start(world, call)?);
+                if index % 20 == 7 {
+                    world.barrier()?;
+                }
+            }
+            for (request, call) in requests.into_iter().zip(&calls).rev() {
+                check(call, world.rank(), request.wait()?);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// PE 0 has left a quarter of the window behind, and its calls are under way still, for it does not
+/// look at what has come. PE 2, who sends it, must not come round to their places.
+#[test]
+fn calls_under_way_keep_their_places() {
+    alone(LIMIT / 6, || {
+        pes_of(3).force(Collective::Broadcast, Candidate::new("flat")).run(|pe| {
+            let world = pe.world();
+            let me = world.rank();
+            if me == Rank(2) {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let mut requests = Vec::new();
+            for index in 0..200_u64 {
+                if me == Rank(0) && index == 17 {
+                    thread::sleep(Duration::from_millis(60));
+                }
+                let data = if me == Rank(2) { index } else { u64::MAX };
+                requests.push(world.start_broadcast(vec![data], Rank(2))?);
+            }
+            for (index, request) in (0..).zip(requests) {
+                assert_eq!(request.wait()?, [index]);
+            }
+            Ok(())
+        })
+    })
+    .unwrap();
+}

@@ -1,0 +1,81 @@
+//! Signals and fences: data is there before the word that says so.
+
+use consort::{Pes, Rank, Signal, Until};
+use consort_conformance::data::Random;
+
+use super::WORDS;
+use crate::{data::nth, jobs::on};
+
+/// Whoever sees the signal sees the data, though the buffer is used again and again.
+#[test]
+fn a_signal_comes_after_its_data() {
+    on(Pes::threads(4), |world| {
+        let pes = world.size() as usize;
+        let data = world.symmetric::<u64>(64 * pes)?;
+        let flags = world.symmetric::<u64>(pes)?;
+        let taken = world.symmetric::<u64>(pes)?;
+        let me = world.rank().index();
+        let mut random = Random(me as u64);
+        for round in 1..=500_u64 {
+            random.dawdle();
+            for to in (0..world.size()).map(Rank) {
+                let how = if round % 2 == 0 { Signal::Add(1) } else { Signal::Set(round) };
+                data.put_signal(to, 64 * me, &[round << 8 | me as u64; 64], &flags, me, how)?;
+            }
+            for from in 0..pes {
+                assert_eq!(flags.wait_until(from, Until::Equals(round))?, round);
+                let mut got = [0; 64];
+                data.get(world.rank(), 64 * from, &mut got)?;
+                assert_eq!(got, [round << 8 | from as u64; 64]);
+                taken.fetch_add(nth(world.size(), from), me, 1)?;
+            }
+            for from in 0..pes {
+                taken.wait_until(from, Until::AtLeast(round))?;
+            }
+        }
+        world.barrier()
+    });
+}
+
+/// Without a signal of its own: put, fence, put of a flag.
+#[test]
+fn a_fence_orders_puts() {
+    on(Pes::threads(2), |world| {
+        let data = world.symmetric::<u64>(300)?;
+        let flag = world.symmetric::<u64>(2)?;
+        for round in 1..=2000 {
+            if world.rank() == Rank(0) {
+                data.put(Rank(1), 0, &[round; 300])?;
+                data.fence()?;
+                flag.put(Rank(1), 0, &[round])?;
+                flag.wait_until(1, Until::AtLeast(round))?;
+            } else {
+                flag.wait_until(0, Until::Equals(round))?;
+                let mut got = [0; 300];
+                data.get(Rank(1), 0, &mut got)?;
+                assert_eq!(got, [round; 300]);
+                flag.put(Rank(0), 1, &[round])?;
+            }
+        }
+        world.barrier()
+    });
+}
+
+#[test]
+fn a_plain_signal_follows_what_was_fenced() {
+    on(Pes::threads(2), |world| {
+        let (data, flags) = (world.symmetric::<u64>(WORDS)?, world.symmetric::<u64>(1)?);
+        for round in 1..=20 {
+            if world.rank() == Rank(0) {
+                data.put(Rank(1), 0, &[round; WORDS])?;
+                data.fence()?;
+                flags.signal(Rank(1), 0, Signal::Add(1))?;
+            } else {
+                flags.wait_until(0, Until::AtLeast(round))?;
+                assert_eq!([data.load(0)?, data.load(WORDS - 1)?], [round, round]);
+            }
+            world.barrier()?;
+        }
+        Ok(())
+    });
+}

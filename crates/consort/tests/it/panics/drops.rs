@@ -1,0 +1,110 @@
+//! Results, payloads and operators whose `Drop` panics.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, panic_any},
+    thread,
+    time::Duration,
+};
+
+use consort::{Pe, Rank, Result, SyncModes};
+use consort_conformance::turns::{LIMIT, alone};
+
+use super::{Bad, Fault, Faulty};
+use crate::jobs::pes_of;
+
+/// Runs a program that fails, with and without helpers; nothing but an error comes of it, soon.
+fn fails<R: Send + 'static>(program: impl Fn(&Pe) -> Result<R> + Sync + Copy + Send + 'static) {
+    for helpers in [false, true] {
+        let text = alone(LIMIT / 6, move || {
+            let pes = if helpers { pes_of(2).helper_threads() } else { pes_of(2) };
+            match catch_unwind(AssertUnwindSafe(|| pes.run(program))) {
+                Ok(outcome) => outcome.err().map(|error| error.to_string()),
+                Err(panic) => {
+                    Box::leak(panic); // dropped, it would panic again
+                    None
+                }
+            }
+        });
+        assert!(text.is_some(), "helpers: {helpers}: no error, but a panic or a result");
+    }
+}
+
+/// The launch drops the result of one PE, since the other has failed.
+#[test]
+fn a_result_that_drops_badly_beside_a_failure() {
+    fails(|pe| {
+        if pe.world().rank() == Rank(0) {
+            return Ok(Bad(2));
+        }
+        thread::sleep(Duration::from_millis(20));
+        panic!("as planned")
+    });
+}
+
+/// A PE drops its own result, since its calls have not matched.
+#[test]
+fn a_result_that_drops_badly_after_a_mismatch() {
+    fails(|pe| {
+        let world = pe.world().with(SyncModes::LOOSE);
+        if world.rank() == Rank(0) {
+            thread::sleep(Duration::from_millis(20));
+            return Ok(Bad(2));
+        }
+        let data = world.symmetric::<u64>(1)?;
+        world.broadcast_symmetric(&data, Rank(1))?;
+        Ok(Bad(0))
+    });
+}
+
+/// A PE drops its own result, since a call of its own that it has left behind has failed.
+#[test]
+fn a_result_that_drops_badly_after_its_calls() {
+    fails(|pe| {
+        let world = pe.world();
+        if world.rank() == Rank(0) {
+            drop(world.start_barrier()?);
+            return Ok(Bad(2));
+        }
+        thread::sleep(Duration::from_millis(20));
+        panic!("as planned")
+    });
+}
+
+#[test]
+fn a_payload_that_drops_badly() {
+    fails(|pe| -> Result<()> {
+        if pe.world().rank() == Rank(0) {
+            panic_any(Bad(3));
+        }
+        pe.world().barrier()
+    });
+}
+
+/// The operator of a nonblocking call panics, on a helper's thread where there is one.
+#[test]
+fn an_operators_payload_that_drops_badly() {
+    fails(|pe| {
+        let world = pe.world();
+        let fault = if world.rank() == Rank(0) { Fault::BadPayload } else { Fault::None };
+        let request = world.start_all_reduce(vec![1; 10], Faulty::new(fault))?;
+        thread::sleep(Duration::from_millis(20));
+        request.wait()?;
+        world.barrier()
+    });
+}
+
+/// Operators of calls under way, in a job that has failed.
+#[test]
+fn operators_that_drop_badly_at_the_end() {
+    fails(|pe| -> Result<()> {
+        let world = pe.world();
+        if world.rank() == Rank(1) {
+            thread::sleep(Duration::from_millis(20));
+            panic!("as planned");
+        }
+        for _ in 0..3 {
+            drop(world.start_all_reduce(vec![1; 10], Faulty::new(Fault::BadDrop))?);
+        }
+        world.barrier()
+    });
+}

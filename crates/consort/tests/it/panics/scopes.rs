@@ -1,0 +1,132 @@
+//! Scopes that are left by panics: nothing is written to what they borrowed.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind},
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+    thread,
+    time::Instant,
+};
+
+use consort::{Candidate, Collective, Rank};
+use consort_conformance::{
+    registry::one_each,
+    turns::{LIMIT, alone, note},
+};
+
+use super::{Bad, Fault, Faulty};
+use crate::jobs::{on, pes_of};
+
+/// Waits for what a thread does outside of the library.
+fn until(flag: &AtomicBool) {
+    let since = Instant::now();
+    while !flag.load(Acquire) {
+        assert!(since.elapsed() < LIMIT / 2, "nobody raises the flag");
+        thread::yield_now();
+    }
+}
+
+/// What the closure of a scope comes to.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Panics,
+    PanicsBadly,
+    Returns,
+    ReturnsBad,
+}
+
+/// Two all-reduces on borrowed memory, whose messages have come; the first fails on PE 0, and so
+/// may the closure. Once the scope is left nobody writes to what it has borrowed.
+fn a_scope_is_left(candidate: &Candidate, fault: Fault, ending: Ending) {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    static SENT: AtomicBool = AtomicBool::new(false);
+    STARTED.store(false, Relaxed);
+    SENT.store(false, Relaxed);
+    let outcome = pes_of(2).force(Collective::AllReduce, candidate.clone()).run(|pe| {
+        let world = pe.world();
+        let is_first = world.rank() == Rank(0);
+        let (source, mut one, mut two) = (vec![5; 12], vec![1; 12], vec![1; 12]);
+        if !is_first {
+            until(&STARTED);
+        }
+        let left = catch_unwind(AssertUnwindSafe(|| {
+            world.overlap(|scope| {
+                let first = Faulty::new(if is_first { fault } else { Fault::None });
+                scope.start_all_reduce(&source, &mut one, first)?;
+                scope.start_all_reduce(&source, &mut two, Faulty::new(Fault::None))?;
+                if !is_first {
+                    SENT.store(true, Release);
+                    return Ok(Bad(0));
+                }
+                STARTED.store(true, Release);
+                until(&SENT);
+                match ending {
+                    Ending::Panics => panic!("as planned"),
+                    Ending::PanicsBadly => panic_any(Bad(2)),
+                    Ending::Returns => Ok(Bad(0)),
+                    Ending::ReturnsBad => Ok(Bad(2)),
+                }
+            })
+        }));
+        let (seen, copy) = (&two, two.clone());
+        let moved_on = catch_unwind(AssertUnwindSafe(|| world.progress()));
+        assert_eq!(*seen, copy, "written to after the scope was left");
+        match moved_on {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                if let Err(panic) = left {
+                    drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+                }
+                return Err(error);
+            }
+            Err(panic) => resume_unwind(panic),
+        }
+        match left {
+            Ok(left) => left.map(drop),
+            Err(panic) => resume_unwind(panic),
+        }
+    });
+    let error = outcome.expect_err("PE 0 fails");
+    let reason = match (ending, fault) {
+        (Ending::Panics, _) => "as planned",
+        (Ending::Returns | Ending::ReturnsBad, Fault::Text) => "no sums here",
+        _ => "no message",
+    };
+    let text = error.to_string();
+    assert_eq!(text, format!("PE 0 failed: it panicked: {reason}"), "{fault:?}, {ending:?}");
+}
+
+#[test]
+fn nothing_borrowed_is_written_to_after_its_scope() {
+    alone(LIMIT, || {
+        for candidate in one_each(Collective::AllReduce) {
+            for fault in [Fault::Text, Fault::BadPayload, Fault::BadDrop] {
+                for ending in
+                    [Ending::Panics, Ending::PanicsBadly, Ending::Returns, Ending::ReturnsBad]
+                {
+                    note(format!("{candidate}: {fault:?}, {ending:?}"));
+                    if candidate.algorithm != "oc_bcast" {
+                        a_scope_is_left(&candidate, fault, ending);
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// A result of a scope whose calls went well is the program's, panics and all.
+#[test]
+fn a_scope_that_goes_well_returns_what_drops_badly() {
+    on(pes_of(2), |world| {
+        let mut data = [world.rank().0; 100];
+        let kept = world.overlap(|scope| {
+            scope.start_broadcast(&mut data, Rank(1))?;
+            Ok(Bad(1))
+        })?;
+        assert_eq!(data, [1; 100]);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(kept))).is_err());
+        world.barrier()
+    });
+}

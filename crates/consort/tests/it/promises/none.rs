@@ -1,0 +1,75 @@
+//! Mode None: who waits for nobody.
+
+use consort::{Collective, Query, Rank, Result, SyncMode, SyncModes};
+use consort_fabric::{LINE_PAYLOAD_BYTES, OperatorClass};
+
+use super::{APART, PATIENCE, ROOT, Scene, Step, each_call, waits_until};
+
+/// Whether the PE that is apart leaves, with exit mode None, before any other has entered: it does
+/// where it needs nothing of the others, or reaches their memory without asking.
+fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
+    use Collective::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
+    let Query { collective, sync, pes, bytes, operator, .. } = scene.query;
+    let (first, candidate) = (scene.apart, scene.candidate);
+    let needs_nothing = match collective {
+        Broadcast | Scatter => first == ROOT,
+        Gather | Reduce => first != ROOT,
+        Scan | ExclusiveScan => first == Rank(0),
+        _ => false,
+    };
+    match (candidate.algorithm.as_str(), collective) {
+        // Nobody leaves what it has exposed, or has in its message buffer.
+        _ if collective.is_vector() => false,
+        ("knomial_get" | "oc_bcast" | "shared", _) => false,
+        // The root says that it is here in every mode, and that is all it does.
+        ("direct", Broadcast) => needs_nothing,
+        ("direct", _) if sync.entry == SyncMode::None => true,
+        // The others put when the root has said that it is here, and it does not wait for that.
+        ("direct", Gather) => first == ROOT,
+        ("direct", _) => needs_nothing,
+        // Of more than the inbox holds, each chunk is awaited.
+        _ if bytes > LINE_PAYLOAD_BYTES as u64 => false,
+        // Whoever has others below it in the tree waits for them.
+        (algorithm, Reduce) => {
+            let is_flat = algorithm == "flat" || operator == OperatorClass::Commutative || pes == 2;
+            let top = if is_flat { ROOT } else { Rank(0) };
+            let node = first.plus(u64::from(pes - top.0), pes).0;
+            let is_chain = algorithm == "chain" || candidate.parameter("radix") == Some(1);
+            needs_nothing && if is_chain { node == pes - 1 } else { node > 0 }
+        }
+        _ => needs_nothing,
+    }
+}
+
+/// The PE that is apart enters first, and the others when they have seen whether it leaves.
+fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
+    let (me, first) = (scene.me(), scene.apart);
+    scene.contribute_for(sync)?;
+    if me != first {
+        assert!(waits_until(PATIENCE, || scene.has(Step::Enters, first)), "{scene}");
+        let expected = leaves_alone(scene);
+        let patience = if expected { PATIENCE } else { APART };
+        let leaves = waits_until(patience, || scene.has(Step::Leaves, first));
+        assert_eq!(leaves, expected, "whether it leaves: {scene}");
+        // A PE that needs the others has got its result itself; but at a gather's root others put.
+        if leaves && (scene.query.collective, first) != (Collective::Gather, ROOT) {
+            assert!(scene.has_result(first)?, "{scene}");
+        }
+        scene.mark(Step::Sees);
+        scene.waits_for_others(Step::Sees);
+    }
+    scene.call(sync)?;
+    scene.ends()
+}
+
+/// Data may move when one PE has entered, so whoever can reach it waits for nobody.
+#[test]
+fn entry_none_waits_for_nobody() {
+    each_call(|sync| sync == SyncModes::LOOSE, enters_first);
+}
+
+/// Whoever is not needed any more leaves, though others have not even entered.
+#[test]
+fn exit_none_leaves_early() {
+    each_call(|sync| (sync.entry, sync.exit) == (SyncMode::Mine, SyncMode::None), enters_first);
+}

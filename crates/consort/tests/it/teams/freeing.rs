@@ -1,0 +1,65 @@
+//! Freed teams: errors of their calls, and nothing left of them for others.
+
+use consort::{Candidate, ChosenBy, Collective, Error, Rank, Sum, SyncModes, Until};
+
+use crate::jobs::{on, pes_of};
+
+#[test]
+fn a_freed_team_says_so() {
+    on(pes_of(4), |world| {
+        // Thousands, of which few are alive at any time: memory comes back.
+        for round in 0..2000 {
+            let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
+            assert_eq!(team.all_reduce(1, Sum)?, 2, "round {round}");
+            team.free()?;
+        }
+        let team = world.strided(Rank(0), 1, 4)?.expect("all are in it");
+        let memory = team.symmetric::<u64>(4)?;
+        let counter = team.counter()?;
+        let freed = Some(Error::Freed);
+        team.free()?;
+        assert_eq!(team.barrier().err(), freed);
+        assert_eq!(team.with(SyncModes::LOOSE).broadcast(1, Rank(0)).err(), freed);
+        assert_eq!(team.all_reduce(1, Sum).err(), freed);
+        assert_eq!(team.split(Some(1), 0).err(), freed);
+        assert_eq!(team.of(&[]).err(), freed);
+        assert_eq!(team.symmetric::<u8>(1).err(), freed);
+        assert_eq!(team.async_broadcasts(|_, _| ()).err(), freed);
+        assert_eq!(team.free().err(), freed);
+        assert_eq!(memory.load(0).err(), freed);
+        assert_eq!(memory.wait_until(0, Until::Equals(1)).err(), freed);
+        assert_eq!(counter.get().err(), freed);
+        assert_eq!(team.world_rank(Rank(0)).err(), freed);
+        assert_eq!(team.rank_of_world(Rank(0)), None);
+        assert_eq!(team.size(), 4);
+        world.barrier()
+    });
+}
+
+/// A new team may have what a PE kept for a freed one.
+#[test]
+fn what_is_asked_of_a_freed_team_concerns_no_other() {
+    on(pes_of(5).without_wisdom().online(0.5), |world| {
+        let mut sums = [0; 1000];
+        let is_first = world.rank() == Rank(0);
+        let old = world.of(&[Rank(0), Rank(1)])?;
+        if let Some(old) = old {
+            old.free()?;
+        }
+        if let Some(old) = old.filter(|_| is_first) {
+            let sum = old.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum);
+            assert_eq!(sum.err(), Some(Error::Freed));
+        }
+        let new = world.split(Some(0), 0)?.expect("a colour");
+        for _ in 0..300 {
+            new.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum)?;
+            assert_eq!(sums, [5; 1000]);
+        }
+        if let Some(old) = old.filter(|_| is_first) {
+            old.force(Collective::AllReduce, Some(Candidate::new("ring")));
+            assert_eq!(old.served_by(Collective::AllReduce), None);
+        }
+        assert_eq!(new.choice(Collective::AllReduce, 8).1, ChosenBy::Model);
+        new.all_reduce_slice(&[1_u64; 1000], &mut sums, Sum)
+    });
+}

@@ -1,0 +1,59 @@
+//! Calls of teams that overlap, in random order.
+
+use consort::{Rank, SyncModes, Waiting};
+use consort_conformance::{
+    data::{Random, affine, each_seed},
+    turns::{LIMIT, alone, note},
+};
+
+use crate::{
+    data::{combined, contribution},
+    jobs::pes_of,
+};
+
+/// Steps of a random program.
+const STEPS: usize = 400;
+
+/// Rows and columns in turn, at random, calls of both under way at once.
+fn interleaved(seed: u64) {
+    let mut random = Random(seed);
+    let (pes, rows) = *random.pick(&[(4, 2), (6, 2), (6, 3), (9, 3), (16, 4)]);
+    let waiting = *random.pick(&[Waiting::SpinYield, Waiting::SpinYieldPark]);
+    let outcome = alone(LIMIT, move || {
+        pes_of(pes).waiting(waiting).run(|pe| {
+            let world = pe.world().with(SyncModes::LOOSE);
+            let grid = world.cartesian(rows)?;
+            let (mut program, mut own) = (Random(seed), Random(seed ^ u64::from(world.rank().0)));
+            for step in 0..STEPS {
+                own.dawdle();
+                if world.rank() == Rank(0) {
+                    note(format!("CONSORT_SEED={seed}, step {step}"));
+                }
+                let team = *program.pick(&[grid.row, grid.column, grid.row, grid.column, world]);
+                let (seed, root) = (program.next_word(), program.next_word() % u64::from(pes));
+                let root = Rank(u32::try_from(root).expect("a rank") % team.size());
+                let of = |rank: Rank| {
+                    let there = team.world_rank(rank).expect("a member");
+                    contribution::<u64>(seed, there, 1)
+                };
+                let (me, sum) = (of(team.rank())[0], combined(team.size(), 1, &affine, of)[0]);
+                match program.below(8) {
+                    0..3 => assert_eq!(team.broadcast(me, root)?, of(root)[0]),
+                    3..6 => {
+                        let expected = (team.rank() == root).then_some(sum);
+                        assert_eq!(team.reduce(me, affine, root)?, expected);
+                    }
+                    6 => assert_eq!(team.all_reduce(me, affine)?, sum),
+                    _ => team.barrier()?,
+                }
+            }
+            Ok(())
+        })
+    });
+    outcome.unwrap_or_else(|error| panic!("CONSORT_SEED={seed} repeats this: {error}"));
+}
+
+#[test]
+fn overlapping_teams_interleave() {
+    each_seed(0..12, interleaved);
+}

@@ -1,0 +1,46 @@
+//! Teams of some of the PEs: who is in them, what they compute, and what goes wrong in them.
+
+mod failures;
+mod freeing;
+mod interleaving;
+mod making;
+mod per_team;
+
+use consort::{Collective, Rank, Result, Team};
+use consort_conformance::data::affine;
+
+use crate::{data::Call, typed::slices};
+
+/// The members' ranks in the world, as the team has them, checked in both directions.
+fn members(team: Team<'_>) -> Result<Vec<u32>> {
+    let ranks: Vec<Rank> =
+        (0..team.size()).map(|rank| team.world_rank(Rank(rank))).collect::<Result<_>>()?;
+    for (here, &there) in (0..).map(Rank).zip(&ranks) {
+        assert_eq!(team.rank_of_world(there), Some(here));
+    }
+    assert!(team.world_rank(Rank(team.size())).is_err());
+    assert_eq!(team.rank_of_world(Rank(1000)), None);
+    Ok(ranks.into_iter().map(|rank| rank.0).collect())
+}
+
+/// What a team computes must be that of its members in their order, in every collective.
+fn collectives(team: Team<'_>, seed: u64) -> Result<()> {
+    let (pes, me) = (team.size(), team.rank());
+    for len in [0, 1, 9, 2000] {
+        for collective in Collective::EVERY {
+            let roots = if collective.is_rooted() { pes } else { 1 };
+            for root in (0..roots).map(Rank) {
+                let call = Call { collective, pes, root, len, seed };
+                let mut target = vec![0; call.target_len(me)];
+                let source = call.source::<u64>(me);
+                slices(team, collective, &source, &mut target, affine, root)?;
+                let expected = call.result(me, &affine);
+                assert!(
+                    expected.is_none_or(|expected| target == expected),
+                    "{collective} of {len}, root {root}, on PE {me} of {pes}"
+                );
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! What a team has of its own: memory, counters, asynchronous broadcasts, choices.
+
+use consort::{Collective, Error, Max, Pes, Rank, Sum, SyncModes, Team, Until};
+use consort_conformance::turns::{LIMIT, alone};
+
+use super::members;
+use crate::jobs::{on, pes_of};
+
+/// Symmetric memory and counters by the ranks of their team; collectives of another one on them.
+#[test]
+fn memory_of_a_team() {
+    on(pes_of(6), |world| {
+        let grid = world.cartesian(2)?;
+        let (row, column) = (grid.row, grid.column);
+        let (mine, sum) = (row.symmetric::<u64>(3)?, row.symmetric::<u64>(3)?);
+        // While others allocate in theirs.
+        let other = column.symmetric::<u64>(1 + row.rank().index() * 50)?;
+        let arrived = row.counter()?;
+        let me = u64::from(world.rank().0);
+        mine.put_counted(row.right(), row.rank().index(), &[me + 1], &arrived)?;
+        mine.put_counted(row.rank(), row.rank().index(), &[me + 1], &arrived)?;
+        arrived.wait(2)?;
+        let left = row.left();
+        let expected = u64::from(row.world_rank(left)?.0) + 1;
+        assert_eq!((mine.load(left.index())?, mine.load(row.rank().index())?), (expected, me + 1));
+        assert!(matches!(
+            mine.get(Rank(3), 0, &mut [0]),
+            Err(Error::RankOutOfRange { pes: 3, .. })
+        ));
+        row.barrier()?;
+        mine.put(row.rank(), 0, &[me, 2 * me, 1])?;
+        row.all_reduce_symmetric(&mine, &sum, Sum)?;
+        let of_row: u64 = members(row)?.into_iter().map(u64::from).sum();
+        assert_eq!([sum.load(0)?, sum.load(1)?, sum.load(2)?], [of_row, 2 * of_row, 3]);
+        // A pair of the row, on the row's memory.
+        let pair = row.strided(Rank(2), -2, 2)?;
+        if let Some(pair) = pair {
+            pair.with(SyncModes::STRICT).all_reduce_symmetric(&mine, &sum, Max)?;
+            assert_eq!(sum.load(0)?, u64::from(row.world_rank(Rank(2))?.0));
+            mine.signal(Rank(1), 2, consort::Signal::Add(10))?;
+        } else {
+            mine.wait_until(2, Until::Equals(21))?;
+        }
+        other.store(0, 5)?;
+        drop(other);
+        world.barrier()
+    });
+}
+
+#[test]
+fn async_broadcasts_of_a_team() {
+    let received = alone(LIMIT, || {
+        pes_of(5).run(|pe| {
+            let mut received = Vec::new();
+            let team = pe.world().split(Some(pe.world().rank().0 % 2), 0)?.expect("a colour");
+            let mut broadcasts =
+                team.async_broadcasts(|source, data| received.push((source, data[0])))?;
+            if team.rank() == Rank(1) {
+                broadcasts.broadcast(&[u8::try_from(pe.world().rank().0).expect("small")])?;
+            }
+            pe.world().barrier()?;
+            broadcasts.close()?;
+            Ok(received)
+        })
+    });
+    let received: Vec<_> = received.unwrap().into_iter().map(|(_, received)| received).collect();
+    let (from_2, from_3) = (vec![(Rank(1), 2)], vec![(Rank(1), 3)]);
+    assert_eq!(received, [from_2.clone(), from_3, vec![], vec![], from_2]);
+}
+
+/// What serves a call goes by the team's size.
+#[test]
+fn choices_are_those_of_the_teams_size() {
+    type Chosen = [[consort::Candidate; 4]; Collective::EVERY.len()];
+    fn choices(team: Team<'_>) -> Chosen {
+        let of = |collective| [0, 8, 4096, 1 << 20].map(|bytes| team.choice(collective, bytes).0);
+        Collective::EVERY.map(of)
+    }
+    alone(LIMIT, || {
+        let alone = Pes::threads(2).without_wisdom().run(|pe| Ok(choices(pe.world())))?;
+        Pes::threads(16).without_wisdom().run(|pe| {
+            let pair = pe.world().split(Some(pe.world().rank().0 / 2), 0)?.expect("a colour");
+            assert_eq!(choices(pair), alone[0].1);
+            assert_ne!(choices(pe.world()), alone[0].1);
+            Ok(())
+        })
+    })
+    .unwrap();
+}
