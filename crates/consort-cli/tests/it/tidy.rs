@@ -6,6 +6,7 @@
 mod circles;
 mod manifests;
 mod methods;
+mod names;
 mod sources;
 
 use std::{

@@ -18,9 +18,6 @@ const FORBIDDEN_WORDS: [&str; 6] = [
     concat!("allow(dead", "_code"),
 ];
 
-const FORBIDDEN_NAMES: [&str; 7] =
-    ["util", "utils", "common", "helper", "helpers", "manager", "misc"];
-
 /// The path inside its crate of each file of a crate, or of the package of tests.
 fn in_crate(path: &str) -> Option<&str> {
     let inside = path.strip_prefix("crates/").or_else(|| path.strip_prefix("tests/"))?;
@@ -28,14 +25,14 @@ fn in_crate(path: &str) -> Option<&str> {
 }
 
 /// The Rust files of the crates.
-fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.iter()
         .filter(|(path, _)| path.ends_with(".rs") && in_crate(path).is_some())
         .map(|(path, text)| (path.as_str(), text.as_str()))
 }
 
 /// Those of them that are not tests, benchmarks or examples.
-fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     rust_files(tree).filter(|(path, _)| in_crate(path).is_some_and(|it| it.starts_with("src/")))
 }
 
@@ -110,7 +107,7 @@ fn declared_module(line: &str) -> Option<&str> {
 }
 
 /// The modules that a text declares, itself or by the lines `NAME: TYPE,` of a `registry!`.
-fn declared_modules(text: &str) -> Vec<&str> {
+pub(super) fn declared_modules(text: &str) -> Vec<&str> {
     let mut in_registry = false;
     let mut modules = Vec::new();
     for line in text.lines() {
@@ -216,96 +213,6 @@ fn nothing_is_left_undone() {
     for word in FORBIDDEN_WORDS {
         assert_one(&forbidden_words(&tree([("a.md", &format!("a\n a {word} b"))])), "a.md:2");
     }
-}
-
-fn forbidden_names(tree: &Tree) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for (path, text) in rust_files(tree) {
-        let mut parts = path.trim_end_matches(".rs").split('/');
-        if parts.any(|part| FORBIDDEN_NAMES.contains(&part)) {
-            complaints.push(format!("{path}: named after nothing it does"));
-        }
-        for module in declared_modules(text) {
-            if FORBIDDEN_NAMES.contains(&module) {
-                complaints.push(format!("{path}: module `{module}` is named after nothing"));
-            }
-        }
-    }
-    complaints
-}
-
-#[test]
-fn modules_are_named_after_what_they_do() {
-    assert_none(&forbidden_names(&workspace()));
-    for name in FORBIDDEN_NAMES {
-        assert_one(&forbidden_names(&tree([(&format!("crates/x/src/{name}.rs"), "")])), name);
-        assert_one(&forbidden_names(&tree([(&format!("crates/x/src/{name}/a.rs"), "")])), name);
-        let inline = format!("pub mod {name} {{}}");
-        assert_one(&forbidden_names(&tree([("crates/x/src/a.rs", &inline)])), name);
-    }
-}
-
-/// Words that no item is named by, and the field's words for what they would stand for.
-const WORDS: [(&str, &str); 14] = [
-    ("announcement", "asynchronous broadcast"),
-    ("board", "notifications"),
-    ("bracket", "entry and exit barrier"),
-    ("errand", "progress callback"),
-    ("flight", "operation"),
-    ("lease", "exposure"),
-    ("ledger", "pending calls"),
-    ("lend", "expose"),
-    ("loan", "exposure"),
-    ("meet", "pairwise sync"),
-    ("meeting", "pairwise sync"),
-    ("notice", "notification"),
-    ("piece", "block, chunk"),
-    ("varied", "vector"),
-];
-
-/// The words of a name in snake case or camel case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    for c in name.chars() {
-        if c == '_' || c.is_uppercase() {
-            words.push(String::new());
-        }
-        if let (true, Some(word)) = (c != '_', words.last_mut()) {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words
-}
-
-/// The name of the item that a line defines.
-fn item(line: &str) -> Option<&str> {
-    const KINDS: [&str; 8] = ["fn", "struct", "enum", "trait", "mod", "type", "const", "static"];
-    let code = line.split("//").next()?;
-    let mut parts = code.split(|c: char| !c.is_alphanumeric() && c != '_');
-    parts.find(|part| KINDS.contains(part))?;
-    parts.find(|part| !part.is_empty())
-}
-
-fn odd_names(tree: &Tree) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for (path, text) in src_files(tree) {
-        for name in text.lines().filter_map(item) {
-            let is_odd = |(word, _): &&(&str, &str)| words(name).iter().any(|it| it == word);
-            if let Some((word, other)) = WORDS.iter().find(is_odd) {
-                complaints.push(format!("{path}: {name}: for `{word}` say {other}"));
-            }
-        }
-    }
-    complaints
-}
-
-#[test]
-fn items_are_named_by_the_fields_words() {
-    assert_none(&odd_names(&workspace()));
-    let of = |line| odd_names(&tree([("crates/x/src/a.rs", line)]));
-    assert_one(&of("pub(crate) async fn take_loan(&self) {"), "for `loan` say exposure");
-    assert_one(&of("struct NoticeBoard<T>(T);"), "for `board` say notifications");
-    assert_none(&of("fn clipboard() { meet() } // fn lend"));
 }
 
 fn file_lengths(tree: &Tree) -> Vec<String> {
