@@ -1,15 +1,16 @@
-//! Composition: two algorithms, one after the other, are an algorithm for something larger.
+//! Composition: two algorithms, one after the other, form an algorithm for a larger operation.
 //!
-//! All-reduce is a reduction and a broadcast of its result, and all-gather a gather and a broadcast
-//! (Bala et al. 1995, section 4.2); or all-reduce is a reduce-scatter and an all-gather of the
-//! blocks (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). Nothing is written again: the
-//! parts run as they are, the second on what the first has left in the target, which is all of it
-//! at PE 0, or each PE's own block of it where the second is to gather these. (An all-gather of as
-//! many broadcasts as there are PEs is composed in its own file, of the same `Part`s.)
+//! An all-reduce is a reduction and a broadcast of its result, and an all-gather is a gather and a
+//! broadcast (Bala et al. 1995, section 4.2). An all-reduce is also a reduce-scatter and an
+//! all-gather of the blocks (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The parts run
+//! unchanged. The second part works on the result that the first has left in the target: the whole
+//! result at PE 0, or each PE's own block of it if the second part is an all-gather. (An all-gather
+//! made of as many broadcasts as there are PEs has its own file, and uses the same `Part`s.)
 //!
-//! They share the call: the first uses the lower half of the inbox and the second the upper one,
-//! and counters of their own. The first keeps the caller's mode at entry and the second that at
-//! exit; between them a PE's buffers are its own. What the first exposes is detached when it ends.
+//! The parts share the call. The first uses the lower half of the inbox and the second the upper
+//! half, and each has its own counters. The first has the caller's entry mode and the second its
+//! exit mode; between them a PE's buffers are its own. All exposures of the first are detached when
+//! it ends.
 
 mod part;
 
@@ -23,39 +24,39 @@ use consort_fabric::{
 use crate::{Algorithm, Parameter, PlanError, Setting};
 pub(crate) use part::Part;
 
-/// What makes one algorithm of two.
+/// The definition of a composed algorithm.
 pub trait Composition: 'static {
-    /// The name of its file.
+    /// The composed algorithm's name, that of its file.
     const NAME: &'static str;
-    /// Its parameters.
+    /// The composed algorithm's parameters.
     const PARAMETERS: &'static [Parameter];
-    /// What runs first, to PE 0 if it has a root.
+    /// The first part; its root is PE 0 if it has one.
     type First: Algorithm;
-    /// What runs then, on the result of the first, from PE 0 if it has a root.
+    /// The second part, on the result of the first; its root is PE 0 if it has one.
     type Second: Algorithm;
 
-    /// The parameters of the parts.
+    /// The candidates of the two parts.
     fn parts(candidate: &Candidate) -> (Candidate, Candidate);
-    /// What the parts are asked for, by a query about the whole. The blocks of both must be whole
-    /// elements, and what the first leaves the second must find.
+    /// The queries for the two parts that answer a query for the whole. The blocks of both must be
+    /// whole elements, and the result of the first must be the input of the second.
     fn queries(query: &Query) -> (Query, Query);
 }
 
-/// An algorithm that is composed of two.
+/// An algorithm that is composed of two parts.
 #[derive(Debug)]
 pub struct Composed<C>(PhantomData<C>);
 
-/// What a PE does.
+/// One PE's schedule: those of the parts.
 #[derive(Debug)]
 pub struct Schedule<A, B> {
     first: A,
     second: B,
-    /// Where PE `r` has what goes from one to the other: `r` times so far into the target.
+    /// The intermediate result of PE `r` begins at `r` times this offset of the target.
     apart: usize,
 }
 
-/// What the part for `collective` says that cannot serve, said of the whole, which is what the
-/// caller knows.
+/// The error of the part for `collective`, as an error of the whole, which is all that the caller
+/// knows.
 pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -> PlanError {
     A::incapable(match error {
         PlanError::Incapable { algorithm, why } => {
@@ -65,7 +66,7 @@ pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -
     })
 }
 
-/// What the parts are asked for, with their modes: between the two a PE's buffers are its own.
+/// The queries for the two parts, with their modes: between them a PE's buffers are its own.
 fn parts<C: Composition>(query: &Query) -> (Query, Query) {
     let (first, second) = C::queries(query);
     let SyncModes { entry, exit } = query.sync;
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::{Visitor, visit};
 
-    /// Why a candidate cannot serve a call of 8 PEs.
+    /// A visitor that returns why a candidate cannot serve a call of 8 PEs.
     struct Refused<'c>(&'c Setting, &'c Candidate);
 
     impl Visitor for Refused<'_> {

@@ -1,26 +1,26 @@
-//! What a schedule is made for.
+//! Settings: the input of a schedule.
 
 use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Rank, Span, SyncMode};
 
-/// What a schedule is made for: a call, the PE's rank, and what the fabric has for it.
+/// The input of a schedule: a call, the PE's rank, and the fabric's resources for the algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The call.
     pub call: CallSpec,
     /// The PE that the schedule is for.
     pub rank: Rank,
-    /// What the fabric can do.
+    /// The fabric's capabilities.
     pub capabilities: Capabilities,
     /// The first channel of the inbox that the algorithm may use.
     pub first_channel: u32,
-    /// Whether its signals go to the second signal words of their channels: a barrier's at entry.
+    /// Whether its signals use the second signal words of their channels, as an entry barrier's do.
     pub second_word: bool,
     /// The counter that the algorithm may use.
     pub counter: u32,
 }
 
 impl Setting {
-    /// The setting of PE 0 for a call, or for a question to the tuner about one.
+    /// The setting of PE 0 for a call, or for the call of a tuner's query.
     #[must_use]
     pub fn of(call: impl Into<CallSpec>, capabilities: Capabilities) -> Self {
         let call = call.into();
@@ -28,21 +28,21 @@ impl Setting {
         Self { call, rank: Rank(0), capabilities, first_channel, second_word: false, counter: 1 }
     }
 
-    /// The first channel for an operation's own messages. Channel 0 is for counters, and as many as
-    /// there are PEs are for barriers alone.
+    /// The first channel for an operation's own messages. Channel 0 is for counters, and the next
+    /// channels, as many as there are PEs, are for entry and exit barriers.
     #[must_use]
     pub const fn first_channel(collective: Collective, pes: u32) -> u32 {
         if matches!(collective, Collective::Barrier) { 1 } else { 1 + pes }
     }
 
-    /// The same for another PE.
+    /// The same setting for another PE.
     #[must_use]
     pub const fn at(self, rank: Rank) -> Self {
         Self { rank, ..self }
     }
 
-    /// Whether all that a PE contributes or receives has an address. Algorithms count up to twice
-    /// as much.
+    /// Whether twice the data that a PE contributes or receives is addressable: algorithms compute
+    /// offsets up to that.
     #[must_use]
     pub(crate) fn is_addressable(&self) -> bool {
         let all = self.call.bytes.checked_mul(2 * self.call.pes as usize);
@@ -55,26 +55,26 @@ impl Setting {
         self.call.symmetric && self.call.sync.exit == SyncMode::None
     }
 
-    /// Channel number `index` of those that the algorithm may use.
+    /// Channel `index` of those that the algorithm may use.
     #[must_use]
     pub const fn channel(&self, index: u32) -> Channel {
         let channel = Channel::new(self.first_channel + index);
         if self.second_word { channel.second() } else { channel }
     }
 
-    /// Lines that the algorithm may use.
+    /// The number of lines that the algorithm may use.
     #[must_use]
     pub const fn lines(&self) -> u32 {
         self.capabilities.inbox_channels.saturating_sub(self.first_channel)
     }
 
-    /// Block `index` of what a PE contributes.
+    /// Block `index` of the PE's contribution.
     #[must_use]
     pub const fn source_block(&self, index: u32) -> Span {
         Span::source(index as usize * self.call.bytes, self.call.bytes)
     }
 
-    /// Block `index` of what a PE receives.
+    /// Block `index` of the PE's result.
     #[must_use]
     pub const fn target_block(&self, index: u32) -> Span {
         Span::target(index as usize * self.call.bytes, self.call.bytes)

@@ -1,4 +1,4 @@
-//! Trees as parameters: an algorithm over trees is written once a collective, for any of these.
+//! Trees as parameters: each collective has one algorithm over trees, for any of these:
 //!
 //! | name | tree | source |
 //! | --- | --- | --- |
@@ -11,14 +11,14 @@ use consort_fabric::Candidate;
 
 use crate::{Parameter, rank_math::tree::Shape};
 
-/// A row of the table.
+/// A tree: a row of the table.
 pub trait Tree: 'static {
-    /// Its name.
+    /// The name of the tree, and of algorithms over it.
     const NAME: &'static str;
-    /// What a candidate says of it.
+    /// The parameters of a candidate.
     const PARAMETERS: &'static [Parameter];
 
-    /// The tree's shape, and bytes of a chunk, by a candidate's values.
+    /// The tree's shape and the bytes of a chunk, by a candidate's parameters.
     fn of(candidate: &Candidate) -> (Shape, usize);
 }
 
@@ -36,7 +36,7 @@ fn chunk(candidate: &Candidate) -> usize {
     bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(4096)
 }
 
-/// One level.
+/// A tree of one level.
 #[derive(Debug)]
 pub struct Flat;
 
@@ -75,7 +75,8 @@ impl Tree for Knomial {
     }
 }
 
-/// A k-nomial tree whose edges carry the blocks of subtrees: no chains, and none so wide.
+/// A k-nomial tree whose edges carry the blocks of subtrees. The tuner is offered no chains, and no
+/// large radices.
 #[derive(Debug)]
 pub struct KnomialOfBlocks;
 

@@ -1,37 +1,38 @@
-//! What a call is, as far as it must be the same on all PEs of its team.
+//! The specification of a call: all that must be the same on all PEs of its team.
 
 use std::fmt;
 
 use crate::{Collective, OperatorClass, Query, Rank, SyncMode, SyncModes};
 
-/// What must match in a call on all PEs of a team. Written out, it is the call's name.
+/// The specification of a call: all that must match on all PEs of a team. Its text is the call's
+/// name.
 ///
-/// A PE's rank and the addresses of its buffers are no part of it. What the tuner is asked is a
-/// view of it: see [`CallSpec::query`].
+/// It excludes a PE's rank and the addresses of its buffers. The tuner's query is a part of it: see
+/// [`CallSpec::query`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallSpec {
     /// The operation.
     pub collective: Collective,
-    /// Its modes.
+    /// Its synchronization modes.
     pub sync: SyncModes,
     /// The team's size.
     pub pes: u32,
-    /// The root; 0 for an operation without.
+    /// The root; 0 for an operation without a root.
     pub root: Rank,
-    /// Bytes of a block; 0 for a vector variant, where only those PEs know the lengths that have
-    /// the blocks.
+    /// Bytes of a block; 0 for a vector variant, where only the PEs that have a block know its
+    /// length.
     pub bytes: usize,
     /// The element type's name.
     pub datatype: &'static str,
-    /// Bytes of an element, which is never divided where elements are combined.
+    /// Bytes of an element. Where elements are combined, no element is split.
     pub element_bytes: usize,
     /// The operator's name; empty for an operation that does not combine.
     pub operator: &'static str,
     /// The operator's class.
     pub class: OperatorClass,
-    /// Whether the buffers lie in symmetric memory, and so are reached without asking.
+    /// Whether the buffers are in symmetric memory, which peers reach without a rendezvous.
     pub symmetric: bool,
-    /// Whether other calls are made while it is under way.
+    /// Whether the caller makes other calls while it is pending.
     pub nonblocking: bool,
 }
 
@@ -62,7 +63,7 @@ impl CallSpec {
             || self.sync.exit == SyncMode::All
     }
 
-    /// What the tuner is asked about such a call.
+    /// The tuner's query for such a call.
     #[must_use]
     pub const fn query(&self) -> Query {
         Query {
@@ -76,7 +77,7 @@ impl CallSpec {
     }
 }
 
-/// A blocking call that the question is about: on elements of eight bytes, with root 0.
+/// The blocking call that a query is about: on elements of eight bytes, with root 0.
 impl From<&Query> for CallSpec {
     fn from(query: &Query) -> Self {
         Self {

@@ -1,13 +1,13 @@
-//! Where messages of a call arrive, and how they are numbered.
+//! Channels: places for a call's messages in an inbox.
 
 /// Bytes of data in one cache line of a message; the rest of the line is its sequence word.
 pub const LINE_PAYLOAD_BYTES: usize = 56;
 
 /// A place in a PE's inbox for the current call: for a message, of one cache line or of several
-/// from here on, or for signals.
+/// from this one on, or for signals.
 ///
-/// Equal channels of successive calls lie together, several a cache line, as far as messages are
-/// small: what a PE sends in a row then travels together.
+/// Equal channels of successive calls are adjacent, several to a cache line as far as messages are
+/// small. Messages that a PE sends in a row of calls then travel together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel(u32);
 
@@ -21,7 +21,7 @@ impl Channel {
         Self(index)
     }
 
-    /// The second signal word of a channel that is only used for signals.
+    /// The second signal word of a channel. Only for channels that carry signals alone.
     #[must_use]
     pub const fn second(self) -> Self {
         Self(self.0 | Self::SECOND)
@@ -55,5 +55,5 @@ impl Channel {
     }
 }
 
-/// The number of a message within its call, among those that use one channel.
+/// The number of a message within its call, among those on one channel.
 pub type Step = u32;

@@ -1,17 +1,17 @@
-//! Counters of a call, which several PEs add to.
+//! Counters of a call, to which several PEs add.
 
 use std::future::Future;
 
 use crate::{Local, Op, Rank};
 
-/// Words on each PE that begin every call at 0.
+/// Counters: words on each PE that are 0 when a call begins.
 pub trait Counters: Local {
-    /// Adds `by` to counter `counter` of `at` and returns what it was. Whoever uses a counter
-    /// brings it back to 0 before the call ends.
+    /// Adds `by` to counter `counter` of PE `at`, and returns the old value. An algorithm that uses
+    /// a counter brings it back to 0 before the call ends.
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>>;
 
-    /// Counts the caller among `pes` that come to counter `counter` of `at`. Says whether it is the
-    /// last, by whom the counter is 0 again.
+    /// Arrives at counter `counter` of PE `at`, as one of `pes` PEs. Returns whether the caller is
+    /// the last to arrive; the last one also brings the counter back to 0.
     fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
         async move {
             let is_last = self.count(at, counter, 1).await? + 1 == pes;

@@ -1,12 +1,12 @@
-//! Credits: how the PEs of a team keep within a window of calls.
+//! Credits: flow control that keeps the PEs of a team within a window of calls.
 
 use std::future::Future;
 
 use crate::{Local, Op, Rank};
 
-/// Flow control between calls; no part of an algorithm.
+/// Flow control between calls. Algorithms do not use it.
 pub trait Credits: Local {
-    /// Gives `to` credit: the caller has left another quarter of the team's window of calls.
+    /// Gives `to` a credit: the caller has left another quarter of the window of calls, `quarter`.
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op>;
 
     /// Waits until every peer has given the credit for quarter number `quarter`.

@@ -1,9 +1,9 @@
-//! What an operation of a fabric may report.
+//! The error of a fabric's operation.
 
-/// The job has failed: a PE panicked or left, or calls did not match. What happened is kept once
-/// for the whole job, by the fabric; an operation only says that it cannot complete.
+/// The job has failed: a PE panicked or left, or calls did not match. The fabric keeps the reason
+/// once for the whole job; this error only reports that an operation cannot complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned;
 
-/// What an operation of a fabric returns.
+/// The result of a fabric's operation.
 pub type Op<T = ()> = Result<T, Poisoned>;

@@ -1,7 +1,7 @@
-//! Datatypes and operators, erased to a function pointer and its state.
+//! Kernels: an operator on a datatype, erased to a function pointer and its state.
 //!
-//! An algorithm never sees a type: it moves bytes and calls the [`Kernel`] of its call. Types times
-//! operators times modes would otherwise multiply the code of every algorithm by hundreds.
+//! An algorithm never sees a type: it moves bytes and calls the [`Kernel`] of its call. Otherwise
+//! every algorithm would be compiled for every type, operator and mode, hundreds of times.
 
 #![expect(unsafe_code, reason = "a kernel reads and writes elements behind erased pointers")]
 
@@ -41,14 +41,14 @@ impl<'k> Kernel<'k> {
         }
     }
 
-    /// The size of an element.
+    /// The size of an element, in bytes.
     #[inline]
     #[must_use]
     pub const fn element_bytes(&self) -> usize {
         self.element_bytes
     }
 
-    /// Tells kernels of different operators or datatypes apart.
+    /// A number that differs between kernels of different operators or datatypes.
     #[inline]
     #[must_use]
     pub fn identity(&self) -> usize {
@@ -65,9 +65,9 @@ impl<'k> Kernel<'k> {
     /// `target[i] = left[i] (op) right[i]` for the whole elements in `bytes`.
     ///
     /// # Safety
-    /// `left` and `right` are readable and `target` is writable for `bytes`; nobody else writes the
-    /// first two or touches the third meanwhile. No alignment is needed. `target` may be equal to
-    /// `left` or to `right`, but may not overlap either in any other way.
+    /// `left` and `right` are readable and `target` is writable for `bytes`. Nothing else writes
+    /// the first two or accesses the third meanwhile. No alignment is needed. `target` may be equal
+    /// to `left` or to `right`, but may not overlap either in any other way.
     #[inline]
     pub unsafe fn combine(&self, target: *mut u8, left: *const u8, right: *const u8, bytes: usize) {
         let count = bytes.checked_div(self.element_bytes).unwrap_or(0);
@@ -81,7 +81,7 @@ impl Kernel<'_> {
     /// `left[i] = left[i] (op) right[i]` for the elements that both have.
     pub fn accumulate(&self, left: &mut [u8], right: &[u8]) {
         let (at, bytes) = (left.as_mut_ptr(), left.len().min(right.len()));
-        // SAFETY: two slices, the first borrowed for writing, both as long as that; the target is
+        // SAFETY: two slices, the first borrowed mutably, both of at least `bytes`; the target is
         // the left operand.
         unsafe { self.combine(at, at, right.as_ptr(), bytes) }
     }
@@ -130,12 +130,12 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
     unsafe { all(operator, target, left, right, count) }
 }
 
-/// Elements from which on it is worth asking what vectors the machine has.
+/// The number of elements from which on it pays to ask which vectors the machine has.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const WIDE_COUNT: usize = 32;
 
 /// As [`all`], in vectors of 32 bytes. Min and Max of floats do twice the work of the processor's
-/// own, which leave the order of zeros open; vectors twice as wide make up for it.
+/// own instructions, which leave the order of zeros open; the wider vectors make up for it.
 ///
 /// # Safety
 /// As [`combine`], and the machine has AVX2.
@@ -162,7 +162,8 @@ unsafe fn all<T: Pod, O: Operator<T>>(
     right: *const T,
     count: usize,
 ) {
-    // Where the target is an operand the compiler is told so: it gives up on vectors otherwise.
+    // Where the target is an operand, the calls make that visible: otherwise compilers do not
+    // vectorize.
     if target.cast_const() == left {
         // SAFETY: the caller's promise.
         unsafe { each(operator, target, target, right, count) }
@@ -217,7 +218,8 @@ mod tests {
         target
     }
 
-    /// An operator that tells its operands apart, on many elements; the target may be either.
+    /// With an operator that is not commutative, on many elements; the target may be either
+    /// operand.
     #[test]
     fn the_target_may_be_an_operand() {
         let minus = |a: u64, b: u64| a.wrapping_sub(b);
@@ -238,7 +240,8 @@ mod tests {
         assert_eq!(target, expected);
     }
 
-    /// Extremes of all pairs of `values`, alone and among many, against the definition.
+    /// Compares minima and maxima of all pairs of `values`, alone and among many, with the
+    /// definition.
     macro_rules! extremes_of {
         ($float:ty, $values:expr) => {{
             let values: Vec<$float> = $values;
@@ -256,7 +259,7 @@ mod tests {
                 }
             };
             for &a in &values {
-                // One alone, narrow vectors and wide ones, each with a rest.
+                // A lone element, then narrow and wide vectors, each with a remainder.
                 for len in [1, values.len(), 4 * values.len() + 3] {
                     let left = vec![a; len];
                     let right: Vec<$float> = values.iter().copied().cycle().take(len).collect();
@@ -280,7 +283,8 @@ mod tests {
 
     #[test]
     fn extremes_are_the_same_bits_in_either_order() {
-        // Quiet and signalling NaNs of both signs, the smallest and largest of each kind.
+        // Quiet and signalling NaNs of both signs, and the smallest and largest numbers of each
+        // kind.
         let nans = [0x7ff8 << 48, 0xfff8 << 48, 0x7ff0 << 48 | 1, u64::MAX, 0x7ff8 << 48 | 77];
         let small = [0, 1, (1 << 52) - 1, 1 << 52].map(f64::from_bits);
         let mut values = vec![1.0, 1.5, 1e300, f64::MAX, f64::INFINITY];

@@ -1,22 +1,24 @@
-//! Where the blocks of a vector variant lie in a buffer.
+//! The layout of blocks in a buffer, for vector variants.
 
 use std::ops::Range;
 
 use crate::{Collective, Place, Span};
 
-/// Where a PE's blocks lie in one of its buffers: one for each PE of the team, or one for all.
+/// The layout of a PE's blocks in one of its buffers: one block for each PE of the team, or one for
+/// all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout<'l> {
-    /// All of one length.
+    /// Blocks of equal length, at equal distances.
     Even {
-        /// From the beginning of one to that of the next, in bytes; 0 if there is one for all.
+        /// The distance between the beginnings of two blocks, in bytes; 0 if there is one block for
+        /// all.
         apart: usize,
-        /// Of a block.
+        /// The length of a block, in bytes.
         bytes: usize,
     },
-    /// Each as it is listed.
+    /// Blocks from a list.
     Listed {
-        /// Elements, by rank.
+        /// The blocks' ranges of elements, by rank.
         blocks: &'l [Range<usize>],
         /// Bytes of an element.
         element_bytes: usize,
@@ -24,14 +26,14 @@ pub enum Layout<'l> {
 }
 
 impl Layout<'_> {
-    /// One block, for all.
+    /// A single block for all PEs.
     #[must_use]
     pub const fn whole(bytes: usize) -> Self {
         Self::Even { apart: 0, bytes }
     }
 
-    /// Where the blocks of equal length lie that a PE of a team of `pes`, being the root or not,
-    /// contributes and receives; for a vector variant.
+    /// The layouts of source and target for a vector variant on blocks of `bytes`, on a PE of a
+    /// team of `pes`. `is_root` is whether the PE is the root. `None` for other collectives.
     #[inline]
     #[must_use]
     pub fn of_blocks(
@@ -46,7 +48,7 @@ impl Layout<'_> {
         collective.is_vector().then(|| blocks.map(of))
     }
 
-    /// Piece `index` of the source or the target, where theirs lie so.
+    /// The span of block `index` in the source or the target, by their layouts.
     ///
     /// # Panics
     /// When no such block is listed.

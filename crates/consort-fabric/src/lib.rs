@@ -1,10 +1,9 @@
-//! The ground floor of Consort: what every other crate speaks in.
+//! The foundation of Consort: the vocabulary of all other crates.
 //!
-//! Ranks and synchronization modes, the [`Fabric`] that collectives are written on and the
-//! [`Machine`] that locks and delegation are written on, the kernels
-//! that combine data, the errors, and the vocabulary of tuning: queries, candidates, and the
-//! [`MachineModel`] that cost functions are written over. Nothing here knows a thread, a process
-//! or a network.
+//! It has ranks and synchronization modes, the [`Fabric`] that collectives are written on, the
+//! [`Machine`] that locks and delegation are written on, the kernels that combine data, and the
+//! errors. It also has the vocabulary of tuning: queries, candidates, and the [`MachineModel`] that
+//! cost functions are written over. Nothing here depends on threads, processes or a network.
 
 mod call_spec;
 mod capabilities;

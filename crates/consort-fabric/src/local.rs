@@ -1,10 +1,10 @@
-//! The caller of a collective, and its own data.
+//! The calling PE of a collective, and its own data.
 
 use std::future::{Future, ready};
 
 use crate::{Op, Place, Rank, Span};
 
-/// The caller, and its own data.
+/// The calling PE, and operations on its own data.
 pub trait Local {
     /// The caller's rank in the team.
     fn rank(&self) -> Rank;
@@ -18,12 +18,12 @@ pub trait Local {
     /// `target = left (op) right` with the call's operator, all on this PE.
     fn combine(&self, target: Span, left: Span, right: Span) -> impl Future<Output = Op>;
 
-    /// Block `index` of what the caller contributes to a vector variant, or of what it receives: a
-    /// span of the source or the target.
+    /// Block `index` of a vector variant, as a span of `place`: of the source, which the caller
+    /// contributes, or of the target, which it receives.
     fn vector_block(&self, place: Place, index: u32) -> Span;
 
-    /// Lets the program go on that this call is driven beside, if it is a nonblocking one: for an
-    /// algorithm that would else do what other PEs may come to do.
+    /// In a nonblocking call, lets the rest of the PE's program run once. For an algorithm that
+    /// would otherwise do work that another PE may be about to do.
     fn yield_now(&self) -> impl Future<Output = Op> {
         ready(Ok(()))
     }

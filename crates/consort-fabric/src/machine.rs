@@ -1,8 +1,8 @@
 //! The interface that locks and delegation are written on: words on cache lines, and messages.
 //!
-//! Where [`Fabric`](crate::Fabric) is one-sided memory between PEs that may share none, a machine
-//! is one coherent memory with threads in it, each of which also has a queue of incoming messages
-//! (as the hardware of a TILE-Gx has; Petrović 2015, chapter 2).
+//! A [`Fabric`](crate::Fabric) is one-sided memory between PEs that may share none. A machine is
+//! one coherent memory with threads in it. Each thread also has a queue of incoming messages, as
+//! the hardware of a TILE-Gx has (Petrović 2015, chapter 2).
 //!
 //! All operations but waits are ready at once. A wait may be pending, and never spins inside
 //! itself.
@@ -16,8 +16,8 @@ pub const MESSAGE_WORDS: usize = 6;
 
 /// One thread's view of a machine.
 ///
-/// Orderings are those of [`std::sync::atomic`]. What a thread did before `send` happens before
-/// what the receiver does after the `receive` that takes the message.
+/// Orderings are those of [`std::sync::atomic`]. All that a thread did before `send` happens before
+/// all that the receiver does after the `receive` that takes the message.
 pub trait Machine {
     /// A word of 64 bits, shared by all threads.
     type Word: Sync;
@@ -37,14 +37,14 @@ pub trait Machine {
     fn load(&self, word: &Self::Word, order: Ordering) -> impl Future<Output = u64>;
     /// Writes a word.
     fn store(&self, word: &Self::Word, value: u64, order: Ordering) -> impl Future<Output = ()>;
-    /// Writes a word past the caches, where the machine can; ordered by the next release fence.
+    /// Writes a word past the caches, if the machine can. The next release fence orders it.
     fn stream(&self, word: &Self::Word, value: u64) -> impl Future<Output = ()>;
-    /// Writes a word and returns what was there.
+    /// Writes a word and returns the old value.
     fn swap(&self, word: &Self::Word, value: u64, order: Ordering) -> impl Future<Output = u64>;
-    /// Adds to a word, wrapping around, and returns what was there.
+    /// Adds to a word, wrapping around, and returns the old value.
     fn fetch_add(&self, word: &Self::Word, by: u64, order: Ordering) -> impl Future<Output = u64>;
-    /// Writes `new` if the word is `current`. Acquires and releases if it was, else acquires.
-    /// Returns what was there: as `Ok` if it was replaced.
+    /// Writes `new` if the word is `current`. Returns the old value: `Ok` if it was replaced. The
+    /// ordering is acquire and release on success, acquire otherwise.
     fn compare_exchange(
         &self,
         word: &Self::Word,
@@ -53,29 +53,30 @@ pub trait Machine {
     ) -> impl Future<Output = Result<u64, u64>>;
     /// A fence.
     fn fence(&self, order: Ordering) -> impl Future<Output = ()>;
-    /// A moment's rest in a loop.
+    /// A short rest in a polling loop.
     fn pause(&self) -> impl Future<Output = ()>;
 
-    /// Waits until a word is as wanted, acquires, and returns it.
+    /// Waits until a word satisfies `until`, with acquire ordering, and returns its value.
     ///
     /// # Errors
     /// [`Poisoned`](crate::Poisoned) once the job has failed.
     fn wait_until(&self, word: &Self::Word, until: Until) -> impl Future<Output = Op<u64>>;
 
-    /// Puts a message of at most [`MESSAGE_WORDS`] into a thread's queue; waits while it is full.
+    /// Appends a message of at most [`MESSAGE_WORDS`] words to a thread's queue. Waits while the
+    /// queue is full.
     ///
     /// # Errors
     /// [`Poisoned`](crate::Poisoned) once the job has failed.
     ///
     /// # Panics
-    /// When the message is longer.
+    /// When the message is too long.
     fn send(&self, to: Rank, message: &[u64]) -> impl Future<Output = Op>;
-    /// Takes the next message from the own queue, in the order in which senders got their places;
-    /// waits while it is empty. Words that were not sent are 0.
+    /// Takes the next message from the own queue, and waits while it is empty. Messages are in the
+    /// order in which their senders got places in the queue. Words that were not sent are 0.
     ///
     /// # Errors
     /// [`Poisoned`](crate::Poisoned) once the job has failed.
     fn receive(&self) -> impl Future<Output = Op<[u64; MESSAGE_WORDS]>>;
-    /// Whether the own queue is empty now.
+    /// Whether the own queue is empty at present.
     fn inbox_is_empty(&self) -> impl Future<Output = bool>;
 }

@@ -1,10 +1,10 @@
-//! What asynchronous broadcasts need of a machine: message buffers and notifications.
+//! The interface of asynchronous broadcasts to a machine: message buffers and notifications.
 //!
-//! [`Notifications`] is a PE's view for as long as it takes part, unlike [`Fabric`](crate::Fabric),
-//! which is the view of one call. Each PE has a buffer that all peers read, apart from that of
-//! collectives. A PE that has filled its own buffer notifies the peers that are to read it, and
-//! fills it again once they have acknowledged. So at most one notification is on its way from a PE
-//! to a peer, and one place for each sender is enough.
+//! [`Notifications`] is a PE's view for as long as it takes part. In contrast, a
+//! [`Fabric`](crate::Fabric) is the view of one call. Each PE has a buffer that all peers read,
+//! separate from the message buffer of collectives. A PE that has filled its buffer notifies the
+//! peers that are to read it, and fills it again once they have acknowledged. So at most one
+//! notification is in flight from a PE to a peer, and one place for each sender suffices.
 //!
 //! On the Intel SCC a notification is an interrupt (Petrović 2015, section 3.2). On a machine
 //! without interrupts it waits until the PE polls.
@@ -13,46 +13,46 @@ use std::future::Future;
 
 use crate::{Op, Rank};
 
-/// What stands in a PE's buffer: a block of a message.
+/// A notification: a peer's buffer holds a block of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// In whose buffer.
+    /// The PE whose buffer holds the block.
     pub from: Rank,
-    /// Of the notifications that this PE has given, from 1 on.
+    /// The number among the notifications of that PE, from 1 on.
     pub number: u64,
-    /// Who broadcasts the message.
+    /// The PE that broadcasts the message.
     pub source: Rank,
-    /// Of the messages that the source has broadcast, from 0 on.
+    /// The number among the messages of the source, from 0 on.
     pub message: u64,
-    /// Where in the message the block begins, in bytes.
+    /// The offset of the block in the message, in bytes.
     pub at: usize,
-    /// Its length, in bytes.
+    /// The length of the block, in bytes.
     pub bytes: usize,
-    /// What comes after it.
+    /// How the message goes on after the block.
     pub then: Then,
 }
 
-/// What comes after a block of a message.
+/// How a message goes on after a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// More of the message.
+    /// More blocks of the message follow.
     More,
-    /// Another message, if any.
+    /// The message is complete; another one may follow.
     Message,
-    /// Nothing: the source leaves, and this is no block of a message.
+    /// Nothing follows: the source leaves. There is no block then.
     Nothing,
 }
 
-/// What arrives at a PE from its peers.
+/// An event that a wait returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A peer's buffer has something for it.
+    /// A notification has arrived: a peer's buffer holds a block for this PE.
     Notification(Notification),
-    /// A peer has acknowledged what it was asked about.
+    /// A peer has acknowledged the notification in question.
     Acknowledged,
 }
 
-/// A PE's part in broadcasts that only their source calls.
+/// A PE's part in asynchronous broadcasts, which only their source calls.
 ///
 /// # Ordering
 /// Everything before a `notify` or `acknowledge` happens before everything after the `wait`,
@@ -65,13 +65,14 @@ pub trait Notifications {
     fn rank(&self) -> Rank;
     /// How many PEs there are.
     fn size(&self) -> u32;
-    /// Bytes of a PE's buffer.
+    /// The size of a PE's buffer, in bytes.
     fn buffer_bytes(&self) -> usize;
-    /// Whether the own buffer is sooner written than the own memory: then a PE takes a chunk there
-    /// first, even if it passes it on to nobody, so that the sender's buffer is sooner free.
+    /// Whether a PE writes its own buffer faster than its own memory. If so, a PE first copies a
+    /// chunk to its buffer, even if it does not forward it, so that the sender's buffer is free
+    /// sooner.
     fn buffer_is_near(&self) -> bool;
 
-    /// Copies `data`, which `notification` is of, from the own memory into the own buffer.
+    /// Copies `data` from the own memory into the own buffer. `notification` describes the data.
     fn fill(&self, notification: &Notification, data: &[u8]) -> impl Future<Output = Op>;
 
     /// Copies the first `bytes` of a peer's buffer into the own one.
@@ -80,20 +81,20 @@ pub trait Notifications {
     /// Copies the beginning of a buffer, a peer's or the own one, into the own memory.
     fn fetch(&self, from: Rank, data: &mut [u8]) -> impl Future<Output = Op>;
 
-    /// Gives `notification` to all of `to`, at once as far as the machine can.
+    /// Sends `notification` to all of `to`, simultaneously as far as the machine can.
     fn notify(&self, to: &[Rank], notification: Notification) -> impl Future<Output = Op>;
 
-    /// Tells `to` that its notification `number` has been followed: its buffer is not needed for
+    /// Acknowledges notification `number` of `to`: this PE no longer needs the buffer of `to` for
     /// it.
     fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op>;
 
-    /// Whether a peer has acknowledged the own notification of this number.
+    /// Whether PE `by` has acknowledged the own notification `number`.
     fn is_acknowledged(&self, by: Rank, number: u64) -> impl Future<Output = Op<bool>>;
 
-    /// A notification, which is taken, if one is there.
+    /// Takes a notification, if there is one.
     fn poll(&self) -> impl Future<Output = Op<Option<Notification>>>;
 
-    /// Waits for a notification, which is taken; or, when none is there, until a peer has
-    /// acknowledged the own notification of this number, if that is asked about.
+    /// Waits for a notification and takes it. If `of` is given, the wait also ends, when there is
+    /// no notification, once that peer has acknowledged the own notification of that number.
     fn wait(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Event>>;
 }

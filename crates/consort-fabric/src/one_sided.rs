@@ -1,49 +1,49 @@
-//! What one-sided operations do to words of the symmetric heap.
+//! One-sided operations on words of the symmetric heap.
 
-/// An atomic operation on a word of symmetric memory, of 32 or 64 bits. Operands are its bits.
+/// An atomic operation on a word of symmetric memory, of 32 or 64 bits. Operands are bit patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
-    /// Read it.
+    /// Read the word.
     Load,
-    /// Write it; returns what was there.
+    /// Write the word; returns the old value.
     Swap(u64),
-    /// Write `new` if it is `current`; returns what was there.
+    /// Write `new` if the word is `current`; returns the old value.
     CompareSwap {
-        /// What the word must be.
+        /// The value to compare with.
         current: u64,
-        /// What it becomes then.
+        /// The value to write.
         new: u64,
     },
-    /// Add, wrapping around; returns what was there.
+    /// Add, wrapping around; returns the old value.
     FetchAdd(u64),
-    /// Bitwise and; returns what was there.
+    /// Bitwise and; returns the old value.
     FetchAnd(u64),
-    /// Bitwise or; returns what was there.
+    /// Bitwise or; returns the old value.
     FetchOr(u64),
-    /// Bitwise exclusive or; returns what was there.
+    /// Bitwise exclusive or; returns the old value.
     FetchXor(u64),
 }
 
 /// How a signal changes a word of symmetric memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// The word becomes this.
+    /// Store this value.
     Set(u64),
-    /// This is added to it.
+    /// Add this value.
     Add(u64),
 }
 
-/// What a wait on a word of the caller's own symmetric memory waits for. Bits are compared as
+/// The condition of a wait on a word of the caller's own symmetric memory. Bits are compared as
 /// unsigned integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Equal to this.
+    /// Equal to this value.
     Equals(u64),
-    /// Anything but this.
+    /// Different from this value.
     Differs(u64),
-    /// This or more.
+    /// At least this value.
     AtLeast(u64),
-    /// This or less.
+    /// At most this value.
     AtMost(u64),
 }
 

@@ -3,16 +3,16 @@
 use std::{fmt, str::FromStr};
 
 /// Plain old data: any bit pattern is a value, and there is no padding. Derive it for your structs
-/// with `bytemuck` and its feature `derive`: `#[derive(Clone, Copy, bytemuck::Pod,
-/// bytemuck::Zeroable)] #[repr(C)]`.
+/// with `bytemuck` and its feature `derive`:
+/// `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)] #[repr(C)]`.
 pub use bytemuck::Pod;
 
-/// What an algorithm must know of an operator.
+/// The class of an operator, by which algorithms are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OperatorClass {
     /// Associative and commutative.
     Commutative,
-    /// Associative only: contributions are combined in the order of the ranks.
+    /// Associative, but not commutative: contributions are combined in the order of the ranks.
     Ordered,
 }
 
@@ -92,17 +92,15 @@ macro_rules! operators {
 }
 
 operators! {
-    /// Addition; integers wrap around at their width. Of several NaNs it is left open which one
-    /// comes out.
+    /// Addition; integers wrap around at their width. Of several NaNs, any may be the result.
     Sum: |a, b| a.wrapping_add(b), float a + b;
-    /// Multiplication; integers wrap around at their width. Of several NaNs it is left open which
-    /// one comes out.
+    /// Multiplication; integers wrap around at their width. Of several NaNs, any may be the result.
     Product: |a, b| a.wrapping_mul(b), float a * b;
-    /// The smaller. Of floats it is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
-    /// number is taken before a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
+    /// The smaller. For floats this is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
+    /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
     Min: |a, b| a.min(b), float a.minimum_number(b);
-    /// The larger. Of floats it is `maximumNumber` of IEEE 754-2019: +0 is larger than -0, a number
-    /// is taken before a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
+    /// The larger. For floats this is `maximumNumber` of IEEE 754-2019: +0 is larger than -0, a
+    /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
     Max: |a, b| a.max(b), float a.maximum_number(b);
     /// Bitwise and.
     BitAnd: |a, b| a & b;
@@ -112,12 +110,12 @@ operators! {
     BitXor: |a, b| a ^ b;
 }
 
-/// The extremes of two floats, the same bits for either order of them.
+/// Minimum and maximum of two floats, with the same bits for either order of the operands.
 ///
-/// There are no branches, and no comparisons of integers, so that the loop of a kernel is made of
-/// vectors. Comparing `a` with `b` gives `b` where one of them is a NaN or both are zeros, and
-/// comparing `b` with `a` gives `a`. So the first is right unless `b` is a NaN, and the second
-/// unless `a` is; what is not right is masked. Of two zeros the bits of both are put together.
+/// There are no branches and no comparisons of integers, so that compilers vectorize the loop of a
+/// kernel. Comparing `a` with `b` gives `b` if one of them is a NaN or both are zeros; comparing
+/// `b` with `a` gives `a`. So the first result is right unless `b` is a NaN, and the second unless
+/// `a` is; a wrong result is masked. The bits of two zeros are combined.
 trait Extremes {
     fn minimum_number(self, other: Self) -> Self;
     fn maximum_number(self, other: Self) -> Self;

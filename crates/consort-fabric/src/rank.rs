@@ -14,7 +14,7 @@ impl Rank {
         self.0 as usize
     }
 
-    /// The rank that comes `distance` after this one in a team of `pes`, the first after the last.
+    /// The rank `distance` after this one in a team of `pes`, wrapping around.
     #[must_use]
     pub const fn plus(self, distance: u64, pes: u32) -> Self {
         let sum = (self.0 as u64 + distance % pes as u64) % pes as u64;

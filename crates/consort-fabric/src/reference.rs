@@ -1,11 +1,12 @@
-//! What a collective comes to, worked out by one PE alone: the oracle of tests and benchmarks.
+//! The results of collectives, computed by one PE alone: the oracle of tests and benchmarks.
 
 use crate::{Collective, Kernel, Rank};
 
-/// What PE `me` of a team of `pes` receives, if it receives anything. Contributions are combined in
-/// the order of the ranks.
+/// The result of PE `me` in a team of `pes`, if it receives any. Contributions are combined in the
+/// order of the ranks.
 ///
-/// `block(rank, index)` is block `index` of what PE `rank` contributes; all are of one length.
+/// `block(rank, index)` is block `index` of the contribution of PE `rank`; all blocks have one
+/// length.
 ///
 /// # Panics
 /// When a collective that combines has no kernel.

@@ -1,23 +1,24 @@
-//! Remote memory access: copies to and from a peer's memory, without its help.
+//! Remote memory access: copies to and from a peer's memory without its help.
 
 use std::future::Future;
 
 use crate::{Local, Op, Place, Rank, Signal, Span};
 
-/// Gets and puts on a peer's memory that can be reached.
+/// Gets and puts on a peer's memory.
 ///
-/// A `put` happens before what follows a message that its caller sends after a [`Rma::fence`].
-/// Nothing else is ordered.
+/// A `put` happens before all that follows the receipt of a message that its caller sends after a
+/// [`Rma::fence`]. Nothing else is ordered.
 pub trait Rma: Local {
-    /// A peer's memory, reached without asking or attached.
+    /// A handle on a peer's memory: reached directly, or attached.
     type Remote: Send;
 
-    /// A peer's memory that is reached without asking: a span of the symmetric heap, of the message
-    /// buffer, or of the call's buffers where those lie in symmetric memory.
+    /// A handle on a peer's memory that can be reached without a rendezvous: on a span of the
+    /// symmetric heap, of the message buffer, or of the call's buffers where those are in symmetric
+    /// memory.
     ///
     /// # Panics
-    /// When the span lies in none of these, as [`not_reached`] says: the caller cannot tell where
-    /// the peer's is. A call in symmetric memory names both its buffers on every PE.
+    /// When the span is in none of these, by [`not_reached`]: the caller cannot know where the
+    /// peer's memory is. A call in symmetric memory has both its buffers on every PE.
     fn reach(&self, peer: Rank, span: Span) -> Self::Remote;
 
     /// `target = remote[at ..]`.
@@ -35,8 +36,8 @@ pub trait Rma: Local {
     /// `remote[at ..] = source`.
     fn put(&self, remote: &Self::Remote, at: usize, source: Span) -> impl Future<Output = Op>;
 
-    /// `remote[at ..] = source`, then a signal to the 64-bit word at heap offset `word` of the
-    /// same PE: whoever sees the signal sees the data.
+    /// `remote[at ..] = source`, then a signal to the 64-bit word at heap offset `word` of the same
+    /// PE. A PE that sees the signal sees the data.
     fn put_signal(
         &self,
         remote: &Self::Remote,
@@ -46,17 +47,17 @@ pub trait Rma: Local {
         how: Signal,
     ) -> impl Future<Output = Op>;
 
-    /// Orders the caller's puts before its later puts and messages, for every PE.
+    /// Orders the caller's earlier puts before its later puts and messages, for every PE.
     fn fence(&self) -> impl Future<Output = Op>;
 
     /// Waits until the caller's puts are complete.
     fn quiet(&self) -> impl Future<Output = Op>;
 }
 
-/// What every fabric says where [`Rma::reach`] cannot give what `rank` asked for.
+/// The panic of [`Rma::reach`] in every fabric.
 ///
 /// # Panics
-/// Always: it says what was asked for, and why it cannot be reached.
+/// Always: with the span that `rank` asked for, and why it cannot be reached.
 #[cold]
 pub fn not_reached(rank: Rank, peer: Rank, span: Span) -> ! {
     let Span { place, at, bytes } = span;

@@ -1,4 +1,4 @@
-//! Blocks of a call's buffers.
+//! Spans: blocks of a call's buffers.
 
 #[cfg(doc)]
 use crate::Capabilities;
@@ -6,9 +6,9 @@ use crate::Capabilities;
 /// A buffer that a call can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// What the caller contributes; never written.
+    /// The caller's contribution; never written.
     Source,
-    /// Where the caller's result goes.
+    /// The caller's result.
     Target,
     /// Private memory of [`Capabilities::scratch_bytes`], for partial results.
     Accumulator,
@@ -17,7 +17,8 @@ pub enum Place {
     /// The symmetric heap: the same offsets on every PE.
     Heap,
     /// The PE's message buffer of [`Capabilities::buffer_bytes`], which every peer reaches without
-    /// asking. An algorithm that fills it does not end before its peers have taken what they need.
+    /// a rendezvous. An algorithm that fills it does not end before its peers have copied what they
+    /// need.
     Buffer,
 }
 
@@ -33,14 +34,14 @@ pub struct Span {
 }
 
 impl Span {
-    /// Part of what the caller contributes.
+    /// A part of the caller's contribution.
     #[inline]
     #[must_use]
     pub const fn source(at: usize, bytes: usize) -> Self {
         Self { place: Place::Source, at, bytes }
     }
 
-    /// Part of the caller's result.
+    /// A part of the caller's result.
     #[inline]
     #[must_use]
     pub const fn target(at: usize, bytes: usize) -> Self {
@@ -61,14 +62,14 @@ impl Span {
         Self { place: Place::Incoming, at: 0, bytes }
     }
 
-    /// Part of the message buffer.
+    /// A part of the message buffer.
     #[inline]
     #[must_use]
     pub const fn buffer(at: usize, bytes: usize) -> Self {
         Self { place: Place::Buffer, at, bytes }
     }
 
-    /// Part of the symmetric heap.
+    /// A part of the symmetric heap.
     #[inline]
     #[must_use]
     pub const fn heap(at: usize, bytes: usize) -> Self {

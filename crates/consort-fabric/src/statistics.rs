@@ -1,16 +1,17 @@
-//! What is said of repeated measurements: median, its confidence interval, and the tail.
+//! Statistics of repeated measurements: median, its confidence interval, and the tail.
 //!
-//! Times on shared machines are skewed, so nothing here assumes a distribution. The interval is
-//! made of order statistics: of `n` sorted samples the true median lies between the `k`-th from
+//! Times on shared machines are skewed, so nothing here assumes a distribution. The interval
+//! consists of order statistics. The true median of `n` sorted samples is between the `k`-th from
 //! below and the `k`-th from above with the probability `1 - 2 P(X < k)`, where `X` is binomial
-//! with `n` trials of chance one half (Hollander and Wolfe, "Nonparametric Statistical Methods",
-//! section 3.6; Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems",
-//! SC 2015). The largest `k` that leaves 95 % is taken: exactly up to 1000 samples, by the normal
-//! approximation beyond. Under six samples no such `k` exists, and the interval is the range.
+//! with `n` trials of probability one half (Hollander and Wolfe, "Nonparametric Statistical
+//! Methods", section 3.6; Hoefler and Belli, "Scientific Benchmarking of Parallel Computing
+//! Systems", SC 2015). The interval has the largest `k` that leaves 95 %: exactly up to 1000
+//! samples, by the normal approximation beyond. Below six samples no such `k` exists, and the
+//! interval is the range.
 
-/// Chance left outside the interval at each of its ends.
+/// The probability outside of the interval at each end.
 const TAIL: f64 = 0.025;
-/// Up to so many samples binomial probabilities are added up; `0.5^n` is a normal number there.
+/// Up to so many samples, binomial probabilities are summed; `0.5^n` is a normal number there.
 const EXACT_COUNT: usize = 1000;
 
 /// The median, its 95 % confidence interval, and the 99th percentile, in the samples' unit.
@@ -46,14 +47,14 @@ impl Summary {
         }
     }
 
-    /// Half the width of the interval as a share of the median: 0.02 is "within 2 %".
+    /// Half the width of the interval, relative to the median: 0.02 is "within 2 %".
     #[must_use]
     pub fn precision(&self) -> f64 {
         (self.ci95.1 - self.ci95.0) / 2.0 / self.median.abs()
     }
 }
 
-/// The median of `samples`, which are sorted on return.
+/// The median of `samples`; sorts them.
 ///
 /// # Panics
 /// If there are none.
@@ -65,7 +66,7 @@ pub fn median(samples: &mut [f64]) -> f64 {
     f64::midpoint(lower, upper)
 }
 
-/// How many of `count` sorted samples lie outside the interval at each end.
+/// The number of sorted samples, of `count`, that are outside of the interval at each end.
 fn interval_rank(count: usize) -> usize {
     if count > EXACT_COUNT {
         // k = n/2 - 1.96 sqrt(n)/2, in integers: 1.96 = sqrt(38416) / 100.
@@ -109,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Where the exact sum hands over to the approximation, the rank moves by at most one.
+    /// Where the approximation replaces the exact sum, the rank changes by at most one.
     #[test]
     fn approximation_meets_the_exact_rank() {
         assert_eq!(interval_rank(1000), 468);

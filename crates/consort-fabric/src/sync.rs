@@ -1,18 +1,18 @@
 //! Synchronization modes of a collective: when data may move, and when a PE may leave.
 //!
-//! The nine combinations are UPC's (`NOSYNC`, `MYSYNC`, `ALLSYNC` at entry and exit); Nishtala and
-//! Yelick (2009, section 3) name the two corners *Strict* and *Loose*.
+//! The nine combinations are UPC's (`NOSYNC`, `MYSYNC`, `ALLSYNC` at entry and exit). Nishtala and
+//! Yelick (2009, section 3) call the two extremes *Strict* and *Loose*.
 
 use std::{fmt, str::FromStr};
 
-/// What one end of a collective waits for.
+/// The synchronization at entry or at exit of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SyncMode {
     /// Entry: data may move as soon as any PE has entered. Exit: data may move until the last PE
     /// has left.
     None,
-    /// Entry: a PE's buffers are untouched until it enters. Exit: they are its own again when it
-    /// leaves, and hold its result.
+    /// Entry: a PE's buffers are not accessed before it enters. Exit: when a PE leaves, its buffers
+    /// are its own again and hold its result.
     Mine,
     /// Entry: no data moves until all PEs have entered. Exit: no PE leaves before all data has
     /// moved.
@@ -45,9 +45,10 @@ impl SyncModes {
     /// All/All: the call happens after all that any PE did before it, and before all that any PE
     /// does after it.
     pub const STRICT: Self = Self { entry: SyncMode::All, exit: SyncMode::All };
-    /// None/None: successive calls overlap. Barriers before and after them say when data is ready.
+    /// None/None: successive calls overlap. Barriers before and after them order accesses to the
+    /// data.
     pub const LOOSE: Self = Self { entry: SyncMode::None, exit: SyncMode::None };
-    /// Mine/Mine, the default: what MPI promises of its collectives.
+    /// Mine/Mine, the default: the guarantee of MPI's collectives.
     pub const MINE: Self = Self { entry: SyncMode::Mine, exit: SyncMode::Mine };
 
     /// All nine combinations, loosest first.

@@ -1,4 +1,4 @@
-//! The vocabulary of tuning: what is asked ([`Query`]) and what may answer it ([`Candidate`]).
+//! The vocabulary of tuning: a [`Query`], and a [`Candidate`] that may answer it.
 //!
 //! Both are plain data. The tuner searches candidates without knowing any algorithm; the registry
 //! of algorithms turns a candidate into a plan.
@@ -9,32 +9,32 @@ use crate::{OperatorClass, SyncModes};
 
 /// A collective operation.
 ///
-/// Data is divided into *blocks* of equal length, of which a PE contributes and receives none, one,
-/// or one a PE of the team. Vector variants do the same with blocks of any lengths, which only
-/// those PEs know that contribute or receive them.
+/// Data is divided into *blocks* of equal length. A PE contributes and receives no block, one
+/// block, or one block for each PE of the team. Vector variants do the same with blocks of any
+/// lengths; only the PEs that contribute or receive a block know its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collective {
     /// No PE leaves before all have entered.
     Barrier,
-    /// The root's block, to everyone.
+    /// The root's block, to every PE.
     Broadcast,
     /// Block `i` of the root, to PE `i`.
     Scatter,
-    /// Everyone's block, to the root, in the order of the ranks.
+    /// Every PE's block, to the root, in the order of the ranks.
     Gather,
-    /// Everyone's block, to everyone, in the order of the ranks.
+    /// Every PE's block, to every PE, in the order of the ranks.
     AllGather,
     /// Block `i` of PE `j`, to PE `i`, as its block `j`: MPI's all-to-all.
     AllToAll,
-    /// Everyone's blocks combined, on the root.
+    /// Every PE's block, combined, to the root.
     Reduce,
-    /// Everyone's blocks combined, on everyone.
+    /// Every PE's block, combined, to every PE.
     AllReduce,
-    /// Everyone's blocks `i` combined, on PE `i`.
+    /// Block `i` of every PE, combined, to PE `i`.
     ReduceScatter,
-    /// The blocks of PEs 0 to `i` combined, on PE `i`.
+    /// The blocks of PEs 0 to `i`, combined, to PE `i`.
     Scan,
-    /// The blocks of PEs 0 to `i - 1` combined, on PE `i`; PE 0 has no result.
+    /// The blocks of PEs 0 to `i - 1`, combined, to PE `i`; PE 0 has no result.
     ExclusiveScan,
     /// The vector variant of [`Collective::Scatter`].
     ScatterVector,
@@ -66,12 +66,12 @@ impl Collective {
         Self::AllToAllVector,
     ];
 
-    /// Every collective on blocks of equal length, on which a choice of algorithm may depend.
+    /// Every collective on blocks of equal length. Choices of algorithms are made for these.
     pub fn regulars() -> impl Iterator<Item = Self> {
         Self::EVERY.into_iter().filter(|one| !one.is_vector())
     }
 
-    /// The same on blocks of equal length.
+    /// This collective on blocks of equal length.
     #[inline]
     #[must_use]
     pub const fn regular(self) -> Self {
@@ -84,7 +84,7 @@ impl Collective {
         }
     }
 
-    /// Whether the blocks that it moves may differ in length.
+    /// Whether its blocks may differ in length.
     #[inline]
     #[must_use]
     pub const fn is_vector(self) -> bool {
@@ -94,7 +94,7 @@ impl Collective {
         )
     }
 
-    /// The name of its method, and in wisdom.
+    /// The name: of its method, and in wisdom.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -116,14 +116,14 @@ impl Collective {
         }
     }
 
-    /// Whether one PE is the root, from which the data comes or to which it goes.
+    /// Whether it has a root, from which the data comes or to which it goes.
     #[inline]
     #[must_use]
     pub const fn is_rooted(self) -> bool {
         matches!(self.regular(), Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
     }
 
-    /// Whether data are combined, by an operator.
+    /// Whether it combines data with an operator.
     #[inline]
     #[must_use]
     pub const fn combines(self) -> bool {
@@ -133,7 +133,8 @@ impl Collective {
         )
     }
 
-    /// How many blocks a PE of a team of `pes` contributes, being the root or not.
+    /// How many blocks a PE of a team of `pes` contributes. `is_root` is whether the PE is the
+    /// root.
     #[inline]
     #[must_use]
     pub const fn source_blocks(self, pes: u32, is_root: bool) -> u32 {
@@ -153,8 +154,8 @@ impl Collective {
         }
     }
 
-    /// How many blocks a PE of a team of `pes` receives, being the root or not. A broadcast's root
-    /// has its block already.
+    /// How many blocks a PE of a team of `pes` receives. `is_root` is whether the PE is the root.
+    /// The root of a broadcast has its block already.
     #[inline]
     #[must_use]
     pub const fn target_blocks(self, pes: u32, is_root: bool) -> u32 {
@@ -198,7 +199,7 @@ impl FromStr for Collective {
     }
 }
 
-/// What a choice of algorithm may depend on: only facts that all PEs of a team share.
+/// The facts that a choice of algorithm may depend on: only facts that all PEs of a team share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Query {
     /// The operation.
@@ -209,9 +210,9 @@ pub struct Query {
     pub pes: u32,
     /// Bytes of a block; 0 for a barrier.
     pub bytes: u64,
-    /// Of the operator that combines; `Commutative` where nothing is combined.
+    /// The class of the operator; `Commutative` where nothing is combined.
     pub operator: OperatorClass,
-    /// Whether the buffers lie in symmetric memory, reachable without asking.
+    /// Whether the buffers are in symmetric memory, which peers reach without a rendezvous.
     pub symmetric: bool,
 }
 

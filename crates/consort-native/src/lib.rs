@@ -1,22 +1,23 @@
 //! The threads fabric: one runtime for PEs that share memory.
 //!
-//! A [`Job`] is what the PEs of a launch share, a [`Group`] what those of a team do, an
-//! [`Endpoint`] is one PE's end of a team, and a [`Call`] is one collective's view: the
-//! shared-memory implementation of [`consort_fabric::Fabric`]. A [`StartedCall`] is a call that an
-//! [`Engine`] drives while its PE does something else. [`OneSided`] operations need no call. A
-//! [`NotificationBuffers`] is a PE's part in broadcasts that only their source calls.
+//! A [`Job`] is the state that the PEs of a launch share, and a [`Group`] the state that those of a
+//! team share. An [`Endpoint`] is one PE's handle on a team. A [`Call`] is one PE's view of one
+//! collective call: the shared-memory implementation of [`consort_fabric::Fabric`]. A
+//! [`StartedCall`] is a call that an [`Engine`] drives while its PE does something else.
+//! [`OneSided`] operations need no call. A [`NotificationBuffers`] is a PE's part in asynchronous
+//! broadcasts.
 //!
 //! | folder | what |
 //! | --- | --- |
 //! | `host` | the machine: topology, affinity |
-//! | `launch` | a job: what is fixed, the segment's layout, failure |
-//! | `segment`, `state` | shared memory, and what lies there of the job and of each PE |
-//! | `directory` | what PEs agree on without a message |
+//! | `launch` | a job: its configuration, the segment's layout, failure |
+//! | `segment`, `state` | shared memory, and the state of the job and of each PE in it |
+//! | `directory` | shared tables on which PEs agree without a message |
 //! | `team` | groups |
-//! | `inbox` | where messages arrive |
+//! | `inbox` | the memory that messages arrive in |
 //! | `call` | the fabric |
-//! | `endpoint` | a PE's end of a team: numbering, waiting |
-//! | `progress` | what moves calls on |
+//! | `endpoint` | a PE's handle on a team: numbering calls, waiting |
+//! | `progress` | the drivers of calls |
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
 //! | `sync` | atomics and futexes, or loom's |

@@ -28,7 +28,7 @@ impl Deref for Words {
     }
 }
 
-/// One PE's view of the machine it runs on.
+/// One PE's view of the machine that it runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeMachine<'j> {
     job: &'j Job,

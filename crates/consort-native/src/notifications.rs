@@ -1,17 +1,17 @@
-//! Broadcasts that only their source calls, between threads: the shared-memory [`Notifications`].
+//! The shared-memory [`Notifications`] for asynchronous broadcasts.
 //!
-//! Nobody is interrupted here: a notification lies in its place until the PE looks. All of it is
+//! No PE is interrupted: a notification stays in its line until the receiver polls. All of it is
 //! one block of symmetric memory, so a job without such broadcasts pays nothing. For each PE:
 //!
 //! | lines | content |
 //! | --- | --- |
-//! | one | word 0, the doorbell: notifications that have been given to this PE |
-//! | one a peer | the notification that it has given last: payload, and its number stored last |
-//! | one a peer | word 0: the number of the own notification that it has acknowledged last |
+//! | one | word 0, the doorbell: the number of notifications sent to this PE |
+//! | one a peer | the peer's last notification: payload, and its number stored last |
+//! | one a peer | word 0: the number of this PE's last notification that the peer acknowledged |
 //! | the rest | the buffer |
 //!
-//! A PE that has nothing to do reads two words that change only when there is something: the
-//! doorbell (see `doorbell`), and one peer's acknowledgement.
+//! An idle PE reads two words that change only when there is something to do: the doorbell (see
+//! `doorbell`), and one peer's acknowledgement.
 
 #![expect(unsafe_code, reason = "keeps notifications in symmetric memory")]
 
@@ -37,26 +37,26 @@ use crate::{
 /// Bytes of a line.
 const LINE_BYTES: usize = 8 * LINE_WORDS;
 
-/// One PE's part in broadcasts that only their source calls. Stays on its thread.
+/// One PE's part in asynchronous broadcasts. Stays on its thread.
 pub struct NotificationBuffers {
     job: Arc<Job>,
     group: Arc<Group>,
     rank: Rank,
     block: Block,
     buffer_bytes: usize,
-    /// What was event of it.
+    /// The listener's state: which notifications this PE has taken.
     received: Doorbell,
 }
 
 impl NotificationBuffers {
-    /// This PE's part, with a buffer of so many bytes a PE. The caller sees to it that no peer
-    /// begins before all are here (a barrier).
+    /// This PE's part, with a buffer of `buffer_bytes` on each PE. The caller ensures, by a
+    /// barrier, that no peer begins before all PEs have returned.
     ///
     /// # Errors
     /// When the heap has no room.
     ///
     /// # Panics
-    /// When a peer asked for another size.
+    /// When a peer requests another size.
     pub fn allocate(endpoint: &Endpoint, buffer_bytes: usize) -> Result<Self, HeapError> {
         let job = Arc::clone(endpoint.job());
         let pes = endpoint.size() as usize;
@@ -71,25 +71,25 @@ impl NotificationBuffers {
         })
     }
 
-    /// Where the buffer begins in the block.
+    /// The offset of the buffer in the block.
     const fn buffer_at(pes: usize) -> usize {
         (1 + 2 * pes) * LINE_BYTES
     }
 
-    /// Something at an offset of the heap of `pe`.
+    /// The address at offset `at` of the heap of `pe`.
     fn heap(&self, pe: Rank, at: usize) -> *mut u8 {
         self.job.heap(self.group.in_world(pe)).wrapping_add(at)
     }
 
-    /// A line of `pe`.
+    /// Line `index` of `pe`.
     fn line(&self, pe: Rank, index: usize) -> &Line {
         const { assert!(align_of::<Line>() <= BLOCK_ALIGN) };
         assert!(index < 1 + 2 * self.received.lines(), "a line before the buffer");
         let at = self.block.offset() + index * LINE_BYTES;
         let address = self.heap(pe, at).cast::<Line>();
-        // SAFETY: aligned, as blocks are, and inside the block by the line above; the heap lives as
-        // long as the job, which `self` holds; shared memory is only accessed atomically, and any
-        // words are a line.
+        // SAFETY: aligned, as blocks are, and inside the block by the assertion above; the heap
+        // lives as long as the job, which `self` holds; shared memory is only accessed atomically,
+        // and any words are a valid line.
         unsafe { &*address }
     }
 
@@ -97,17 +97,17 @@ impl NotificationBuffers {
         self.line(pe, 0)
     }
 
-    /// The notification that a PE gives to `to`.
+    /// The line of `to` with the last notification from `from`.
     fn notification(&self, to: Rank, from: usize) -> &Line {
         self.line(to, 1 + from)
     }
 
-    /// Where `by` acknowledges the notifications of `to`, in word 0.
+    /// The line of `to` in which `by` acknowledges the notifications of `to`, in word 0.
     fn acknowledgement(&self, to: Rank, by: Rank) -> &Line {
         self.line(to, 1 + self.received.lines() + by.index())
     }
 
-    /// The beginning of a PE's buffer.
+    /// The first `bytes` of a PE's buffer.
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
         let at = self.block.offset() + Self::buffer_at(self.received.lines());
@@ -140,7 +140,7 @@ impl NotificationBuffers {
         self.wake(to);
     }
 
-    /// Takes a notification, if one is there.
+    /// Takes a notification, if there is one.
     fn take(&self) -> Option<Notification> {
         let notification = |from| self.notification(self.rank, from);
         let (from, number) = self.received.take(self.doorbell(self.rank), notification)?;
@@ -162,9 +162,9 @@ impl NotificationBuffers {
         })
     }
 
-    /// Whether `by` has acknowledged the own notification of this number.
+    /// Whether `by` has acknowledged this PE's notification `number`.
     fn has_acknowledged(&self, by: Rank, number: u64) -> bool {
-        // Pairs with the release in `acknowledge`: the buffer is read.
+        // Acquire: pairs with the release in `acknowledge`; the peer has read the buffer by then.
         self.acknowledgement(self.rank, by).word_at(0) >= number
     }
 
@@ -174,7 +174,7 @@ impl NotificationBuffers {
     }
 }
 
-/// All of some bytes of this PE's own.
+/// Private memory of this PE.
 fn private(data: *mut u8, bytes: usize) -> Memory {
     Memory { at: data, bytes, shared: None }
 }
@@ -222,7 +222,7 @@ impl Notifications for NotificationBuffers {
     }
 
     fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op> {
-        // Pairs with the acquire in `has_acknowledged`.
+        // Release: pairs with the acquire in `has_acknowledged`.
         self.acknowledgement(to, self.rank).publish_at(0, number);
         self.wake(to);
         ready(self.alive(()))

@@ -1,4 +1,4 @@
-//! A number of values that are alive, for whoever waits for their end.
+//! A count of live values, for code that waits until there are none.
 
 use std::sync::{
     Arc,
@@ -8,30 +8,30 @@ use std::sync::{
     },
 };
 
-/// The number.
+/// The count.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<AtomicUsize>);
 
-/// Counts as long as it lives.
+/// Counts as one while it lives.
 #[derive(Debug)]
 pub struct Counted(Tally);
 
 impl Tally {
-    /// One more, until that is dropped.
+    /// Adds one to the count, until the result is dropped.
     #[must_use]
     pub fn count(&self) -> Counted {
         self.0.fetch_add(1, Relaxed);
         Counted(self.clone())
     }
 
-    /// How many there are. What those did that are gone happened before.
+    /// The count. What values did before they were dropped happens before this returns.
     #[inline(always)]
     #[must_use]
     pub fn get(&self) -> usize {
         self.0.load(Acquire) // pairs with the release in `Counted`
     }
 
-    /// Whether there is none.
+    /// Whether the count is zero.
     #[inline(always)]
     #[must_use]
     pub fn is_zero(&self) -> bool {

@@ -1,19 +1,19 @@
-//! All broadcast: each PE broadcasts its block, down a k-nomial tree of its own.
+//! All broadcast: each PE broadcasts its block down a k-nomial tree of its own.
 //!
 //! A composition of `P` broadcasts `knomial`, one from each PE (Nishtala, Zheng, Hargrove and
-//! Yelick 2011, section 3.5), which run as they are: that of root `s` has block `s` of everyone's
-//! target as its target, and a share of its own of the inbox's lines.
+//! Yelick 2011, section 3.5), which run unchanged. The broadcast from root `s` has block `s` of
+//! every PE's target as its target, and its own share of the inbox's lines.
 //!
-//! Protocol: a PE runs them by their roots' distance, its own first and then those of the PEs
-//! before it. So all send their own blocks at once, and in turn `i` PE `r` is node `i` of the tree
-//! rooted at `r - i`. Its parent there is a node of a lower number, which passes the block on in an
-//! earlier turn; so no PEs wait for each other in a ring. They would where a send waits for its
-//! receiver: if the fabric keeps no messages, or the inbox not all chunks of a block. There all PEs
-//! run the broadcasts in the order of the ranks, and only one after the other.
+//! Protocol: a PE runs the broadcasts by the distance of their roots: first its own, then those of
+//! the PEs before it. So all PEs send their own blocks at once, and in turn `i` PE `r` is node `i`
+//! of the tree rooted at `r - i`. Its parent there is a node of a lower number, which forwards the
+//! block in an earlier turn; so PEs never wait in a cycle. They would if a send waited for its
+//! receiver: where the fabric does not buffer messages, or the inbox has no room for all chunks of
+//! a block. There all PEs run the broadcasts in the order of the ranks, one after the other.
 //!
-//! Cost: `P - 1` messages that each PE sends and as many that it receives, whatever the radix; and
-//! the depth of the tree. Radix 1 is `ring`, and one of at least `P` is `flat`, which the model
-//! never thinks slower: the composition is here because the source has it.
+//! Cost: each PE sends and receives `P - 1` messages, whatever the radix; and the depth of the
+//! tree. Radix 1 is `ring`. A radix of at least `P` is `flat`, whose estimate by the model is never
+//! higher; the composition is here because the source has it.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, Local, MachineModel, Op, Query, Rank,
@@ -31,12 +31,12 @@ use crate::{
 #[derive(Debug)]
 pub struct AllBroadcast;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
-    /// Of a block.
+    /// The length of a block, in bytes.
     bytes: usize,
-    /// The broadcasts in their order, each with its root.
+    /// The broadcasts in order, each with its root.
     turns: Box<[(Rank, <Knomial as Algorithm>::Schedule)]>,
 }
 
@@ -44,7 +44,7 @@ fn tree(candidate: &Candidate) -> Candidate {
     Candidate::new(Knomial::NAME).with("radix", candidate.parameter("radix").unwrap_or(0))
 }
 
-/// The setting of turn `turn` of all, the broadcast from `root`.
+/// The setting of turn `turn`, the broadcast from `root`.
 fn part(setting: &Setting, turn: u32, root: Rank) -> Setting {
     let Setting { call: CallSpec { pes, sync, .. }, .. } = *setting;
     // Between two turns a PE's buffers are its own.
@@ -72,7 +72,7 @@ impl Algorithm for AllBroadcast {
         let (first, broadcast) = (part(setting, 0, Rank(0)), tree(candidate));
         let refused = |error| of_whole::<Self>(Collective::Broadcast, error);
         let first = Knomial::schedule(&first, &broadcast).map_err(refused)?;
-        // Up to two chunks have a place each, and are sent without a word back.
+        // Up to two chunks have a buffer each, so they are sent without acknowledgements.
         let at_once = capabilities.buffered && Knomial::steps(&first) <= 2;
         let turn = |turn: u32| {
             let root = if at_once { rank.plus(u64::from(pes - turn), pes) } else { Rank(turn) };
@@ -101,7 +101,8 @@ impl Algorithm for AllBroadcast {
             let block = Part::<_, false>::new(f, root.index() * bytes, 0);
             Knomial::run(&block, broadcast).await?;
             if *root == f.rank() {
-                // A root has its data already, and here wants them in its target too.
+                // A broadcast's root keeps its data in the source; here it also needs them in the
+                // target.
                 block.copy(Span::target(0, bytes), Span::source(0, bytes)).await?;
             }
         }

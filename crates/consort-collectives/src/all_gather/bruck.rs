@@ -1,13 +1,14 @@
-//! Bruck's all-gather: what a PE has grows by a factor of `k` in each phase, for any number of PEs.
+//! Bruck's all-gather: the blocks of a PE grow by a factor of `k` in each phase, for any number of
+//! PEs.
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
-//! communications in multiport message-passing systems", section 4; each phase has their `k - 1`
-//! ports one after the other, or at once where the inbox has a place for all. There blocks are
-//! shifted at the end; here they go to their places at once, and wrap around.
+//! communications in multiport message-passing systems", section 4. The `k - 1` ports of a phase
+//! are used one after the other, or at once if the inbox has room for all their messages. The paper
+//! shifts blocks at the end; here blocks are received at their final places, and wrap around.
 //!
 //! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it sends
-//! the first of them, as many as are missing, to PE `r - d n` and receives those after it from PE
-//! `r + d n`, for `d` from 1 to `k - 1`; then it has `k n`.
+//! the first of them, as many as the receiver lacks, to PE `r - d n`, and receives the blocks after
+//! its own from PE `r + d n`, for `d` from 1 to `k - 1`. Then it has `k n` blocks.
 //!
 //! Cost: `log_k P` phases of `k - 1` messages, `P - 1` blocks.
 
@@ -21,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Bruck;
 
-/// The phases: how far the blocks go in each round of one, and how many.
+/// The phases: for each round of a phase, the distance of the partners and the number of blocks.
 fn phases(pes: u32, radix: u32) -> Vec<Vec<(u32, u32)>> {
     let (mut phases, mut have) = (Vec::new(), 1);
     while have < pes {

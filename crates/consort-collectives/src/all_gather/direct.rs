@@ -1,12 +1,13 @@
-//! Direct all-gather: everyone copies everyone's block from where it lies.
+//! Direct all-gather: every PE copies every other PE's block from that PE's source.
 //!
-//! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
-//! collectives (Nishtala and Yelick 2009, section 2), from everyone.
+//! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
+//! GASNet collectives (Nishtala and Yelick 2009, section 2), from every PE.
 //!
 //! Protocol (`protocols/exposed`):
-//! 1. everyone exposes its source to everyone, and copies its own block;
-//! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
-//! 3. each waits until all are done with its source.
+//! 1. each PE exposes its source to all others, and copies its own block;
+//! 2. each gets the others' blocks, beginning with the next rank's, so that no two read from one PE
+//!    at a time;
+//! 3. each waits until all others have detached its source.
 //!
 //! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers.
 
@@ -17,10 +18,10 @@ use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::Expose
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
-    /// Of a block.
+    /// The length of a block, in bytes.
     bytes: usize,
     exposed: Exposed,
 }

@@ -1,10 +1,11 @@
-//! Flat all-gather: everyone sends to everyone.
+//! Flat all-gather: every PE sends its block to every other PE.
 //!
-//! Source: the spreading algorithm of Bruck et al. 1997 in one round of as many ports as there are
-//! PEs; as in the all-reduce `flat`.
+//! Source: the spreading algorithm of Bruck et al. 1997, in one round with as many ports as there
+//! are PEs; as in the all-reduce `flat`.
 //!
-//! Protocol (`protocols/exchange`): send the own block to PE `r + d`, and receive block `r - d`,
-//! for each distance `d`: first send all and then receive all, where the inbox has a place for all.
+//! Protocol (`protocols/exchange`): for each distance `d`, send the own block to PE `r + d`, and
+//! receive block `r - d`. All sends come before all receives if the inbox has room for all
+//! messages.
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 

@@ -1,7 +1,7 @@
-//! Gather and broadcast: up a k-nomial tree to PE 0, and everything down the same tree.
+//! Gather and broadcast: all blocks go up a k-nomial tree to PE 0, and then down the same tree.
 //!
 //! A composition of the gather `knomial` and the broadcast `knomial` (Bala et al. 1995, section
-//! 4.2, for radix 2). Twice the transfers of the others, but only `2 (P - 1)` messages.
+//! 4.2, for radix 2). It needs twice the transfers of the others, but only `2 (P - 1)` messages.
 
 use consort_fabric::{Candidate, Collective, Query};
 
@@ -13,7 +13,7 @@ use crate::{
 
 pub type GatherBroadcast = Composed<Parts>;
 
-/// What it is composed of.
+/// The two parts.
 #[derive(Debug)]
 pub struct Parts;
 

@@ -1,4 +1,4 @@
-//! All-gathers: everyone's block, to everyone. The registry of their algorithms.
+//! All-gathers: every PE's block, to every PE. The registry of their algorithms.
 
 pub mod vector;
 

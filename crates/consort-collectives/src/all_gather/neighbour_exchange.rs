@@ -1,16 +1,16 @@
-//! All-gather by neighbour exchange: pairs of neighbours exchange what they have received last.
+//! All-gather by neighbour exchange: pairs of neighbours exchange what they received last.
 //!
 //! Source: Chen, Zhang, Zhang and Yuan 2005, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet".
 //!
 //! Protocol, for `P` even (`protocols/exchange`):
-//! 1. each PE exchanges its block with its partner, the one with which it shares `r / 2`;
-//! 2. in rounds 1 to `P / 2 - 1` it exchanges two blocks, with the neighbour on the other side and
-//!    then with the partner again, by turns: those of its own pair at first, and then those that it
-//!    has received in the round before.
+//! 1. each PE exchanges its block with its partner, the PE with the same `r / 2`;
+//! 2. in rounds 1 to `P / 2 - 1` it exchanges two blocks, alternately with its neighbour on the
+//!    other side and with its partner: first the blocks of its own pair, then those that it
+//!    received in the round before.
 //!
-//! Cost: `P / 2` transfers one after the other, `P - 1` blocks; every PE talks to its neighbours
-//! alone, and half as often as around a ring.
+//! Cost: `P / 2` consecutive transfers, `P - 1` blocks. Every PE communicates with its neighbours
+//! only, and half as often as around a ring.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
 
@@ -33,8 +33,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let Span { at, .. } = setting.target_block(2 * pair);
         vec![Span::target(at, 2 * bytes)]
     };
-    // The pair of this PE and the one whose blocks it receives in a round. News from one side are
-    // of pairs further and further away on it.
+    // This PE's pair, and the pair whose blocks it receives in a round. Pairs received from one
+    // side are further and further away on that side.
     let mine = rank.0 / 2;
     let news = |round: u32| {
         let (far, is_from_other) = (round.div_ceil(2) % pairs, round % 2 == 1);

@@ -1,4 +1,4 @@
-//! All-gather around a ring: each PE passes on what it has received last.
+//! All-gather around a ring: each PE forwards the block that it received last.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 //! operations in MPICH", section 4.1.
@@ -6,8 +6,8 @@
 //! Protocol, in rounds 0 to `P - 2` (`protocols/exchange`): send block `r - i` to PE `r + 1`,
 //! receive block `r - i - 1` from PE `r - 1`.
 //!
-//! Cost: `P - 1` transfers one after the other; each block goes over each edge once, and every PE
-//! talks to its neighbours alone.
+//! Cost: `P - 1` consecutive transfers. Each block goes over each edge once, and every PE
+//! communicates with its neighbours only.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
 

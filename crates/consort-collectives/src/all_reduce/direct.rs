@@ -1,16 +1,16 @@
-//! Direct all-reduce: everyone combines from everyone's buffers.
+//! Direct all-reduce: every PE combines the contributions from all PEs' buffers.
 //!
-//! Idea: as in the reduction `direct` a contribution needs no copy. What one PE would combine for
-//! all, all can combine at once, each for itself, and nothing has to be sent back.
+//! Idea: as in the reduction `direct`, a contribution needs no copy. All PEs can do at once, each
+//! for itself, what one PE would do for all; so nothing has to be sent back.
 //!
 //! Protocol (`protocols/exposed`):
-//! 1. everyone exposes its source to everyone;
-//! 2. each, a block at a time, combines all contributions in the order of the ranks;
-//! 3. each leaves when nobody reads its source any more.
+//! 1. each PE exposes its source to all others;
+//! 2. each combines all contributions, a block at a time, in the order of the ranks;
+//! 3. each leaves when no peer reads its source any more.
 //!
-//! Cost: `P - 1` passes over the message on every PE, `P (P - 1)` exposed buffers, or in symmetric
-//! memory with no mode Mine the passes alone. Of two PEs none can do with less; of more, `shared`
-//! divides the work.
+//! Cost: `P - 1` passes over the message on every PE, and `P (P - 1)` exposed buffers; in symmetric
+//! memory without mode Mine only the passes. For two PEs this work is minimal; for more, `shared`
+//! divides it.
 
 use consort_fabric::{
     CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rendezvous, Span,
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
@@ -52,7 +52,7 @@ impl Algorithm for Direct {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
-        // From the second pass on a long block has left the caches nearest to the core.
+        // From the second pass on, a long block is no longer in the core's nearest caches.
         let again = if block > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let blocks = (bytes / block).ceil() * model.overhead_ns * others;
         let work = others * model.pulled_ns(bytes, others) + again + blocks;

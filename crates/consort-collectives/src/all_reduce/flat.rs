@@ -1,21 +1,21 @@
-//! Flat all-reduce: everyone sends its data to everyone.
+//! Flat all-reduce: every PE sends its data to every other PE.
 //!
-//! Idea: for a line of data nothing is faster than one transfer, after which each PE combines what
-//! all have sent. The work grows with the PEs, so it is for few of them.
+//! Idea: for a line of data nothing is faster than one transfer, after which each PE combines all
+//! contributions. The work grows with the number of PEs, so this is for few PEs.
 //!
 //! Protocol:
 //! 1. send the own data to every other PE, into the channel of the sender's rank;
-//! 2. combine the own and the others' in the order of the ranks.
+//! 2. combine the own data and the others' in the order of the ranks.
 //!
-//! Two PEs with a word each make a pairwise combine, as the pairwise sync of the barrier
+//! Two PEs with a word each use a pairwise combine, like the pairwise sync of the barrier
 //! `dissemination`.
 //!
-//! Cost: one transfer, `P - 1` messages a PE. It is also what each PE's writing to a line of its
-//! own, and reading those of all others, comes to: a PE waits for words in its own memory alone, so
-//! each has a copy of the cache line in everybody's, a short slot for 8 bytes.
+//! Cost: one transfer, `P - 1` messages a PE. A scheme in which each PE writes a line of its own
+//! and reads the lines of all others comes to the same. A PE waits for words in its own memory
+//! only, so each line has a copy at every PE (for 8 bytes, a short slot).
 //!
-//! Source: everyone's data on everyone's flags, as for the barriers of Nishtala and Yelick 2009,
-//! section 3; all-to-all is a dissemination of radix `P`.
+//! Source: flags of all PEs at all PEs, as for the barriers of Nishtala and Yelick 2009, section 3;
+//! this exchange is a dissemination of radix `P`.
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
@@ -26,25 +26,25 @@ use crate::{Algorithm, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct Flat;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
-    /// Of two PEs: what there is to do then.
+    /// The schedule for a team of two.
     pair: Option<Pair>,
-    /// Where each PE's message comes, by its rank; the own one is not used.
+    /// The channel of each PE's message, by rank; the own one is not used.
     channels: Box<[Channel]>,
 }
 
-/// One PE of two.
+/// The schedule of one PE of two.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     peer: Rank,
-    /// Where the own message goes, and where the other comes.
+    /// The channels of the own message and of the peer's.
     channels: (Channel, Channel),
-    /// Whether the own data may come first in the combination.
+    /// Whether the own data may be the left operand.
     is_left: bool,
-    /// The channel of a pairwise combine, if each has a word.
+    /// The channel of a pairwise combine, if the data is one word.
     pairwise: Option<Channel>,
 }
 
@@ -117,8 +117,8 @@ impl Algorithm for Flat {
     }
 }
 
-/// How many lines a message of the whole data takes, if so many of them fit the inbox, and one the
-/// memory for what is combined next.
+/// The number of lines of a message with all of the data. `None` unless `messages` of them fit the
+/// inbox, and one fits the scratch memory.
 pub(super) fn message_lines(setting: &Setting, messages: u32) -> Option<u32> {
     let lines = u32::try_from(Channel::count_for(setting.call.bytes)).ok()?;
     let fits = lines.checked_mul(messages).is_some_and(|all| all <= setting.lines());

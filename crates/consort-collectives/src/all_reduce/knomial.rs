@@ -1,8 +1,8 @@
-//! All-reduce over a tree, up to PE 0 and down again, of which `chain` and `knomial` are rows.
+//! All-reduces up a tree to PE 0 and down again: `chain` and `knomial`.
 //!
 //! `knomial` is composed of the reduction and the broadcast of that name (Bala et al. 1995, section
-//! 4.2, for radix 2); `chain` of the reduction of that name and the broadcast `pipelined` of radix
-//! 1, for long messages where buffers cannot be exposed.
+//! 4.2, for radix 2). `chain` is composed of the reduction of that name and the broadcast
+//! `pipelined` of radix 1; it is for long messages where buffers cannot be exposed.
 
 use consort_fabric::{Candidate, Query};
 
@@ -13,12 +13,12 @@ use crate::{
     reduce,
 };
 
-/// A k-nomial tree.
+/// All-reduce over a k-nomial tree.
 pub type Knomial = Composed<OverKnomial>;
-/// A pipelined chain.
+/// All-reduce over a pipelined chain.
 pub type Chain = Composed<OverChain>;
 
-/// What [`Knomial`] is composed of.
+/// The two parts of [`Knomial`].
 #[derive(Debug)]
 pub struct OverKnomial;
 
@@ -40,7 +40,7 @@ impl Composition for OverKnomial {
     }
 }
 
-/// What [`Chain`] is composed of.
+/// The two parts of [`Chain`].
 #[derive(Debug)]
 pub struct OverChain;
 

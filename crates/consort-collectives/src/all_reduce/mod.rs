@@ -1,9 +1,9 @@
-//! All-reduce: everyone's data combined, on everyone. The registry of its algorithms.
+//! All-reduces: every PE's data combined, on every PE. The registry of their algorithms.
 //!
 //! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of
 //! them; `direct` and `shared` work in the callers' buffers; the others are compositions. An
-//! operator need only be associative: all but `ring`, which then refuses, combine in the order of
-//! the ranks.
+//! operator need only be associative: all algorithms combine in the order of the ranks, except for
+//! `ring`, which refuses operators that do not commute.
 
 use consort_fabric::{Collective, Query};
 
@@ -21,7 +21,7 @@ registry! {
     shared: Shared,
 }
 
-/// What a reduction and a broadcast are asked for, by a query about both.
+/// The queries for the reduction and the broadcast that answer a query for both.
 fn reduce_and_broadcast(query: &Query) -> (Query, Query) {
     let part = |collective| Query { collective, ..*query };
     (part(Collective::Reduce), part(Collective::Broadcast))

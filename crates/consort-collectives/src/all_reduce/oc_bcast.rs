@@ -1,8 +1,8 @@
-//! OC-BCAST's way to all-reduce: up a tree by gets from message buffers, and down one likewise.
+//! All-reduce by OC-BCAST's scheme: gets from message buffers, up one tree and down another.
 //!
-//! A composition of the reduction `knomial_get` and the broadcast `oc_bcast`, whose pipelined
-//! one-sided scheme Petrović 2015 (section 3.1) has for the broadcast and leaves to others for the
-//! rest. Both go in chunks, of which a message buffer holds two.
+//! A composition of the reduction `knomial_get` and the broadcast `oc_bcast`. Petrović 2015
+//! (section 3.1) has the pipelined one-sided scheme for the broadcast, and leaves other collectives
+//! open. Both parts go in chunks, of which a message buffer holds two.
 
 use consort_fabric::{Candidate, Query};
 
@@ -15,7 +15,7 @@ use crate::{
 
 pub type OcBcast = Composed<Parts>;
 
-/// What it is composed of.
+/// The two parts.
 #[derive(Debug)]
 pub struct Parts;
 

@@ -1,17 +1,18 @@
-//! Rabenseifner's all-reduce: recursive halving, and recursive doubling back.
+//! Rabenseifner's all-reduce: a reduce-scatter by recursive halving, an all-gather by recursive
+//! doubling.
 //!
 //! Source: Rabenseifner 2004, "Optimization of collective reduction operations", section 4; Thakur,
-//! Rabenseifner and Gropp 2005, section 4.5. Neighbours come first, so that what is combined is a
-//! row of ranks, and each half of the data is a range.
+//! Rabenseifner and Gropp 2005, section 4.5. Neighbours are the first partners here, so that each
+//! PE combines contributions of consecutive ranks, and each half of the data is a range.
 //!
 //! Protocol (`protocols/exchange`), for `P = 2^n + e`:
-//! 1. of the first `2 e` PEs each second one gives its data to the one before it, and waits;
-//! 2. the other `2^n`, in rounds 0 to `n - 1`, exchange halves of the range that they have with the
-//!    PE at distance `2^i` of them: the lower one combines the first half, the other the second;
+//! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;
+//! 2. the other `2^n` PEs, in rounds 0 to `n - 1`, exchange halves of their current range with the
+//!    PE at distance `2^i`: the lower PE combines the first half, the other PE the second;
 //! 3. in the same rounds backwards they exchange the ranges that they have combined;
-//! 4. those that wait are given the result.
+//! 4. the waiting PEs receive the result.
 //!
-//! Cost: `2 log2 P` transfers and `2 (P - 1) / P` of the data through a PE; two transfers more, of
+//! Cost: `2 log2 P` transfers, and `2 (P - 1) / P` of the data through a PE; two more transfers, of
 //! all the data, where `P` is no power of two.
 
 use std::ops::Range;
@@ -32,13 +33,14 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let element = element_bytes.max(1);
     let count = pes.ilog2();
     let folded = pes - (1 << count);
-    // The longest message: of all data where some wait, else of half of them, one element more.
+    // The longest message: all of the data if some PEs wait, else half of it, rounded up to
+    // elements.
     let half = bytes.div_ceil(element).div_ceil(2) * element;
     let (folds, longest) = if folded > 0 { (2, bytes) } else { (0, half) };
     let buffers = Buffers::new(setting, 2 * count + folds, longest, 1, count + 1)?;
     let chunks = buffers.chunks(longest);
     let (all, sum) = (Span::source(0, bytes), Span::target(0, bytes));
-    // The credits of halving and doubling with one PE are one.
+    // Halving and doubling with one PE share a credit.
     let round = |number: u32, credit| Round::at(number * chunks, credit);
     let last = 2 * count + 1;
     if rank < 2 * folded && rank % 2 == 1 {
@@ -50,7 +52,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         return Some(Rounds::new(setting, &buffers, rounds));
     }
     let waiting = (rank < 2 * folded).then_some(Rank(rank + 1));
-    // PEs that exchange are numbered anew, in the order of their ranks.
+    // The PEs that exchange are renumbered, in the order of their ranks.
     let rank_of = |node: u32| Rank(if node < folded { 2 * node } else { node + folded });
     let node = if rank < 2 * folded { rank / 2 } else { rank - folded };
     let mut rounds = Vec::new();
@@ -63,7 +65,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let span = |place: fn(usize, usize) -> Span, range: &Range<usize>| {
         vec![place(range.start, range.len())]
     };
-    // What is left of the data, and what was given away in each round.
+    // The range of the data that is left, and the range sent away in each round.
     let (mut kept, mut given) = (0..bytes, Vec::new());
     for index in 0..count {
         let other = node ^ (1 << index);

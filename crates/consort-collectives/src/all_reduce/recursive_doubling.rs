@@ -1,13 +1,13 @@
-//! Recursive doubling: in each round PEs exchange what they have with a PE twice as far away.
+//! All-reduce by recursive doubling: the distance of partners doubles in each round.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.5; here partners are neighbours first, so that each has a row of
-//! ranks, and combines them in their order.
+//! operations in MPICH", section 4.5. Neighbours are the first partners here, so that each PE has
+//! the sum of consecutive ranks, and combines in the order of the ranks.
 //!
 //! Protocol, for `P = 2^n + e`:
-//! 1. of the first `2 e` PEs each second one gives its data to the one before it, and waits;
-//! 2. the other `2^n` exchange all that they have with the PE at distance 1, 2, 4, ... of them;
-//! 3. those that wait are given the result.
+//! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;
+//! 2. the other `2^n` PEs exchange their partial results with the PE at distance 1, 2, 4, ...;
+//! 3. the waiting PEs receive the result.
 //!
 //! Cost: `log2 P` transfers, two more where `P` is no power of two.
 
@@ -19,25 +19,25 @@ use crate::{Algorithm, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct RecursiveDoubling;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
     role: Role,
     fold: Channel,
-    /// Whether both partners send before they receive; else the one whose ranks come first does.
+    /// Whether both partners send before they receive; else only the one with the lower ranks does.
     both_send: bool,
 }
 
 #[derive(Debug)]
 enum Role {
-    /// Gives its data to a PE, and gets the result from it.
+    /// Sends its data to a PE, and receives the result from it.
     Waits(Rank),
-    /// Exchanges.
+    /// Exchanges partial results.
     Works {
-        /// Whose data it has besides its own.
+        /// The waiting PE whose data it combines with its own.
         folded: Option<Rank>,
-        /// With whom, and whether that one's ranks come first.
+        /// The partner of each round, whether the partner's ranks are lower, and the channel.
         rounds: Box<[(Rank, bool, Channel)]>,
     },
 }
@@ -55,7 +55,7 @@ impl Algorithm for RecursiveDoubling {
             return Err(Self::incapable("the messages do not fit the inbox"));
         };
         let folded = pes - (1 << rounds);
-        // PEs that exchange are numbered anew, in the order of their ranks.
+        // The PEs that exchange are renumbered, in the order of their ranks.
         let rank_of = |node: u32| Rank(if node < folded { 2 * node } else { node + folded });
         let role = if rank < 2 * folded && rank % 2 == 1 {
             Role::Waits(Rank(rank - 1))

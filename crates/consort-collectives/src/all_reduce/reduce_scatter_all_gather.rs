@@ -1,9 +1,9 @@
-//! Reduce-scatter and all-gather: each PE combines its block, and gets the others' from where they
-//! lie.
+//! Reduce-scatter and all-gather: each PE combines its block, and then gets the others' combined
+//! blocks.
 //!
 //! A composition of the reduce-scatter `direct` and the all-gather `direct` (Nishtala, Zheng,
-//! Hargrove and Yelick 2011, section 3.5; Rabenseifner 2004 for why it is good for long data).
-//! Where `shared` puts each block into everyone's target, here everyone gets it.
+//! Hargrove and Yelick 2011, section 3.5; Rabenseifner 2004 explains why it suits long data). Where
+//! `shared` puts each block into every PE's target, here every PE gets it.
 //!
 //! Cost: a pass over the data to combine and one to gather; `2 P (P - 1)` exposed buffers.
 
@@ -17,7 +17,7 @@ use crate::{
 
 pub type ReduceScatterAllGather = Composed<Parts>;
 
-/// What it is composed of.
+/// The two parts.
 #[derive(Debug)]
 pub struct Parts;
 

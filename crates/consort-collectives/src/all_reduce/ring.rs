@@ -1,16 +1,18 @@
-//! Ring all-reduce: each block goes round once to be combined, and once more to be known.
+//! Ring all-reduce: each block goes around the ring once to be combined, and once to be
+//! distributed.
 //!
 //! Source: Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
-//! workstations"; a reduce-scatter and an all-gather around a ring. For operators that commute.
+//! workstations": a reduce-scatter and an all-gather around a ring. For commutative operators.
 //!
-//! Protocol (`protocols/exchange`), for the data divided into `P` blocks of whole elements, the
-//! last ones shorter or empty:
+//! Protocol (`protocols/exchange`), with the data divided into `P` blocks of whole elements, of
+//! which the last may be shorter or empty:
 //! 1. in rounds 0 to `P - 2` send block `r - i` to PE `r + 1`, receive block `r - i - 1` from PE
-//!    `r - 1`, and combine it with the own one; then PE `r` has block `r + 1`;
-//! 2. in as many rounds pass on blocks from `r + 1` down in the same way, and keep what comes.
+//!    `r - 1`, and combine it with the own one; then PE `r` has the combined block `r + 1`;
+//! 2. in as many rounds forward combined blocks in the same way, from `r + 1` down, and keep the
+//!    blocks received.
 //!
-//! Cost: `2 (P - 1)` transfers one after the other, `2 (P - 1) / P` of the data through a PE, which
-//! is the least possible; every PE talks to its neighbours alone.
+//! Cost: `2 (P - 1)` consecutive transfers, and `2 (P - 1) / P` of the data through a PE, which is
+//! the minimum. Every PE communicates with its neighbours only.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Span};
 
@@ -27,7 +29,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let element = element_bytes.max(1);
     let each = bytes.div_ceil(element).div_ceil(pes as usize) * element;
     let buffers = Buffers::new(setting, 2 * (pes - 1), each, 1, 1)?;
-    // The block `before` before this PE's own one, in the source; it is as long on every PE.
+    // The block `before` places before this PE's own one, in the source; blocks are alike on all
+    // PEs.
     let block = |before: u32| {
         let index = rank.plus(u64::from(2 * pes - before), pes).index();
         let at = (index * each).min(bytes);
@@ -39,7 +42,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let (given, taken) = (block(i), block(i + 1));
         let combines = i + 1 < pes;
         let mut round = Round::at(i * buffers.chunks(each), 0);
-        // Blocks may be empty where there are few elements.
+        // Blocks may be empty if there are few elements.
         if given.bytes > 0 {
             round = round.send(right, [if i == 0 { given } else { result(given) }]);
         }

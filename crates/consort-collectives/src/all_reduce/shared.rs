@@ -1,16 +1,17 @@
-//! Shared all-reduce: each PE combines its share of everyone's data, and gives it to everyone.
+//! Shared all-reduce: each PE combines its share of all PEs' data, and puts it to every PE.
 //!
-//! Idea: a reduction scattered over the PEs and an all-gather, both in the callers' own buffers
-//! (Rabenseifner 2004, "Optimization of collective reduction operations", without messages; Hashmi,
-//! Chakraborty, Bayatpour, Subramoni and Panda 2018 for a shared address space).
+//! Idea: a reduce-scatter and an all-gather, both in the callers' own buffers (Rabenseifner 2004,
+//! "Optimization of collective reduction operations", without messages; Hashmi, Chakraborty,
+//! Bayatpour, Subramoni and Panda 2018 for a shared address space).
 //!
 //! Protocol:
-//! 1. everyone exposes its source (exposure 0) and its target (exposure 1) to everyone;
+//! 1. each PE exposes its source (exposure 0) and its target (exposure 1) to all others;
 //! 2. each combines its share, a block at a time, in the order of the ranks, and puts the block
-//!    into everyone's target;
-//! 3. each gives back, after a fence, and waits until all of its own is back.
+//!    into every PE's target;
+//! 3. each detaches all buffers after a fence, and waits until all of its own are detached.
 //!
-//! Cost: a pass over the message a PE, whatever their number, and `2 P (P - 1)` exposed buffers.
+//! Cost: a pass over the message a PE, whatever the number of PEs, and `2 P (P - 1)` exposed
+//! buffers.
 
 use consort_fabric::{
     CallSpec, Candidate, MachineModel, Op, OperatorClass, Query, Rank, Rendezvous, Span,
@@ -21,11 +22,11 @@ use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
 #[derive(Debug)]
 pub struct Shared;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     bytes: usize,
-    /// The own share: from, to.
+    /// The own share: its beginning and its end.
     share: (usize, usize),
     block: usize,
     class: OperatorClass,
@@ -49,7 +50,7 @@ impl Algorithm for Shared {
         if wanted < element {
             return Err(Self::incapable("an element is larger than a block"));
         }
-        // Whole elements; in lines of their own, if there are so many.
+        // Whole elements; shares begin at multiples of a line if elements divide a line.
         let grain = if (64 % element) == 0 { 64 } else { element };
         let each = bytes.div_ceil(pes as usize).next_multiple_of(grain);
         let edge = |index: usize| (index * each).min(bytes);
@@ -64,7 +65,7 @@ impl Algorithm for Shared {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let cores = model.cores_of(query.pes);
-        // Each byte is read on every PE, and written on every PE, but for the own ones.
+        // Each byte is read by every PE, and written to every PE; own bytes are copied.
         let moved = 2.0 * bytes * (pes - 1.0) / model.pull_gbps + bytes / model.copy_gbps;
         let exposures = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
         model.hops_ns(3.0, query.pes) + exposures + moved / cores
@@ -87,7 +88,7 @@ impl Algorithm for Shared {
             }
         }
         for at in (from..to).step_by(block) {
-            // Apart from the target, which others may write meanwhile.
+            // Not in the target, which others may write meanwhile.
             let sum = Span::accumulator(block.min(to - at));
             combine_in_order(f, &sources, at, sum, class).await?;
             for target in &targets {

@@ -1,17 +1,17 @@
-//! Bruck's all-to-all: blocks go together as far as their ways are the same.
+//! Bruck's all-to-all: blocks travel together as long as their routes are the same.
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
-//! communications in multiport message-passing systems", section 3, whose `k - 1` ports are here
-//! used one after the other. Their first and last phase, which shift all blocks, are left out:
-//! the block that has `i` to go in all lies, from its first stop on, where the PE's block that came
-//! from `i` before it will.
+//! communications in multiport message-passing systems", section 3, with the `k - 1` ports used one
+//! after the other. Its first and last phases, which shift all blocks, are left out. Instead, a
+//! block whose total distance is `i` is stored, from its first stop on, where the PE's result from
+//! the PE `i` before it will be.
 //!
 //! Protocol (`protocols/exchange`), for each digit of the distances from 1 to `P - 1` to base `k`,
-//! the lowest first, and each of its values `d` but 0: the blocks whose distance has this digit go
-//! `d` times its weight further, packed into one message.
+//! the lowest first, and each of its values `d` except 0: all blocks whose distance has this digit
+//! go `d` times the digit's weight further, packed into one message.
 //!
-//! Cost: `(k - 1) log_k P` transfers, of up to `P / k` blocks each, which are packed and unpacked:
-//! for short blocks among many PEs.
+//! Cost: `(k - 1) log_k P` transfers, of up to `P / k` blocks each, which are packed and unpacked.
+//! For short blocks among many PEs.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Span};
 
@@ -23,15 +23,15 @@ use crate::{
 #[derive(Debug)]
 pub struct Bruck;
 
-/// What goes in a round: how far, the weight of the digit, and which blocks, by the distance that
-/// they go in all, the furthest first: those of a row then lie in the order of their places.
+/// The message of a round: its distance, the weight of the digit, and its blocks by their total
+/// distance. The furthest come first: consecutive distances are then in the order of their places.
 struct Packed {
     far: u32,
     weight: u32,
     blocks: Vec<u32>,
 }
 
-/// The rounds among so many PEs.
+/// The rounds among `pes` PEs.
 fn packed(pes: u32, radix: u32) -> Vec<Packed> {
     let (mut all, mut weight) = (Vec::new(), 1_u32);
     while weight < pes {
@@ -46,7 +46,7 @@ fn packed(pes: u32, radix: u32) -> Vec<Packed> {
     all
 }
 
-/// Adds a copy, to the last one if it goes on where that ends.
+/// Adds a copy. Extends the last copy if this one continues it.
 fn add(copies: &mut Vec<(Span, Span)>, (target, source): (Span, Span)) {
     let follows = |before: Span, next: Span| {
         before.place == next.place && before.at + before.bytes == next.at
@@ -75,7 +75,7 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
         let length = blocks.len() * bytes;
         let (mut packs, mut unpacks) = (Vec::new(), Vec::new());
         for (at, &distance) in (0..length).step_by(bytes.max(1)).zip(blocks) {
-            // Until it has moved a block is where the caller has it.
+            // A block that has not moved yet is in the caller's source.
             let has_moved = !distance.is_multiple_of(*weight);
             let to = rank.plus(distance.into(), pes);
             let block = if has_moved { place(distance) } else { setting.source_block(to.0) };

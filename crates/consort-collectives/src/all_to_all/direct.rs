@@ -1,15 +1,16 @@
-//! Direct all-to-all: everyone copies everyone's block for it from where it lies.
+//! Direct all-to-all: every PE copies its block from every other PE's source.
 //!
-//! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
-//! collectives (Nishtala and Yelick 2009, section 2), from everyone.
+//! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
+//! GASNet collectives (Nishtala and Yelick 2009, section 2), from every PE.
 //!
 //! Protocol (`protocols/exposed`):
-//! 1. everyone exposes its source to everyone, and copies its own block;
-//! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
-//! 3. each leaves when nobody reads its source any more.
+//! 1. each PE exposes its source to all others, and copies its own block;
+//! 2. each gets its blocks from the others, beginning with the next rank, so that no two read from
+//!    one PE at a time;
+//! 3. each leaves when no peer reads its source any more.
 //!
 //! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers. In symmetric
-//! memory with no mode Mine the copies alone.
+//! memory without mode Mine only the copies.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 
@@ -18,10 +19,10 @@ use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::Expose
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
-    /// Of a block.
+    /// The length of a block, in bytes.
     bytes: usize,
     exposed: Exposed,
 }

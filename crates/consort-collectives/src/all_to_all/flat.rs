@@ -1,13 +1,13 @@
-//! Flat all-to-all: everyone sends to everyone at once.
+//! Flat all-to-all: every PE sends to every other PE at once.
 //!
-//! Source: the flat exchange of Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4; the
-//! index operation of Bruck et al. 1997 in one round of as many ports as there are PEs.
+//! Source: the flat exchange of Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4; the index
+//! operation of Bruck et al. 1997, in one round with as many ports as there are PEs.
 //!
-//! Protocol (`protocols/exchange`): send block `r + d` to PE `r + d`, and receive from PE `r - d`,
-//! for each distance `d`: first send all and then receive all, where the inbox has a place for all.
+//! Protocol (`protocols/exchange`): for each distance `d`, send block `r + d` to PE `r + d`, and
+//! receive a block from PE `r - d`. All sends come before all receives.
 //!
-//! Cost: one transfer, `P - 1` messages a PE. Where the inbox has no place for all, and where a
-//! send lasts until it is received, `pairwise` does the same.
+//! Cost: one transfer, `P - 1` messages a PE. It refuses if the inbox has no room for all messages,
+//! or if a send waits for its receiver; `pairwise` serves these cases.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
 

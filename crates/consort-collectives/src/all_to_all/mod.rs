@@ -1,4 +1,4 @@
-//! All-to-alls: a block from everyone to everyone. The registry of their algorithms.
+//! All-to-alls: a block from every PE to every PE. The registry of their algorithms.
 
 pub mod vector;
 

@@ -1,13 +1,12 @@
-//! Pairwise exchange: in each round a PE sends to one PE and receives from one.
+//! Pairwise exchange: in each round a PE sends to one PE and receives from one PE.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 //! operations in MPICH", section 4.2, for long messages.
 //!
-//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): exchange blocks with PE `r xor i` where
-//! `P` is a power of two; else send to PE `r + i` and receive from PE `r - i`.
+//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): exchange blocks with PE `r xor i` if
+//! `P` is a power of two; otherwise send to PE `r + i` and receive from PE `r - i`.
 //!
-//! Cost: `P - 1` transfers one after the other, `P - 1` blocks; nobody sends to a PE to which
-//! another does.
+//! Cost: `P - 1` consecutive transfers, `P - 1` blocks. In a round no two PEs send to the same PE.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank};
 
@@ -19,7 +18,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Pairwise;
 
-/// Round `index`, in which blocks are sent to one PE and received from one.
+/// Round `index`, which sends a block to `to` and receives one from `from`.
 pub(super) fn round(
     setting: &Setting,
     buffers: &Buffers,
@@ -32,7 +31,7 @@ pub(super) fn round(
         .receive(from, [setting.target_block(from.0)], Keep::Stores)
 }
 
-/// Rounds, and the copy of the own block.
+/// Adds the copy of the own block to the rounds.
 pub(super) fn with_own(setting: &Setting, mut rounds: Vec<Round>) -> Vec<Round> {
     let Rank(me) = setting.rank;
     Round::copy_first(&mut rounds, setting.target_block(me), setting.source_block(me));

@@ -1,7 +1,7 @@
 //! Asynchronous broadcasts: only the source calls, and several sources broadcast at once.
 //!
-//! They are no calls that all PEs make, so they have no plan and no place among the collectives'
-//! registries: a PE takes part from when it begins to until all have left.
+//! All PEs take part, but they do not make the same calls, so there are no plans and no registry. A
+//! PE takes part from its construction of [`OcBcastAsync`] until all PEs have left.
 
 mod oc_bcast;
 

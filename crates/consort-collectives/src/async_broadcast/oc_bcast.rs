@@ -1,27 +1,28 @@
-//! OC-BCAST, asynchronous: only the source calls; the others are interrupted, and pass chunks on.
+//! Asynchronous OC-BCAST: only the source calls; the other PEs are interrupted, and forward chunks.
 //!
-//! Idea: as the synchronous one (`broadcast/oc_bcast.rs`), with an interrupt to all children in
-//! place of flags that they poll, and a tree for each source. A PE whose buffer holds one chunk
-//! when another comes takes that into its memory, acknowledges it, and keeps it in a queue to pass
-//! on later: so nobody waits for a buffer in a circle. Source: Petrović 2015, section 3.2,
+//! Idea: as the synchronous `broadcast/oc_bcast.rs`, with an interrupt to all children in place of
+//! flags that they poll, and with a tree for each source. A PE whose buffer is in use when another
+//! chunk arrives gets that chunk into its own memory, acknowledges it, and queues it to be
+//! forwarded later; so no cycle of PEs waits for buffers. Source: Petrović 2015, section 3.2,
 //! Algorithm 2.
 //!
-//! Protocol, when a chunk is noticed in a parent's buffer:
-//! 1. with the own buffer free, and nothing queued then: get it into the own buffer, acknowledge,
-//!    interrupt the own children, copy it to memory; the buffer is free when all of them have
-//!    acknowledged;
-//! 2. otherwise get it to memory, acknowledge, and queue it if there are children.
+//! Protocol, when a PE is notified of a chunk in its parent's buffer:
+//! 1. if its own buffer is free (then its queue is empty), it gets the chunk into its own buffer,
+//!    acknowledges, interrupts its own children, and copies the chunk to memory; the buffer is free
+//!    again when all children have acknowledged;
+//! 2. otherwise it gets the chunk to memory, acknowledges, and queues the chunk if it has children.
 //!
-//! Invariants: a PE's chunks go out one at a time, those of a source in its order, and none
-//! overtakes another in the queue. So messages of a source arrive everywhere once and in order;
-//! what comes otherwise is a broken machine, and panics.
+//! Invariants: a PE sends one chunk at a time, the chunks of a source in the source's order, and no
+//! chunk overtakes another in the queue. So messages of a source arrive at every PE once and in
+//! order; anything else is a fault of the machine, and panics.
 //!
-//! As published it has livelocks under endless load: an own chunk waits until the queue is empty,
-//! which it never is, and interrupts come before acknowledgements, which so are never seen.
-//! [`Turns::Fair`] mends both: own chunks take turns with queued ones, and acknowledgements are
-//! looked for before each interrupt. What a PE has taken into its memory is bounded by neither.
+//! The published algorithm livelocks under endless load: an own chunk waits until the queue is
+//! empty, which never happens, and interrupts have priority over acknowledgements, which so are
+//! never seen. [`Turns::Fair`] avoids both: own and queued chunks alternate, and acknowledgements
+//! are checked before each interrupt. Neither variant bounds the memory for chunks that a PE has
+//! received.
 //!
-//! Cost: as the synchronous one with an interrupt a level in place of `log2 k` flags.
+//! Cost: as the synchronous algorithm, with one interrupt a level in place of `log2 k` flags.
 
 use std::collections::VecDeque;
 
@@ -29,12 +30,12 @@ use consort_fabric::{Event, Notification, Notifications, Op, Rank, Then};
 
 use crate::rank_math::tree::Shape;
 
-/// Who goes first where several things are to be done.
+/// The order of a PE's work, if there are several things to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
-    /// As published: interrupts, then the queue, then own chunks.
+    /// As published: interrupts, then queued chunks, then own chunks.
     Published,
-    /// Acknowledgements, then interrupts; own chunks and queued ones in turn.
+    /// Acknowledgements, then interrupts; own and queued chunks alternate.
     Fair,
 }
 
@@ -44,31 +45,32 @@ pub struct OcBcastAsync<F> {
     f: F,
     turns: Turns,
     chunk_bytes: usize,
-    /// The own children in the tree of each source.
+    /// This PE's children in the tree of each source.
     children: Box<[Vec<Rank>]>,
-    /// Whose chunk is in the own buffer, and how many children have acknowledged it.
+    /// The source of the chunk in the own buffer, and how many children have acknowledged it.
     busy: Option<(Rank, usize)>,
-    /// Notifications given.
+    /// The number of notifications sent.
     given: u64,
-    /// Chunks to pass on, with their notifications.
+    /// Chunks to be forwarded, with their notifications.
     queue: VecDeque<(Notification, Vec<u8>)>,
-    /// What has come of the next message of each source, and how many have come before.
+    /// For each source: the number of its next message, and the part of it that has arrived.
     incoming: Box<[(u64, Vec<u8>)]>,
-    /// Whole messages, with their sources.
+    /// Complete messages, with their sources.
     delivered: VecDeque<(Rank, Vec<u8>)>,
     /// Memory for the next message.
     spare: Vec<u8>,
-    /// Own messages.
+    /// The number of own messages.
     messages: u64,
-    /// Peers that have left.
+    /// The number of peers that have left.
     gone: u32,
 }
 
 impl<F: Notifications> OcBcastAsync<F> {
-    /// Takes part through `f`, in trees where a PE has `k` children at most; all PEs say the same.
+    /// Takes part through `f`, with trees in which a PE has at most `k` children. All PEs must pass
+    /// the same `k`.
     ///
     /// # Panics
-    /// If `k` is 0, or the buffers have no room for a byte.
+    /// If `k` is 0, or a chunk is empty or does not fit the buffers.
     pub fn new(f: F, k: u32, chunk_bytes: usize, turns: Turns) -> Self {
         let (rank, pes) = (f.rank(), f.size());
         assert!(k > 0, "a tree has branches");
@@ -90,13 +92,13 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// What it takes part through.
+    /// The fabric that it communicates through.
     pub const fn fabric(&self) -> &F {
         &self.f
     }
 
-    /// Sends `data` to all peers, and takes what comes meanwhile. Returns when `data` may be
-    /// changed: the last chunk is in the own buffer, and the children have been interrupted.
+    /// Broadcasts `data` to all peers, and meanwhile receives what arrives. Returns when `data` may
+    /// be changed: the last chunk is in the own buffer, and the children have been interrupted.
     ///
     /// # Errors
     /// When the job has failed.
@@ -116,13 +118,13 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Does what there is to do now, and waits for nothing. Under endless load it returns too.
+    /// Does all work that is ready, and waits for nothing. It also returns under endless load.
     ///
     /// # Errors
     /// When the job has failed.
     pub async fn poll(&mut self) -> Op {
         self.advance().await?;
-        // As many as one notification of every peer, and one acknowledgement of each, make.
+        // At most as many events as one notification and one acknowledgement of every peer.
         for _ in 0..2 * self.f.size() {
             if self.sees_acknowledged().await? {
                 self.acknowledged();
@@ -136,7 +138,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         Ok(())
     }
 
-    /// Waits for something to do, and does it.
+    /// Waits for an event, and handles it.
     ///
     /// # Errors
     /// When the job has failed.
@@ -146,7 +148,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         self.advance().await
     }
 
-    /// Waits until all children have all that this PE had to send and to pass on.
+    /// Waits until all children have acknowledged all that this PE had to send and to forward.
     ///
     /// # Errors
     /// When the job has failed.
@@ -158,8 +160,8 @@ impl<F: Notifications> OcBcastAsync<F> {
         Ok(())
     }
 
-    /// Leaves, and waits until all peers have left and all their messages are here. Every PE
-    /// does, once; nothing is broadcast afterwards.
+    /// Leaves, and waits until all peers have left and all their messages have arrived. Every PE
+    /// calls this once, and broadcasts nothing afterwards.
     ///
     /// # Errors
     /// When the job has failed.
@@ -171,42 +173,42 @@ impl<F: Notifications> OcBcastAsync<F> {
         Ok(())
     }
 
-    /// Leaves: the first half of [`OcBcastAsync::close`]. The other half is to serve
-    /// until it is over.
+    /// Leaves: the first half of [`OcBcastAsync::close`]. The second half is to call
+    /// [`OcBcastAsync::serve`] until [`OcBcastAsync::is_over`].
     ///
     /// # Errors
     /// When the job has failed.
     pub async fn leave(&mut self) -> Op {
-        // It goes the way of the messages, behind them: where it has come, they have.
+        // It follows the messages on their way: a PE that receives it has received them all.
         self.send_in_turn(self.messages, 0, &[], Then::Nothing).await
     }
 
-    /// Whether all peers have left, and no peer needs this PE any more.
+    /// Whether all peers have left, and this PE has nothing more to forward.
     pub fn is_over(&self) -> bool {
         self.gone == self.peers() && self.busy.is_none() && self.queue.is_empty()
     }
 
-    /// Whether a message has come that was not taken yet.
+    /// Whether a complete message has arrived that was not taken yet.
     pub fn has_delivered(&self) -> bool {
         !self.delivered.is_empty()
     }
 
-    /// The other PEs.
+    /// The number of other PEs.
     pub fn peers(&self) -> u32 {
         self.f.size() - 1
     }
 
-    /// Peers that have left.
+    /// The number of peers that have left.
     pub const fn gone(&self) -> u32 {
         self.gone
     }
 
-    /// The next message that has come whole, and its source: those of a source in its order.
+    /// Takes the next complete message, with its source. Messages of a source are in its order.
     pub fn next_delivered(&mut self) -> Option<(Rank, Vec<u8>)> {
         self.delivered.pop_front()
     }
 
-    /// Takes the memory of a message back, for another one.
+    /// Reuses the memory of a message for a later one.
     pub fn reuse(&mut self, mut data: Vec<u8>) {
         data.clear();
         if data.capacity() > self.spare.capacity() {
@@ -247,13 +249,13 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Puts a chunk into the free buffer and notifies the children.
+    /// Copies a chunk into the free buffer and notifies the children.
     async fn send(&mut self, notification: Notification, data: &[u8]) -> Op {
         self.f.fill(&notification, data).await?;
         self.notify_children(notification).await
     }
 
-    /// A chunk is in the buffer: notifies the children, if there are any.
+    /// Notifies the children, if there are any, of the chunk in the buffer.
     async fn notify_children(&mut self, notification: Notification) -> Op {
         let children = &self.children[notification.source.index()];
         if children.is_empty() {
@@ -265,13 +267,13 @@ impl<F: Notifications> OcBcastAsync<F> {
         self.f.notify(children, notification).await
     }
 
-    /// The child that is to acknowledge next, and what.
+    /// The child whose acknowledgement is awaited, and the number of the notification.
     fn awaited(&self) -> Option<(Rank, u64)> {
         let (source, acknowledged) = self.busy?;
         Some((self.children[source.index()][acknowledged], self.given))
     }
 
-    /// Whether that child has.
+    /// Whether that child has acknowledged.
     async fn sees_acknowledged(&self) -> Op<bool> {
         match self.awaited() {
             Some((child, number)) => self.f.is_acknowledged(child, number).await,
@@ -279,7 +281,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// That child has: on to the next.
+    /// Records that child's acknowledgement, and goes on to the next child.
     fn acknowledged(&mut self) {
         if let Some((source, acknowledged)) = self.busy {
             let more = acknowledged + 1 < self.children[source.index()].len();
@@ -302,7 +304,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Takes a chunk from a parent.
+    /// Receives a chunk from a parent.
     async fn receive(&mut self, notification: Notification) -> Op {
         let Notification { from, number, source, message, at, bytes, then } = notification;
         let (before, data) = std::mem::take(&mut self.incoming[source.index()]);
@@ -310,7 +312,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         let mut data = data;
         data.resize(at + bytes, 0);
         let is_leaf = self.children[source.index()].is_empty();
-        // With the buffer free nothing is queued: that would have gone first.
+        // With the buffer free the queue is empty: a queued chunk would have gone first.
         if self.busy.is_none() && (!is_leaf || self.f.buffer_is_near()) {
             self.f.relay(from, bytes).await?;
             self.f.acknowledge(from, number).await?;

@@ -1,12 +1,12 @@
-//! Central barrier: PEs count themselves, and the last to arrive releases the others.
+//! Central barrier: PEs count their arrivals, and the last to arrive releases the others.
 //!
 //! Idea: the sense-reversing barrier of Mellor-Crummey and Scott 1991, section 3.1, with the
-//! counter at PE 0. Two things differ. The call's number takes the place of the sense. And each PE
-//! waits on a word of its own, not on one word that all share, since a fabric need not offer
-//! waiting on a peer's memory; so the release is `P - 1` signals.
+//! counter at PE 0. Two things differ. The call's number replaces the sense. And each PE waits on a
+//! word of its own instead of one shared word, since a fabric need not offer waits on a peer's
+//! memory; so the release is `P - 1` signals.
 //!
-//! Protocol: add 1 to the counter; the PE that finds `P - 1` sets it back to 0 and signals all
-//! others; these wait in channel 0.
+//! Protocol: add 1 to the counter; the PE that finds `P - 1` resets it to 0 and signals all others,
+//! which wait in channel 0.
 //!
 //! Cost: `P` atomic additions to one line, `P - 1` messages. Where PEs outnumber cores it needs the
 //! fewest turns of the scheduler: each PE runs once.
@@ -18,7 +18,7 @@ use crate::{Algorithm, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct Central;
 
-/// Whom to release.
+/// One PE's schedule: the PEs to release.
 #[derive(Debug)]
 pub struct Schedule {
     others: Box<[Rank]>,
@@ -42,7 +42,7 @@ impl Algorithm for Central {
         if model.is_shared(query.pes) {
             model.hops_ns(1.0, query.pes)
         } else {
-            // Each addition takes the line from the one before.
+            // Each addition moves the line from the PE of the previous one.
             (pes + 1.0) * model.transfer_ns + pes * model.next_line_ns
         }
     }

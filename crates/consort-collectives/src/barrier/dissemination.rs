@@ -1,9 +1,9 @@
 //! Dissemination barrier of radix k.
 //!
-//! Idea: in each round everyone signals `k - 1` others and waits for as many; after
-//! `ceil(log_k P)` rounds everyone has heard of everyone, directly or not. Sources: Hensgen, Finkel
-//! and Manber 1988; Mellor-Crummey and Scott 1991, section 3.3; other radices as in Nishtala and
-//! Yelick 2009.
+//! Idea: in each round every PE signals `k - 1` others and waits for as many signals; after
+//! `ceil(log_k P)` rounds every PE depends on the arrival of every other PE, directly or not.
+//! Sources: Hensgen, Finkel and Manber 1988; Mellor-Crummey and Scott 1991, section 3.3; other
+//! radices as in Nishtala and Yelick 2009.
 //!
 //! Protocol, for each round: signal the round's peers, each in a channel of its own; wait for as
 //! many signals.
@@ -17,10 +17,11 @@ use crate::{Algorithm, Parameter, PlanError, Setting, rank_math::dissemination::
 #[derive(Debug)]
 pub struct Dissemination;
 
-/// Whom a PE signals, and where; as many signals come in, in the same channels.
+/// One PE's schedule: the peers to signal, with the channels. It awaits as many signals, in the
+/// same channels.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The partner, where there is one round with one: a pairwise sync.
+    /// The partner of a pairwise sync, if there is only one round, with one peer.
     only: Option<(Rank, Channel)>,
     rounds: Vec<Box<[(Rank, Channel)]>>,
 }
@@ -44,7 +45,8 @@ impl Algorithm for Dissemination {
             .map(|round| round.to.into_iter().map(&mut in_channel).collect())
             .collect();
         let only = match rounds.as_slice() {
-            // A barrier in the second signal words would find the words of the other.
+            // A barrier in the second signal words would use the same pair of words as the other
+            // one.
             [round] if round.len() == 1 && !setting.second_word => Some(round[0]),
             _ => None,
         };

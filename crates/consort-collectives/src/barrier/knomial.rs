@@ -1,12 +1,12 @@
-//! Barriers over a tree, once up and once down, of which `flat` and `knomial` are rows.
+//! Barriers up and down a tree: `flat` and `knomial`.
 //!
-//! Idea: a PE signals its parent when its whole subtree has arrived, and the root's answer comes
+//! Idea: a PE signals its parent when its whole subtree has arrived, and the root's release goes
 //! down the same tree. Radix 1 is the chain, 2 the binomial tree. Source: Nishtala and Yelick 2009,
 //! section 2.2; Mellor-Crummey and Scott 1991, section 3.5.
 //!
 //! Protocol:
 //! 1. wait for a signal from each child, in the channels from 1 on;
-//! 2. signal the parent; wait for its answer in channel 0;
+//! 2. signal the parent; wait for its release in channel 0;
 //! 3. signal each child.
 //!
 //! Cost: `2 (P - 1)` messages, twice the tree's depth on the critical path.
@@ -25,24 +25,24 @@ use crate::{
 #[derive(Debug)]
 pub struct OverTree<T>(PhantomData<T>);
 
-/// Everyone signals PE 0, which answers.
+/// All PEs signal PE 0, which releases them.
 pub type Flat = OverTree<trees::Flat>;
-/// A k-nomial tree.
+/// A barrier over a k-nomial tree.
 pub type Knomial = OverTree<trees::Knomial>;
 
-/// Where a PE stands in the tree.
+/// One PE's schedule: its neighbours in the tree.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The parent, and where it is signalled by this subtree.
+    /// The parent, and the channel in which this subtree signals it.
     parent: Option<(Rank, Channel)>,
-    /// The children, and where each signals.
+    /// The children, and the channel in which each of them signals.
     children: Box<[(Rank, Channel)]>,
-    /// Where the answer comes.
+    /// The channel of the release.
     answer: Channel,
 }
 
 impl Schedule {
-    /// The place of the setting's PE in a tree of this shape, rooted at 0.
+    /// The schedule of the setting's PE in a tree of this shape, rooted at 0.
     fn new(setting: &Setting, shape: Shape) -> Self {
         let node = shape.node(setting.rank, Rank(0), setting.call.pes);
         Self {

@@ -10,8 +10,7 @@ registry! {
     knomial: Flat Knomial,
 }
 
-/// Any of the barriers, ready to run: the entry or exit barrier of an operation that all PEs enter,
-/// or leave, together.
+/// A barrier that is ready to run, as the entry or exit barrier of another operation.
 #[derive(Debug)]
 pub enum Synchronizer {
     /// See [`Central`].
@@ -20,26 +19,30 @@ pub enum Synchronizer {
     Dissemination(<Dissemination as Algorithm>::Schedule),
     /// See [`Flat`] and [`Knomial`].
     Tree(<Knomial as Algorithm>::Schedule),
-    /// Of two PEs, the one that the data says nothing: it waits for a signal of the other.
+    /// In a team of two: waits for the other PE's signal. The data that moves does not synchronize
+    /// this PE with the other.
     Waits(Channel),
-    /// The other: the data that moves between them says the rest.
+    /// In a team of two: signals the other PE. The data that moves synchronizes this PE with the
+    /// other.
     Signals(Rank, Channel),
 }
 
 impl Synchronizer {
-    /// The barrier that `candidate` names, in the channels and with the counter of `setting`, about
-    /// an operation whose data moves in this direction.
+    /// The barrier that `candidate` names, in the channels and with the counter of `setting`,
+    /// around an operation whose data moves in this direction.
     ///
     /// # Errors
-    /// When there is none, or its parameters are wrong.
+    /// When there is no such barrier, or its parameters are wrong.
     pub fn new(
         setting: &Setting,
         candidate: &Candidate,
         direction: Direction,
     ) -> Result<Self, PlanError> {
         if setting.call.pes == 2 && direction != Direction::Neither {
-            // Downwards the root must learn that the other has entered, and then that it has
-            // received; upwards the other that the root has entered, and then that it is done.
+            // Downwards the data reaches the other PE, so the root waits for a signal: at entry
+            // that the other PE has entered, at exit that it has received. Upwards the data reaches
+            // the root, so the other PE waits: at entry until the root has entered, at exit until
+            // it has the data.
             let (peer, channel) = (Rank(1 - setting.rank.0), setting.channel(0));
             let waits = (setting.rank == setting.call.root) == (direction == Direction::Down);
             return Ok(if waits { Self::Waits(channel) } else { Self::Signals(peer, channel) });
@@ -59,7 +62,7 @@ impl Synchronizer {
         }
     }
 
-    /// Waits until all PEs are here.
+    /// Runs this PE's part of the barrier.
     ///
     /// # Errors
     /// When the job has failed.

@@ -1,16 +1,16 @@
-//! Direct broadcast: everyone copies from the root's buffer.
+//! Direct broadcast: every PE copies from the root's buffer.
 //!
-//! Idea: between threads a message needs no copy in between. The root exposes its buffer, and each
-//! PE gets it from there, all at once. It is the flat one-sided tree of Nishtala and Yelick 2009,
-//! section 2, and the rendezvous get of the GASNet collectives.
+//! Idea: between threads a message needs no intermediate copy. The root exposes its buffer, and all
+//! PEs get the message from it at once. This is the flat one-sided tree of Nishtala and Yelick
+//! 2009, section 2, and the rendezvous get of the GASNet collectives.
 //!
 //! Protocol:
 //! 1. the root exposes its source to each PE (exposure 0), each attaches it;
 //! 2. each gets the whole message into its target, and detaches the buffer;
-//! 3. the root leaves when all have detached it. In symmetric memory it need not expose it, and
-//!    with exit mode None it only says that it is here, and leaves.
+//! 3. the root leaves when all have detached it. In symmetric memory with exit mode None the root
+//!    exposes nothing: it signals that it has entered, and leaves.
 //!
-//! Cost: `P - 1` copies side by side, two transfers on the critical path.
+//! Cost: `P - 1` concurrent copies, two transfers on the critical path.
 
 use consort_fabric::{
     Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span, SyncMode,
@@ -21,12 +21,12 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     root: Rank,
     bytes: usize,
-    /// Where it is signalled that the root is here, if it may leave early.
+    /// The channel in which the root signals that it has entered, if it may leave early.
     here: Option<Channel>,
 }
 
@@ -52,7 +52,7 @@ impl Algorithm for Direct {
         if query.symmetric && query.sync.exit == SyncMode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + copy;
         }
-        // The root exposes its buffer to everyone.
+        // The root exposes its buffer to every PE.
         let exposures = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
         model.hops_ns(3.0, query.pes) + exposures + copy
     }

@@ -1,15 +1,15 @@
-//! Broadcasts down a tree, of which `flat`, `knomial` and `pipelined` are rows.
+//! Broadcasts down a tree: `flat`, `knomial` and `pipelined`.
 //!
-//! Idea: whoever has the message sends it on, so that in a k-nomial tree the number of PEs that
-//! have it grows by a factor of `k` each round (Nishtala and Yelick 2009, section 2.2). Along a
-//! k-ary tree a PE passes chunk `i` on while chunk `i + 1` comes in, so that all levels of the tree
-//! work at once (section 3; Petrović 2015, chapter 4).
+//! Idea: every PE that has the message sends it on. In a k-nomial tree, the number of PEs that have
+//! it grows by a factor of `k` each round (Nishtala and Yelick 2009, section 2.2). In a k-ary tree,
+//! a PE sends chunk `i` on while chunk `i + 1` arrives, so that all levels of the tree work at once
+//! (section 3; Petrović 2015, chapter 4).
 //!
-//! Protocol, for each chunk: receive it from the parent into the target; send it on to each child,
-//! the largest subtree first (`protocols/stream`).
+//! Protocol, for each chunk: receive it from the parent into the target; send it to each child, the
+//! largest subtree first (`protocols/stream`).
 //!
-//! Cost: `P - 1` messages, the depth of the tree on the critical path; in chunks the depth to fill
-//! the pipeline, then `k` times the message.
+//! Cost: `P - 1` messages, and the depth of the tree on the critical path. In chunks: the depth to
+//! fill the pipeline, then `k` times the message.
 
 use std::marker::PhantomData;
 
@@ -28,23 +28,23 @@ use crate::{
 #[derive(Debug)]
 pub struct DownTree<T>(PhantomData<T>);
 
-/// The root sends to everyone.
+/// The root sends to every PE.
 pub type Flat = DownTree<trees::Flat>;
-/// A k-nomial tree.
+/// A broadcast down a k-nomial tree.
 pub type Knomial = DownTree<trees::Knomial>;
-/// A k-ary tree, in chunks.
+/// A broadcast down a k-ary tree, in chunks.
 pub type Pipelined = DownTree<trees::Pipelined>;
 
-/// One message is all that this PE has to do with: no loops then.
+/// The schedule of a PE that handles one message only, without loops.
 #[derive(Debug)]
 enum Only {
-    /// A root with one child sends what it has.
+    /// A root with one child sends its data.
     Sends(Rank, Channel),
-    /// A leaf takes what comes.
+    /// A leaf receives the data.
     Receives(Channel),
 }
 
-/// Where a PE stands in the tree, and how the message is divided.
+/// One PE's schedule: its neighbours in the tree, and the chunks of the message.
 #[derive(Debug)]
 pub struct Schedule {
     only: Option<Only>,
@@ -56,7 +56,8 @@ pub struct Schedule {
 impl Schedule {
     /// `None` if the inbox is too small.
     fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
-        // Channels: `fan` for the children's words that chunks are taken, then one edge's buffers.
+        // Channels: `fan` for children's signals that they have taken a chunk; then one edge's
+        // buffers.
         let fan = shape.fan(setting.call.pes);
         let room = setting.lines().checked_sub(fan)?;
         let chunks = Chunks::new(setting.call.bytes, 1, chunk_bytes, room)?;
@@ -76,19 +77,19 @@ impl Schedule {
     }
 }
 
-/// What a broadcast over a tree costs by the model.
+/// The model's estimate for a broadcast over a tree, in nanoseconds.
 fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
     let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
     let chunk = bytes.min(chunk_bytes as f64);
     let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk);
     let pass = model.lines_ns(bytes) * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
-    // In a k-ary tree the last child of each node waits for its siblings; in a k-nomial one it
-    // waits at the root alone, for it has no children of its own.
+    // In a k-ary tree the last child of each node waits for its siblings. In a k-nomial tree this
+    // delay occurs at the root only, since a last child has no children of its own.
     let siblings = if matches!(shape, Shape::Kary(_)) { fan - 1.0 } else { 0.0 };
     let queue = (depth - 1.0).max(0.0) * siblings * model.lines_ns(chunk);
     if model.is_shared(query.pes) {
-        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        // All PEs' work is done one after the other, and two chunks fill the buffers.
         let work = pass * model.pes_a_core(query.pes);
         let turns = (bytes / chunk.max(1.0) / 2.0).floor();
         return work + (depth + turns) * model.hops_ns(1.0, query.pes);

@@ -1,8 +1,8 @@
-//! Broadcasts: the root's data, to everyone. The registry of their algorithms.
+//! Broadcasts: the root's data, to every PE. The registry of their algorithms.
 //!
-//! `flat`, `knomial` and `pipelined` send chunks down a tree and differ in its shape (`knomial`);
-//! `scatter_allgather` sends slices, down a tree and around a ring; `oc_bcast` passes chunks
-//! from message buffer to message buffer; `direct` and `shared` copy between the callers'
+//! `flat`, `knomial` and `pipelined` send chunks down a tree and differ in its shape (file
+//! `knomial`); `scatter_allgather` sends slices, down a tree and around a ring; `oc_bcast` gets
+//! chunks from message buffer to message buffer; `direct` and `shared` copy between the callers'
 //! buffers.
 
 use crate::algorithm::registry;

@@ -1,21 +1,21 @@
-//! OC-BCAST, synchronous: chunks go from message buffer to message buffer, down a k-ary tree.
+//! Synchronous OC-BCAST: chunks go from message buffer to message buffer, down a k-ary tree.
 //!
-//! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there side by
-//! side; what goes to the caller's memory is off the path. `k` bounds how many press on one buffer.
-//! The news that a chunk is there spreads along a binary tree of its own (`rank_math/tree`). Two
-//! chunks fit, so that one is filled while the other is taken. Source: Petrović 2015, section 3.1,
-//! Algorithm 1.
+//! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there
+//! concurrently. The copy to the caller's memory is off the critical path. `k` bounds how many PEs
+//! read one buffer. The notification of a chunk spreads among the children along a binary tree of
+//! its own (`rank_math/tree`). Two chunks fit into a buffer, so that one is filled while the other
+//! is read. Source: Petrović 2015, section 3.1, Algorithm 1.
 //!
 //! Protocol, for each chunk:
 //! 1. wait until all children have the chunk before the last, whose place this one takes;
-//! 2. the root copies the chunk into its buffer; others wait to be notified, notify those after
-//!    them among their parent's children, get the chunk into their buffer, and signal the parent;
-//! 3. notify the first of the own children; copy the chunk from the buffer to the target.
+//! 2. the root copies the chunk into its buffer. Other PEs wait to be notified, notify the siblings
+//!    after them in the binary tree, get the chunk into their buffer, and signal the parent;
+//! 3. notify the first two of the own children; copy the chunk from the buffer to the target.
 //!
 //! At the end, wait until all children have the last chunk.
 //!
-//! Cost: a copy, a get a level of the tree, and a copy for the first chunk; a get and a copy for
-//! each further one. `P - 1` notifications and as many words back a chunk.
+//! Cost of the first chunk: a copy, a get for each level of the tree, and a copy. Cost of each
+//! further chunk: a get and a copy. `P - 1` notifications and as many acknowledgements a chunk.
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
@@ -30,17 +30,17 @@ use crate::{
 #[derive(Debug)]
 pub struct OcBcast;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
     chunk: usize,
     chunks: Step,
-    /// Where a PE is signalled that its parent has a chunk.
+    /// The channel in which a PE is notified that its parent has a chunk.
     notify: Channel,
-    /// The parent, and where it is signalled that this PE has a chunk.
+    /// The parent, and the channel in which this PE acknowledges a chunk to it.
     parent: Option<(Rank, Channel)>,
-    /// Where this PE is signalled that each of its children has a chunk.
+    /// The channels in which this PE's children acknowledge a chunk.
     done: Box<[Channel]>,
     notified: Notified,
 }
@@ -98,20 +98,20 @@ impl Algorithm for OcBcast {
         let chunks = (bytes / chunk.max(1.0)).ceil().max(1.0);
         let (fan, depth) = (shape.fan(query.pes), f64::from(shape.depth(query.pes)));
         let notice = model.hops_ns(f64::from(Shape::Kary(2).depth(fan + 1)), query.pes);
-        // The children of a core and itself get from one buffer at once.
+        // A PE's children, and the PE itself, read from its buffer at once.
         let readers = f64::from(fan) + 1.0;
         let (get, copy) = (model.pulled_ns(chunk, readers), chunk / model.copy_gbps);
         let work = get + copy + f64::from(fan) * model.overhead_ns;
         if model.is_shared(query.pes) {
-            // Every PE's work is done one after the other, and two chunks fill the buffers.
+            // All PEs' work is done one after the other, and two chunks fill the buffers.
             let turns = model.pes_a_core(query.pes);
             return chunks * work * turns + (depth + (chunks / 2.0).floor()) * notice;
         }
-        // In a row of Loose calls the levels work at once, as on successive chunks.
+        // In a row of Loose calls the levels work at once, as they do on successive chunks.
         let levels = if query.sync == SyncModes::LOOSE { depth.min(1.0) } else { depth };
         let level = notice + get + model.overhead_ns;
         let turn = work.max((level + model.hops_ns(1.0, query.pes)) / 2.0);
-        // At last the parents look at their children's flags, while the leaves copy.
+        // At the end the parents poll their children's flags, while the leaves copy.
         let last = copy.max(f64::from(fan) * model.overhead_ns) + model.hops_ns(1.0, query.pes);
         copy + levels * level + last + (chunks - 1.0) * turn
     }

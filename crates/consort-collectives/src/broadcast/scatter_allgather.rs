@@ -1,20 +1,20 @@
-//! Scatter-allgather: each PE gets a slice of the message, and then everyone gets all slices.
+//! Scatter-allgather: each PE receives a slice of the message, and then all PEs gather all slices.
 //!
-//! Idea: for a long message a tree makes inner PEs send all of it several times. Here nobody sends
+//! Idea: for a long message a tree makes inner PEs send all of it several times. Here no PE sends
 //! more than about twice its length. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and Watts
 //! 1994; as in `RCCE_comm`, Petrović 2015, section 3.3.2.
 //!
-//! Protocol, over ranks relative to the root; slice `i` is PE `i`'s:
+//! Protocol, with ranks relative to the root; slice `i` belongs to PE `i`:
 //! 1. scatter by recursive halving (`rank_math/halving`): receive the slices of a range of PEs,
-//!    then send on the second half of what is left, until one's own slice is;
+//!    then send on the second half of the rest until only the own slice is left;
 //! 2. allgather around a ring, in `P - 1` rounds: in round `r` PE `i` sends slice `i + r` to its
-//!    left, PE `i - 1`, and receives slice `i + 1 + r` from its right. Nothing goes to the root,
-//!    which has all.
+//!    left neighbour, PE `i - 1`, and receives slice `i + 1 + r` from its right one. The root
+//!    receives nothing, since it has all slices.
 //!
 //! Messages travel in chunks over two buffers (`protocols/stream`). Even PEs send first and odd
-//! ones receive first, chunk by chunk: where a send lasts until the receiver has taken it, half of
-//! the PEs then send at a time, and not one after the other. Nobody waits in a ring, since the root
-//! waits for nobody's chunk.
+//! ones receive first, chunk by chunk: where a send waits for its receiver, half of the PEs then
+//! send at a time, instead of one after the other. PEs never wait in a cycle, since the root waits
+//! for no other PE's chunk.
 //!
 //! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` times the
 //! message through a PE.
@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug)]
 pub struct ScatterAllgather;
 
-/// A message of the scatter: the edge, its chunks, and where in the message it lies.
+/// A message of the scatter: its edge, its chunks, and its offset in the data.
 #[derive(Debug)]
 struct Handed {
     edge: Edge,
@@ -40,25 +40,25 @@ struct Handed {
     at: usize,
 }
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
     slice: usize,
-    /// How a slice is divided.
+    /// The chunks of a slice.
     chunks: Chunks,
     relative: u32,
     pes: u32,
     steps: Step,
     received: Option<Handed>,
     sent: Box<[Handed]>,
-    /// Where slices go in the ring; not to the root.
+    /// The edge to the left neighbour; `None` if that is the root.
     left: Option<Edge>,
-    /// Where they come from; not at the root.
+    /// The edge from the right neighbour; `None` at the root.
     right: Option<Edge>,
 }
 
-/// Bytes of a slice: whole words, which lines are made of.
+/// Bytes of a slice: whole words, so that lines hold whole words.
 fn slice_bytes(bytes: usize, pes: u32) -> usize {
     bytes.div_ceil(pes as usize).next_multiple_of(8)
 }
@@ -67,8 +67,8 @@ impl Schedule {
     /// `None` if the inbox is too small or there are too many chunks.
     fn new(setting: &Setting) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
-        // Channels: for the word that a chunk of the scatter is taken, one a child; for the same
-        // word in the ring; two buffers for the scatter; two for the ring.
+        // Channels: one for each child's signals that it has taken a chunk of the scatter; one for
+        // the same signals in the ring; two buffers for the scatter; two for the ring.
         let words = rounds(pes);
         let room = setting.lines().checked_sub(words + 1)? / 2;
         (room >= 2).then_some(())?;
@@ -102,7 +102,7 @@ impl Schedule {
             chunks,
             relative,
             pes,
-            // The longest message of the scatter is the root's first.
+            // The longest message of the scatter is the first of the root.
             steps: around.max(divided(bytes)?.count()),
             received,
             sent: sent.collect::<Option<_>>()?,
@@ -111,8 +111,8 @@ impl Schedule {
         })
     }
 
-    /// Chunk `step` of those that a PE sends around the ring, if it begins with slice `first`:
-    /// offset and length.
+    /// Offset and length of chunk `step` among those that a PE sends around the ring, if it begins
+    /// with slice `first`.
     #[inline(always)]
     fn around(&self, first: u32, step: Step) -> (usize, usize) {
         let (round, index) = (step / self.chunks.count(), step % self.chunks.count());

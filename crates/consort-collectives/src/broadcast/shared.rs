@@ -1,21 +1,22 @@
-//! Shared broadcast: the root and each receiver divide the copying between them.
+//! Shared broadcast: the root and each receiver share the work of copying.
 //!
-//! Idea: a core that pulls a buffer which another has just written is bound by the transfers; two
-//! cores that copy, one pulling and one pushing, are faster than one. The receiver takes chunks
-//! from the front and the root from the back until they meet, so whoever is late or slow takes
-//! fewer, and in a row of calls each finds in its cache what it had before. One-sided get and put
-//! as in Nishtala and Yelick 2009, section 1; taking from two ends as in Chase and Lev 2005.
+//! Idea: a core that pulls a buffer which another core has just written is limited by the line
+//! transfers; two cores that copy, one pulling and one pushing, are faster. The receiver takes
+//! chunks from the front and the root from the back until they meet. So a late or slow PE takes
+//! fewer chunks, and in a row of calls each finds in its cache the data that it copied before.
+//! One-sided get and put as in Nishtala and Yelick 2009, section 1; taking from two ends as in
+//! Chase and Lev 2005.
 //!
 //! Protocol:
 //! 1. the root exposes its source to each PE, each exposes its target to the root (exposure 0);
-//! 2. both count themselves up at the receiver, in the two halves of one counter; as long as the
-//!    halves have not met, the receiver gets the next chunk from the front, the root puts the next
-//!    from the back; who has had half of them yields once, since the other may be computing beside
-//!    its call and has data of its half in its cache;
-//! 3. both give back, the root after a fence; the receiver, when its target is back, returns the
-//!    counter to 0.
+//! 2. both count their chunks in the two halves of one counter at the receiver. Until the halves
+//!    meet, the receiver gets the next chunk from the front, and the root puts the next one from
+//!    the back. A PE that has taken half of the chunks yields once, since the other PE may be
+//!    computing in its program, and has the data of its half in its cache;
+//! 3. both detach their buffers, the root after a fence. When its target is detached, the receiver
+//!    resets the counter to 0.
 //!
-//! Cost: about half the copy of `direct` for two PEs; the root helps its receivers one by one.
+//! Cost: about half the copy of `direct` for two PEs; the root serves its receivers one by one.
 
 use consort_fabric::{
     CallSpec, Candidate, Counters, Local, MachineModel, Op, Query, Rank, Rendezvous, Span,
@@ -26,7 +27,7 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct Shared;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     root: Rank,
@@ -35,7 +36,7 @@ pub struct Schedule {
     counter: u32,
 }
 
-/// What the root adds to the counter for a chunk; the receiver adds 1.
+/// The root's increment of the counter for a chunk; the receiver's is 1.
 const FROM_BACK: u64 = 1 << 32;
 
 impl Schedule {
@@ -54,7 +55,7 @@ impl Schedule {
         self.chunk(self.chunks() - 1 - back)
     }
 
-    /// Who has taken half of the chunks leaves the rest to the other, while it has other work.
+    /// Yields once after half of the chunks, so that the other PE may take the rest.
     async fn yield_after<F: Local>(&self, f: &F, taken: u64) -> Op {
         if taken == self.chunks().div_ceil(2) { f.yield_now().await } else { Ok(()) }
     }
@@ -119,7 +120,7 @@ impl Algorithm for Shared {
             }
             f.detach(source).await?;
             f.await_detached().await?;
-            // Nobody counts any more, and everybody else has: this takes off all there is.
+            // No PE counts any more, so this subtracts the whole count.
             let counted = f.count(me, counter, 0).await?;
             f.count(me, counter, counted.wrapping_neg()).await?;
             return Ok(());

@@ -1,4 +1,4 @@
-//! A part of a composition, as a fabric of its own.
+//! A part of a composition: a fabric for one of its algorithms.
 
 use std::future::Future;
 
@@ -7,12 +7,13 @@ use consort_fabric::{
     Step,
 };
 
-/// One part's view of the call: the first's target and the second's source are what goes from one
-/// to the other, a place in the caller's target. One of several parts that each have a place in the
-/// target, and share the source, is like a first one.
+/// One part's view of the call. The target of the first part and the source of the second are the
+/// intermediate result, a place in the caller's target. If several parts each have a place in the
+/// target and share the source, each of them is like a first part.
 pub(crate) struct Part<'f, F, const IS_SECOND: bool> {
     f: &'f F,
-    /// Where the place is on this PE, and on PE 0, and how far apart those of successive PEs are.
+    /// The offset of the place on this PE, its offset on PE 0, and the distance between those of
+    /// successive PEs.
     own: usize,
     first: usize,
     apart: usize,
@@ -25,7 +26,7 @@ impl<'f, F: Fabric, const IS_SECOND: bool> Part<'f, F, IS_SECOND> {
         Self { f, own: first + f.rank().index() * apart, first, apart }
     }
 
-    /// A span of the part, where the place begins at `place`.
+    /// The caller's span for a span of the part whose place begins at `place`.
     #[inline(always)]
     fn at(&self, place: usize, span: Span) -> Span {
         match span.place {
@@ -55,7 +56,7 @@ impl<F: Fabric, const IS_SECOND: bool> Local for Part<'_, F, IS_SECOND> {
     #[inline(always)]
     async fn copy(&self, target: Span, source: Span) -> Op {
         let (target, source) = (self.own(target), self.own(source));
-        // What is to be gathered lies in its place.
+        // The block to be gathered is in its place already.
         if target == source { Ok(()) } else { self.f.copy(target, source).await }
     }
 

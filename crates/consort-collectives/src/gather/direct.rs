@@ -1,14 +1,14 @@
-//! Direct gather: everyone copies its block into the root's buffer.
+//! Direct gather: every PE copies its block into the root's buffer.
 //!
-//! Idea: the mirror image of the scatter `direct`, a put where that is a get: the copies go on side
-//! by side (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
+//! Idea: the reverse of the scatter `direct`, with puts in place of gets. The copies are concurrent
+//! (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
 //!
 //! Protocol (`protocols/rendezvous`):
-//! 1. the root exposes its target to everyone, and copies its own block;
-//! 2. each puts its block, and waits until it is there;
-//! 3. the root waits until all are done.
+//! 1. the root exposes its target to all others, and copies its own block;
+//! 2. each puts its block, and waits until the put is complete;
+//! 3. the root waits until all have detached.
 //!
-//! Cost: `P - 1` copies of a block side by side, two transfers on the critical path.
+//! Cost: `P - 1` concurrent copies of a block, two transfers on the critical path.
 
 use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 
@@ -45,7 +45,7 @@ impl Algorithm for Direct {
         if me != root {
             let result = access.attach(f, root, all).await?;
             f.put(&result, mine, own).await?;
-            // What says so may be a barrier that counts, which a fence does not hold back.
+            // Completion may be signalled by a barrier that counts, which a fence does not order.
             f.quiet().await?;
             return access.detach(f, root, result).await;
         }

@@ -1,15 +1,14 @@
-//! Gathers up a tree, of which `flat` and `knomial` are rows: a PE gives its parent the blocks of
-//! its subtree.
+//! Gathers up a tree: `flat` and `knomial`. A PE sends its parent the blocks of its subtree.
 //!
-//! Source: Nishtala and Yelick 2009, section 2.2, for the trees; the scatter `knomial` the other
-//! way round. Radix 1 is the chain.
+//! Source: Nishtala and Yelick 2009, section 2.2, for the trees; the reverse of the scatter
+//! `knomial`. Radix 1 is the chain.
 //!
 //! Protocol (`protocols/exchange`): copy the own block into scratch memory; receive the blocks of
-//! each child's subtree beside it, the smallest first; send all to the parent. The root has them in
-//! its target, and a leaf sends its block from where it lies.
+//! each child's subtree beside it, the smallest subtree first; send all of them to the parent. The
+//! root receives them in its target, and a leaf sends its block from its source.
 //!
-//! Cost: the depth of the tree in transfers; the root receives `P - 1` blocks in few messages. What
-//! a PE passes on has to fit its scratch memory.
+//! Cost: the depth of the tree in transfers; the root receives `P - 1` blocks in few messages. The
+//! blocks that a PE forwards must fit its scratch memory.
 
 use std::{marker::PhantomData, ops::Range};
 
@@ -29,16 +28,16 @@ use crate::{
 #[derive(Debug)]
 pub struct UpTree<T>(PhantomData<T>);
 
-/// Everyone sends to the root.
+/// All PEs send to the root.
 pub type Flat = UpTree<trees::Flat>;
-/// A k-nomial tree.
+/// A gather up a k-nomial tree.
 pub type Knomial = UpTree<trees::KnomialOfBlocks>;
 
 fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
     let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
     let subtree = Subtree::of(rank, root, pes, shape);
     let (fan, largest) = (shape.fan(pes), subtree::largest(pes, shape));
-    // Where blocks of several PEs go together ranks may wrap around.
+    // The ranks of several PEs' blocks may wrap around, which makes two spans.
     let spans = if largest > 1 { 2 } else { 1 };
     let longest = largest as usize * bytes;
     let buffers = Buffers::new(setting, fan, longest, spans, 1)?;

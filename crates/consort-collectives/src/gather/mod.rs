@@ -1,4 +1,4 @@
-//! Gathers: everyone's block, to the root. The registry of their algorithms.
+//! Gathers: every PE's block, to the root. The registry of their algorithms.
 
 pub mod vector;
 

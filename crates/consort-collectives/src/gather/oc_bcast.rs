@@ -1,20 +1,21 @@
 //! Gather by OC-BCAST's scheme: blocks go from message buffer to message buffer, up a k-ary tree,
 //! chunk by chunk.
 //!
-//! Idea: a PE puts chunks of its block into its own buffer, and then gets there those of the PEs
-//! below it, from the buffers of its children. Two chunks fit, so that one is filled while the
-//! other is taken. Source: Petrović 2015, section 3.1, there for the broadcast, the other way
-//! round. What comes from the PEs furthest from the root comes last.
+//! Idea: a PE puts the chunks of its own block into its buffer, and then those of the PEs below it,
+//! which it gets from the buffers of its children. Two chunks fit into a buffer, so that one is
+//! filled while the other is read. Source: Petrović 2015, section 3.1, which has the broadcast;
+//! this is the reverse. Blocks of the PEs furthest from the root come last.
 //!
 //! Protocol, for each chunk of each block of the own subtree (`protocols/relay`):
-//! 1. wait until the chunk before the last is taken, whose place this one takes;
-//! 2. copy it, if it is one's own, into the buffer; else wait until the child on its way has it,
-//!    get it from there, and signal the child; the root's go to the target at once;
+//! 1. wait until the parent has taken the chunk before the last, whose place this one takes;
+//! 2. copy the chunk into the buffer if it is of the own block. Otherwise wait until the child on
+//!    its route has it, get it from there, and signal the child. The root writes to its target
+//!    directly;
 //! 3. notify the parent.
 //!
-//! At the end, wait until the last chunk is taken.
+//! At the end, wait until the parent has taken the last chunk.
 //!
-//! Cost: `P - 1` blocks got by the root, and one less for each level further down.
+//! Cost: the root gets `P - 1` blocks, a PE one less for each level further down.
 
 use consort_fabric::{
     Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
@@ -28,24 +29,24 @@ use crate::{
 #[derive(Debug)]
 pub struct OcBcast;
 
-/// A block that a PE has or that passes by.
+/// A block that a PE contributes or forwards.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    /// Whose it is.
+    /// The PE that contributes it.
     rank: Rank,
-    /// Whose buffer it is got from, where this PE is signalled that a chunk is there, and the
-    /// number of its first chunk of those that go there; none if it is the own block.
+    /// The child whose buffer it is got from, the channel in which the child signals a chunk, and
+    /// the number of its first chunk among the child's; `None` for the own block.
     child: Option<(Rank, Channel, Step)>,
 }
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     relay: Relay,
     hops: Box<[Hop]>,
-    /// Where a PE is signalled that its parent has a chunk.
+    /// The channel in which the parent signals that it has taken a chunk.
     taken: Channel,
-    /// The parent, and where it is signalled that this PE has a chunk.
+    /// The parent, and the channel in which this PE notifies it of a chunk.
     parent: Option<(Rank, Channel)>,
 }
 

@@ -1,27 +1,28 @@
-//! Rounds: in each a PE sends to one PE and receives from one, which may be another, or neither.
+//! Rounds: in each a PE may send to one PE and may receive from one, the same or another.
 //!
-//! An algorithm says for a PE what each round sends and receives ([`Round`]), by rank arithmetic
-//! alone, once for many calls. A call goes through the rounds in a loop and makes each by
-//! [`Cursor::exchange`], which divides messages into chunks, numbers these, gives senders credit,
-//! and orders what it does such that nobody waits in a ring. Synchronous rounds as of Bruck et al.
-//! 1997, section 1; the flow control is double buffering (Petrović 2015, chapter 4) over any number
-//! of buffers.
+//! An algorithm describes what a PE sends and receives in each round ([`Round`]), by rank
+//! arithmetic, once for many calls. A call loops over the rounds and executes each by
+//! [`Cursor::exchange`]. That divides messages into chunks, numbers the chunks, gives credits to
+//! senders, and orders operations such that PEs never wait in a cycle. The rounds are the
+//! synchronous ones of Bruck et al. 1997, section 1; the flow control is double buffering (Petrović
+//! 2015, chapter 4), with any number of buffers.
 //!
 //! The chunks that a PE receives in a call are numbered in the order in which it takes them,
 //! message after message. Chunk `i` uses buffer `i mod N` of its inbox:
 //!
 //! | sender of chunk `i` | receiver |
 //! | --- | --- |
-//! | waits for its credit, if `i >= N` | takes chunk `i - N` and gives the sender credit |
+//! | awaits its credit, if `i >= N` | takes chunk `i - N` and gives the sender the credit |
 //! | sends into buffer `i mod N` | takes chunk `i` |
 //!
-//! So a call that fits the inbox needs no credit. Numbers may be left out: a chunk counts as taken
-//! when the next one may come. All PEs then can count alike, whoever takes part in a round.
+//! So a call that fits the inbox needs no credits. Numbers may be skipped: a chunk counts as taken
+//! when the next one may arrive. So all PEs can count alike, also those with nothing to do in a
+//! round.
 //!
-//! Within a round a PE sends and receives by turns, chunk by chunk, so nobody waits in a ring.
-//! Where a send lasts until it is received, not all may send first; see [`sends_first`].
+//! Within a round a PE alternates sends and receives, chunk by chunk, so PEs never wait in a cycle.
+//! If a send waits for its receiver, not all PEs may send first; see [`sends_first`].
 //!
-//! A chunk that lies in several spans is as many messages, on lines of their own in one buffer.
+//! A chunk of several spans is as many messages, each on lines of its own in one buffer.
 
 mod act;
 mod cursor;
@@ -33,32 +34,32 @@ use consort_fabric::{Channel, MachineModel, Query, Rank, Span};
 use crate::Setting;
 pub use cursor::{Cursor, Rounds};
 
-/// Buffers that a PE receives into at least where messages are divided.
+/// The smallest number of buffers that a PE receives into, if messages are divided.
 const BUFFERS: u32 = 4;
 
 fn lines(bytes: usize) -> usize {
     Channel::count_for(bytes)
 }
 
-/// How messages are divided, and the buffers they go to; the same on all PEs.
+/// The division of messages into chunks, and the buffers for them; the same on all PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Bytes of a chunk.
     chunk: usize,
     /// Lines of a buffer.
     lines: u32,
-    /// How many there are.
+    /// The number of buffers.
     count: u32,
-    /// Channels for senders' credits, before the buffers.
+    /// The number of channels for credits, before the buffers.
     credits: u32,
-    /// More than the largest number of a chunk.
+    /// An upper bound of the chunk numbers, exclusive.
     steps: u32,
 }
 
 impl Buffers {
-    /// For calls in which a PE receives at most `messages`, of at most `longest` bytes each, in at
-    /// most `spans` spans each, and in which rounds name credits below `credits`. `None` if the
-    /// inbox is too small, or there are more chunks than steps can number.
+    /// The buffers for calls in which a PE receives at most `messages`, of at most `longest` bytes
+    /// each, in at most `spans` spans each, and in which rounds use credits below `credits`. `None`
+    /// if the inbox is too small, or there are more chunks than steps can number.
     #[must_use]
     pub fn new(
         setting: &Setting,
@@ -70,7 +71,7 @@ impl Buffers {
         let (room, cuts) = (setting.lines(), spans.saturating_sub(1));
         let of_buffer = |bytes: usize| u32::try_from(lines(bytes)).ok()?.checked_add(cuts);
         let combines = setting.call.collective.combines();
-        // What is combined is received into the scratch memory first.
+        // Data to be combined is first received into the scratch memory.
         let most = if combines { setting.capabilities.scratch_bytes } else { usize::MAX };
         let all = of_buffer(longest).and_then(|lines| lines.checked_mul(messages));
         if longest <= most && all.is_some_and(|all| all <= room) {
@@ -88,8 +89,8 @@ impl Buffers {
         fits.then_some(Self { chunk, lines, count, credits, steps })
     }
 
-    /// Rounds that do not depend on each other, at once: all that is sent and then all that is
-    /// received, where the inbox has a place for all; else as they are.
+    /// Merges rounds that do not depend on each other, so that all sends come before all receives,
+    /// if the inbox has room for all messages; otherwise returns the rounds unchanged.
     #[must_use]
     pub fn at_once(&self, setting: &Setting, rounds: Vec<Round>) -> Vec<Round> {
         if !setting.capabilities.buffered || !self.hold_all() {
@@ -105,13 +106,13 @@ impl Buffers {
         sends
     }
 
-    /// Whether there is a place for all that a PE receives in a call.
+    /// Whether the inbox has room for all that a PE receives in a call.
     #[must_use]
     pub const fn hold_all(&self) -> bool {
         self.count >= self.steps
     }
 
-    /// How many chunks a message is.
+    /// How many chunks a message of `bytes` has.
     #[must_use]
     pub fn chunks(&self, bytes: usize) -> u32 {
         let chunks = if bytes <= self.chunk { 1 } else { bytes.div_ceil(self.chunk) };
@@ -119,63 +120,63 @@ impl Buffers {
     }
 }
 
-/// One end of a message: the PE at the other end, and where it lies on this one. There is at least
-/// one span, and those of both ends are of the same lengths.
+/// One end of a message: the PE at the other end, and the spans on this PE. There is at least one
+/// span, and the spans of both ends have the same lengths.
 pub type End = (Rank, Vec<Span>);
 
-/// What becomes of a message that is received.
+/// The use of a received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// It is stored.
+    /// The message is stored.
     Stores,
-    /// What is kept is what lies in these spans, combined with the message after it.
+    /// `spans (op) message` is stored.
     After(Vec<Span>),
-    /// What is kept is the message, combined with what lies in these spans after it.
+    /// `message (op) spans` is stored.
     Before(Vec<Span>),
 }
 
-/// What a PE does in a round.
+/// The work of a PE in a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// The number of the first chunk of its messages among those that their receivers take. Of the
-    /// messages that a PE receives each has larger ones than those before.
+    /// The number of the first chunk of its messages, by the receivers' numbering. These numbers
+    /// ascend over the messages that a PE receives.
     first: u32,
-    /// Which of a sender's credits says that a chunk may be sent: one that no other receiver gives
-    /// it in this call.
+    /// The sender's credit that allows a chunk to be sent. No other receiver gives the sender this
+    /// credit in the call.
     credit: u32,
     sent: Option<End>,
-    /// Targets and sources. Copied when it has sent a chunk, before it receives one; or first of
-    /// all, where it receives first.
+    /// Targets and sources of copies. They are made when it has sent a chunk, before it receives
+    /// one; or first, if it receives first.
     copied: Vec<(Span, Span)>,
     received: Option<(End, Keep)>,
-    /// Target, left and right operand of what is combined when all is received.
+    /// Target, left and right operand of the combinations made when all is received.
     combined: Vec<[Span; 3]>,
 }
 
 impl Round {
-    /// A round whose chunks have numbers from `first` on, and in which senders get credit number
-    /// `credit`.
+    /// A round whose chunks are numbered from `first` on, and whose senders await credit `credit`.
     #[must_use]
     pub fn at(first: u32, credit: u32) -> Self {
         Self { first, credit, ..Self::default() }
     }
 
-    /// Sends what lies in `spans` to a PE.
+    /// Sends the data of `spans` to a PE.
     #[must_use]
     pub fn send(mut self, to: Rank, spans: impl Into<Vec<Span>>) -> Self {
         self.sent = Some((to, spans.into()));
         self
     }
 
-    /// Receives into `spans` from a PE: from the one that it sends to, or from one as far away on
-    /// the other side. It may take the place of what is sent only if it is combined with that.
+    /// Receives into `spans` from a PE: either the PE that it sends to, or the PE at the same
+    /// distance on the other side. The spans may overlap what is sent only if they are combined
+    /// with it.
     #[must_use]
     pub fn receive(mut self, from: Rank, spans: impl Into<Vec<Span>>, keep: Keep) -> Self {
         self.received = Some(((from, spans.into()), keep));
         self
     }
 
-    /// Copies `source` to `target`, before it receives anything.
+    /// Copies `source` to `target`, before anything is received.
     #[must_use]
     pub fn copy(mut self, target: Span, source: Span) -> Self {
         self.copied.push((target, source));
@@ -189,7 +190,7 @@ impl Round {
         self
     }
 
-    /// Has a PE copy something before it receives anything, when it has sent what it can.
+    /// Copies a span before the first receive, after the sends that come before that.
     pub fn copy_first(rounds: &mut Vec<Self>, target: Span, source: Span) {
         match rounds.iter_mut().find(|round| round.received.is_some()) {
             Some(round) => round.copied.push((target, source)),
@@ -198,11 +199,11 @@ impl Round {
     }
 }
 
-/// Whether `rank`, which sends to `to` and receives from the PE as far away on the other side, or
-/// from `to` itself, sends before it receives, where a send lasts until it is received.
+/// Whether `rank` sends before it receives, where a send waits for its receiver. It sends to `to`,
+/// and receives from `to` itself or from the PE at the same distance on the other side.
 ///
-/// Of two PEs that send to each other the lower one does. Of those that send round a ring with
-/// steps of `d` each second one does, as far as that comes out even; so somebody always receives.
+/// Of two PEs that send to each other, the lower one sends first. In a ring with steps of `d`,
+/// every second PE sends first, as far as the number is even; so some PE always receives.
 #[must_use]
 pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
     let distance = (to.0 + pes - rank.0) % pes;
@@ -210,21 +211,21 @@ pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
     if to == from { rank < to } else { (rank.0 / nearest.max(1)).is_multiple_of(2) }
 }
 
-/// Rounds that a PE makes several times, each time for what follows in the caller's buffers.
+/// Rounds that a PE repeats, each time on the next part of the caller's buffers.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// The rounds, as they are the first time.
+    /// The rounds of the first repetition.
     pub rounds: Vec<Round>,
-    /// How often it makes them.
+    /// The number of repetitions.
     pub times: u32,
-    /// How much further on their spans of the source and the target are each time, in bytes.
+    /// How far the spans of the source and the target advance with each repetition, in bytes.
     pub bytes: usize,
-    /// By how much the numbers of their chunks are larger each time.
+    /// How far the chunk numbers advance with each repetition.
     pub chunks: u32,
 }
 
-/// What rounds cost by the model, one after the other: of each kind, how many there are and the
-/// bytes of a message. What a PE combines or copies besides is not in it.
+/// The model's estimate for consecutive rounds, in nanoseconds: of each kind, their number and the
+/// bytes of a message. It excludes combinations and copies.
 #[must_use]
 pub fn cost_ns(
     query: &Query,
@@ -237,14 +238,14 @@ pub fn cost_ns(
     rounds.into_iter().map(round).sum()
 }
 
-/// What `count` rounds cost by the model that are made at once.
+/// The model's estimate for `count` rounds that are made at once, in nanoseconds.
 #[must_use]
 pub fn cost_at_once_ns(query: &Query, model: &MachineModel, count: f64, bytes: f64) -> f64 {
     let work = count * (message_ns(bytes, model) + model.next_line_ns);
     model.hops_ns(1.0, query.pes) + work * model.pes_a_core(query.pes)
 }
 
-/// The work of a PE that writes the lines of one message and reads those of another.
+/// The time of a PE to write the lines of one message and to read those of another.
 fn message_ns(bytes: f64, model: &MachineModel) -> f64 {
     2.0 * model.later_lines_ns(bytes) + model.overhead_ns
 }

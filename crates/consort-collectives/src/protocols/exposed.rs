@@ -1,21 +1,22 @@
-//! Exposed buffers: a PE lets some peers read one of its buffers, and reads the same of some peers.
+//! Exposed buffers: a PE lets some peers read one of its buffers, and reads the same buffer of some
+//! peers.
 //!
 //! | | |
 //! | --- | --- |
 //! | `expose` | signals each reader that the buffer may be read |
-//! | `attach` | waits for a peer's |
-//! | `detach` | signals the peer that it is read |
+//! | `attach` | waits for a peer's buffer |
+//! | `detach` | signals the peer that its buffer has been read |
 //! | `await_detached` | waits for the signals of all readers |
 //!
-//! Which signals there are is a matter of `rendezvous`. It is the rendezvous get of the
-//! GASNet collectives (Nishtala and Yelick 2009, section 2), from many peers.
+//! The modes of the call decide which of these signals are needed; see `rendezvous`. This is the
+//! rendezvous get of the GASNet collectives (Nishtala and Yelick 2009, section 2), from many peers.
 
 use consort_fabric::{MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
 
 use super::rendezvous::Access;
 use crate::{Direction, Setting};
 
-/// An exposed buffer, and how it is.
+/// An exposed buffer, its readers, and the way of access.
 #[derive(Debug)]
 pub struct Exposed {
     span: Span,
@@ -24,8 +25,8 @@ pub struct Exposed {
 }
 
 impl Exposed {
-    /// Exposes `span`, which is as long on every PE, to `readers`. `None` if the fabric cannot
-    /// expose it.
+    /// Exposes `span`, which has the same length on every PE, to `readers`. `None` if the fabric
+    /// cannot expose buffers.
     #[must_use]
     pub fn new(
         setting: &Setting,
@@ -36,20 +37,21 @@ impl Exposed {
         Some(Self { span, readers: readers.into_iter().collect(), access })
     }
 
-    /// The same to everyone else, from the PE after this one on: no two then begin with one PE.
+    /// Exposes `span` to all other PEs, beginning with the next rank, so that no two begin with one
+    /// PE.
     #[must_use]
     pub fn to_all(setting: &Setting, span: Span) -> Option<Self> {
         Self::new(setting, span, others(setting.rank, setting.call.pes))
     }
 
-    /// What exposing, and attaching as many peers' buffers, costs by the model, apart from the
-    /// reading.
+    /// The model's estimate for exposing a buffer and attaching as many peers' buffers, without the
+    /// reading, in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, model: &MachineModel) -> f64 {
         Access::cost_ns(query, Direction::Neither, model)
     }
 
-    /// What [`Self::get_blocks`] costs by the model.
+    /// The model's estimate for [`Self::get_blocks`], in nanoseconds.
     #[must_use]
     pub fn cost_of_blocks_ns(query: &Query, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
@@ -57,8 +59,9 @@ impl Exposed {
         Self::cost_ns(query, model) + work * model.pes_a_core(query.pes)
     }
 
-    /// Gets the block of `bytes` at `at` of everyone's source, which is exposed to all, into the
-    /// target: by rank, the own one first, and then from the PE after this one on.
+    /// Gets a block from every PE's source, which must be exposed to all: `bytes` from offset `at`
+    /// on. Writes the blocks into the target by rank: first the own one, then those of the ranks
+    /// after this one, wrapping around.
     ///
     /// # Errors
     /// When the job has failed.
@@ -75,10 +78,10 @@ impl Exposed {
         self.await_detached(f).await
     }
 
-    /// Exposes it to the readers.
+    /// Exposes the buffer to its readers.
     ///
     /// # Errors
-    /// When the job has failed; so do all that follow.
+    /// When the job has failed, as in all methods below.
     #[inline(always)]
     pub async fn expose<F: Messages + Rendezvous>(&self, f: &F) -> Op {
         for &reader in &self.readers {
@@ -87,7 +90,7 @@ impl Exposed {
         Ok(())
     }
 
-    /// The buffer of a peer, once it may be read.
+    /// Attaches the buffer of a peer, once it may be read.
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -99,7 +102,7 @@ impl Exposed {
         self.access.attach(f, peer, self.span).await
     }
 
-    /// The buffer of a peer is read.
+    /// Detaches the buffer of a peer after reading.
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -113,7 +116,7 @@ impl Exposed {
         self.access.detach(f, peer, remote).await
     }
 
-    /// The buffers of the first `count` PEs, by their ranks; none for the own one.
+    /// Attaches the buffers of the first `count` PEs, by rank; `None` for this PE.
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -134,7 +137,7 @@ impl Exposed {
         Ok(remotes)
     }
 
-    /// The buffers that [`Self::attach_all`] gave are read.
+    /// Detaches all buffers of [`Self::attach_all`].
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -152,7 +155,7 @@ impl Exposed {
         Ok(())
     }
 
-    /// Waits until no reader reads any more, as far as the exit mode asks for that.
+    /// Waits until all readers have detached the buffer, if the exit mode requires that.
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -162,7 +165,7 @@ impl Exposed {
     }
 }
 
-/// The other PEs, from the one after `rank` on.
+/// The other PEs, from the rank after `rank` on, wrapping around.
 pub fn others(rank: Rank, pes: u32) -> impl Iterator<Item = Rank> {
     (1..pes).map(move |distance| rank.plus(distance.into(), pes))
 }

@@ -1,11 +1,11 @@
-//! Protocols between PEs that several collectives use; no collective by itself.
+//! Protocols between PEs that several collectives use.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `exchange` | rounds in which a PE sends to one PE and receives from one, in chunks |
 //! | `stream` | a message of any length over one edge of a tree, in two buffers |
 //! | `rendezvous`, `exposed` | access to peers' buffers, which they expose |
-//! | `vector_blocks` | blocks of any lengths, copied from where they lie |
+//! | `vector_blocks` | blocks of any lengths, copied between the callers' buffers |
 //! | `relay` | blocks through message buffers, up or down a tree |
 
 pub mod exchange;

@@ -1,23 +1,23 @@
-//! A block of each PE through message buffers, up or down a k-ary tree: OC-BCAST's way to scatter
-//! and gather.
+//! Relays: a block of each PE goes through message buffers, up or down a k-ary tree. Scatter and
+//! gather by OC-BCAST's scheme.
 //!
-//! In OC-BCAST a chunk goes from message buffer to message buffer, two of which take turns
-//! (Petrović 2015, section 3.1). Here each chunk is one PE's, and passes through the PEs between it
-//! and the root alone. Level by level the nodes below a node have an order in which those below
-//! each of its children keep theirs; so all PEs know which chunk is which by counting.
+//! In OC-BCAST chunks go from message buffer to message buffer, and a buffer holds two chunks
+//! (Petrović 2015, section 3.1). Here each chunk belongs to one PE, and only passes through the PEs
+//! between that PE and the root. The PEs below a PE are ordered level by level; in this order the
+//! PEs below each child are in that child's own order. So all PEs identify chunks by counting.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span, Step};
 
 use crate::rank_math::tree::Shape;
 use crate::{Parameter, Setting};
 
-/// The parameters of what relays.
+/// The parameters of algorithms that relay.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter { name: "chunk_bytes", values: &[3072, 8192, 32768], range: (1, 1 << 30) },
     Parameter { name: "k", values: &[1, 2, 7, 47], range: (1, 65535) },
 ];
 
-/// How blocks are divided, the tree, and where a PE is in it.
+/// The division of blocks into chunks, the tree, and a PE's neighbours in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relay {
     /// Bytes of a block.
@@ -26,13 +26,13 @@ pub struct Relay {
     chunk: usize,
     /// Chunks of a block.
     pub chunks: Step,
-    /// More than the largest number of a chunk.
+    /// An upper bound of the chunk numbers, exclusive.
     steps: Step,
-    /// The parent, and this PE's index among its children; none at the root.
+    /// The parent, and this PE's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
-    /// The PEs below this one and the child by which they are reached, level by level.
+    /// The PEs below this one, level by level, each with the child on the way to it.
     pub below: Vec<(Rank, Child)>,
-    /// The same of the parent; none at the root.
+    /// The same for the parent; empty at the root.
     pub below_parent: Vec<(Rank, Child)>,
 }
 
@@ -46,10 +46,10 @@ pub struct Child {
 }
 
 impl Relay {
-    /// The relay of a setting's blocks.
+    /// The relay for a setting's blocks.
     ///
     /// # Errors
-    /// Says why there is none.
+    /// The reason why there is none.
     pub fn new(setting: &Setting, chunk_bytes: u64, k: u64) -> Result<Self, String> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         let (chunk, k) = (usize::try_from(chunk_bytes), u32::try_from(k));
@@ -78,7 +78,7 @@ impl Relay {
         Ok(Self { bytes, chunk, chunks, steps, parent, below, below_parent })
     }
 
-    /// Steps of a call.
+    /// The number of steps of a call.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.into()
@@ -92,7 +92,7 @@ impl Relay {
         starts.map(move |(index, at)| (index, at, chunk.min(bytes - at)))
     }
 
-    /// Where in a message buffer chunk `number` of those that go there lies.
+    /// The span in a message buffer of chunk `number` of those that go through it.
     #[inline(always)]
     #[must_use]
     pub const fn buffer(&self, number: Step, bytes: usize) -> Span {
@@ -100,7 +100,7 @@ impl Relay {
     }
 }
 
-/// The PEs below one and the child by which they are reached, level by level.
+/// The PEs below `rank`, level by level, each with the child on the way to it.
 fn below(shape: Shape, rank: Rank, root: Rank, pes: u32) -> Vec<(Rank, Child)> {
     let children = shape.children_of(rank, root, pes);
     let of_child = |(index, rank)| (rank, Child { rank, index });
@@ -114,25 +114,25 @@ fn below(shape: Shape, rank: Rank, root: Rank, pes: u32) -> Vec<(Rank, Child)> {
     all
 }
 
-/// What a relay costs by the model.
+/// The model's estimate for a relay, in nanoseconds.
 #[must_use]
 pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
     let k = candidate.parameter("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(7);
     let bytes = query.bytes as f64;
     let chunk = bytes.min(candidate.parameter("chunk_bytes").unwrap_or(3072) as f64);
-    // All blocks but its own pass by the root.
+    // All blocks but the root's own pass through the root.
     let blocks = f64::from(query.pes) - 1.0;
     let chunks = (bytes / chunk.max(1.0)).ceil().max(1.0) * blocks;
     let (get, copy) = (model.pulled_ns(chunk, 1.0), chunk / model.copy_gbps);
     let hop = model.hops_ns(1.0, query.pes);
     let depth = f64::from(Shape::Kary(k).depth(query.pes));
     if model.is_shared(query.pes) {
-        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        // All PEs' work is done one after the other, and two chunks fill the buffers.
         let work = depth * chunks * (get + model.overhead_ns) / f64::from(model.cores.max(1));
         return work + (depth + (chunks / 2.0).floor()) * hop;
     }
-    // A chunk's place is free again when one PE has been signalled, has got it, and has signalled
-    // back.
+    // A chunk's place is free again when a PE has been signalled, has got the chunk, and has
+    // signalled back.
     let turn = (get.max(copy) + model.overhead_ns).max((get + copy + 2.0 * hop) / 2.0);
     copy + depth * (hop + get) + (chunks - 1.0).max(0.0) * turn + hop
 }

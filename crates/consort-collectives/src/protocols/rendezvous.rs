@@ -1,16 +1,18 @@
-//! Access to a peer's buffer: exposed and attached, or in symmetric memory without asking.
+//! Access to a peer's buffer: exposed and attached, or reached directly in symmetric memory.
 //!
-//! The rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2). A buffer is
-//! exposed, attached and detached. In symmetric memory that is left of it which the modes ask for:
+//! The rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2): a buffer is
+//! exposed, attached and detached. In symmetric memory only the signals that the modes require
+//! remain:
 //!
-//! | mode | what is signalled |
+//! | mode | signals |
 //! | --- | --- |
-//! | entry Mine | the owner signals its users that it is here; else they may begin when they are |
-//! | exit Mine | the users signal the owner that they are done; else it need not wait |
+//! | entry Mine | the owner signals its users that it has entered; otherwise they begin at once |
+//! | exit Mine | the users signal the owner that they are done; otherwise it does not wait |
 //!
-//! With mode None nobody waits, and with All a barrier does it. But where the barriers of two PEs
-//! are one signal each the data has to say the rest: downwards that the root is here, upwards that
-//! the other PE is done. Root and owner are one here.
+//! With mode None no PE waits, and with All a barrier synchronizes. But in a team of two a barrier
+//! is one signal, and the data must synchronize the other direction: downwards the root signals
+//! that it has entered, upwards the other PE signals that it is done. The root is the owner in
+//! these cases.
 
 use consort_fabric::{
     Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span, SyncMode,
@@ -18,24 +20,26 @@ use consort_fabric::{
 
 use crate::{Direction, Setting};
 
-/// How PEs get at each other's buffers in a call. Each owner has one, as exposure 0.
+/// The way of access to buffers in a call. Each owner has one buffer, as exposure 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Owners expose, users attach and detach.
     Exposes,
-    /// Without asking.
+    /// Users reach the buffers directly.
     Reaches {
-        /// Where PE 0 signals that it is here, if it has to; of others in the channels after it.
+        /// The channel in which PE 0 signals that it has entered, if needed; other PEs use those
+        /// after it.
         ready: Option<Channel>,
-        /// Where PE 0 signals that it is done, if it has to; of others in the channels after it.
+        /// The channel in which PE 0 signals that it is done, if needed; other PEs use those after
+        /// it.
         done: Option<Channel>,
     },
 }
 
-/// What gathers and scatters of blocks, which go straight from buffer to buffer, do.
+/// The schedule of gathers and scatters that copy blocks directly between callers' buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rooted {
-    /// How PEs get at the root's buffer.
+    /// The way of access to the root's buffer.
     pub access: Access,
     /// The root.
     pub root: Rank,
@@ -44,14 +48,14 @@ pub struct Rooted {
 }
 
 impl Rooted {
-    /// For blocks that go from the root or to it. `None` where nothing can be exposed.
+    /// For blocks that go from the root or to it. `None` if the fabric cannot expose buffers.
     #[must_use]
     pub fn new(setting: &Setting, direction: Direction) -> Option<Self> {
         let access = Access::new(setting, direction)?;
         Some(Self { access, root: setting.call.root, bytes: setting.call.bytes })
     }
 
-    /// What it costs by the model: copies of a block side by side.
+    /// The model's estimate, in nanoseconds: concurrent copies of a block.
     #[must_use]
     pub fn cost_ns(query: &Query, direction: Direction, model: &MachineModel) -> f64 {
         let copies = (f64::from(query.pes) - 1.0) / model.cores_of(query.pes);
@@ -66,8 +70,8 @@ fn of(first: Channel, rank: Rank) -> Channel {
 }
 
 impl Access {
-    /// For an algorithm whose data moves in this direction, between the root's buffer and the other
-    /// PEs, or everyone's and everyone. `None` where nothing can be exposed.
+    /// The access for an algorithm whose data moves in this direction: between the root's buffer
+    /// and the other PEs, or between all PEs. `None` if the fabric cannot expose buffers.
     #[must_use]
     pub fn new(setting: &Setting, direction: Direction) -> Option<Self> {
         setting.capabilities.exposes.then_some(())?;
@@ -82,10 +86,10 @@ impl Access {
         })
     }
 
-    /// An owner exposes its buffer to a user.
+    /// The owner exposes its buffer to a user.
     ///
     /// # Errors
-    /// When the job has failed, as in all that follow.
+    /// When the job has failed, as in all methods below.
     #[inline(always)]
     pub async fn expose<F: Messages + Rendezvous>(self, f: &F, to: Rank, buffer: Span) -> Op {
         match self {
@@ -95,14 +99,14 @@ impl Access {
         }
     }
 
-    /// A user attaches the owner's buffer, of which it knows the span.
+    /// A user attaches the owner's buffer, whose span it knows.
     ///
     /// # Errors
     /// See [`Access::expose`].
     ///
     /// # Panics
-    /// As [`Rma::reach`](consort_fabric::Rma::reach) does: the setting said that the buffers are
-    /// symmetric, and the call's are not.
+    /// As [`Rma::reach`](consort_fabric::Rma::reach), if the setting has symmetric buffers and the
+    /// call does not.
     #[inline(always)]
     pub async fn attach<F: Messages + Rendezvous>(
         self,
@@ -120,7 +124,7 @@ impl Access {
         Ok(f.reach(from, buffer))
     }
 
-    /// A user is done with the owner's buffer.
+    /// A user detaches the owner's buffer.
     ///
     /// # Errors
     /// See [`Access::expose`].
@@ -138,7 +142,7 @@ impl Access {
         }
     }
 
-    /// An owner waits for its users, as far as it must.
+    /// The owner waits until its users have detached its buffer, if it must.
     ///
     /// # Errors
     /// See [`Access::expose`].
@@ -160,7 +164,7 @@ impl Access {
         }
     }
 
-    /// What it costs by the model, besides the copies.
+    /// The model's estimate without the copies, in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, direction: Direction, model: &MachineModel) -> f64 {
         let others = f64::from(query.pes) - 1.0;
@@ -176,7 +180,7 @@ impl Access {
     }
 }
 
-/// Whether it is signalled that owners are ready, and that users are done.
+/// Whether owners signal that they have entered, and whether users signal that they are done.
 fn signalled((entry, exit): (SyncMode, SyncMode), direction: Direction, pes: u32) -> (bool, bool) {
     let is_one_signal = pes == 2 && (entry == SyncMode::All || exit == SyncMode::All);
     (

@@ -1,18 +1,18 @@
-//! A message of any length between two PEs, as chunks of lines in two buffers used in turn.
+//! A stream: a message of any length between two PEs, in chunks that use two buffers alternately.
 //!
 //! | step `i` | sender | receiver |
 //! | --- | --- | --- |
 //! | | waits until chunk `i - 2` is taken | |
 //! | | sends chunk `i` into buffer `i mod 2` | receives it |
-//! | | | says that chunk `i` is taken |
+//! | | | signals that chunk `i` is taken |
 //!
-//! A message of at most two chunks needs no word back. Pipelining is what comes of a PE passing
-//! chunk `i` on before chunk `i + 1` has come (double buffering as in OC-BCAST; Petrović 2015,
+//! A message of at most two chunks needs no such signals. A pipeline results when a PE forwards
+//! chunk `i` before chunk `i + 1` has arrived (double buffering as in OC-BCAST; Petrović 2015,
 //! chapter 4).
 
 use consort_fabric::{Channel, Rank, Step};
 
-/// How a message is divided; the same on all PEs.
+/// The division of a message into chunks; the same on all PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
     total: usize,
@@ -22,8 +22,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Divides `total` bytes into chunks of at most `wanted` bytes, whole elements each, such that
-    /// what an edge needs fits into `room` lines. `None` if not even one element does.
+    /// Divides `total` bytes into chunks of at most `wanted` bytes, each of whole elements, such
+    /// that the buffers of an edge fit into `room` lines. `None` if not even one element fits.
     #[must_use]
     pub fn new(total: usize, element: usize, wanted: usize, room: u32) -> Option<Self> {
         let lines = Channel::count_for;
@@ -41,7 +41,7 @@ impl Chunks {
         Some(Self { total, chunk, count, lines: u32::try_from(lines).ok()? })
     }
 
-    /// Lines that the buffers of one edge take.
+    /// The number of lines of one edge's buffers.
     #[must_use]
     pub const fn lines_per_edge(&self) -> u32 {
         if self.count == 1 { self.lines } else { 2 * self.lines }
@@ -85,14 +85,14 @@ impl Chunks {
     }
 }
 
-/// One direction between two PEs, seen from either end.
+/// One direction between two PEs, as one of its ends sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The PE at the other end.
     pub peer: Rank,
     /// The first line of the buffers, in the receiver's inbox.
     pub data: Channel,
-    /// Where the sender is signalled that a chunk is taken, in the sender's inbox.
+    /// The channel in the sender's inbox in which the receiver signals that a chunk is taken.
     pub taken: Channel,
 }
 

@@ -1,24 +1,24 @@
-//! Blocks of any lengths, copied from where they lie: what vector variants are made of.
+//! Blocks of any lengths, copied between the callers' buffers: the basis of vector variants.
 //!
-//! A PE alone knows where its blocks lie and how long they are, so it exposes each of them by
-//! itself: the rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2). Whoever
-//! attaches one says how long it thinks that the block is, and the job fails if the two do not
-//! agree. An empty block is exposed as well, or a PE that counts on it would wait for ever.
+//! A PE alone knows the places and lengths of its blocks, so it exposes each block separately: the
+//! rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2). The PE that attaches
+//! a block passes the length that it expects; the job fails if the two lengths differ. An empty
+//! block is exposed as well, since a PE that expects a longer one would wait forever.
 //!
-//! A plan thus does not depend on lengths, and serves calls with any.
+//! A plan thus does not depend on lengths, and serves calls with any lengths.
 
 use consort_fabric::{Capabilities, Local, MachineModel, Op, Place, Query, Rank, Rendezvous, Span};
 
 use super::{exposed::others, rendezvous::Access};
 use crate::Direction;
 
-/// Whether a fabric can do it.
+/// Whether a fabric can copy such blocks.
 #[must_use]
 pub const fn serves(capabilities: &Capabilities) -> bool {
     capabilities.exposes
 }
 
-/// What it costs by the model if a PE copies `copies` blocks of the query's length.
+/// The model's estimate if a PE copies `copies` blocks of the query's length, in nanoseconds.
 #[must_use]
 pub fn cost_ns(query: &Query, copies: f64, model: &MachineModel) -> f64 {
     let bytes = query.bytes as f64;
@@ -29,10 +29,10 @@ pub fn cost_ns(query: &Query, copies: f64, model: &MachineModel) -> f64 {
     rendezvous + work * turns
 }
 
-/// From everyone's source to everyone's target.
+/// Copies blocks from every PE's source to every PE's target.
 ///
 /// # Errors
-/// When the job has failed, as it does if PEs do not agree on a length; so in all that follow.
+/// When the job has failed, as it does if PEs disagree on a length; also in the functions below.
 #[inline(always)]
 pub async fn all_to_all<F: Rendezvous>(f: &F) -> Op {
     let peers = || others(f.rank(), f.size());
@@ -46,7 +46,7 @@ pub async fn all_to_all<F: Rendezvous>(f: &F) -> Op {
     f.await_detached().await
 }
 
-/// From the root's source to everyone's target.
+/// Copies blocks from the root's source to every PE's target.
 ///
 /// # Errors
 /// See [`all_to_all`].
@@ -62,7 +62,7 @@ pub async fn one_to_all<F: Rendezvous>(f: &F, root: Rank) -> Op {
     f.await_detached().await
 }
 
-/// From everyone's source to the root's target.
+/// Copies blocks from every PE's source to the root's target.
 ///
 /// # Errors
 /// See [`all_to_all`].
@@ -73,7 +73,7 @@ pub async fn all_to_one<F: Rendezvous>(f: &F, root: Rank) -> Op {
         let remote = f.attach(root, 0).await?;
         f.check_length(&remote, own.bytes).await?;
         f.put(&remote, 0, own).await?;
-        // What says so may be a barrier that counts, which a fence does not hold back.
+        // Completion may be signalled by a barrier that counts, which a fence does not order.
         f.quiet().await?;
         return f.detach(remote).await;
     }
@@ -96,7 +96,7 @@ async fn get<F: Rendezvous>(f: &F, peer: Rank) -> Op {
     f.detach(remote).await
 }
 
-/// What a PE has for itself.
+/// The block from a PE to itself.
 fn own<F: Local>(f: &F, place: Place) -> Span {
     f.vector_block(place, f.rank().0)
 }

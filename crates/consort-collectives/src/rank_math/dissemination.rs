@@ -1,12 +1,12 @@
 //! The rounds of dissemination: in round `i` of radix `k`, PE `r` signals `r + d k^i` for each
 //! digit `d` from 1 to `k - 1`, and waits for `r - d k^i`, all modulo the number of PEs.
 //!
-//! After `ceil(log_k P)` rounds everyone has heard of everyone (Hensgen, Finkel and Manber 1988,
-//! for radix 2).
+//! After `ceil(log_k P)` rounds every PE has been signalled by every other PE, directly or not
+//! (Hensgen, Finkel and Manber 1988, for radix 2).
 
 use consort_fabric::Rank;
 
-/// Whom a PE signals, and how many signals it waits for, in one round.
+/// One round: the PEs that a PE signals. It waits for as many signals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     /// The PEs that it signals, in the order of their digits.

@@ -1,26 +1,25 @@
-//! Recursive halving: a range of nodes is divided in two, and its owner hands the second half to
-//! the first node there, until each node owns itself alone.
+//! Recursive halving: the owner of a range of nodes sends its second half to the first node there,
+//! until each node owns only itself.
 //!
-//! Nodes are *relative* ranks, counted from the root. Of `n` nodes the owner hands on
-//! `floor(n / 2)`, so that `ceil(log2 P)` rounds do (the binomial tree of Petrović 2015, section
-//! 3.3.2).
+//! Nodes are *relative* ranks, counted from the root. An owner of `n` nodes sends on `floor(n / 2)`
+//! of them, so `ceil(log2 P)` rounds suffice (the binomial tree of Petrović 2015, section 3.3.2).
 
 use std::ops::Range;
 
 use consort_fabric::Rank;
 
-/// What one PE is handed, and what it hands on.
+/// The range that one PE receives, and the ranges that it sends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Half {
-    /// Who hands it its range, and its index among that PE's children; none at the root.
+    /// The PE that sends it its range, and its index among that PE's children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
-    /// The nodes it owns at first, itself the first of them.
+    /// The nodes that it owns at first; the first of them is itself.
     pub range: Range<u32>,
-    /// Whom it hands the second half of what it still owns, and which nodes those are.
+    /// The PEs to which it sends the second half of its rest, and the nodes of these halves.
     pub children: Vec<(Rank, Range<u32>)>,
 }
 
-/// The part of `rank` among `pes` PEs, all of which the root owns at first.
+/// The ranges of `rank` among `pes` PEs. At first the root owns all nodes.
 #[must_use]
 pub fn half(rank: Rank, root: Rank, pes: u32) -> Half {
     let relative = (rank.0 + pes - root.0) % pes;
@@ -47,7 +46,7 @@ pub fn half(rank: Rank, root: Rank, pes: u32) -> Half {
     Half { parent, range, children }
 }
 
-/// The most PEs that one PE hands anything: the rounds that it takes.
+/// The number of rounds, which is also the largest number of children of a PE.
 #[must_use]
 pub const fn rounds(pes: u32) -> u32 {
     pes.next_power_of_two().ilog2()
@@ -75,7 +74,7 @@ mod tests {
                         let given = &all[parent.index()].children[*index as usize];
                         assert_eq!(*given, (Rank(rank), range.clone()), "{pes}");
                     }
-                    // The halves and the PE itself are the range, without a gap.
+                    // The halves and the PE itself cover the range without a gap.
                     let mut end = range.end;
                     for (_, half) in children {
                         assert_eq!(half.end, end);

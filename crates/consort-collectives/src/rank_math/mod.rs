@@ -1,4 +1,4 @@
-//! Rank arithmetic: who talks to whom, without a message.
+//! Rank arithmetic: computes communication partners without messages.
 
 pub mod dissemination;
 pub mod halving;

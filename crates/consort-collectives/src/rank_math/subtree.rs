@@ -1,8 +1,8 @@
-//! Blocks for a whole subtree in one message: what scatter and gather over k-nomial trees share.
+//! Blocks of a whole subtree in one message, for scatter and gather over k-nomial trees.
 //!
 //! A subtree of a k-nomial tree is a range of nodes, which are ranks relative to the root (Nishtala
 //! and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994, for the binomial one as a
-//! scatter). So its blocks are one piece, or two where ranks wrap around.
+//! scatter). So its blocks are contiguous, or in two parts where ranks wrap around.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use consort_fabric::{CallSpec, MachineModel, Place, Query, Rank, Span, SyncModes
 use super::tree::Shape;
 use crate::Setting;
 
-/// A PE's subtree of a k-nomial tree, and its place in it.
+/// A PE's subtree of a k-nomial tree, and its neighbours in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subtree {
-    /// The nodes, that of the PE first.
+    /// The nodes of the subtree; the PE's own is the first.
     pub nodes: Range<u32>,
-    /// The parent and this PE's index among its children; none at the root.
+    /// The parent, and this PE's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
     /// The children and their subtrees, the smallest first.
     pub children: Vec<(Rank, Range<u32>)>,
@@ -26,7 +26,7 @@ impl Subtree {
     /// The subtree of `rank` in the flat or k-nomial tree of `pes` PEs from `root` on.
     ///
     /// # Panics
-    /// When the subtrees of a tree of this shape are no ranges of nodes.
+    /// When subtrees of this shape are not ranges of nodes.
     #[must_use]
     pub fn of(rank: Rank, root: Rank, pes: u32, shape: Shape) -> Self {
         let radix = match shape {
@@ -47,12 +47,12 @@ impl Subtree {
         Self { nodes, parent: node.parent, children }
     }
 
-    /// Where the blocks of some of the nodes lie: at the root's place in the order of the ranks, in
-    /// scratch memory in that of the nodes.
+    /// The spans of the blocks of some nodes. In scratch memory blocks are in the order of the
+    /// nodes; in the root's buffer they are in the order of the ranks.
     #[must_use]
     pub fn blocks(&self, setting: &Setting, nodes: Range<u32>, place: Place) -> Vec<Span> {
         let Setting { call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
-        // Both ends of a message cut where the ranks wrap around.
+        // Both ends of a message divide it where the ranks wrap around.
         let wrap = (pes - root.0).clamp(nodes.start, nodes.end);
         let part = |Range { start, end }: Range<u32>| {
             let first = match place {
@@ -66,7 +66,7 @@ impl Subtree {
     }
 }
 
-/// Where the subtree of a node ends.
+/// The end of a node's subtree.
 fn end(node: u32, pes: u32, radix: u32) -> u32 {
     if node == 0 || radix == 1 {
         return pes;
@@ -78,14 +78,14 @@ fn end(node: u32, pes: u32, radix: u32) -> u32 {
     pes.min(node.saturating_add(power))
 }
 
-/// How many nodes the largest subtree has that is not the whole tree.
+/// The size of the largest subtree other than the whole tree.
 #[must_use]
 pub fn largest(pes: u32, shape: Shape) -> u32 {
     let children = Subtree::of(Rank(0), Rank(0), pes, shape).children;
     children.iter().map(|(_, nodes)| nodes.end - nodes.start).max().unwrap_or(0)
 }
 
-/// What a scatter down, or a gather up, a tree costs by the model.
+/// The model's estimate for a scatter down, or a gather up, a tree, in nanoseconds.
 #[must_use]
 pub fn cost_ns(shape: Shape, query: &Query, model: &MachineModel) -> f64 {
     let bytes = query.bytes as f64;
@@ -94,7 +94,7 @@ pub fn cost_ns(shape: Shape, query: &Query, model: &MachineModel) -> f64 {
     let others = f64::from(query.pes) - 1.0;
     let pass = lines_ns(others) + fan * model.overhead_ns;
     let hops = model.hops_ns(depth, query.pes);
-    // Each level passes on what is left, less and less.
+    // Each level forwards what is left, less and less.
     let largest = f64::from(largest(query.pes, shape));
     let inner =
         if largest > 1.0 { lines_ns(largest) + largest * bytes / model.copy_gbps } else { 0.0 };

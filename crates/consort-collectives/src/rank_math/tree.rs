@@ -2,15 +2,15 @@
 //!
 //! Nodes are *relative* ranks, counted from the root. A k-nomial tree writes a node in base `k`:
 //! its parent clears the lowest digit that is not 0, and its children set one digit below that. So
-//! each subtree is a range of consecutive nodes, which is what lets a reduction honour the order
-//! of the ranks. Radix 1 is the chain (Nishtala and Yelick 2009, section 2.2).
+//! each subtree is a range of consecutive nodes, by which a reduction can keep the order of the
+//! ranks. Radix 1 is the chain (Nishtala and Yelick 2009, section 2.2).
 
 use consort_fabric::Rank;
 
 /// The shape of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Everyone is a child of the root.
+    /// All other nodes are children of the root.
     Flat,
     /// k-nomial of this radix, at least 1.
     Knomial(u32),
@@ -21,27 +21,28 @@ pub enum Shape {
 /// Parent and children of one PE, children in ascending order of their relative ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The parent and this node's index among its children; none at the root.
+    /// The parent, and this node's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
     /// The children.
     pub children: Vec<Rank>,
 }
 
-/// The PEs that a PE signals when data has come, where signals spread apart from the data.
+/// The PEs that a PE notifies when data has arrived, where notifications spread apart from the
+/// data.
 ///
-/// A parent and its children, in their order, are the nodes of a binary tree: the parent signals
-/// the first two, and each child signals two more. So the time until all `k` know grows with `log2
-/// k`, and not with `k` (Petrović 2015, section 3.1.1).
+/// A parent and its children, in their order, are the nodes of a binary tree: the parent notifies
+/// the first two, and each child notifies two more. So the time until all `k` are notified grows
+/// with `log2 k`, and not with `k` (Petrović 2015, section 3.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notified {
-    /// Children of the same parent, signalled for the parent's data.
+    /// Children of the same parent, to be notified of the parent's data.
     pub siblings: Vec<Rank>,
-    /// Own children, signalled for the own data.
+    /// Own children, to be notified of the own data.
     pub children: Vec<Rank>,
 }
 
 impl Shape {
-    /// Whom `rank` notifies in the tree of `pes` PEs rooted at `root`.
+    /// The PEs that `rank` notifies in the tree of `pes` PEs rooted at `root`.
     #[must_use]
     pub fn notified(self, rank: Rank, root: Rank, pes: u32) -> Notified {
         let told = |place: usize, family: &[Rank]| -> Vec<Rank> {
@@ -54,7 +55,7 @@ impl Shape {
         Notified { siblings, children: told(0, &children) }
     }
 
-    /// The place of `rank` in the tree of `pes` PEs rooted at `root`.
+    /// The neighbours of `rank` in the tree of `pes` PEs rooted at `root`.
     #[must_use]
     pub fn node(self, rank: Rank, root: Rank, pes: u32) -> Node {
         let relative = (rank.0 + pes - root.0) % pes;
@@ -75,7 +76,7 @@ impl Shape {
         self.children(relative, pes).into_iter().map(absolute).collect()
     }
 
-    /// The most children that any node has.
+    /// The largest number of children of a node.
     #[must_use]
     pub fn fan(self, pes: u32) -> u32 {
         match self {
@@ -86,7 +87,7 @@ impl Shape {
         }
     }
 
-    /// Edges from the root to the furthest node.
+    /// The number of edges from the root to the furthest node.
     #[must_use]
     pub fn depth(self, pes: u32) -> u32 {
         match self {
@@ -243,7 +244,8 @@ mod tests {
 
     #[test]
     fn notification_among_twelve() {
-        // Petrović 2015, figure 3.1: 12 PEs, k = 7. PE 1 takes data from 0, and 8 to 11 from it.
+        // Petrović 2015, figure 3.1: 12 PEs, k = 7. PE 1 gets data from PE 0, and PEs 8 to 11 from
+        // PE 1.
         let (shape, rank, root) = (Shape::Kary(7), Rank(1), Rank(0));
         let Node { parent, children } = shape.node(rank, root, 12);
         assert_eq!(parent, Some((Rank(0), 0)));

@@ -1,19 +1,20 @@
-//! Direct reduction: the root combines from everyone's buffers.
+//! Direct reduction: the root combines from all PEs' buffers.
 //!
 //! Idea: between threads a contribution needs no copy. Each PE exposes its source, and the root
-//! reads and combines in one pass, a block at a time, so that partial results stay in its cache. It
-//! is the flat tree of Nishtala and Yelick 2009, section 4, where the root "accumulates the values
-//! from all the other threads".
+//! reads and combines in one pass, a block at a time, so that partial results stay in its cache.
+//! This is the flat tree of Nishtala and Yelick 2009, section 4, where the root "accumulates the
+//! values from all the other threads".
 //!
 //! Protocol:
-//! 1. each PE exposes its source to the root (exposure 0) and leaves when it is detached;
+//! 1. each PE exposes its source to the root (exposure 0), and leaves when it is detached;
 //! 2. the root, for each block, combines the contributions in the order of the ranks;
-//! 3. the root detaches all. In symmetric memory, a PE that may leave early only says that it is
-//!    here, and leaves.
+//! 3. the root detaches all sources. In symmetric memory, a PE that may leave early only signals
+//!    that it has entered, and leaves.
 //!
-//! In symmetric memory with no mode Mine nothing is said at all: data may move, or all have
-//! entered, when the root has; and PEs leave at once, or wait for all in any case. (Two PEs whose
-//! barriers are one signal each signal what they do otherwise.)
+//! In symmetric memory without mode Mine there are no signals at all. When the root has entered,
+//! data may move (entry None), or all PEs have entered (entry All). PEs leave at once (exit None),
+//! or wait for all in a barrier (exit All). (In a team of two a barrier is one signal, so the
+//! signals of the other modes are needed.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
@@ -27,15 +28,15 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     root: Rank,
     bytes: usize,
     block: usize,
     class: OperatorClass,
-    /// Where the root is signalled that PE `r` is here, if that may leave early: channel `r`; none
-    /// if it need not wait.
+    /// If the root reaches the sources directly: the channels in which PEs signal it that they have
+    /// entered, by rank; `None` as an entry if it need not wait.
     here: Option<Box<[Option<Channel>]>>,
 }
 
@@ -54,7 +55,7 @@ impl Algorithm for Direct {
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let element = setting.call.element_bytes.max(1);
         let SyncModes { entry, exit } = setting.call.sync;
-        // The barriers of two PEs leave it to the data to show the root that the other is here.
+        // In a team of two the barriers do not signal the root that the other PE has entered.
         let has_barrier = entry == SyncMode::All || exit == SyncMode::All;
         let waits = entry == SyncMode::Mine || (setting.call.pes == 2 && has_barrier);
         let reaches =
@@ -73,19 +74,20 @@ impl Algorithm for Direct {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (passes, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
-        // From the second pass on a long block has left the caches nearest to the core.
+        // From the second pass on, a long block is no longer in the core's nearest caches.
         let again = if block > 65536.0 { (passes - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let blocks = (bytes / block).ceil() * model.overhead_ns * passes;
         let combining = passes * bytes / model.pull_gbps + again + blocks;
         let said = query.sync.entry == SyncMode::Mine || query.sync.exit == SyncMode::Mine;
         if query.symmetric && !said && (query.pes > 2 || query.sync == SyncModes::LOOSE) {
-            // Measured between two PEs: what the fences of a call and its turns cost besides.
+            // Measured between two PEs: the cost besides the combining, for the fences and turns of
+            // a call.
             return model.transfer_ns / 2.0 + combining;
         }
         if query.symmetric && query.sync.exit == SyncMode::None {
             return model.transfer_ns / 2.0 + model.overhead_ns * f64::from(query.pes) + combining;
         }
-        // Everyone exposes its buffer to the root, which detaches it.
+        // Every PE exposes its buffer to the root, which detaches it.
         let exposures = 2.0 * (passes - 1.0).max(0.0) * model.next_line_ns;
         model.hops_ns(3.0, query.pes) + exposures + combining
     }
@@ -130,9 +132,9 @@ impl Algorithm for Direct {
     }
 }
 
-/// `sum` becomes the combination of all contributions, from `at` on, in the order of the ranks;
-/// the own one is where there is no remote. The first two may change places if the operator
-/// commutes: the own one then need not be read again.
+/// Combines all contributions, from offset `at` on, in the order of the ranks, and stores the
+/// result in `sum`. The entry without a remote is the own contribution. If the operator commutes,
+/// the first two contributions may be exchanged, so that the own one need not be read again.
 #[inline(always)]
 pub(crate) async fn combine_in_order<F: Rma>(
     f: &F,

@@ -1,21 +1,21 @@
-//! Reductions up a tree, of which `flat`, `chain` and `knomial` are rows.
+//! Reductions up a tree: `flat`, `chain` and `knomial`.
 //!
-//! Idea: a PE combines what its children's subtrees have come to with its own contribution,
+//! Idea: a PE combines the results of its children's subtrees with its own contribution, the
 //! smallest subtree first, and sends the result to its parent (Nishtala and Yelick 2009, sections
 //! 2.2 and 4.1). Along a chain all PEs work at once, chunk by chunk, and no PE has more than one
 //! child: the best tree for a row of Loose reductions.
 //!
-//! Protocol, for each chunk: combine what the children before this PE send, the own contribution,
-//! and what the children after it send, in this order; send the result to the parent, or keep it
+//! Protocol, for each chunk: combine the data of the children before this PE, the own contribution,
+//! and the data of the children after it, in this order; send the result to the parent, or keep it
 //! at the root (`protocols/stream`).
 //!
 //! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
 //! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
-//! sends the result on to the root. A flat tree, as all of two PEs are, keeps the order whatever
+//! sends the result to the root. A flat tree, and so any tree of two PEs, keeps the order whatever
 //! its root.
 //!
-//! Cost: `P - 1` messages; `(k - 1) log_k P` combinations at the root, `P - 1` of a flat tree, of a
-//! chain `P - 1` chunks to fill the pipeline and then one message.
+//! Cost: `P - 1` messages. Combinations at the root: `(k - 1) log_k P`; `P - 1` in a flat tree. In
+//! a chain, `P - 1` chunks fill the pipeline, and then one message passes.
 
 use std::marker::PhantomData;
 
@@ -35,39 +35,39 @@ use crate::{
 #[derive(Debug)]
 pub struct UpTree<T>(PhantomData<T>);
 
-/// Everyone sends to the root.
+/// All PEs send to the root.
 pub type Flat = UpTree<trees::Flat>;
-/// A pipelined chain.
+/// A reduction along a pipelined chain.
 pub type Chain = UpTree<trees::Chain>;
-/// A k-nomial tree.
+/// A reduction up a k-nomial tree.
 pub type Knomial = UpTree<trees::Knomial>;
 
-/// What is combined, in this order.
+/// An operand of the combination.
 #[derive(Debug)]
 enum Input {
     Own,
     Child(Edge),
 }
 
-/// One message is all that this PE has to do with: no loops then.
+/// The schedule of a PE that handles one message only, without loops.
 #[derive(Debug)]
 enum Only {
-    /// A leaf sends what it has.
+    /// A leaf sends its contribution.
     Sends(Rank, Channel),
-    /// A root with one child combines what it has with what comes.
+    /// A root with one child combines its contribution with the child's.
     Combines(Channel),
 }
 
-/// Where a PE stands in the tree, and how the message is divided.
+/// One PE's schedule: its neighbours in the tree, and the chunks of the message.
 #[derive(Debug)]
 pub struct Schedule {
     only: Option<Only>,
     chunks: Chunks,
     inputs: Box<[Input]>,
     parent: Option<Edge>,
-    /// At a root that is not the tree's: where the result comes from.
+    /// The edge from the tree's root, at a root that is not the tree's root.
     result: Option<Edge>,
-    /// Whether the combination is the result, on this PE.
+    /// Whether this PE's combination is the result, and stays here.
     keeps: bool,
 }
 
@@ -80,8 +80,8 @@ impl Schedule {
         let is_flat = shape == Shape::Flat || pes == 2;
         let top = if ordered && !is_flat { Rank(0) } else { root };
         let fan = shape.fan(pes);
-        // Channels: 1 for the parent's word that a chunk is taken; buffers of each child; and of
-        // the result, which comes in like one more child's.
+        // Channels: one for the parent's signals that a chunk is taken; the buffers of each child;
+        // and those of the result, which arrives like another child's data.
         let room = setting.lines().checked_sub(1)? / (fan + 1);
         let chunks =
             Chunks::new(setting.call.bytes, setting.call.element_bytes, chunk_bytes, room)?;
@@ -123,7 +123,7 @@ impl Schedule {
     }
 }
 
-/// What a reduction over a tree costs by the model.
+/// The model's estimate for a reduction over a tree, in nanoseconds.
 fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
     let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
     let chunk = bytes.min(chunk_bytes as f64);
@@ -131,7 +131,7 @@ fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel
     let pass = (model.lines_ns(bytes) + bytes / model.copy_gbps) * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
     if model.is_shared(query.pes) {
-        // Every PE's work is done one after the other, and two chunks fill the buffers.
+        // All PEs' work is done one after the other, and two chunks fill the buffers.
         let work = pass * model.pes_a_core(query.pes);
         let turns = (bytes / chunk.max(1.0) / 2.0).floor();
         return work + (depth + turns) * model.hops_ns(1.0, query.pes);

@@ -1,27 +1,27 @@
-//! Reduction up a k-nomial tree, where the parent gets from its children's message buffers.
+//! Reduction up a k-nomial tree, where parents get from their children's message buffers.
 //!
-//! Idea: a PE combines in its own buffer, and its parent reads that in the same pass in which it
-//! combines: no message is copied in between. Radix 1 is the chain, where a PE combines its own
-//! contribution with what its child has come to in one pass; in other trees it copies its
-//! contribution first, while it would wait for its children. Source: Nishtala and Yelick 2009,
-//! sections 2.2 and 4.1; and OC-BCAST turned round (Petrović 2015, whose conclusion leaves this to
-//! others): a message longer than the buffer goes up in chunks, of which the buffer holds two.
+//! Idea: a PE combines in its own buffer, and its parent reads that buffer in the same pass in
+//! which it combines: no message is copied in between. Radix 1 is the chain, where a PE combines
+//! its own contribution with its child's result in one pass. In other trees it first copies its
+//! contribution, while it would wait for its children. Source: Nishtala and Yelick 2009, sections
+//! 2.2 and 4.1; and the reverse of OC-BCAST (Petrović 2015, whose conclusion leaves this open): a
+//! message longer than the buffer goes up in chunks, of which the buffer holds two.
 //!
 //! Protocol, for each chunk:
 //! 1. wait until the parent has taken the chunk before the last, whose place this one takes;
 //! 2. copy the contribution into the own buffer, or at the root into the target;
-//! 3. for each child, when it says that it is ready: combine with its buffer, in one pass, and say
-//!    that its buffer is taken;
+//! 3. for each child, when it signals that it is ready: combine with its buffer, in one pass, and
+//!    signal that its buffer is taken;
 //! 4. signal the parent. At the end, wait until it signals that the last chunk is taken.
 //!
-//! The largest subtree may come first: its pass then does not wait for those of the smaller ones,
-//! but they for it; which is faster depends on the machine and the modes. If the operator is not
-//! commutative the smallest comes first, and the tree is rooted at PE 0, from whose buffer the root
-//! gets the result (as in `lines`).
+//! The largest subtree may come first. Its pass then does not wait for those of the smaller ones,
+//! but theirs wait for it; which order is faster depends on the machine and the modes. If the
+//! operator is not commutative, the smallest comes first, and the tree is rooted at PE 0, from
+//! whose buffer the root gets the result.
 //!
-//! Cost: a copy, and the passes on the longest path through the tree, of a chunk; then a copy and
-//! the passes of a PE for each further one. A PE's call lasts until its parent has taken its
-//! buffer, also in a row of Loose calls.
+//! Cost of the first chunk: a copy, and the passes on the longest path through the tree. Cost of
+//! each further chunk: a copy and the passes of a PE. A PE's call lasts until its parent has taken
+//! its buffer, also in a row of Loose calls.
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Place, Query, Rank,
@@ -33,39 +33,39 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting, rank_math::tree
 #[derive(Debug)]
 pub struct KnomialGet;
 
-/// Bytes of a message buffer for the model, which knows no fabric.
+/// Bytes of a message buffer in the model's estimate, which cannot depend on a fabric.
 const BUFFER_BYTES: f64 = 65536.0;
 
-/// A PE whose buffer is read, and where it says that it is ready.
+/// A PE whose buffer is read, and the channel in which it signals that it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Read {
     peer: Rank,
     ready: Channel,
 }
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
-    /// Of a chunk, in bytes.
+    /// The length of a chunk, in bytes.
     chunk: usize,
     chunks: Step,
-    /// Whether the contributions are combined in the target, and else in the message buffer.
+    /// Whether this PE combines in the target; otherwise in the message buffer.
     keeps: bool,
-    /// Whether the own contribution is copied there before.
+    /// Whether the own contribution is first copied there.
     copies: bool,
-    /// In the order in which they are combined.
+    /// The children, in the order in which they are combined.
     children: Box<[Read]>,
-    /// Who reads this PE's buffer, and where it is signalled that it may.
+    /// The PE that reads this PE's buffer, and the channel in which it is signalled.
     reader: Option<(Rank, Channel)>,
-    /// At a root that is not the tree's: where the result comes from.
+    /// The tree's root, at a root that is not the tree's root.
     result: Option<Read>,
-    /// Where a PE is signalled that its buffer is taken.
+    /// The channel in which this PE is signalled that its buffer is taken.
     taken: Channel,
 }
 
 impl Schedule {
-    /// Where a chunk lies in the target, and in the message buffers.
+    /// The spans of a chunk in the target and in the message buffers.
     #[inline(always)]
     fn chunk(&self, step: Step) -> (Span, Span) {
         let at = step as usize * self.chunk;
@@ -105,7 +105,8 @@ impl Algorithm for KnomialGet {
         if ordered && largest_first && fan > 1 {
             return Err(Self::incapable("largest_first needs a commutative operator"));
         }
-        // Channels: 0 for the word that the own buffer is taken; one a child; one for the result.
+        // Channels: 0 for signals that the own buffer is taken; one for each child; one for the
+        // result.
         if setting.lines() < fan + 2 {
             return Err(Self::incapable("the inbox is too small"));
         }
@@ -150,26 +151,25 @@ impl Algorithm for KnomialGet {
         let bytes = if all > BUFFER_BYTES { BUFFER_BYTES / 2.0 } else { all };
         let further = (all / bytes.max(1.0)).ceil().max(1.0) - 1.0;
         let hop = model.hops_ns(1.0, query.pes);
-        // However few bytes there are, they have to come.
+        // Even a few bytes take part of a transfer.
         let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0) + model.overhead_ns;
         let copy = bytes / model.copy_gbps;
-        // As in `direct`: one to be signalled, one to be signalled back, and the way to the next
-        // call.
+        // As in `direct`: a signal, an acknowledgement, and the way to the next call.
         let hops = 2.0 * hop;
         if model.is_shared(query.pes) {
-            // Every PE's work is done one after the other.
+            // All PEs' work is done one after the other.
             let turns = model.pes_a_core(query.pes);
             let work = (copy + pass) * turns;
             return work + f64::from(shape.depth(query.pes)) * hop + hops + further * (work + hop);
         }
         let chain = radix == Some(1);
         let passes = f64::from(shape.fan(query.pes)) * pass;
-        // A PE works for its children, then waits until its parent has worked for it.
+        // A PE combines its children's data, then waits until its parent has combined its own.
         let stage = if chain { copy.max(passes) } else { copy + passes } + hops;
         if query.sync == SyncModes::LOOSE {
             return stage * (1.0 + further);
         }
-        // When each PE is ready; children have larger ranks than their parents.
+        // The time at which each PE is ready; children have larger ranks than their parents.
         let mut ready = vec![0.0; query.pes as usize];
         for rank in (0..query.pes).rev().map(Rank) {
             let mut children = shape.node(rank, Rank(0), query.pes).children;

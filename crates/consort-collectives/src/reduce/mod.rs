@@ -1,9 +1,9 @@
-//! Reductions: everyone's data combined, on the root. The registry of their algorithms.
+//! Reductions: every PE's data combined, on the root. The registry of their algorithms.
 //!
-//! `flat`, `knomial` and `chain` send chunks up a tree and differ in its shape (`knomial`);
-//! `knomial_get` combines from message buffers, up a tree; `direct` and `shared` combine
-//! from the callers' buffers. An operator need only be associative: where it is not commutative,
-//! all combine in the order of the ranks, or refuse.
+//! `flat`, `knomial` and `chain` send chunks up a tree and differ in its shape (file `knomial`);
+//! `knomial_get` combines from message buffers, up a tree; `direct` and `shared` combine from the
+//! callers' buffers. An operator need only be associative: if it is not commutative, all algorithms
+//! combine in the order of the ranks, or refuse.
 
 use crate::algorithm::registry;
 

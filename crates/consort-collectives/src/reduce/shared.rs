@@ -1,16 +1,17 @@
-//! Shared reduction: all PEs combine, each its share of the message.
+//! Shared reduction: each PE combines a share of the message.
 //!
-//! Idea: in `direct` the root does all the work. Here everyone exposes its source to everyone and
-//! the root its target too; PEs draw chunks by tickets, combine all contributions to a chunk, and
-//! put the result where the root wants it. It is the reduction over a shared address space of
-//! Hashmi, Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks for fixed ones.
+//! Idea: in `direct` the root does all the work. Here each PE exposes its source to all others, and
+//! the root its target too. PEs draw chunks by tickets, combine all contributions to a chunk, and
+//! put the result into the root's target. This is the reduction over a shared address space of
+//! Hashmi, Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks instead of fixed
+//! ones.
 //!
 //! Protocol:
-//! 1. everyone exposes its source to everyone (exposure 0), the root its target to everyone
-//!    (exposure 1);
-//! 2. all draw tickets from the root's counter; chunk `t` is combined, in the order of the ranks,
-//!    by whoever drew `t`, and put into the root's target;
-//! 3. all give back, after a fence; the root, when its target is back, returns the counter to 0.
+//! 1. each PE exposes its source to all others (exposure 0), and the root its target (exposure 1);
+//! 2. all PEs draw tickets from the root's counter; the PE that drew `t` combines chunk `t`, in the
+//!    order of the ranks, and puts it into the root's target;
+//! 3. all PEs detach the buffers after a fence. When the root's buffers are detached, it resets the
+//!    counter to 0.
 //!
 //! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` exposed buffers.
 
@@ -24,7 +25,7 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting};
 #[derive(Debug)]
 pub struct Shared;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     root: Rank,
@@ -63,14 +64,14 @@ impl Algorithm for Shared {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let chunk = candidate.parameter("chunk_bytes").unwrap_or(16384) as f64;
-        // No more work than there are chunks.
+        // At most as many PEs work as there are chunks.
         let cores = model.cores_of(query.pes);
         let workers = cores.min((bytes / chunk).ceil().max(1.0));
-        // All but the root's share of the result moves to who combines it, and back.
+        // All of the result but the root's share moves to the PE that combines it, and back.
         let moves = pes - 1.0 + 2.0 * (workers - 1.0) / workers;
         let passes = bytes * moves / model.pull_gbps;
         let tickets = bytes / chunk * model.transfer_ns;
-        // Everyone attaches everyone's buffer.
+        // Every PE attaches every other PE's buffer.
         let exposures = 2.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
         model.hops_ns(5.0, query.pes) + exposures + (passes + tickets) / workers
     }
@@ -95,7 +96,7 @@ impl Algorithm for Shared {
         let share = chunks.div_ceil(pes as usize);
         for taken in 0.. {
             if taken == share {
-                // The rest is for others, while this PE has other work.
+                // This PE has done its share; others may take the rest while it runs its program.
                 f.yield_now().await?;
             }
             let ticket = usize::try_from(f.count(root, counter, 1).await?).unwrap_or(chunks);

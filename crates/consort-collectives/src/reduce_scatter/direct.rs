@@ -1,15 +1,15 @@
-//! Direct reduce-scatter: everyone combines its block from everyone's buffers.
+//! Direct reduce-scatter: every PE combines its block from all PEs' buffers.
 //!
 //! Idea: the first half of the all-reduce `shared` (Rabenseifner 2004, "Optimization of collective
 //! reduction operations", without messages): a block that one PE combines need not be copied.
 //!
 //! Protocol (`protocols/exposed`):
-//! 1. everyone exposes its source to everyone;
-//! 2. each, a piece at a time, combines its block of all sources in the order of the ranks;
-//! 3. each leaves when nobody reads its source any more.
+//! 1. each PE exposes its source to all others;
+//! 2. each combines its block of all sources, a piece at a time, in the order of the ranks;
+//! 3. each leaves when no peer reads its source any more.
 //!
-//! Cost: `P - 1` passes over a block a PE, `P (P - 1)` exposed buffers. In symmetric memory with no
-//! mode Mine the passes alone.
+//! Cost: `P - 1` passes over a block a PE, `P (P - 1)` exposed buffers. In symmetric memory without
+//! mode Mine only the passes.
 
 use consort_fabric::{
     CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rendezvous, Span,
@@ -22,12 +22,12 @@ use crate::{
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
-    /// Of a block.
+    /// The length of a block, in bytes.
     bytes: usize,
-    /// Of a piece, in bytes.
+    /// The length of a piece, in bytes.
     piece: usize,
     class: OperatorClass,
     exposed: Exposed,
@@ -54,7 +54,7 @@ impl Algorithm for Direct {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let piece = candidate.parameter("piece_bytes").unwrap_or(16384) as f64;
-        // From the second pass on a long piece has left the caches nearest to the core.
+        // From the second pass on, a long piece is no longer in the core's nearest caches.
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
         let work = others * bytes / model.pull_gbps + again + pieces;

@@ -1,12 +1,12 @@
-//! Flat reduce-scatter: everyone sends everyone its block, and combines what comes.
+//! Flat reduce-scatter: every PE sends each other PE its block, and combines what it receives.
 //!
-//! Idea: as in the all-reduce `flat`, for short blocks among few PEs nothing is faster than one
-//! transfer (an all-to-all is a dissemination of radix `P`; Nishtala, Zheng, Hargrove and Yelick
+//! Idea: as in the all-reduce `flat`, nothing is faster than one transfer for short blocks among
+//! few PEs (an all-to-all is a dissemination of radix `P`; Nishtala, Zheng, Hargrove and Yelick
 //! 2011, section 3.4).
 //!
 //! Protocol (`protocols/exchange`):
 //! 1. send every other PE its block;
-//! 2. combine the others' and the own one, in the order of the ranks.
+//! 2. combine the others' contributions and the own one, in the order of the ranks.
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 
@@ -26,7 +26,7 @@ pub struct Flat;
 fn rounds(setting: &Setting, buffers: &Buffers) -> Rounds {
     let Setting { rank: me, call: CallSpec { pes, .. }, .. } = *setting;
     let (own, result) = (setting.source_block(me.0), setting.target_block(0));
-    // What a PE receives is numbered by its sender, itself left out.
+    // A PE numbers the messages that it receives by their senders' ranks, without itself.
     let round = |from: Rank, to: Rank| {
         let number = if from < to { from.0 } else { from.0 - 1 };
         Round::at(number * buffers.chunks(setting.call.bytes), 0)

@@ -1,6 +1,6 @@
-//! Reduce-scatters: everyone's blocks `i` combined, on PE `i`. The registry of their algorithms.
+//! Reduce-scatters: block `i` of every PE, combined, to PE `i`. The registry of their algorithms.
 //!
-//! An operator need only be associative: all combine in the order of the ranks.
+//! An operator need only be associative: all algorithms combine in the order of the ranks.
 
 use consort_fabric::CallSpec;
 
@@ -17,20 +17,20 @@ registry! {
     recursive_halving: RecursiveHalving,
 }
 
-/// The pieces of a block, one after the other: all as long, and what is left.
+/// The pieces of a block: pieces of equal length, and a shorter rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pieces {
-    /// Of a piece.
+    /// The length of a piece, in bytes.
     bytes: usize,
-    /// How many there are.
+    /// The number of pieces of that length.
     whole: u32,
-    /// Of a shorter one after them; 0 if there is none.
+    /// The length of the rest, in bytes; 0 if there is none.
     rest: usize,
 }
 
 impl Pieces {
-    /// Such that of `results` blocks a piece each fits the memory for partial results. `None` if no
-    /// element does, or there are too many to count.
+    /// Pieces such that one piece of each of `results` blocks fits the scratch memory. `None` if no
+    /// element fits, or there are too many pieces to count.
     fn new(setting: &Setting, results: u32) -> Option<Self> {
         let Setting { call: CallSpec { bytes, element_bytes, .. }, .. } = *setting;
         let scratch = setting.capabilities.scratch_bytes.checked_div(results as usize);
@@ -43,13 +43,14 @@ impl Pieces {
         Some(Self { bytes: length, whole, rest: bytes % length })
     }
 
-    /// How many messages they are, of so many a piece.
+    /// The number of messages, with `of_piece` messages a piece.
     fn messages(&self, of_piece: u32) -> Option<u32> {
         self.whole.checked_add(u32::from(self.rest > 0))?.checked_mul(of_piece)
     }
 
-    /// The rounds of all, by those of a piece of which the offset, the length and the number of its
-    /// first chunk are given. As many chunks are numbered for each, the last one too.
+    /// The passes over all pieces. `rounds` makes the rounds of a piece from its offset, its
+    /// length, and the number of its first chunk. Each piece has `chunks` chunk numbers, also the
+    /// rest.
     fn passes(&self, chunks: u32, rounds: impl Fn(usize, usize, u32) -> Vec<Round>) -> Vec<Pass> {
         let Self { bytes, whole, rest } = *self;
         let mut passes = vec![Pass { rounds: rounds(0, bytes, 0), times: whole, bytes, chunks }];

@@ -1,14 +1,16 @@
-//! Pairwise reduce-scatter: in each round a PE receives what another contributes to its block.
+//! Pairwise reduce-scatter: in each round a PE receives one PE's contribution to its block.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.4, for long messages and operators that commute; for others
-//! here what the PEs before and those after this one contribute are combined apart.
+//! operations in MPICH", section 4.4, for long messages and commutative operators. For other
+//! operators, the contributions of the PEs before this one and of those after it are combined
+//! separately.
 //!
-//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive that
-//! of PE `r + i`, and combine: of PEs after this one with the own block, of those before in the
-//! memory for partial results, both in the order of the ranks; at last one with the other.
+//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive the
+//! own block from PE `r + i`, and combine. Blocks of PEs after this one are combined with the own
+//! block, those of PEs before it in scratch memory, both in the order of the ranks; at the end both
+//! results are combined.
 //!
-//! Cost: `P - 1` transfers one after the other, `P - 1` blocks, each combined once.
+//! Cost: `P - 1` consecutive transfers, `P - 1` blocks, each combined once.
 
 use consort_fabric::{
     CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
@@ -26,7 +28,7 @@ pub struct Pairwise;
 fn rounds(setting: &Setting) -> Option<Rounds> {
     let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let commutes = setting.call.class == OperatorClass::Commutative;
-    // What comes of the PEs before this one fits the memory.
+    // The result of the PEs before this one must fit the scratch memory.
     let pieces = Pieces::new(setting, if commutes { 0 } else { 1 })?;
     let buffers = Buffers::new(setting, pieces.messages(pes - 1)?, pieces.bytes, 1, pes - 1)?;
     let chunks = buffers.chunks(pieces.bytes);

@@ -1,16 +1,19 @@
-//! Recursive halving: in each round PEs exchange halves of what they have, and combine the rest.
+//! Recursive halving: in each round PEs exchange halves of their blocks, and combine the other
+//! halves.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.4. There the furthest partners come first, which is for
-//! operators that commute; for others here neighbours do, and then PEs twice as far away: what is
-//! combined is a row of ranks, and the blocks that a PE keeps are strewn.
+//! operations in MPICH", section 4.4. The furthest partners come first there, which requires a
+//! commutative operator. For other operators neighbours come first here, and then PEs twice as far
+//! away: a PE then combines contributions of consecutive ranks, and the blocks that it keeps are
+//! not contiguous.
 //!
 //! Protocol, for `P` a power of two (`protocols/exchange`), for each bit of the ranks, the highest
-//! first, or for operators that do not commute the lowest first: send the PE that differs in this
-//! bit the blocks, of those still kept, that differ in it; combine what comes with the others.
+//! first (for operators that are not commutative, the lowest first): send the PE that differs in
+//! this bit those of the kept blocks that differ in this bit; receive its contributions to the
+//! other kept blocks, and combine.
 //!
-//! Partial results of half of the blocks fit the memory for them, if need be a piece of each at a
-//! time.
+//! Scratch memory holds partial results of half of the blocks; if necessary, only a piece of each
+//! block at a time.
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks, each combined once.
 
@@ -27,7 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RecursiveHalving;
 
-/// Spans of blocks, or the one that they are where they lie side by side on both PEs.
+/// The spans of blocks, joined into one span if they are adjacent on both PEs.
 fn joined(spans: impl Iterator<Item = Span>, is_row: bool) -> Vec<Span> {
     let spans: Vec<Span> = spans.collect();
     match spans.first() {
@@ -42,7 +45,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let Setting { rank: Rank(me), call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let commutes = setting.call.class == OperatorClass::Commutative;
     let (count, half) = (pes.ilog2(), pes / 2);
-    // Of two PEs each combines in its target.
+    // In a team of two each PE combines in its target.
     let pieces = Pieces::new(setting, if count < 2 { 0 } else { half })?;
     let (messages, longest) = (pieces.messages(count)?, pieces.bytes);
     let is_row = longest == bytes && commutes;
@@ -52,7 +55,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let of_piece = |at, length, mut first: u32| {
         let mut all = Vec::new();
         let result = Span::target(at, length);
-        // A block's partial result has its place among those that are kept after the first round.
+        // The place of a block's partial result among the blocks that are kept after the first
+        // round.
         let place = |block: u32| {
             let index = if commutes { block % half } else { block / 2 };
             Span { at: index as usize * length, ..Span::accumulator(length) }

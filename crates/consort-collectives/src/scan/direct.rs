@@ -1,17 +1,17 @@
 //! Direct scan: each PE combines from the buffers of all PEs before it.
 //!
-//! Idea: as in the reduction `direct` a contribution needs no copy, and what one PE combines no
-//! other has to wait for: of few PEs none is faster than the last, which does as much as a
-//! reduction's root (the flat tree of Nishtala and Yelick 2009, section 4).
+//! Idea: as in the reduction `direct`, a contribution needs no copy, and no PE waits for another's
+//! result. With few PEs the call takes as long as its last PE, whose work is that of a reduction's
+//! root (the flat tree of Nishtala and Yelick 2009, section 4).
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all PEs after it;
-//! 2. each, a piece at a time, combines the contributions of all PEs before it, and its own if the
+//! 2. each combines, a piece at a time, the contributions of all PEs before it, and its own if the
 //!    scan is inclusive, in the order of the ranks;
-//! 3. each leaves when nobody reads its source any more.
+//! 3. each leaves when no peer reads its source any more.
 //!
 //! Cost: `P - 1` passes over a block at the last PE, `P (P - 1) / 2` exposed buffers. In symmetric
-//! memory with no mode Mine the passes alone.
+//! memory without mode Mine only the passes.
 
 use consort_fabric::{
     CallSpec, Candidate, Collective, MachineModel, Messages, Op, OperatorClass, Query, Rank,
@@ -25,14 +25,14 @@ use crate::{
 #[derive(Debug)]
 pub struct Direct;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
-    /// Of a piece, in bytes.
+    /// The length of a piece, in bytes.
     piece: usize,
     class: OperatorClass,
-    /// How many PEs' contributions are combined.
+    /// How many PEs' contributions this PE combines.
     inputs: u32,
     exposed: Exposed,
 }
@@ -63,11 +63,11 @@ impl Algorithm for Direct {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
         let piece = candidate.parameter("piece_bytes").unwrap_or(16384) as f64;
-        // From the second pass on a long piece has left the caches nearest to the core.
+        // From the second pass on, a long piece is no longer in the core's nearest caches.
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
         let work = others * model.pulled_ns(bytes, 1.0) + again + pieces;
-        // The last PE does as much, the others half of that as a rule.
+        // The last PE does as much; the PEs do half of that on average.
         let turns = model.pes_a_core(query.pes) / 2.0;
         Exposed::cost_ns(query, model) + work * turns.max(1.0)
     }

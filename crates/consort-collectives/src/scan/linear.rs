@@ -1,13 +1,13 @@
-//! Linear scan: each PE combines what the one before it sends with its own block, and sends it on.
+//! Linear scan: each PE combines the previous PE's result with its own block, and sends it on.
 //!
-//! Source: the chain of Nishtala and Yelick 2009, section 4.1, whose partial results are a scan's
-//! results. Chunk by chunk, so that for a long block all PEs work at once.
+//! Source: the chain of Nishtala and Yelick 2009, section 4.1, whose partial results are the
+//! results of a scan. It goes chunk by chunk, so that all PEs work at once on a long block.
 //!
 //! Protocol, for each chunk:
 //! 1. receive the combination of the PEs before, unless this is the first PE;
-//! 2. combine it with the own block, and send that on, unless this is the last PE.
+//! 2. combine it with the own block, and send the result on, unless this is the last PE.
 //!
-//! Cost: `P - 1` chunks one after the other, then the rest of one message.
+//! Cost: `P - 1` consecutive chunks, then the rest of one message.
 
 use consort_fabric::{
     CallSpec, Candidate, Collective, MachineModel, Messages, Op, Query, Rank, Span,
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Linear;
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     chunks: Chunks,
@@ -64,7 +64,7 @@ impl Algorithm for Linear {
         let pass = model.lines_ns(bytes) + bytes / model.copy_gbps;
         let hops = f64::from(query.pes) - 1.0;
         if model.is_shared(query.pes) {
-            // Every PE's work is done one after the other, and two chunks fill the buffers.
+            // All PEs' work is done one after the other, and two chunks fill the buffers.
             let work = pass * model.pes_a_core(query.pes);
             let turns = (bytes / chunk.max(1.0) / 2.0).floor();
             return work + (hops / f64::from(query.pes) + turns) * model.hops_ns(1.0, query.pes);
@@ -84,7 +84,7 @@ impl Algorithm for Linear {
             if let Some(before) = before {
                 let channel = before.buffer(&chunks, index);
                 if is_inclusive {
-                    // The own block is the later one.
+                    // The own block is the right operand.
                     let earlier = Span::incoming(bytes);
                     f.receive(channel, index, earlier).await?;
                     f.combine(result, earlier, own).await?;

@@ -1,7 +1,7 @@
-//! Scans: the blocks of the PEs before one, and its own if it is inclusive, combined. The registry
-//! of the algorithms of both.
+//! Scans: the blocks of all lower ranks, combined; an inclusive scan adds the PE's own block. The
+//! registry of the algorithms for both.
 //!
-//! An operator need only be associative: all combine in the order of the ranks.
+//! An operator need only be associative: all algorithms combine in the order of the ranks.
 
 use crate::algorithm::registry;
 

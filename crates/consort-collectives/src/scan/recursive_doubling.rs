@@ -1,15 +1,16 @@
-//! Recursive doubling: in round `i` each PE adds what the PE `2^i` before it has come to.
+//! Recursive doubling: in round `i` each PE adds the partial result of the PE `2^i` before it.
 //!
 //! After round `i` a PE has the combination of the `2^(i + 1)` PEs up to itself, in their order.
 //! Source: Hillis and Steele 1986, "Data parallel algorithms", section "Parallel prefix".
 //!
 //! Protocol, for each chunk, for `d = 1, 2, 4, ...` below `P`:
-//! 1. send what this PE has come to to the PE `d` after it, if there is one;
-//! 2. combine what the PE `d` before it sends, if there is one, with it.
+//! 1. send the partial result to the PE `d` after this one, if there is one;
+//! 2. receive the partial result of the PE `d` before this one, if there is one, and combine it
+//!    with the own one.
 //!
-//! In an exclusive scan the result lacks the PE's own block, and is combined beside. Where a send
-//! lasts until it is received, PEs of even `rank / d` send first and the others receive first.
-//! Messages are chunks over two buffers a round (`protocols/stream`).
+//! The result of an exclusive scan lacks the PE's own block, and is combined separately. If a send
+//! waits for its receiver, PEs of even `rank / d` send first and the others receive first. Messages
+//! go in chunks over two buffers a round (`protocols/stream`).
 //!
 //! Cost: `log2 P` transfers, as many messages a PE.
 
@@ -31,11 +32,11 @@ struct Round {
     before: Option<Edge>,
     after: Option<Edge>,
     sends_first: bool,
-    /// Whether this PE sends what it comes to in a later round.
+    /// Whether this PE sends its partial result in a later round.
     is_sent_on: bool,
 }
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     chunks: Chunks,
@@ -54,7 +55,8 @@ impl Algorithm for RecursiveDoubling {
             *setting;
         let scratch = setting.capabilities.scratch_bytes;
         let count = pes.next_power_of_two().ilog2();
-        // Channels: a round's word that a chunk is taken, each; then the buffers of each.
+        // Channels: for each round, one for signals that a chunk is taken; then the buffers of each
+        // round.
         let room = setting.lines().saturating_sub(count) / count.max(1);
         let chunks = Chunks::new(bytes, element_bytes, scratch, room)
             .filter(|chunks| chunks.chunk_bytes() <= scratch)

@@ -1,14 +1,14 @@
-//! Direct scatter: everyone copies its block from the root's buffer.
+//! Direct scatter: every PE copies its block from the root's buffer.
 //!
 //! Idea: as in the broadcast `direct`, the rendezvous get of the GASNet collectives (Nishtala and
-//! Yelick 2009, section 2): between threads a block needs no copy in between.
+//! Yelick 2009, section 2): between threads a block needs no intermediate copy.
 //!
 //! Protocol (`protocols/rendezvous`):
-//! 1. the root exposes its source to everyone, and copies its own block;
+//! 1. the root exposes its source to all others, and copies its own block;
 //! 2. each gets its block;
-//! 3. the root waits until all are done.
+//! 3. the root waits until all have detached.
 //!
-//! Cost: `P - 1` copies of a block side by side, two transfers on the critical path.
+//! Cost: `P - 1` concurrent copies of a block, two transfers on the critical path.
 
 use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 

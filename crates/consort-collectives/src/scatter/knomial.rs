@@ -1,16 +1,17 @@
-//! Scatters down a tree, of which `flat` and `knomial` are rows: a PE hands each child the blocks
-//! of the child's subtree.
+//! Scatters down a tree: `flat` and `knomial`. A PE sends each child the blocks of the child's
+//! subtree.
 //!
-//! Source: Nishtala and Yelick 2009, section 2.2, for the trees; the binomial one as a scatter,
-//! Barnett et al. 1994. A subtree is a range of nodes, which are ranks relative to the root, so
-//! its blocks are one piece, or two where they wrap around at the root. Radix 1 is the chain.
+//! Source: Nishtala and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994 for the
+//! binomial one as a scatter. A subtree is a range of nodes, which are ranks relative to the root.
+//! So its blocks are contiguous, or in two parts where they wrap around at the root. Radix 1 is the
+//! chain.
 //!
 //! Protocol (`protocols/exchange`): receive the blocks of the own subtree into scratch memory, or
-//! as a leaf into the target; send each child those of its subtree, the largest first; copy the
-//! own.
+//! as a leaf into the target; send each child the blocks of its subtree, the largest first; copy
+//! the own block to the target.
 //!
-//! Cost: the depth of the tree in transfers; the root sends `P - 1` blocks in few messages. What
-//! a PE passes on has to fit its scratch memory.
+//! Cost: the depth of the tree in transfers; the root sends `P - 1` blocks in few messages. The
+//! blocks that a PE forwards must fit its scratch memory.
 
 use std::marker::PhantomData;
 
@@ -30,16 +31,16 @@ use crate::{
 #[derive(Debug)]
 pub struct DownTree<T>(PhantomData<T>);
 
-/// The root sends to everyone.
+/// The root sends to all PEs.
 pub type Flat = DownTree<trees::Flat>;
-/// A k-nomial tree.
+/// A scatter down a k-nomial tree.
 pub type Knomial = DownTree<trees::KnomialOfBlocks>;
 
 fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
     let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
     let subtree = Subtree::of(rank, root, pes, shape);
     let (fan, largest) = (shape.fan(pes), subtree::largest(pes, shape));
-    // Where blocks of several PEs go together ranks may wrap around.
+    // The ranks of several PEs' blocks may wrap around, which makes two spans.
     let spans = if largest > 1 { 2 } else { 1 };
     let longest = largest as usize * bytes;
     let buffers = Buffers::new(setting, 1, longest, spans, fan)?;

@@ -1,17 +1,17 @@
 //! Scatter by OC-BCAST's scheme: blocks go from message buffer to message buffer, down a k-ary
 //! tree, chunk by chunk.
 //!
-//! Idea: a PE puts a chunk into its own buffer, and the child on the way to the PE whose chunk it
-//! is gets it from there. Two chunks fit, so that one is filled while the other is taken. Source:
-//! Petrović 2015, section 3.1, there for the broadcast. What is for the PEs furthest from the root
-//! goes first.
+//! Idea: a PE puts a chunk into its own buffer; the child on the route to the chunk's destination
+//! gets it from there. Two chunks fit into a buffer, so that one is filled while the other is read.
+//! Source: Petrović 2015, section 3.1, which has the broadcast. Blocks for the PEs furthest from
+//! the root go first.
 //!
 //! Protocol, for each chunk of each block of the own subtree (`protocols/relay`):
-//! 1. unless it is one's own, wait until the chunk before the last is taken, whose place this one
-//!    takes;
-//! 2. the root copies the chunk into its buffer; others wait until the parent has it, get it into
-//!    their buffer, or into the target if it is their own, and signal the parent;
-//! 3. notify the child on its way.
+//! 1. unless the block is for this PE, wait until the chunk before the last is taken, whose place
+//!    this one takes;
+//! 2. the root copies the chunk into its buffer. Other PEs wait until the parent has it, get it
+//!    into their buffer, or into the target if it is for them, and signal the parent;
+//! 3. notify the child on its route.
 //!
 //! At the end, wait until the last two chunks are taken.
 //!
@@ -29,26 +29,26 @@ use crate::{
 #[derive(Debug)]
 pub struct OcBcast;
 
-/// A block that comes to a PE or passes by.
+/// A block that a PE receives or forwards.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    /// Whose it is.
+    /// The PE that the block is for.
     rank: Rank,
-    /// The number of its first chunk of those that go to the parent's buffer.
+    /// The number of its first chunk among those that go through the parent's buffer.
     first: Step,
-    /// Who gets it from here, and where this PE is signalled that it has a chunk; none if it is its
-    /// own.
+    /// The child that gets it from this PE, and the channel in which the child signals that it has
+    /// a chunk; `None` for the own block.
     child: Option<(Rank, Channel)>,
 }
 
-/// What a PE does.
+/// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
     relay: Relay,
     hops: Box<[Hop]>,
-    /// Where a PE is signalled that its parent has a chunk.
+    /// The channel in which the parent notifies this PE of a chunk.
     notify: Channel,
-    /// The parent, and where it is signalled that this PE has a chunk.
+    /// The parent, and the channel in which this PE signals that it has a chunk.
     parent: Option<(Rank, Channel)>,
 }
 
@@ -65,7 +65,7 @@ impl Algorithm for OcBcast {
         let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
         let taken = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, taken(me)));
-        // From the level furthest down on, at each PE and so at its parent.
+        // Beginning with the lowest level, at each PE and therefore at its parent, too.
         let below = relay.below.iter().rev();
         let passing = below.map(|&(rank, child)| (rank, Some((child.rank, taken(child.index)))));
         let all = passing.chain([(setting.rank, None)]);
@@ -91,7 +91,7 @@ impl Algorithm for OcBcast {
     #[inline(always)]
     async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { ref relay, ref hops, notify, parent } = *schedule;
-        // Where this PE is signalled that the last two chunks in its buffer are taken.
+        // The channels of the signals that the last two chunks in this PE's buffer are taken.
         let (mut sent, mut takers) = (0, [None; 2]);
         for &Hop { rank, first, child } in hops {
             for (index, at, bytes) in relay.pieces() {

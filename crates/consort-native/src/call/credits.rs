@@ -1,4 +1,4 @@
-//! Flow control between calls.
+//! Flow control between calls: credits from PE to PE.
 
 use std::future::{Future, ready};
 

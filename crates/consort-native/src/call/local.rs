@@ -1,4 +1,4 @@
-//! The caller, and its own data.
+//! The calling PE: its rank, and copies and combinations within its own memory.
 
 use std::future::{Future, ready};
 

@@ -1,4 +1,4 @@
-//! Messages and signals: stores into a peer's inbox, and waits for those of others.
+//! Messages and signals: stores into a peer's inbox, and waits on the own inbox.
 
 use std::{
     future::{Future, ready},
@@ -84,7 +84,8 @@ impl Messages for Call<'_> {
     ) -> impl Future<Output = Op> {
         let (left, target) = (self.resolve(left), self.resolve_writable(target));
         assert!(left.bytes == target.bytes, "what is combined is of one length");
-        // A word is combined from a word; a longer message is received first.
+        // A message of 8 bytes is combined from its slot; a longer message is received into scratch
+        // first.
         let into =
             if target.bytes == 8 { target } else { self.resolve(Span::incoming(target.bytes)) };
         let received = self.receive_into(channel, step, into);

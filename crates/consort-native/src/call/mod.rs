@@ -1,12 +1,12 @@
-//! The shared-memory fabric: one collective as a PE sees it.
+//! The shared-memory fabric: one PE's view of one collective call.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `view` | the call: where its inbox lies, and its buffers |
+//! | `view` | the call: the position of its inbox, and its buffers |
 //! | `local`, `messages`, `rma`, `rendezvous`, `counters`, `credits` | the parts of the fabric |
 //! | `remote` | a peer's memory |
-//! | `waits` | futures that are pending, and say which word to watch |
-//! | `operands` | what a caller brings |
+//! | `waits` | futures that return pending and name the word to watch |
+//! | `operands` | the buffers and the operator that the caller passes |
 //! | `started`, `pending_calls` | nonblocking calls |
 
 mod counters;

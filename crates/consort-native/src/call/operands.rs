@@ -1,4 +1,4 @@
-//! What a caller brings to a call: buffers, in slices or in symmetric memory, and an operator.
+//! The operands of a call: buffers (slices or symmetric memory), an operator, and layouts.
 
 use std::marker::PhantomData;
 
@@ -6,8 +6,8 @@ use consort_fabric::{Kernel, Layout, Pod, Rank};
 
 use crate::launch::job::Job;
 
-/// A buffer that a caller brings to a call. There is one of a target for each borrow: one that were
-/// copied could be a call's source and its target.
+/// A buffer that the caller passes to a call. It is not `Copy`: a copied target could serve as both
+/// source and target of one call.
 ///
 /// ```compile_fail,E0382
 /// # use consort_native::{Buffer, Operands};
@@ -24,7 +24,7 @@ pub struct Buffer<'b> {
 }
 
 impl<'b> Buffer<'b> {
-    /// None.
+    /// No buffer.
     pub const ABSENT: Self = Self {
         at: std::ptr::without_provenance_mut(64),
         bytes: 0,
@@ -39,17 +39,17 @@ impl<'b> Buffer<'b> {
         Self { at, bytes: size_of_val(data), symmetric: false, borrow: PhantomData }
     }
 
-    /// A slice to write: a target. A broadcast's root also reads from it.
+    /// A slice to write: a target. The root of a broadcast also reads it.
     #[inline]
     pub fn target<T: Pod>(data: &'b mut [T]) -> Self {
         let bytes = size_of_val(data);
         Self { at: data.as_mut_ptr().cast(), bytes, symmetric: false, borrow: PhantomData }
     }
 
-    /// The part of symmetric memory of a PE, by its rank in the world, at `offset` of its heap.
+    /// `bytes` of the heap of PE `rank` of the world, from `offset` on.
     ///
     /// # Panics
-    /// When it reaches beyond the heap.
+    /// When the range reaches beyond the heap.
     #[inline]
     pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap_bytes());
@@ -59,21 +59,21 @@ impl<'b> Buffer<'b> {
     }
 }
 
-/// What a caller brings to a call.
+/// The operands of a call.
 #[derive(Debug)]
 pub struct Operands<'o> {
-    /// How contributions are combined.
+    /// The operator on the call's datatype; `None` if nothing is combined.
     pub kernel: Option<Kernel<'o>>,
-    /// What this PE contributes.
+    /// The data that this PE contributes.
     pub source: Buffer<'o>,
-    /// Where this PE's result goes.
+    /// The memory that this PE's result is written to.
     pub target: Buffer<'o>,
-    /// Where the blocks of source and target lie, in a vector variant.
+    /// The layouts of the blocks in source and target; only for a vector variant.
     pub layouts: Option<&'o [Layout<'o>; 2]>,
 }
 
 impl Operands<'_> {
-    /// Nothing: what a barrier needs.
+    /// No operands, as for a barrier.
     pub const NONE: Self =
         Self { kernel: None, source: Buffer::ABSENT, target: Buffer::ABSENT, layouts: None };
 }

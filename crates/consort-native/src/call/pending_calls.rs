@@ -1,8 +1,9 @@
-//! Which nonblocking calls of a PE are under way in a team, and the credits that wait for them.
+//! The pending nonblocking calls of a PE in a team, and the credits that wait for them.
 //!
-//! A credit says that all calls up to some are complete on this PE. So it is given by whoever ends
-//! the last of them: the PE, inside some other wait, or its helper thread. Credits are given under
-//! the lock, in order, for each stands for all before it.
+//! A credit promises that all calls of this PE up to some number are complete. The last of these
+//! calls to complete therefore gives it: on the PE itself (during some other wait) or on its helper
+//! thread. Credits are given under the lock and in order, because each credit implies all earlier
+//! ones.
 
 use std::{
     collections::VecDeque,
@@ -11,9 +12,9 @@ use std::{
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// The numbers of the calls under way, in their order.
+    /// The numbers of the pending calls, in order.
     under_way: VecDeque<u64>,
-    /// The number after the last call that must be complete, and the credit.
+    /// The owed credits: the number after the last call that must be complete, and the credit.
     owed: VecDeque<(u64, u64)>,
 }
 
@@ -28,7 +29,7 @@ impl Entries {
     }
 }
 
-/// The nonblocking calls of one PE in one team.
+/// The pending nonblocking calls of one PE in one team.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCalls(Mutex<Entries>);
 
@@ -37,26 +38,27 @@ impl PendingCalls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Call `number`, the last so far, is under way.
+    /// Records that call `number` is pending. Numbers ascend.
     pub(crate) fn start(&self, number: u64) {
         self.entries().under_way.push_back(number);
     }
 
-    /// Call `number` is complete.
+    /// Records that call `number` is complete, and gives the credits that no pending call holds
+    /// back.
     pub(crate) fn complete(&self, number: u64, give: impl Fn(u64)) {
         let mut entries = self.entries();
         entries.under_way.retain(|&other| other != number);
         entries.settle(give);
     }
 
-    /// Gives a credit once all calls before `end` are complete.
+    /// Gives `credit` as soon as all calls before `end` are complete.
     pub(crate) fn owe(&self, end: u64, credit: u64, give: impl Fn(u64)) {
         let mut entries = self.entries();
         entries.owed.push_back((end, credit));
         entries.settle(give);
     }
 
-    /// The first call under way, if there is one.
+    /// The number of the first pending call, if there is one.
     pub(crate) fn first(&self) -> Option<u64> {
         self.entries().under_way.front().copied()
     }

@@ -1,4 +1,4 @@
-//! A peer's memory.
+//! A handle on a peer's memory.
 
 #![expect(unsafe_code, reason = "an address may go to other threads")]
 
@@ -6,40 +6,40 @@ use consort_fabric::Rank;
 
 use crate::memory::{extent::Extent, region::Memory};
 
-/// A peer's memory on exposure.
+/// A handle on a peer's memory: attached, or directly reachable.
 #[derive(Debug)]
 pub struct Remote {
     pub(super) at: *mut u8,
     pub(super) bytes: usize,
     pub(super) owner: Rank,
     pub(super) kind: RemoteKind,
-    /// Of the buffer that it is a part of, where that may be written.
+    /// The extent of the buffer that this is a part of, if peers may write that buffer.
     pub(super) extent: Extent,
-    /// The call that it was exposed in: the group, and the position in its window.
+    /// The call in which it was exposed: the group, and the call's window position.
     pub(super) group: u64,
     pub(super) position: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RemoteKind {
-    /// A slice that nobody writes while it is exposed.
+    /// An exposed slice that no PE writes while it is exposed.
     Source,
-    /// A slice that its owner and its peers may write.
+    /// An exposed slice that its owner and its peers may write.
     Target,
-    /// Symmetric memory, which lives as long as the job.
+    /// Exposed symmetric memory, which lives as long as the job.
     Symmetric,
-    /// The same, reached without asking: there is nothing to detach.
+    /// Symmetric memory reached without an exposure: there is nothing to detach.
     Reached,
 }
 
-// SAFETY: the address is only used through `Call`, by the rules at the top of this file.
+// SAFETY: the address is only used through `Call`, by the rules at the head of `rendezvous`.
 unsafe impl Send for Remote {}
 
 // SAFETY: a remote is read-only data.
 unsafe impl Sync for Remote {}
 
 impl Remote {
-    /// `bytes` of a remote, checked.
+    /// Bytes `at..at + bytes` of the remote buffer. Panics if they reach beyond it.
     #[inline(always)]
     pub(super) fn part(&self, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);

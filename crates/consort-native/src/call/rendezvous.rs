@@ -1,15 +1,15 @@
-//! Private buffers that PEs expose to their peers.
+//! Rendezvous: private buffers that PEs expose to their peers.
 //!
-//! A PE shows a peer where its buffer is, and may not return before the peer has detached it, or
-//! can no longer touch it:
+//! A PE passes a peer the place of its buffer. It may not return before the peer has detached the
+//! buffer, or can no longer access it:
 //!
 //! | | owner | peer |
 //! | --- | --- | --- |
-//! | as a rule | waits until as much is detached as it has exposed | copies, detaches |
+//! | as a rule | waits until it has as many detaches as exposures | copies, detaches |
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
-//! See `state::accessing` for how the two agree on the latter. A private buffer is shown by its
-//! address, which means something in its own process alone; shared memory by its offset.
+//! The second row is implemented by `state::accessing`. A private buffer is passed by its address,
+//! which is only valid within the process; shared memory is passed by its offset in the segment.
 
 use std::{
     future::{Future, ready},
@@ -28,20 +28,20 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Where `owner` shows `peer` what it exposes in this call. Nothing else writes there,
-    /// so an address that is read there is one that was exposed.
+    /// The line through which `owner` exposes a buffer to `peer` in this call. Only `expose` writes
+    /// such lines, so an address read from one is an address that was exposed.
     #[inline(always)]
     fn exposure_line(&self, peer: Rank, owner: Rank, exposure: u32) -> &Line {
         self.group.exposure(peer, owner, self.position, exposure)
     }
 
-    /// How much this PE has exposed in this call, and how much of that is detached.
+    /// The line that counts this PE's exposures in this call (word 1) and their detaches (word 0).
     #[inline(always)]
     fn exposure_counts(&self) -> &Line {
         self.group.exposure_counts(self.rank, self.position)
     }
 
-    /// Fails the job, since what `remote` says of a block's length is not what this PE says.
+    /// Fails the job: the owner of `remote` and this PE disagree on the length of a block.
     #[cold]
     fn disagree(&self, remote: &Remote, bytes: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
@@ -54,14 +54,15 @@ impl Call<'_> {
         Poisoned
     }
 
-    /// Waits until no peer can touch what this PE has exposed, in a job that has failed.
+    /// Waits until no peer can access the buffers that this PE has exposed. The job has failed.
     #[cold]
     fn drain(&self) {
         let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
         peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
     }
 
-    /// A call that has exposed memory ends: if not all is detached, it ends by failing.
+    /// Ends the exposures of a call. If a buffer is still attached, fails the job and drains
+    /// accesses.
     #[cold]
     fn end_exposures(&self) {
         let exposures = self.exposure_counts();
@@ -101,7 +102,7 @@ impl Rendezvous for Call<'_> {
         }
         self.exposure_counts().counter(1).fetch_add(1, Relaxed);
         let line = self.exposure_line(to, self.rank, exposure);
-        // Shared memory lies in every process elsewhere: so its offset is sent.
+        // Shared memory has different addresses in different processes, so its offset is sent.
         let place = match kind {
             RemoteKind::Source | RemoteKind::Target => memory.at.expose_provenance(),
             RemoteKind::Symmetric | RemoteKind::Reached => self.job.segment.offset_of(memory.at),
@@ -120,12 +121,12 @@ impl Rendezvous for Call<'_> {
     fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<Remote>> {
         let line = self.exposure_line(self.rank, from, exposure);
         let (word, group, position) = (self.word, self.group.number(), self.position);
-        // Both come from a `usize`.
+        // Both words come from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
         self.when(move || {
             (line.word() == word).then(|| {
-                line.publish(0); // taken: there is one remote for each exposure
+                line.publish(0); // taken: an exposure is attached once
                 let (place, bytes) = (size(line.read(0)), size(line.read(1)));
                 let kind = match line.read(2) {
                     0 => RemoteKind::Source,

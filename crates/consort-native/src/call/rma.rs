@@ -1,4 +1,4 @@
-//! Gets and puts on a peer's memory.
+//! Gets from and puts to a peer's memory.
 
 use std::{
     future::{Future, ready},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Runs `copy` on a remote buffer while its owner is bound to wait.
+    /// Runs `copy` on a remote buffer. Its owner waits meanwhile, even if the job fails.
     #[inline(always)]
     fn accessing(&self, remote: &Remote, copy: impl FnOnce()) -> Op {
         if matches!(remote.kind, RemoteKind::Symmetric | RemoteKind::Reached) {
@@ -118,7 +118,7 @@ impl Rma for Call<'_> {
 
     #[inline(always)]
     fn fence(&self) -> impl Future<Output = Op> {
-        fence(Release); // pairs with the acquire of the receiver's wait; puts are done by then
+        fence(Release); // pairs with the acquire of the receiver's wait; puts are complete by then
         ready(Ok(()))
     }
 

@@ -1,4 +1,4 @@
-//! A nonblocking call that has its number: what its operation owns of the PE's end of a team.
+//! A nonblocking call that has its number: the state that its operation owns.
 
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
@@ -12,8 +12,8 @@ use crate::{
     team::group::Group,
 };
 
-/// What the nonblocking calls of a PE in a team share: of its own, for what all PEs count their
-/// references to moves from core to core with each call.
+/// State that all nonblocking calls of one PE in one team share. Each PE has its own copy: with one
+/// for all PEs, each call would move the cache line of its reference count between cores.
 #[derive(Debug)]
 pub(crate) struct CallContext {
     pub(crate) job: Arc<Job>,
@@ -22,13 +22,13 @@ pub(crate) struct CallContext {
     pub(crate) pending_calls: Arc<PendingCalls>,
 }
 
-/// A call that has begun for its peers, to be driven by an operation.
+/// A nonblocking call whose number is taken, to be driven by an operation.
 #[derive(Debug)]
 pub struct StartedCall {
     pub(crate) context: Arc<CallContext>,
     pub(crate) number: u64,
     pub(crate) word: u64,
-    /// Memory for partial results and incoming messages, until the engine has it again.
+    /// Memory for partial results and incoming messages; goes back to the engine on drop.
     pub(crate) scratch: Option<Segment>,
 }
 
@@ -45,11 +45,11 @@ impl StartedCall {
         &self.context.job
     }
 
-    /// The call, for whoever drives it.
+    /// The call's view, for the future that drives the call.
     ///
     /// # Safety
-    /// Made once, and one future at a time drives it: [`Call`] is `Sync` only so that such a future
-    /// may move.
+    /// To be called once. One future at a time drives the call: [`Call`] is `Sync` only so that
+    /// such a future may move to another thread.
     #[must_use]
     pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
         let Self { context, number, word, scratch } = self;
@@ -61,21 +61,21 @@ impl StartedCall {
         call
     }
 
-    /// The call is complete: gives the credits that have waited for it.
+    /// Completes the call: gives the credits that waited for it.
     pub fn complete(&self) {
         let CallContext { group, pending_calls, .. } = &*self.context;
         group.move_on(true);
         pending_calls.complete(self.number, |credit| group.give_credit(credit));
     }
 
-    /// The call ends by this panic: fails the job, before what it has exposed is revoked.
+    /// Fails the job because the call panicked. To be called before its exposures end.
     #[cold]
     pub fn fail(&self, panic: &Panic) {
         let CallContext { job, group, .. } = &*self.context;
         job.fail(group.in_world(group.rank()), panic);
     }
 
-    /// Wakes the PE, which may wait for what came of it.
+    /// Wakes the PE, which may wait for the call's completion.
     pub fn wake(&self) {
         let CallContext { job, group, .. } = &*self.context;
         job.wake(group.in_world(group.rank()));

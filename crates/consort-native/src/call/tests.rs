@@ -1,4 +1,4 @@
-//! What a call reaches of a peer's memory, and what it says where it cannot.
+//! Which parts of a peer's memory a call reaches, and its panics where it cannot.
 
 #![expect(unsafe_code, reason = "makes a view")]
 
@@ -20,8 +20,8 @@ use crate::{
 
 const HEAP_BYTES: usize = 4096;
 
-/// What PE 0 of two does with a view of its own, whose source and target are 64 bytes of the heap
-/// from these offsets on, or absent.
+/// Runs `does` on a call of PE 0 of two. The source and the target of the call are 64 bytes of the
+/// heap from these offsets on, or absent.
 fn on_pe_0<R>([source, target]: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) -> R {
     let waiting = Waiting::SpinYield;
     let config = Config {
@@ -44,7 +44,7 @@ fn on_pe_0<R>([source, target]: [Option<usize>; 2], does: impl FnOnce(&Call<'_>)
     does(&call)
 }
 
-/// How far from the beginning of PE 1's heap a remote begins.
+/// The offset of a remote in PE 1's heap.
 fn offset(call: &Call<'_>, remote: &Remote) -> usize {
     remote.at.addr() - call.heap(Rank(1)).addr()
 }

@@ -1,4 +1,4 @@
-//! One call's view of the job: where its inbox lies, and its buffers.
+//! One call's view of the job: the position of its inbox, and its buffers.
 
 #![expect(unsafe_code, reason = "resolves spans to memory")]
 
@@ -26,9 +26,9 @@ use crate::{
 pub struct Call<'c> {
     pub(super) job: &'c Job,
     pub(super) group: &'c Group,
-    /// The rank in the group, as all ranks here.
+    /// The rank in the group, as all ranks here are.
     pub(super) rank: Rank,
-    /// The call's number modulo the window.
+    /// The window position: the call's number modulo the window.
     pub(super) position: usize,
     /// The words of all inboxes.
     pub(super) words: &'c [LineWord],
@@ -37,23 +37,23 @@ pub struct Call<'c> {
     pub(super) operands: &'c Operands<'c>,
     pub(super) target_exposed: AtomicBool,
     pub(super) exposed: AtomicBool,
-    /// Whether an operation drives it.
+    /// Whether an operation drives the call.
     pub(super) is_nonblocking: bool,
-    /// The word of the inboxes that the pending wait waits for; `NO_WORD` if it waits for something
-    /// else.
+    /// The index of the inbox word that the pending wait watches; `NO_WORD` if it watches none.
     pub(super) watched: AtomicUsize,
-    /// The sequence word that it saw there.
+    /// The value of that word when it was last polled.
     pub(super) seen: AtomicU64,
 }
 
-/// No word of any inbox.
+/// The index of no inbox word.
 pub(super) const NO_WORD: usize = usize::MAX;
 
-// SAFETY: the buffers are borrowed for the call, and only the future that drives the call touches
-// them through it; scratch belongs to the same PE's endpoint, which makes one call at a time.
+// SAFETY: the buffers are borrowed for the call, and only the future that drives the call accesses
+// them through it; the scratch memory belongs to this PE's endpoint, which makes one call at a
+// time.
 unsafe impl Send for Call<'_> {}
 
-// SAFETY: as above: all methods are called by the one future that drives the call.
+// SAFETY: as above: only the one future that drives the call invokes its methods.
 unsafe impl Sync for Call<'_> {}
 
 impl<'c> Call<'c> {
@@ -83,12 +83,12 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Says that an operation drives it.
+    /// Marks the call as driven by an operation.
     pub(crate) fn set_nonblocking(&mut self) {
         self.is_nonblocking = true;
     }
 
-    /// The first word of a channel's line for this call, in the inbox of a PE.
+    /// The index of the first word of a channel's line for this call, in the inbox of `pe`.
     #[inline(always)]
     pub(super) fn line_at(&self, pe: Rank, channel: Channel) -> usize {
         let Geometry { per_pe, stride, .. } = self.group.memory.geometry;
@@ -96,18 +96,19 @@ impl<'c> Call<'c> {
         pe.index() * per_pe + line * LINE_WORDS
     }
 
-    /// The words of `count` lines.
+    /// The words of `count` lines, from the channel's line on.
     #[inline(always)]
     pub(super) fn lines(&self, pe: Rank, channel: Channel, count: usize) -> &[LineWord] {
         let first = self.line_at(pe, channel);
         &self.words[first..first + count * LINE_WORDS]
     }
 
-    /// The sequence word of a signal, or of a message of 8 bytes, in the inbox of a PE. The payload
-    /// stands in the word before.
+    /// The index of the sequence word of a short slot, in the inbox of `pe`: for a signal, or for a
+    /// message of 8 bytes, whose payload is in the word before.
     ///
-    /// The second signal word lies with the call before: a barrier's signal at entry thus travels
-    /// with its signal at the exit of that call, which is often sent just before it.
+    /// The second signal word shares a short slot with the previous call. Thus the entry signal of
+    /// a barrier travels with the exit signal of the previous call, which is often sent just before
+    /// it.
     #[inline(always)]
     pub(super) fn short_slot_at(&self, pe: Rank, channel: Channel) -> usize {
         let Geometry { per_pe, first_short_slot, window, .. } = self.group.memory.geometry;
@@ -121,7 +122,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The first word of this PE's pair with `peer`: that of the lower of them.
+    /// The index of the first word of this PE's pair with `peer`, in the inbox of the lower rank.
     #[inline(always)]
     pub(super) fn pair_at(&self, peer: Rank, channel: Channel) -> usize {
         let Geometry { per_pe, first_pair, window, .. } = self.group.memory.geometry;
@@ -129,8 +130,8 @@ impl<'c> Call<'c> {
         self.rank.min(peer).index() * per_pe + first_pair + pair * PAIR_WORDS
     }
 
-    /// The sequence words of this PE and of `peer`, in a value pair. The value stands in the word
-    /// before each.
+    /// The indices of the sequence words of this PE and of `peer`, in their value pair. Each value
+    /// is in the word before.
     #[inline(always)]
     pub(super) fn value_pair_at(&self, peer: Rank, channel: Channel) -> (usize, usize) {
         let Geometry { per_pe, first_value_pair, window, .. } = self.group.memory.geometry;
@@ -141,8 +142,8 @@ impl<'c> Call<'c> {
         if self.rank < peer { (low, high) } else { (high, low) }
     }
 
-    /// What a wait's poll comes to when its word is `seen` and says nothing: the executor may watch
-    /// word `watched` until it says something else.
+    /// The poll result of a wait that is not over, after it saw the value `seen` in word `watched`.
+    /// The executor may spin until this word has another value.
     #[inline(always)]
     pub(super) fn pending<T>(&self, watched: usize, seen: u64) -> Poll<Op<T>> {
         if self.job.is_poisoned() {
@@ -156,8 +157,8 @@ impl<'c> Call<'c> {
         Poll::Pending
     }
 
-    /// The same for a wait that no word of an inbox says anything of; `is_new` when it is pending
-    /// for the first time.
+    /// As [`Self::pending`], for a wait that watches no inbox word. `is_new` if it is pending for
+    /// the first time.
     #[inline(always)]
     pub(super) fn pending_unwatched<T>(&self, is_new: bool) -> Poll<Op<T>> {
         if self.job.is_poisoned() {
@@ -170,19 +171,19 @@ impl<'c> Call<'c> {
         Poll::Pending
     }
 
-    /// What a member has whatever team it is in.
+    /// The state of a member that does not depend on the team.
     #[inline(always)]
     pub(super) fn state(&self, pe: Rank) -> &PeState {
         &self.job.states[self.group.in_world(pe).index()]
     }
 
-    /// The beginning of a member's heap.
+    /// The base address of a member's heap.
     #[inline(always)]
     pub(super) fn heap(&self, pe: Rank) -> *mut u8 {
         self.job.heap(self.group.in_world(pe))
     }
 
-    /// The beginning of a member's message buffer.
+    /// The base address of a member's message buffer.
     #[inline(always)]
     pub(super) fn buffer(&self, pe: Rank) -> *mut u8 {
         self.job.buffer(self.group.in_world(pe))
@@ -200,7 +201,7 @@ impl<'c> Call<'c> {
         self.word.wrapping_add(u64::from(step))
     }
 
-    /// Where a span of this PE lies; its bounds are checked.
+    /// The memory of a span of this PE. Panics if the span reaches beyond its buffer.
     #[inline(always)]
     pub(super) fn resolve(&self, span: Span) -> Memory {
         let half = self.scratch.bytes() / 2;
@@ -243,7 +244,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The same on words.
+    /// `target = left (op) right` on words of 8 bytes.
     #[inline(always)]
     pub(super) fn combine_word(&self, target: Word, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {

@@ -1,4 +1,4 @@
-//! What a call waits with: futures that are pending at once, and say which word to watch.
+//! The futures of a call's waits. They never spin: a pending one names the word to watch.
 
 #![expect(unsafe_code, reason = "a message is received into memory that the call vouches for")]
 
@@ -18,7 +18,7 @@ use crate::{
     progress::executor::Watch,
 };
 
-/// A wait on a step is over when the word is ahead of it by less than this.
+/// A wait for a step is over when the word is ahead of the step by less than this.
 const STEPS_AHEAD: u64 = 1 << 32;
 
 impl Watch for Call<'_> {
@@ -45,7 +45,7 @@ impl Call<'_> {
     }
 }
 
-/// Ready when `test` gives something; fails when the job has.
+/// Ready when `test` returns `Some`; fails when the job has failed.
 pub(super) struct When<'f, F> {
     pub(super) call: &'f Call<'f>,
     pub(super) test: F,
@@ -68,7 +68,7 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
     }
 }
 
-/// Pending once, if it is due.
+/// Pending on its first poll if `is_due`, then ready.
 pub(super) struct YieldNow<'f> {
     pub(super) call: &'f Call<'f>,
     pub(super) is_due: bool,
@@ -86,7 +86,7 @@ impl Future for YieldNow<'_> {
     }
 }
 
-/// Ready when a word has got as far as `word`.
+/// Ready when the word at index `at` has reached `word`.
 pub(super) struct Wait<'f> {
     pub(super) call: &'f Call<'f>,
     pub(super) at: usize,
@@ -107,19 +107,19 @@ impl Future for Wait<'_> {
     }
 }
 
-/// A message that is received: in a short slot, or line by line.
+/// Receives a message: from a short slot, or line by line.
 pub(super) struct Receive<'f> {
     pub(super) call: &'f Call<'f>,
-    /// Where the next sequence word is due.
+    /// The index of the next sequence word.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) target: Memory,
-    /// Lines that have been received, of so many; of a message in a short slot, 0 of none.
+    /// Lines received so far, and lines in all; both 0 for a message in a short slot.
     pub(super) done: usize,
     pub(super) count: usize,
 }
 
-// SAFETY: the target belongs to the call that the future borrows, and to nobody else.
+// SAFETY: the target belongs to the call that the future borrows, and to nothing else.
 unsafe impl Send for Receive<'_> {}
 
 impl Future for Receive<'_> {
@@ -148,7 +148,7 @@ impl Future for Receive<'_> {
     }
 }
 
-/// A message that is received and combined with what there is.
+/// Receives a message and combines it with `left`.
 pub(super) struct ReceiveCombine<'f> {
     pub(super) received: Receive<'f>,
     pub(super) left: Memory,
@@ -177,22 +177,22 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        // SAFETY: a message in a short slot, of which there are no lines to count, is as long as
-        // its target, of 8 bytes, and so is the other operand: `receive_combine` has seen to both.
+        // SAFETY: `count` is 0, so the message is in a short slot and the target has 8 bytes; so
+        // has the left operand, as `receive_combine` has asserted.
         let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
         call.combine_word(target, left.load(), message);
         Poll::Ready(Ok(()))
     }
 }
 
-/// Ready when the peer's word is in the value pair, and combined with the own one.
+/// Ready when the peer's value has arrived in the value pair and is combined with the own one.
 pub(super) struct PairwiseCombine<'f> {
     pub(super) call: &'f Call<'f>,
-    /// Where the peer's sequence word is due.
+    /// The index of the peer's sequence word.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) own: u64,
-    /// Whether the own word comes first.
+    /// Whether the own value is the left operand.
     pub(super) is_left: bool,
     pub(super) target: Word,
 }
@@ -236,7 +236,7 @@ mod tests {
         segment::origin::Origin,
     };
 
-    /// The end of PE 0 of two.
+    /// The endpoint of PE 0 of two.
     fn end() -> Endpoint {
         let config = Config {
             pes: 2,
@@ -250,7 +250,7 @@ mod tests {
         Endpoint::new(job, Rank(0))
     }
 
-    /// Has `test` look at a call of PE 0, which an operation drives or none.
+    /// Runs `test` on a call of PE 0, nonblocking or blocking, and on the group's count of moves.
     fn in_a_call(is_nonblocking: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
         let end = end();
         // SAFETY: the only call, and the futures that drive it are polled one at a time.
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// What deadlocks are detected by: a wait that is pending counts as a move once, also one that
-    /// no word is watched for, and after one like it.
+    /// Deadlock detection counts moves. A pending wait counts as one move however often it is
+    /// polled: also a wait that watches no word, and one that follows another such wait.
     #[test]
     fn each_wait_that_is_pending_is_one_move() {
         let mut context = Context::from_waker(Waker::noop());

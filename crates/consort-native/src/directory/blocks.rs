@@ -1,4 +1,4 @@
-//! Blocks of symmetric memory: who comes first places one, and the others find it placed.
+//! Blocks of symmetric memory: the first PE to ask places a block, the others look it up.
 
 use super::{
     keys::{BLOCK, EXHAUSTED, ROOM, TOO_MANY},
@@ -8,10 +8,10 @@ use super::{
     space::{NoRegion, Region},
 };
 
-/// Every block of symmetric memory begins at a multiple of this, in bytes.
+/// The alignment of every block of symmetric memory, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
 
-/// What identifies an allocation: its group, and its number there.
+/// The key of an allocation: its group, and its number in the group.
 pub(crate) type Number = (u64, u64);
 
 /// A block of symmetric memory.
@@ -19,11 +19,11 @@ pub(crate) type Number = (u64, u64);
 pub(crate) struct Taken {
     /// The offset in each heap.
     pub(crate) at: usize,
-    /// The offset from which on nobody has had the memory before: it is zero.
+    /// The offset from which on the memory was never allocated before, and so is zero.
     pub(crate) fresh: usize,
 }
 
-/// Why memory could not be had.
+/// Why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeapError {
     /// No gap is large enough.
@@ -33,24 +33,24 @@ pub enum HeapError {
          Pes::threads(n).heap_bytes({larger}), or drop what is no longer used"
     )]
     Exhausted {
-        /// Bytes asked for on each PE.
+        /// Bytes requested on each PE.
         asked: usize,
-        /// Bytes free in all.
+        /// Bytes free in total.
         free: usize,
         /// The largest free region.
         largest: usize,
         /// The size of a PE's heap.
         heap: usize,
-        /// A size of heap that would have done.
+        /// A heap size that would have sufficed.
         larger: usize,
     },
-    /// There are as many allocations as there may be.
+    /// The job has the largest number of allocations already.
     #[error("a job has at most {most} allocations at once: drop some, or make one of several")]
     TooMany {
-        /// How many that is.
+        /// That number.
         most: usize,
     },
-    /// The operating system gave no memory for the job.
+    /// The operating system provided no memory for the job.
     #[error("the system gave no memory for a symmetric heap of {heap} bytes on each of {pes} PEs")]
     System {
         /// The size of a PE's heap.
@@ -61,11 +61,12 @@ pub enum HeapError {
 }
 
 impl Locked<'_> {
-    /// The block of allocation `number`, held by so many PEs from now on. All members of the group
-    /// come here, the first of them places it.
+    /// The block of allocation `number`, with `holders` holds on it. All members of the group call
+    /// this; the first call places the block.
     ///
     /// # Panics
-    /// When PEs ask for different sizes: the calls in which they do must have told them apart.
+    /// When PEs ask for different sizes. The names of their calls must already have shown the
+    /// mismatch.
     pub(crate) fn allocate(
         &self,
         number: Number,
@@ -73,7 +74,7 @@ impl Locked<'_> {
         asked: usize,
     ) -> Result<Taken, HeapError> {
         if asked == 0 {
-            return Ok(Taken { at: 0, fresh: 0 }); // nothing fits into a full heap, too
+            return Ok(Taken { at: 0, fresh: 0 }); // succeeds even if the heap is full
         }
         let key = [BLOCK, number.0, number.1];
         let value = self.map.get(&key).unwrap_or_else(|| {
@@ -84,7 +85,7 @@ impl Locked<'_> {
         self.found(&key, &value, asked)
     }
 
-    /// What an allocation's entry is to say.
+    /// A new entry for an allocation: the block placed for it, or the reason why there is none.
     fn place(&self, asked: usize, holders: usize) -> Value {
         let taken = match asked.checked_next_multiple_of(BLOCK_ALIGN) {
             Some(bytes) => self.heap.take(bytes),
@@ -102,8 +103,8 @@ impl Locked<'_> {
         }
     }
 
-    /// What an allocation's entry says to one of its members. One that says that there is no memory
-    /// is gone when all have read it.
+    /// The result that an allocation's entry holds for one member. An entry that records a failure
+    /// is removed when all members have read it.
     fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
         let &[_, region, one, other] = value;
         let heap = self.directory.heap_bytes;
@@ -129,24 +130,24 @@ impl Locked<'_> {
         Err(error)
     }
 
-    /// Gives the memory of a block back, if it has some.
+    /// Frees the memory of a block, if it has any.
     fn give_back(&self, &[_, region, ..]: &Value) {
         if region != EXHAUSTED && region != TOO_MANY {
             self.heap.give_back(size(region));
         }
     }
 
-    /// The block of allocation `number` is held once more, by whoever holds it already.
+    /// Adds a hold to the block of allocation `number`, for a caller that holds it already.
     pub(crate) fn hold(&self, number: Number) {
         let key = [BLOCK, number.0, number.1];
-        // Without an entry it has no bytes.
+        // A block of zero bytes has no entry.
         if let Some(mut value) = self.map.get(&key) {
             value[0] += 1;
             self.map.put(&key, &value).expect(ROOM);
         }
     }
 
-    /// One hold on the block of allocation `number` is gone.
+    /// Removes a hold from the block of allocation `number`; the last one frees it.
     pub(crate) fn release(&self, number: Number) {
         let key = [BLOCK, number.0, number.1];
         let Some(value) = self.map.get(&key) else { return };

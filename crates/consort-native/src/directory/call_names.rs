@@ -1,11 +1,11 @@
-//! The numbers of calls' names.
+//! The names of calls and their numbers.
 
 use super::{lock::Locked, map::Full, names::Names};
 
-/// All numbers are taken by calls that plans hold.
+/// All numbers belong to calls that plans hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoNumber {
-    /// How many there are.
+    /// How many numbers there are.
     pub most: usize,
 }
 
@@ -14,7 +14,8 @@ impl Locked<'_> {
         Names::new(self.names, &self.map)
     }
 
-    /// The number of a call's name, held once more. `recent` says which are among recent calls.
+    /// The number of a call's name, with one more hold. `recent` passes the numbers of recent
+    /// calls.
     pub(crate) fn hold_name(
         &self,
         text: &str,
@@ -24,7 +25,7 @@ impl Locked<'_> {
         names.hold(text, recent).map_err(|Full| NoNumber { most: names.most() })
     }
 
-    /// A holder lets go of a number.
+    /// Removes a hold from a number.
     pub(crate) fn release_name(&self, number: u64) {
         self.names().release(number);
     }

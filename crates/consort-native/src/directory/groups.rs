@@ -1,4 +1,4 @@
-//! Memory for groups, and which group has which.
+//! Memory for groups: which group has which region.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::segment::page::PAGE;
 
-/// Memory for a group, and which it is.
+/// A group's number and the place of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupPlace {
     pub(crate) number: u64,
@@ -19,7 +19,7 @@ pub(crate) struct GroupPlace {
 }
 
 impl GroupPlace {
-    /// That of no group.
+    /// The place of no group.
     pub(crate) const NOWHERE: Self = Self { number: u64::MAX, at: 0 };
 }
 
@@ -28,8 +28,8 @@ impl GroupPlace {
 pub struct NoGroup;
 
 impl Locked<'_> {
-    /// The group of this colour that is made of `parent` as its team number `made`, for one of its
-    /// `pes` members; the first to come finds it a place of `bytes`.
+    /// The group of this colour in team formation number `made` of `parent`, for one of its `pes`
+    /// members. The first member to call allocates `bytes` for it.
     pub(crate) fn join(
         &self,
         (parent, made): (u64, u64),
@@ -50,14 +50,14 @@ impl Locked<'_> {
         Ok(GroupPlace { number, at: self.place_of(region).start })
     }
 
-    /// Where a group lies in the segment.
+    /// The range of a group's region in the segment.
     fn place_of(&self, region: u64) -> Range<usize> {
         let (at, bytes) = self.ground.region(size(region));
         let at = self.directory.ground + at;
         at..at + bytes
     }
 
-    /// A new group of so many PEs, which all must leave.
+    /// Makes a group of `pes` members. Its memory is freed when all of them have left.
     pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
         let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(NoGroup)?;
         let Region { number: region, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
@@ -69,14 +69,15 @@ impl Locked<'_> {
         Ok(GroupPlace { number, at })
     }
 
-    /// One member leaves a group. When all have, its memory is zero and the system's again.
+    /// Removes one member from a group. The last one clears the group's memory, returns its pages
+    /// to the system, and frees the region.
     pub(crate) fn leave(&self, number: u64) {
         let key = [GROUP, number, 0];
         let Some(value) = self.map.get(&key) else { return };
         if self.let_go(&key, &value) {
             let [_, region, ..] = value;
-            // SAFETY: each member has left, which a `Group` does when it is dropped, and nothing
-            // else uses the memory; nobody gets it again before it is given back, under this lock.
+            // SAFETY: every member has left, which a `Group` does when it is dropped, so nothing
+            // else uses the memory. Nothing gets it before it is given back below, under this lock.
             #[expect(unsafe_code, reason = "clears the memory of a group that all have left")]
             unsafe {
                 self.directory.segment.clear(self.place_of(region));
@@ -85,13 +86,13 @@ impl Locked<'_> {
         }
     }
 
-    /// The offsets of all groups, and how many PEs they have.
+    /// The offsets of all groups, and their numbers of PEs.
     pub(crate) fn groups(&self) -> Vec<(usize, usize)> {
         let groups = self.map.of_kind(GROUP);
         groups.map(|(_, [_, region, pes, _])| (self.place_of(region).start, size(pes))).collect()
     }
 
-    /// Where a group lies, and how many PEs it has; `None` if there is none of this number.
+    /// The offset of a group, and its number of PEs; `None` if no group has this number.
     pub(crate) fn group(&self, number: u64) -> Option<(usize, usize)> {
         let [_, region, pes, _] = self.map.get(&[GROUP, number, 0])?;
         Some((self.place_of(region).start, size(pes)))

@@ -1,4 +1,4 @@
-//! The directory's memory and its lock, which gives up in a job that has failed.
+//! The directory's memory and its lock. A PE stops waiting for the lock once the job has failed.
 
 use std::sync::{
     Arc,
@@ -18,15 +18,15 @@ use crate::{
     sync::yield_now,
 };
 
-/// Blocks of symmetric memory, and groups, at once.
+/// The largest number of blocks of symmetric memory, and of groups, at a time.
 const PIECES: usize = 1 << 16;
-/// Names of calls that have numbers at once.
+/// The largest number of named calls at a time.
 const NAMES: usize = 1 << 16;
-/// Entries that there is room for: of all of these, and of as many groups that are being formed or
-/// blocks that there was no memory for. A group has at most one of the latter at a time.
+/// Entries in the map: for all of these, and for as many groups being formed or failed allocations.
+/// A group has at most one failed allocation at a time.
 const ENTRIES: usize = 3 * PIECES + NAMES;
 
-/// The words of the lock, and of the number of groups made, on lines of their own.
+/// The words of the lock and of the number of groups made, in separate cache lines.
 const LOCK: usize = 0;
 const GROUPS: usize = 16;
 const HEAD: usize = 32;
@@ -34,14 +34,14 @@ const HEAD: usize = 32;
 /// Polls of the lock before the first yield.
 const SPINS: u32 = 100;
 
-/// Where the sections of the directory begin, in words.
+/// The offsets of the directory's sections, in words.
 const MAP: usize = HEAD;
 const HEAP: usize = MAP + Map::words(ENTRIES);
 const GROUND: usize = HEAP + Space::words(PIECES);
 const NAMED: usize = GROUND + Space::words(PIECES);
 const WORDS: usize = NAMED + Names::words(NAMES);
 
-/// Bytes of the directory; hardly any are touched unless they are used.
+/// Bytes of the directory. The system provides only the pages that are touched.
 pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
 
 /// The job's directory.
@@ -50,25 +50,25 @@ pub(crate) struct Directory {
     pub(super) segment: Arc<Segment>,
     /// Bytes of a PE's heap.
     pub(super) heap_bytes: usize,
-    /// Where the memory for groups begins in the segment; it reaches to the end.
+    /// The offset of the memory for groups in the segment; it reaches to the segment's end.
     pub(super) ground: usize,
 }
 
 impl Directory {
-    /// The directory at an offset of a new segment, in which the memory for groups begins at
-    /// `ground` and reaches to the end.
+    /// The directory at offset `at` of a new segment. The memory for groups begins at `ground` and
+    /// reaches to the segment's end.
     pub(crate) fn new(segment: &Arc<Segment>, at: usize, heap_bytes: usize, ground: usize) -> Self {
         let words = Words::new(segment, at, WORDS);
         Self { words, segment: Arc::clone(segment), heap_bytes, ground }
     }
 
-    /// Whether teams have been made besides the world.
+    /// Whether teams other than the world have been made.
     pub(crate) fn has_made_teams(&self) -> bool {
         self.words[GROUPS].load(Relaxed) > 1
     }
 
-    /// The directory for this PE alone. `None` if the job has failed while another PE has it, which
-    /// may never give it back.
+    /// Locks the directory. Returns `None` if the job has failed while another PE holds the lock,
+    /// since that PE may never release it.
     pub(crate) fn lock(&self, poison: &PoisonFlag) -> Option<Locked<'_>> {
         let lock = &self.words[LOCK];
         let mut polls = 0;
@@ -98,7 +98,7 @@ impl Directory {
     }
 }
 
-/// The directory, for whoever has its lock.
+/// The locked directory; dropping it releases the lock.
 pub(crate) struct Locked<'d> {
     pub(super) directory: &'d Directory,
     pub(super) groups: LockedWords<'d>,
@@ -115,7 +115,8 @@ impl Drop for Locked<'_> {
 }
 
 impl Locked<'_> {
-    /// One of an entry's holders lets go of it; says whether it was the last.
+    /// Removes one hold from an entry; the last one removes the entry. Returns whether it was the
+    /// last.
     pub(super) fn let_go(&self, key: &Key, value: &Value) -> bool {
         let mut value = *value;
         value[0] -= 1;

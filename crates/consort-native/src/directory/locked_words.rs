@@ -1,10 +1,10 @@
-//! Words of the directory that whoever holds its lock reads and writes.
+//! Words of the directory, accessed only under its lock.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::inbox::line::LineWord;
 
-/// Some words in a row. The lock orders the accesses of all PEs.
+/// Consecutive words. The lock orders the accesses of all PEs.
 #[derive(Clone, Copy)]
 pub(super) struct LockedWords<'d>(pub(super) &'d [LineWord]);
 
@@ -17,7 +17,7 @@ impl LockedWords<'_> {
         self.0[index].store(value, Relaxed);
     }
 
-    /// A word that is an index or a number of bytes.
+    /// A word that holds an index or a number of bytes.
     pub(super) fn size(self, index: usize) -> usize {
         size(self.get(index))
     }
@@ -30,7 +30,7 @@ impl LockedWords<'_> {
         self.0.len()
     }
 
-    /// So many of them, from `first` on.
+    /// `N` words from `first` on.
     pub(super) fn array<const N: usize>(self, first: usize) -> [u64; N] {
         std::array::from_fn(|index| self.get(first + index))
     }
@@ -42,7 +42,7 @@ impl LockedWords<'_> {
     }
 }
 
-/// What a word says that came from a `usize`.
+/// The value of a word that was written from a `usize`.
 pub(super) fn size(word: u64) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }
@@ -51,7 +51,7 @@ pub(super) fn size(word: u64) -> usize {
 pub(super) mod tests {
     use super::*;
 
-    /// So many words of zero.
+    /// `count` words of zero.
     pub(crate) fn zeros(count: usize) -> Vec<LineWord> {
         (0..count).map(|_| LineWord::new(0)).collect()
     }

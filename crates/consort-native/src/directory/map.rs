@@ -1,14 +1,14 @@
 //! A hash table in flat memory: keys of three words, values of four.
 //!
-//! Entries with one hash are chained (Knuth, volume 3, section 6.4, algorithm C, with the lists
-//! apart). An entry is a cache line; those that were removed are used first, so that the table
-//! touches no more memory than the most entries that there were at once. No key begins with 0.
+//! Entries of one hash are chained (Knuth, volume 3, section 6.4, algorithm C, with the lists
+//! apart). An entry is a cache line. Removed entries are reused first, so the table touches no more
+//! memory than its largest number of entries needed. No key begins with 0.
 
 use super::locked_words::LockedWords;
 
-/// What an entry is found by.
+/// The key of an entry.
 pub(super) type Key = [u64; 3];
-/// What it holds.
+/// The value of an entry.
 pub(super) type Value = [u64; 4];
 
 /// Words of an entry: key, value, and the number of the next entry of its chain.
@@ -17,18 +17,18 @@ const KEY: usize = 0;
 const VALUE: usize = 3;
 const NEXT: usize = 7;
 
-/// Words before all others: the first spare entry, and the highest that was ever used.
+/// Words before all others: the first spare entry, and the highest entry ever used.
 const HEAD: usize = 8;
 const SPARE: usize = 0;
 const HIGHEST: usize = 1;
 
-/// Chains; a power of two.
+/// The number of chains, a power of two.
 const CHAINS: usize = 1 << 15;
 
-/// In place of an entry's number: there is none.
+/// The entry number that stands for none.
 const NONE: usize = 0;
 
-/// Nothing more fits.
+/// The table is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
@@ -37,27 +37,27 @@ pub(super) struct Map<'d> {
 }
 
 impl<'d> Map<'d> {
-    /// The words that a table of so many entries needs.
+    /// The number of words for a table of `entries`.
     pub(super) const fn words(entries: usize) -> usize {
         HEAD + CHAINS + entries * ENTRY
     }
 
-    /// The table in these words.
+    /// The table in these words. Words of zero are an empty table.
     pub(super) fn new(words: LockedWords<'d>) -> Self {
         Self { words }
     }
 
-    /// How many entries there may be.
+    /// The capacity, in entries.
     pub(super) fn most(&self) -> usize {
         (self.words.len() - HEAD - CHAINS) / ENTRY
     }
 
-    /// A word of an entry; numbers begin at 1.
+    /// The index of a word of an entry; entries are numbered from 1.
     fn at(entry: usize, word: usize) -> usize {
         HEAD + CHAINS + (entry - 1) * ENTRY + word
     }
 
-    /// The word that has the first entry of a key's chain.
+    /// The index of the word that holds the first entry of a key's chain.
     fn chain(key: &Key) -> usize {
         let mix = |hash: u64, &word: &u64| {
             let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -66,7 +66,8 @@ impl<'d> Map<'d> {
         HEAD + super::locked_words::size(key.iter().fold(0, mix) % CHAINS as u64)
     }
 
-    /// The word that has the number of a key's entry, or that would have it.
+    /// The index of the word that holds the number of a key's entry; it holds `NONE` without an
+    /// entry.
     fn link(&self, key: &Key) -> usize {
         let mut link = Self::chain(key);
         loop {
@@ -91,10 +92,10 @@ impl<'d> Map<'d> {
         (entry != NONE).then(|| self.value(entry))
     }
 
-    /// Puts an entry in, or changes it.
+    /// Inserts an entry, or replaces its value.
     ///
     /// # Errors
-    /// When there is no room for another.
+    /// When the table is full.
     pub(super) fn put(&self, key: &Key, value: &Value) -> Result<(), Full> {
         assert!(key[0] != 0, "a key that begins with 0 is none");
         let link = self.link(key);
@@ -109,7 +110,7 @@ impl<'d> Map<'d> {
         Ok(())
     }
 
-    /// An entry that is not used.
+    /// An unused entry.
     fn spare(&self) -> Option<usize> {
         let (spare, highest) = (self.words.size(SPARE), self.words.size(HIGHEST));
         if spare != NONE {
@@ -122,7 +123,7 @@ impl<'d> Map<'d> {
         })
     }
 
-    /// Takes an entry out, if it is there.
+    /// Removes an entry, if there is one.
     pub(super) fn remove(&self, key: &Key) {
         let link = self.link(key);
         let entry = self.words.size(link);
@@ -134,7 +135,7 @@ impl<'d> Map<'d> {
         }
     }
 
-    /// All entries whose key begins with this.
+    /// All entries whose keys begin with `kind`.
     pub(super) fn of_kind(&self, kind: u64) -> impl Iterator<Item = (Key, Value)> {
         (1..=self.words.size(HIGHEST))
             .map(|entry| (self.key(entry), self.value(entry)))

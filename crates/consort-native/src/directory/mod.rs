@@ -1,18 +1,18 @@
-//! What the PEs of a job have to agree on without a message: regions of memory, teams, calls'
-//! names.
+//! The directory of a job: regions of memory, teams, and names of calls, on which PEs must agree
+//! without a message.
 //!
-//! All of it is flat memory in the job's segment, under one lock: no pointer of a process stands in
-//! it. Whoever comes first to something that all members of a team come to decides it, and the
-//! others find it decided.
+//! It is flat memory in the job's segment, under one lock, and contains no pointers. When all
+//! members of a team make the same request, the first request decides and the others find the
+//! result.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `lock` | the memory and its lock |
-//! | `blocks`, `groups`, `call_names` | what is agreed on |
-//! | `keys`, `map` | entries, and what they are found by |
-//! | `space` | which region of a heap, or of the memory for groups, is taken |
+//! | `blocks`, `groups`, `call_names` | the three kinds of contents |
+//! | `keys`, `map` | entries and their keys |
+//! | `space` | the allocator of regions, of heaps and of the memory for groups |
 //! | `names` | the names of calls and their numbers |
-//! | `locked_words` | words that whoever holds the lock reads and writes |
+//! | `locked_words` | words that are accessed under the lock |
 
 pub(crate) mod blocks;
 pub(crate) mod call_names;

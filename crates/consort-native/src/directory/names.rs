@@ -1,8 +1,8 @@
-//! The names of calls, and a number for each: what messages carry to tell one call from another.
+//! The names of calls, and a number for each, by which messages distinguish calls.
 //!
-//! A name has a number as long as some plan of some PE holds it. One that nobody holds keeps its
-//! number until it is needed for another, and is not taken from it while it stands among the recent
-//! calls of a PE: messages of such calls may be under way, and errors tell them by their names.
+//! A name has a number as long as some plan of some PE holds it. A name without holders keeps its
+//! number until another name needs it. A number is not reused while it is in the log of recent
+//! calls of a PE: messages of such calls may be in flight, and errors report them by name.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,20 +19,20 @@ const TEXT: usize = 2;
 /// The word that links spare numbers.
 const AFTER: usize = 1;
 
-/// Bytes of a text that are kept. Longer ones are told apart by all that they say.
+/// Bytes of a text that are stored. Longer texts are distinguished by a hash of the whole text.
 const KEPT: usize = (NAME - TEXT) * 8;
 
-/// Words before the names: the first spare number, the highest that was ever given, and the one
-/// from which on numbers are rather taken from names that nobody holds.
+/// Words before the names: the first spare number, the highest number ever given, and the number of
+/// names from which on a sweep is tried before a new number is used.
 const HEAD: usize = 3;
 const SPARE: usize = 0;
 const HIGHEST: usize = 1;
 const ENOUGH: usize = 2;
 
-/// Names that are enough for most programs.
+/// A number of names that suffices for most programs.
 const FEW: u64 = 1024;
 
-/// In the place of holders, of a number without a name.
+/// The number of holders that marks a number without a name.
 const NOBODY: u64 = u64::MAX;
 
 pub(super) struct Names<'d> {
@@ -40,7 +40,7 @@ pub(super) struct Names<'d> {
     map: &'d Map<'d>,
 }
 
-/// What a name is found by: 128 bits of hash. That two names share one is not to be expected.
+/// The key of a name: 128 bits of hash, so a collision is not to be expected.
 fn key(text: &str) -> Key {
     let hash = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -51,12 +51,12 @@ fn key(text: &str) -> Key {
 }
 
 impl<'d> Names<'d> {
-    /// The words that so many numbers need.
+    /// The number of words for `numbers` names.
     pub(super) const fn words(numbers: usize) -> usize {
         HEAD + numbers * NAME
     }
 
-    /// The names in these words, found by `map`.
+    /// The names in these words; `map` finds their numbers.
     pub(super) fn new(words: LockedWords<'d>, map: &'d Map<'d>) -> Self {
         Self { words, map }
     }
@@ -66,12 +66,12 @@ impl<'d> Names<'d> {
         (self.words.len() - HEAD) / NAME
     }
 
-    /// A word of the name of a number; numbers begin at 1.
+    /// The index of a word of a name; numbers begin at 1.
     fn at(number: u64, word: usize) -> usize {
         HEAD + size(number - 1) * NAME + word
     }
 
-    /// The number of a name, held once more. `recent` says which are among recent calls.
+    /// The number of a name, with one more hold. `recent` passes the numbers of recent calls.
     pub(super) fn hold(
         &self,
         text: &str,
@@ -90,13 +90,13 @@ impl<'d> Names<'d> {
         Ok(number)
     }
 
-    /// A number that has no name.
+    /// A number without a name.
     fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, Full> {
         let highest = self.words.get(HIGHEST);
         let is_enough = highest >= self.words.get(ENOUGH).max(FEW) || size(highest) == self.most();
         if self.words.get(SPARE) == 0 && is_enough {
             let spared = self.sweep(recent);
-            // So that a sweep is made for as many new names at least as are left by it.
+            // The next sweep comes after at least as many new names as this sweep has left.
             self.words.set(ENOUGH, 2 * (highest - spared));
         }
         let spare = self.words.get(SPARE);
@@ -111,7 +111,7 @@ impl<'d> Names<'d> {
         Ok(highest + 1)
     }
 
-    /// Takes the numbers from all names that nobody holds and that are not recent; says how many.
+    /// Frees the numbers of all names without holders that are not recent; returns how many.
     fn sweep(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> u64 {
         let mut is_recent = vec![false; self.most() + 1];
         recent(&mut |number| {
@@ -138,7 +138,7 @@ impl<'d> Names<'d> {
         self.words.set(SPARE, number);
     }
 
-    /// A holder lets go of a number.
+    /// Removes a hold from a number.
     pub(super) fn release(&self, number: u64) {
         let holders = Self::at(number, HOLDERS);
         let before = self.words.get(holders);
@@ -156,7 +156,7 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// The name of a number, shortened if it is long; `None` if it has none.
+    /// The name of a number, truncated if it is long; `None` if the number has no name.
     pub(super) fn text(&self, number: u64) -> Option<String> {
         let has_name = (1..=self.words.get(HIGHEST)).contains(&number)
             && self.words.get(Self::at(number, HOLDERS)) != NOBODY;

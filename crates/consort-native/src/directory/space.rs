@@ -1,8 +1,8 @@
-//! Who has which region of some memory: first fit, in flat memory.
+//! An allocator of regions of some memory: first fit, in flat memory.
 //!
-//! The regions that are taken form a ring in the order of their offsets; the gaps between them are
-//! free. Taking one walks the ring as far as the first gap that is large enough; giving one back
-//! unlinks it. Cost: as many steps as there are regions before the gap.
+//! The allocated regions form a ring in the order of their offsets; the gaps between them are free.
+//! Allocating walks the ring up to the first gap that is large enough; freeing unlinks the region.
+//! Cost: one step for each region before the gap.
 
 use super::locked_words::LockedWords;
 
@@ -13,40 +13,40 @@ const BYTES: usize = 1;
 const BEFORE: usize = 2;
 const AFTER: usize = 3;
 
-/// Words before the regions: the first of those given back, how many there have ever been, and the
-/// first byte that nobody has had yet.
+/// Words before the regions: the first spare region, how many regions have ever been used, and the
+/// first byte that was never allocated.
 const HEAD: usize = 4;
 const SPARE: usize = 0;
 const MADE: usize = 1;
 const FRESH: usize = 2;
 
-/// The ring's own region, before the first and after the last; it begins at 0 and is empty.
+/// The ring's own region, before the first and after the last: it is empty, at offset 0.
 const RING: usize = 0;
 
-/// A region that was taken.
+/// An allocated region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// Its number, for giving it back.
+    /// The region's number, by which it is freed.
     pub(super) number: usize,
-    /// Its offset.
+    /// The region's offset.
     pub(super) at: usize,
-    /// Where its part begins that nobody has had before.
+    /// The offset at which the part begins that was never allocated before.
     pub(super) fresh: usize,
 }
 
-/// Why a region cannot be had.
+/// Why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRegion {
     /// No gap is large enough.
     Exhausted {
-        /// Free in all.
+        /// Bytes free in total.
         free: usize,
-        /// The largest gap.
+        /// Bytes of the largest gap.
         largest: usize,
     },
-    /// There are as many regions as there may be.
+    /// The largest number of regions is in use.
     TooMany {
-        /// How many that is.
+        /// That number.
         most: usize,
     },
 }
@@ -57,12 +57,12 @@ pub(super) struct Space<'d> {
 }
 
 impl<'d> Space<'d> {
-    /// The words that it needs for so many regions at once.
+    /// The number of words for `regions` at a time.
     pub(super) const fn words(regions: usize) -> usize {
         HEAD + (regions + 1) * REGION_WORDS
     }
 
-    /// Of `bytes` of memory, by what these words say.
+    /// The allocator of `bytes` of memory whose state is in these words.
     pub(super) fn new(words: LockedWords<'d>, bytes: usize) -> Self {
         Self { words, bytes }
     }
@@ -79,12 +79,12 @@ impl<'d> Space<'d> {
         self.get(region, AT) + self.get(region, BYTES)
     }
 
-    /// Offset and length of a region that is taken.
+    /// Offset and length of an allocated region.
     pub(super) fn region(&self, number: usize) -> (usize, usize) {
         (self.get(number, AT), self.get(number, BYTES))
     }
 
-    /// The gaps, with the regions before them.
+    /// The gaps: the region before each, and its length.
     fn gaps(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut before = Some(RING);
         std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ impl<'d> Space<'d> {
         })
     }
 
-    /// Takes the first `bytes` that are free, at least one.
+    /// Allocates the first `bytes` that are free. `bytes` must not be 0.
     pub(super) fn take(&self, bytes: usize) -> Result<Region, NoRegion> {
         assert!(bytes > 0, "a region has an offset of its own");
         let Some((before, _)) = self.gaps().find(|&(_, gap)| gap >= bytes) else {
@@ -116,7 +116,7 @@ impl<'d> Space<'d> {
         Ok(Region { number, at, fresh: fresh.clamp(at, at + bytes) })
     }
 
-    /// A number that no region has.
+    /// An unused region number.
     fn number(&self) -> Result<usize, NoRegion> {
         let spare = self.words.size(SPARE);
         if spare != RING {
@@ -131,7 +131,7 @@ impl<'d> Space<'d> {
         Ok(made + 1)
     }
 
-    /// Gives a region back.
+    /// Frees a region.
     pub(super) fn give_back(&self, number: usize) {
         let (before, after) = (self.get(number, BEFORE), self.get(number, AFTER));
         self.set(before, AFTER, after);

@@ -1,4 +1,4 @@
-//! What PEs agree on by the directory.
+//! Tests of the directory: what PEs agree on through it.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -14,7 +14,7 @@ use crate::{
     state::poison::Poison,
 };
 
-/// A directory of a segment with a heap of so many bytes, and four pages for groups.
+/// A directory in a segment, for heaps of `heap_bytes`, with four pages for groups.
 fn directory(heap_bytes: usize) -> Directory {
     let segment = Segment::reserve(BYTES + 4 * PAGE, Origin::Private);
     let segment = Arc::new(segment.expect("memory"));

@@ -1,4 +1,4 @@
-//! Which PE of which team it is, and what it has for its calls.
+//! A PE's identity in a team, and the state that its calls need.
 
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
@@ -30,14 +30,14 @@ use crate::{
 /// Polls before the first pause: some tens of microseconds, longer than any hot wait.
 const SPINS: u32 = 20_000;
 
-/// What a PE has once, whatever teams it is in.
+/// The state that a PE has once, for all of its teams.
 pub(super) struct Pe {
     /// Its rank in the world.
     pub(super) rank: Rank,
     /// Memory for partial results and incoming messages of blocking calls, half and half.
     pub(super) scratch: Segment,
     pub(super) engine: Arc<Engine>,
-    /// What is done while a call waits.
+    /// Callbacks that run while a call waits.
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
     /// Polls before the first pause.
     pub(super) spins: u32,
@@ -45,33 +45,34 @@ pub(super) struct Pe {
     pub(super) shared_handles: Tally,
 }
 
-/// One PE's end of a team. Stays on its thread.
+/// One PE's handle on a team. Stays on its thread.
 pub struct Endpoint {
     pub(super) job: Arc<Job>,
-    /// One without memory of its own once the PE has left it. Replaced in [`Endpoint::leave`] and
-    /// in [`Endpoint::serve_again`] alone.
+    /// The group; one without memory once the PE has left the team. Only [`Endpoint::leave`] and
+    /// [`Endpoint::serve_again`] replace it.
     pub(super) group: UnsafeCell<Arc<Group>>,
     pub(super) pe: Rc<Pe>,
     pub(super) calls: Cell<u64>,
-    /// The number of the next step. Words have its low bits.
+    /// The number of the next step. Message words carry its low bits.
     pub(super) sequence: Cell<u64>,
-    /// The numbers of all calls so far, rolled into one.
+    /// A hash of the name numbers of all calls so far.
     pub(super) rolled: Cell<u64>,
     pub(super) allocations: Cell<u64>,
-    /// Teams made of this one.
+    /// The number of teams formed from this one.
     pub(super) teams: Cell<u64>,
     pub(super) pending_calls: Arc<PendingCalls>,
-    /// What nonblocking calls share, once there are any, until the PE leaves the group.
+    /// The state that nonblocking calls share: made by the first, kept until the PE leaves the
+    /// group.
     pub(super) context: RefCell<Option<Arc<CallContext>>>,
-    /// Visits to the library outside of any wait.
+    /// Calls of `progress` outside of any wait.
     pub(super) visits: Cell<u32>,
-    /// When calls were last compared with the peers' outside of a wait.
+    /// When this PE last compared calls with its peers outside of a wait.
     pub(super) glanced: Cell<Option<Instant>>,
     pub(super) stays_here: PhantomData<*const ()>,
 }
 
 impl Endpoint {
-    /// The end of PE `rank` of the team of all PEs, to be made on its own thread, once.
+    /// The endpoint of PE `rank` in the world team. To be made once, on the PE's own thread.
     #[must_use]
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
@@ -114,7 +115,7 @@ impl Endpoint {
         &self.job
     }
 
-    /// What the PEs of the team share.
+    /// The state that the PEs of the team share.
     #[inline(always)]
     pub fn group(&self) -> &Arc<Group> {
         // SAFETY: nothing but `leave` and `serve_again` replaces it, whose callers have nothing
@@ -128,7 +129,7 @@ impl Endpoint {
         self.group().rank()
     }
 
-    /// The PEs of the team.
+    /// The number of PEs in the team.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         u32::try_from(self.group().size()).unwrap_or(u32::MAX)
@@ -140,21 +141,22 @@ impl Endpoint {
         self.pe.rank
     }
 
-    /// Calls made so far.
+    /// The number of calls made so far.
     #[inline(always)]
     pub fn calls(&self) -> u64 {
         self.calls.get()
     }
 
-    /// The identity of this PE's next allocation, the same on its peers.
+    /// The key of this PE's next allocation, the same on its peers.
     pub(crate) fn next_allocation(&self) -> (u64, u64) {
         let number = self.allocations.replace(self.allocations.get() + 1);
         (self.group().number(), number)
     }
 
-    /// This PE's hold on a new team of these PEs of this team, whose ranks there are in the order
-    /// of the list. All PEs of this team come here, in the same order of teams; those of other
-    /// colours make teams of their own. `None` for a PE that is not in the list.
+    /// Forms new teams of this one: returns this PE's group in the team of colour `color`, whose
+    /// members are listed by their ranks here, in the order of their new ranks. Every PE of this
+    /// team must call it, in the same order of formations; PEs with other colours form other teams.
+    /// Returns `None` on a PE that is not in the list.
     ///
     /// # Errors
     /// When there is no memory for another team.
@@ -169,27 +171,28 @@ impl Endpoint {
         group.join(made, color, ranks, rank).map(Some)
     }
 
-    /// This PE's end of a team that it has joined.
+    /// This PE's endpoint in a team that it has joined.
     #[must_use]
     pub fn end_of(&self, group: Group) -> Self {
         Self::of(Arc::clone(&self.job), Rc::clone(&self.pe), group)
     }
 
-    /// Lets go of what the team's PEs share, after the last call. Its memory is free once all have.
+    /// Leaves the team after the last call, and drops this PE's reference to the team's memory. The
+    /// memory is freed when all PEs have left.
     ///
     /// # Safety
-    /// No call of this end is alive, and no borrow of its group.
+    /// No call of this endpoint is alive, and no borrow of its group.
     pub unsafe fn leave(&self) {
-        // The size of a freed team can still be asked for.
+        // A freed team still reports its size.
         let ranks = self.group().ranks().into();
         let nothing = Group::new(&self.job, GroupPlace::NOWHERE, ranks, self.rank());
         // SAFETY: the caller's promise.
         unsafe { self.replace_group(nothing) };
         self.context.take();
-        self.calls.set(0); // so that `check_peers` has none to compare
+        self.calls.set(0); // so that `check_peers` compares nothing
     }
 
-    /// Becomes this PE's end of another team, after it has left its own.
+    /// Reuses this endpoint for another team, after it has left its own.
     ///
     /// # Safety
     /// As [`Endpoint::leave`].
@@ -207,24 +210,24 @@ impl Endpoint {
     /// # Safety
     /// As [`Endpoint::leave`].
     unsafe fn replace_group(&self, group: Group) {
-        // SAFETY: nobody borrows it, by the caller's promise; an end stays on its thread.
+        // SAFETY: nothing borrows it, by the caller's promise; an endpoint stays on its thread.
         let place = unsafe { &mut *self.group.get() };
         let before = std::mem::replace(place, Arc::new(group));
-        drop(before); // which may run code of its own, with nothing borrowed
+        drop(before); // may run other code, but nothing is borrowed here
     }
 
-    /// What drives this PE's operations.
+    /// The engine that drives this PE's operations.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.pe.engine
     }
 
-    /// One-sided operations of this PE, which name PEs by their ranks in the world.
+    /// This PE's one-sided operations, which name PEs by their ranks in the world.
     #[inline]
     pub fn one_sided(&self) -> OneSided<'_> {
         OneSided::new(&self.job, self.pe.rank)
     }
 
-    /// Counts the handles on this PE's symmetric memory that other threads may have.
+    /// The count of handles on this PE's symmetric memory that other threads may hold.
     pub fn shared_handles(&self) -> &Tally {
         &self.pe.shared_handles
     }

@@ -1,11 +1,11 @@
-//! One PE's end of a team.
+//! An endpoint: one PE's handle on a team.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `identity` | which PE it is, of which team; joining and leaving |
-//! | `numbering` | how calls are numbered and begun |
-//! | `progress` | what it does for nonblocking calls and for its peers |
-//! | `waits`, `pauses` | how it waits |
+//! | `identity` | the PE's rank and team; joining and leaving |
+//! | `numbering` | numbers and begins calls |
+//! | `progress` | drives nonblocking calls, and work for peers |
+//! | `waits`, `pauses` | waiting |
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ mod pauses;
 mod progress;
 mod waits;
 
-/// Polls between those of the operations, where there are any.
+/// Polls of a wait between two polls of the operations, if there are any.
 const POLLS_PER_PROGRESS: u32 = 32;
 
-/// How often a waiting PE looks whether its peers make the same call.
+/// How often a waiting PE checks that its peers make the same call.
 const LOOK_AROUND: Duration = Duration::from_millis(5);

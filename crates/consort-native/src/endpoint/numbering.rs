@@ -1,4 +1,4 @@
-//! How calls are numbered and begun.
+//! Numbers calls and begins them.
 
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
@@ -14,17 +14,18 @@ use crate::{
     inbox::geometry::{SEQUENCE_BITS, SEQUENCE_MASK},
 };
 
-/// What the numbers of calls are rolled into one by: odd, so that of two histories that differ in
-/// one call none becomes equal.
+/// The multiplier of the hash of all calls' name numbers. It is odd, so two histories that differ
+/// in one call never get the same hash.
 const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Endpoint {
-    /// Begins the next collective call of the team: every PE must make the same, with the same
-    /// number of the call, by its name, and `steps`.
+    /// Begins the next collective call of the team. Every PE must begin the same call: with the
+    /// same `name` (the number of the call's name) and the same `steps`.
     ///
     /// # Safety
-    /// The call is dropped before this PE makes another, and one future at a time drives it: its
-    /// scratch memory is the PE's, and [`Call`] is `Sync` only so that such a future may move.
+    /// The call is dropped before this PE makes another, and one future at a time drives it: it
+    /// uses the PE's scratch memory, and [`Call`] is `Sync` only so that such a future may move to
+    /// another thread.
     #[inline(always)]
     pub unsafe fn begin<'c>(
         &'c self,
@@ -38,9 +39,9 @@ impl Endpoint {
     }
 
     /// Begins the next collective call of the team, to be driven by an operation while other calls
-    /// are made. It must end before the PE is a window ahead.
+    /// are made. It must be complete before the PE is a whole window of calls ahead.
     pub fn start(&self, name: u64, steps: u64) -> StartedCall {
-        // Before it has a number: who panics, since there is no memory, has not begun the call.
+        // Comes before the number: a panic for lack of memory must not leave a call begun.
         let scratch = Some(self.pe.engine.scratch(self.pe.scratch.bytes()));
         let (number, _, word) = self.number(name, steps);
         self.pending_calls.start(number);
@@ -59,13 +60,13 @@ impl Endpoint {
         })
     }
 
-    /// The number of the next call, its place in the window, and the word of its messages. Peers
-    /// can see it from now on, by its name.
+    /// The number of the next call, its window position, and the word of its messages. Peers can
+    /// see the call's name from then on.
     #[inline(always)]
     fn number(&self, name: u64, steps: u64) -> (u64, usize, u64) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
-        // Messages carry the numbers of all calls so far: after one that did not match, none does.
+        // The word includes a hash of all calls so far: after a mismatch no message matches.
         let rolled = self.rolled.get().wrapping_mul(ROLL).wrapping_add(name);
         self.calls.set(call + 1);
         self.sequence.set(sequence + steps);
@@ -78,7 +79,7 @@ impl Endpoint {
         (call, position, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 
-    /// A view outside of any collective, for giving and awaiting credits.
+    /// A view outside of any collective call, for giving and awaiting credits.
     ///
     /// # Safety
     /// As [`Endpoint::begin`].

@@ -1,5 +1,5 @@
-//! What a PE does between polls of what it waits for, once polling has not helped: it moves its
-//! nonblocking calls on, looks what its peers do, yields, sleeps.
+//! Pauses of a wait, after polling alone has not helped: the PE polls its nonblocking calls, checks
+//! its peers, yields and sleeps.
 
 use std::{
     rc::Weak,
@@ -18,10 +18,10 @@ use crate::{
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
 
-/// Yields before a PE sleeps, where it may.
+/// Yields before a PE sleeps, if the launch lets PEs sleep.
 const YIELDS_BEFORE_SLEEP: u32 = 2_000;
 
-/// How long a PE sleeps before it looks around, in case a peer has left without a word.
+/// The longest sleep before a PE checks its peers, since a peer may die without a message.
 const SLEEP: Duration = Duration::from_millis(20);
 
 /// The pauses of one wait.
@@ -29,27 +29,27 @@ pub(super) struct Pauses<'e> {
     endpoint: &'e Endpoint,
     since: Option<Instant>,
     looked: u32,
-    /// When calls were last compared while the helper polled.
+    /// When calls were last compared while the helper thread polled the operations.
     compared: Option<Instant>,
     yields: u32,
-    /// Where it has announced that it is about to sleep.
+    /// The parker's epoch, once the PE has announced that it is about to sleep.
     announced: Option<Epoch>,
-    /// Whether a message would wake it.
+    /// Whether a message would wake the PE.
     sleeps: bool,
-    /// At the last look nobody was left to send anything.
+    /// Whether no peer was left at the last check that could send anything.
     alone: bool,
-    /// The call that it waits in, or for all to have left.
+    /// The call that it waits in, or waits for all PEs to leave; `None` outside of calls.
     call: Option<u64>,
-    /// Whether the others know.
+    /// Whether this PE has published its wait, for deadlock detection.
     told: bool,
-    /// Polls so far, in pauses that were for operations alone.
+    /// Polls so far in pauses that only polled operations.
     spun: u32,
-    /// Polls between those of operations; one, where they are what is waited for.
+    /// Polls of the wait between polls of operations; 1 if the wait is for an operation.
     polls: u32,
 }
 
 impl<'e> Pauses<'e> {
-    /// Those of a wait for what the PE's own nonblocking calls bring about.
+    /// The pauses of a wait for the PE's own nonblocking calls.
     pub(super) fn for_own_calls(endpoint: &'e Endpoint, call: u64) -> Self {
         Self { polls: 1, ..Self::new(endpoint, true, Some(call)) }
     }
@@ -73,7 +73,7 @@ impl<'e> Pauses<'e> {
 }
 
 impl Pauses<'_> {
-    /// Compares calls with the peers, every few milliseconds, where that is all that may be done.
+    /// Compares calls with the peers, every few milliseconds; for when no other check is allowed.
     fn compare_calls(&mut self) {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);
@@ -83,8 +83,8 @@ impl Pauses<'_> {
         }
     }
 
-    /// Compares calls with the peers, and looks for those that wait or have finished, every few
-    /// milliseconds.
+    /// Every few milliseconds, compares calls with the peers, and looks for peers that wait or have
+    /// finished.
     #[cold]
     fn look_around(&mut self) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
@@ -97,7 +97,8 @@ impl Pauses<'_> {
         if job.is_poisoned() {
             return;
         }
-        // The second look: what a peer sent before it finished has been polled for since the first.
+        // The second check: since the first, this PE has polled for all that a peer sent before it
+        // finished.
         if self.alone {
             return group.abandon();
         }
@@ -114,7 +115,7 @@ impl Pauses<'_> {
 }
 
 impl Pauses<'_> {
-    /// Pauses, there being no operations to poll.
+    /// A pause without operations to poll.
     fn pause_alone(&mut self) -> u32 {
         for callback in self.endpoint.pe.callbacks.borrow().iter().filter_map(Weak::upgrade) {
             callback();
@@ -150,8 +151,9 @@ impl Idle for Pauses<'_> {
             return self.pause_alone();
         }
         if !self.endpoint.poll_operations() {
-            // The helper polls them, perhaps for long. That peers wait, or have finished, is only
-            // looked at by who has looked for what they may have sent.
+            // The helper thread polls the operations, perhaps for long. Only a PE that has itself
+            // polled for messages may conclude from waiting or finished peers that none will come;
+            // so this one only compares calls.
             self.compare_calls();
             std::thread::yield_now();
             return POLLS_PER_PROGRESS;

@@ -1,4 +1,4 @@
-//! What a PE does for its nonblocking calls, and for its peers, between its own.
+//! Progress: work for the PE's nonblocking calls and for its peers.
 
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
@@ -16,16 +16,16 @@ use consort_fabric::{Op, Poisoned};
 use super::{LOOK_AROUND, identity::Endpoint};
 use crate::tally::Tally;
 
-/// Visits to the library between looks at the clock, outside of waits.
+/// Calls of `progress` between two reads of the clock.
 const VISITS_PER_GLANCE: u32 = 16;
 
 impl Endpoint {
-    /// Has a future driven whenever this PE waits or asks for progress, or by its helper; it counts
-    /// among `also` until it is gone.
+    /// Registers a future that this PE drives when it waits or calls `progress`, or that its helper
+    /// thread drives. Until the future is dropped, `also` counts it.
     ///
     /// # Safety
-    /// It may be polled and dropped on any thread, and what it borrows lives until it is gone: when
-    /// it was found ready, and at the latest after `Engine::clear`.
+    /// It may be polled and dropped on any thread. What it borrows must live until it is dropped:
+    /// when it was found ready, and at the latest in `Engine::clear`.
     pub unsafe fn launch<'f>(
         &self,
         operation: Pin<Box<dyn Future<Output = ()> + 'f>>,
@@ -35,17 +35,17 @@ impl Endpoint {
         unsafe { self.pe.engine.launch(operation, also) };
     }
 
-    /// Moves operations on, and now and then compares calls with the peers'. For a PE that
-    /// is in no call.
+    /// Polls the operations, and now and then compares calls with the peers'. For a PE that is in
+    /// no call.
     ///
     /// # Panics
-    /// When an operator does; the job has failed then.
+    /// When an operator panics; the job has failed then.
     pub fn progress(&self) {
         self.poll_operations();
         let visits = self.visits.get().wrapping_add(1);
         self.visits.set(visits);
         if !visits.is_multiple_of(VISITS_PER_GLANCE) {
-            return; // looking at the clock takes as long as a visit
+            return; // reading the clock takes as long as the rest of a call of `progress`
         }
         let now = Instant::now();
         let since = self.glanced.get().unwrap_or(now);
@@ -56,7 +56,7 @@ impl Endpoint {
         }
     }
 
-    /// Polls all operations once, unless the helper does; says whether it did.
+    /// Polls all operations once, unless the helper thread does; returns whether this PE did.
     pub(super) fn poll_operations(&self) -> bool {
         self.pe.engine.poll().unwrap_or_else(|panic| {
             self.job.fail(self.pe.rank, &panic);
@@ -83,35 +83,35 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The first of this PE's nonblocking calls that is under way.
+    /// The number of this PE's first pending nonblocking call.
     pub fn first_under_way(&self) -> Option<u64> {
         self.pending_calls.first()
     }
 
-    /// Has `callback` run now and then while this PE waits in a call, whatever it waits for, until
-    /// it is dropped. It makes no calls and does not wait.
+    /// Registers a callback that runs now and then while this PE waits in any call, until it is
+    /// dropped. It must make no calls and must not wait.
     pub fn add_progress_callback(&self, callback: &Rc<dyn Fn()>) {
         let mut callbacks = self.pe.callbacks.borrow_mut();
         callbacks.retain(|callback| callback.strong_count() > 0);
         callbacks.push(Rc::downgrade(callback));
     }
 
-    /// Compares this PE's last calls with the peers'.
+    /// Compares this PE's recent calls with its peers'.
     pub(super) fn check_peers(&self) {
         self.group().check_peers(self.calls.get(), self.sequence.get());
     }
 
-    /// Says that this PE makes no more calls in this team. Peers that wait for one then fail.
+    /// Declares that this PE makes no more calls in this team. Peers that wait for one then fail.
     ///
     /// # Errors
-    /// When this PE is the first to see that calls have not matched, or that a peer that has
-    /// finished made fewer or more.
+    /// When this PE is the first to detect that calls did not match, or that a finished peer has
+    /// made fewer or more calls.
     pub fn finish(&self) -> Op {
         if self.job.is_poisoned() {
-            return Ok(()); // the program knows
+            return Ok(()); // the failure has been reported already
         }
         self.group().finish(self.sequence.get());
-        fence(SeqCst); // of two PEs that finish, one sees the other
+        fence(SeqCst); // of two PEs that finish at once, at least one sees the other's word
         self.check_peers();
         self.group().check_finished(self.sequence.get());
         if self.job.is_poisoned() { Err(Poisoned) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! How a PE waits: in place, by the executor, with pauses.
+//! Waits of a PE: the executor polls in place, then pauses.
 
 use std::{
     future::{Future, poll_fn},
@@ -18,14 +18,14 @@ use crate::{
     progress::executor::{Watch, block_on},
 };
 
-/// Nothing that the executor could watch.
+/// Nothing to watch: the executor polls without a break.
 struct Unwatched;
 
 impl Watch for Unwatched {
     fn spin(&self, _: &mut u32) {}
 }
 
-/// The same, with a pause of the processor between looks.
+/// Nothing to watch either, with a pause of the processor between polls.
 struct Paced;
 
 impl Watch for Paced {
@@ -36,7 +36,8 @@ impl Watch for Paced {
 }
 
 impl Endpoint {
-    /// Waits until `test` gives something, which operations bring about, at last call `number`.
+    /// Waits until `test` returns `Some`, which the PE's operations bring about, up to call
+    /// `number`.
     ///
     /// # Errors
     /// When the job has failed.
@@ -45,15 +46,16 @@ impl Endpoint {
         block_on(self.sound_until(test), &Unwatched, || 1, pauses)
     }
 
-    /// Polls before the first pause of a wait: few if there are operations, which each pause polls.
+    /// Polls before the first pause of a wait: few if there are operations, since a pause polls
+    /// them.
     #[inline(always)]
     pub(super) fn polls(&self) -> u32 {
         let Pe { engine, spins, .. } = &*self.pe;
         if engine.is_idle() { *spins } else { POLLS_PER_PROGRESS.min(*spins) }
     }
 
-    /// Waits until a word of this PE's own heap is as wanted, and returns it. Meanwhile it does
-    /// what every wait of the PE does.
+    /// Waits until a word of this PE's own heap satisfies `until`, and returns it. Operations and
+    /// callbacks make progress meanwhile, as in every wait of the PE.
     ///
     /// # Errors
     /// When the job has failed.
@@ -63,7 +65,7 @@ impl Endpoint {
         block_on(future, &Paced, || self.polls(), || Pauses::new(self, true, None))
     }
 
-    /// Ready when `test` gives something; fails when the job has.
+    /// Ready when `test` returns `Some`; fails when the job has failed.
     fn sound_until<T>(&self, test: impl Fn() -> Option<T>) -> impl Future<Output = Op<T>> {
         poll_fn(move |_| match test() {
             Some(value) => Poll::Ready(Ok(value)),
@@ -72,8 +74,8 @@ impl Endpoint {
         })
     }
 
-    /// Polls `future`, which drives `call`, in place until it is ready, waiting as the launch said.
-    /// The call is the last that was begun.
+    /// Polls `future` in place until it is ready, with the launch's waiting policy. The future
+    /// drives `call`, the last call that was begun.
     ///
     /// # Errors
     /// When the job has failed.
@@ -83,8 +85,8 @@ impl Endpoint {
         block_on(future, call, || self.polls(), pauses)
     }
 
-    /// As [`Endpoint::block_on`], for a view outside of any collective. It waits for all to have
-    /// left the call `until`, if for a call at all.
+    /// As [`Endpoint::block_on`], for a view outside of any collective call. `until` is the call
+    /// that it waits for all PEs to leave, if any.
     ///
     /// # Errors
     /// When the job has failed.
@@ -98,16 +100,16 @@ impl Endpoint {
         block_on(future, view, || self.polls(), || Pauses::new(self, true, until))
     }
 
-    /// Polls `future`, which waits for words of its own, in place until it is ready. It yields as
-    /// the launch said but never sleeps, since whoever writes a word does not know who waits for
-    /// it.
+    /// Polls `future` in place until it is ready; the future waits for words of a
+    /// [`NativeMachine`](crate::NativeMachine). It yields by the launch's waiting policy but never
+    /// sleeps, because a PE that writes a word does not know which PE to wake.
     pub fn block_on_machine<T>(&self, future: impl Future<Output = T>) -> T {
         block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, false, None))
     }
 
-    /// As [`Endpoint::block_on`], for a future on a
-    /// [`NotificationBuffers`](crate::NotificationBuffers), in a call of this number, if it is in
-    /// one.
+    /// As [`Endpoint::block_on`], for a future on
+    /// [`NotificationBuffers`](crate::NotificationBuffers). `call` is the number of the call that
+    /// it is in, if any.
     ///
     /// # Errors
     /// When the job has failed.

@@ -1,4 +1,4 @@
-//! A block of symmetric memory, as one PE holds it.
+//! A PE's hold on a block of symmetric memory.
 
 #![expect(unsafe_code, reason = "clears memory that peers may already reach")]
 
@@ -16,27 +16,27 @@ use crate::{
     launch::job::Job,
 };
 
-/// A hold on a block: the same offset in everybody's heap. Each PE of the team has one from the
-/// beginning, and may take more. Dropping one is local; the memory is used again when all holds of
-/// all PEs are gone, which the block's entry in the directory counts.
+/// A hold on a block, which is at the same offset in every PE's heap. Each PE of the team gets one
+/// hold by the allocation, and may take more. Dropping a hold is local. The block's entry in the
+/// directory counts the holds of all PEs; the memory is freed when none is left.
 pub struct Block {
     job: Arc<Job>,
-    /// None of a hold that is not counted: it was taken in a job that had failed.
+    /// The allocation's key; `None` for a hold that is not counted, taken after the job had failed.
     number: Option<Number>,
     offset: usize,
     bytes: usize,
 }
 
 impl Block {
-    /// This PE's part in a collective allocation. The first PE to come here places it, and what is
-    /// zero before need not be cleared. The caller sees to it that all PEs of the team have dropped
-    /// by now what they drop before, and that no peer writes before all are here (barriers).
-    ///
+    /// This PE's part in a collective allocation. The first PE to call places the block; this PE
+    /// then clears the part of it that was used before, on its own heap. The caller ensures, by
+    /// barriers, that all PEs of the team have already dropped what they drop before this
+    /// allocation, and that no peer writes to the block before all PEs have returned.
     /// # Errors
     /// When the heap has no region of that size.
     ///
     /// # Panics
-    /// When a peer asked for another size.
+    /// When a peer requests another size.
     pub fn allocate(endpoint: &Endpoint, bytes: usize) -> Result<Self, HeapError> {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
@@ -70,7 +70,7 @@ impl Block {
         Self { job: Arc::clone(&self.job), number, offset, bytes }
     }
 
-    /// The job whose memory it is.
+    /// The job that the memory belongs to.
     #[inline]
     pub fn job(&self) -> &Arc<Job> {
         &self.job
@@ -97,7 +97,7 @@ impl fmt::Debug for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // In a job that has failed it does not matter that the memory is never used again.
+        // Once the job has failed, the memory may stay allocated.
         if let Some(number) = self.number
             && let Some(directory) = self.job.directory()
         {

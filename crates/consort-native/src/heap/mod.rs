@@ -1,4 +1,4 @@
-//! Symmetric memory: a heap for each PE, and what PEs do there without calls.
+//! Symmetric memory: a heap for each PE, and one-sided operations on the heaps.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -1,11 +1,11 @@
 //! One-sided operations on the heaps, outside of calls: for any thread.
 //!
-//! PEs are named by their ranks in the world, places by their offsets in the heaps. An operation is
-//! complete when it returns, but for the order in which other PEs see it, which `fence`, `quiet`
-//! and the release of a signal give. What changes a heap wakes the PE whose heap it is.
+//! PEs are named by their ranks in the world, memory by its offset in the heap. An operation is
+//! complete when it returns, except for the order in which other PEs see it: `fence`, `quiet` and
+//! the release of a signal provide that. An operation that changes a heap wakes the heap's PE.
 //!
-//! Who calls sees to it that a place is still its own: a block is nobody else's while it is held
-//! (`block`). Anything else is caught: places lie in the heaps, words are aligned.
+//! The caller ensures that the memory is still its own: a block is not reallocated while it is held
+//! (`block`). Everything else is checked: accesses lie in the heap, words are aligned.
 
 #![expect(unsafe_code, reason = "refers to words of the heaps")]
 
@@ -27,29 +27,29 @@ use crate::{
     memory::{extent::Extent, region::Memory},
 };
 
-/// Looks of a thread that is no PE before it yields between them.
+/// Polls of a thread that is not a PE's, before it yields between polls.
 const LOOKS: u32 = 1_000;
-/// Looks before it sleeps between them.
+/// Polls before it sleeps between polls.
 const YIELDS: u32 = 2_000;
-/// How long it sleeps where nothing wakes it.
+/// How long it sleeps if signals do not wake it.
 const NAP: Duration = Duration::from_micros(50);
-/// How long it sleeps where signals wake it, in case the job has failed meanwhile.
+/// How long it sleeps if signals wake it; then it checks whether the job has failed.
 const SLEEP: Duration = Duration::from_millis(20);
 
-/// What a PE, or a thread that works for it, does to the heaps of all PEs.
+/// One-sided operations of a PE, or of a thread that works for it, on the heaps of all PEs.
 #[derive(Clone, Copy, Debug)]
 pub struct OneSided<'j> {
     job: &'j Job,
     me: Rank,
 }
 
-/// All of a private slice.
+/// The memory of a private slice.
 fn private<T: Pod>(at: *const T, count: usize) -> Memory {
     Memory { at: at.cast_mut().cast(), bytes: count * size_of::<T>(), shared: None }
 }
 
 impl<'j> OneSided<'j> {
-    /// For PE `me`.
+    /// The operations of PE `me`.
     #[must_use]
     pub fn new(job: &'j Job, me: Rank) -> Self {
         Self { job, me }
@@ -61,10 +61,10 @@ impl<'j> OneSided<'j> {
         self.me
     }
 
-    /// So many bytes of a heap.
+    /// `bytes` of the heap of `pe`, from offset `at` on.
     ///
     /// # Panics
-    /// When they do not lie in it.
+    /// When they reach beyond the heap.
     #[inline(always)]
     fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.heap_bytes());
@@ -73,10 +73,10 @@ impl<'j> OneSided<'j> {
         Memory { at, bytes, shared: Some(Extent::WORDS) }
     }
 
-    /// A word of a heap.
+    /// The word at offset `at` of the heap of `pe`.
     ///
     /// # Panics
-    /// When it does not lie in it, or is not aligned.
+    /// When it reaches beyond the heap, or is not aligned.
     #[inline(always)]
     fn word(&self, pe: Rank, at: usize, width: Width) -> HeapWord<'j> {
         let bytes = width.bytes();
@@ -110,11 +110,11 @@ impl<'j> OneSided<'j> {
         own.combine(kernel, own, theirs);
     }
 
-    /// Copies every `data_stride`th element of `data` to every `stride`th place of an element, from
-    /// offset `at` on.
+    /// Copies every `data_stride`th element of `data` to the heap of `to`: to every `stride`th
+    /// element from offset `at` on.
     ///
     /// # Panics
-    /// When a stride is 0, or a place is outside of the heap.
+    /// When a stride is 0, or an element is outside of the heap.
     pub fn put_strided<T: Pod>(
         &self,
         to: Rank,
@@ -127,7 +127,7 @@ impl<'j> OneSided<'j> {
         self.job.wake(to);
     }
 
-    /// Copies from every `stride`th place of an element, from offset `at` on, to every
+    /// Copies every `stride`th element from offset `at` of the heap of `from` on, to every
     /// `data_stride`th element of `data`.
     ///
     /// # Panics
@@ -144,7 +144,7 @@ impl<'j> OneSided<'j> {
     }
 
     /// Copies `data` to offset `at` of the heap of `to`, then signals the word at offset `word`
-    /// there: whoever sees the signal sees the data.
+    /// there. A PE that sees the signal sees the data.
     #[inline]
     pub fn put_signal<T: Pod>(
         &self,
@@ -158,15 +158,15 @@ impl<'j> OneSided<'j> {
         self.signal(to, word, width, how);
     }
 
-    /// Changes a word of the heap of `to`. What this thread has put before its last
-    /// [`OneSided::fence`] is seen by whoever has seen the change.
+    /// Changes a word of the heap of `to`. A PE that sees the change sees all that this thread has
+    /// put before its last [`OneSided::fence`].
     #[inline]
     pub fn signal(&self, to: Rank, word: usize, width: Width, how: Signal) {
         self.word(to, word, width).signal(how);
         self.job.wake(to);
     }
 
-    /// A sequentially consistent operation on a word of the heap of `pe`; returns what was there.
+    /// A sequentially consistent operation on a word of the heap of `pe`; returns the old value.
     #[inline]
     pub fn atomic(&self, pe: Rank, word: usize, width: Width, operation: Atomic) -> u64 {
         let before = self.word(pe, word, width).atomic(operation);
@@ -179,7 +179,7 @@ impl<'j> OneSided<'j> {
     /// Orders this thread's earlier puts before its later ones and signals, for every PE.
     #[inline]
     pub fn fence(&self) {
-        fence(Release); // pairs with the acquire of the wait that sees what follows
+        fence(Release); // pairs with the acquire of a wait that sees a later store
     }
 
     /// Returns when all puts of this thread are complete.
@@ -188,14 +188,14 @@ impl<'j> OneSided<'j> {
         fence(SeqCst);
     }
 
-    /// The value of a word of the own heap, if it is as wanted.
+    /// The value of a word of the own heap, if it satisfies `until`.
     #[inline(always)]
     pub fn test(&self, word: usize, width: Width, until: Until) -> Option<u64> {
         Some(self.word(self.me, word, width).load()).filter(|&value| until.holds(value))
     }
 
-    /// Waits until a word of the own heap is as wanted, and returns it. For threads beside the
-    /// PE's: it looks, yields and sleeps, and moves nothing on.
+    /// Waits until a word of the own heap satisfies `until`, and returns it. For threads other than
+    /// the PE's: it polls, yields and sleeps, and makes no progress on the PE's operations.
     ///
     /// # Errors
     /// When the job has failed.
@@ -218,7 +218,7 @@ impl<'j> OneSided<'j> {
         }
     }
 
-    /// Sleeps until something wakes the PE, unless the word is as wanted by now.
+    /// Sleeps until the PE is woken, unless the word satisfies `until` by then.
     fn sleep(&self, word: usize, width: Width, until: Until) {
         let parker = &self.job.states[self.me.index()].parker;
         let epoch = parker.prepare();

@@ -1,9 +1,9 @@
-//! Words of the heaps that atomic operations work on: of 4 and of 8 bytes.
+//! Words of the heaps for atomic operations: of 4 and of 8 bytes.
 //!
-//! All memory of the heaps is accessed by aligned words of 8 bytes, as far as atomically: Rust
-//! knows no atomics of two sizes on the same bytes. So an operation of 4 bytes is one of the 8 that
-//! they lie in, which leaves the other half as it is. Cost: a compare-exchange, and a further one
-//! for each that another PE makes on the same 8 bytes meanwhile.
+//! All atomic accesses to heaps are to aligned words of 8 bytes, because Rust does not define
+//! atomics of two sizes on the same bytes. So an operation on 4 bytes is an operation on the 8
+//! bytes around them, which leaves the other half unchanged. Cost: a compare-exchange, and one more
+//! for each change that another PE makes to the same 8 bytes meanwhile.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -12,17 +12,17 @@ use std::sync::atomic::{
 
 use consort_fabric::{Atomic, Signal};
 
-/// Bytes of a word.
+/// The size of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// Four. Of operands the low 32 bits count.
+    /// 4 bytes. Only the low 32 bits of operands count.
     Four,
-    /// Eight.
+    /// 8 bytes.
     Eight,
 }
 
 impl Width {
-    /// As a number.
+    /// The size in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -32,16 +32,16 @@ impl Width {
     }
 }
 
-/// A word of a heap: some bits of an aligned 8 bytes.
+/// A word of a heap: all or half of 8 aligned bytes.
 #[derive(Clone, Copy)]
 pub(super) struct HeapWord<'j> {
     whole: &'j AtomicU64,
-    /// Where the word begins among the bits of the 8 bytes, if it is only half of them.
+    /// The shift of the word within the 8 bytes, if it is half of them.
     half: Option<u32>,
 }
 
 impl<'j> HeapWord<'j> {
-    /// The word of this width at offset `at` of aligned memory, in the 8 bytes that it lies in.
+    /// The word of `width` at offset `at` of a heap; `whole` is the 8 bytes around it.
     pub(super) fn new(whole: &'j AtomicU64, at: usize, width: Width) -> Self {
         let is_first = at.is_multiple_of(8);
         let half = match width {
@@ -52,7 +52,7 @@ impl<'j> HeapWord<'j> {
         Self { whole, half }
     }
 
-    /// The word among 8 bytes.
+    /// The word's value within the 8 bytes.
     #[inline(always)]
     fn of(self, bits: u64) -> u64 {
         match self.half {
@@ -61,19 +61,19 @@ impl<'j> HeapWord<'j> {
         }
     }
 
-    /// 8 bytes with this half changed.
+    /// The 8 bytes with the half at `shift` replaced by `word`.
     fn with(bits: u64, shift: u32, word: u64) -> u64 {
         let mask = u64::from(u32::MAX) << shift;
         bits & !mask | word << shift & mask
     }
 
-    /// The word. Acquire: pairs with the release in `signal`.
+    /// The word's value. Acquire: pairs with the release in `signal`.
     #[inline(always)]
     pub(super) fn load(self) -> u64 {
         self.of(self.whole.load(Acquire))
     }
 
-    /// A sequentially consistent operation; returns what was there.
+    /// A sequentially consistent operation; returns the old value.
     pub(super) fn atomic(self, operation: Atomic) -> u64 {
         let Self { whole, half } = self;
         let Some(shift) = half else { return Self::on_whole(whole, operation) };
@@ -105,7 +105,7 @@ impl<'j> HeapWord<'j> {
         }
     }
 
-    /// What an operation makes of half a word; `None` if it changes nothing.
+    /// The new value of a word of 4 bytes after an operation; `None` if it does not change.
     fn next(word: u64, operation: Atomic) -> Option<u64> {
         match operation {
             Atomic::Load => None,
@@ -120,7 +120,7 @@ impl<'j> HeapWord<'j> {
         }
     }
 
-    /// Changes the word. Release: who has seen it has seen what this thread has done before.
+    /// Changes the word. Release: a PE that sees the change sees all that this thread did before.
     #[inline(always)]
     pub(super) fn signal(self, how: Signal) {
         let Self { whole, half } = self;
@@ -147,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn operations() -> impl Strategy<Value = Atomic> {
-        // Often the same, so that some compare-swaps swap.
+        // Values repeat often, so that some compare-swaps swap.
         let word = || prop_oneof![0_u64..3, any::<u64>()];
         prop_oneof![
             Just(Atomic::Load),
@@ -160,7 +160,7 @@ mod tests {
         ]
     }
 
-    /// What an operation does to a word of 4 bytes alone.
+    /// The effect of an operation on a lone word of 4 bytes: the oracle.
     fn on_u32(word: &mut u32, operation: Atomic) -> u32 {
         let before = *word;
         #[expect(clippy::cast_possible_truncation, reason = "the oracle has 4 bytes")]
@@ -189,7 +189,7 @@ mod tests {
                 let at = usize::from(is_second);
                 let before = HeapWord::new(&whole, 4 * at, Width::Four).atomic(operation);
                 prop_assert_eq!(before, u64::from(on_u32(&mut words[at], operation)));
-                // As they lie in memory.
+                // As they are in memory.
                 let bytes = whole.load(Relaxed).to_ne_bytes();
                 let expected = words.map(u32::to_ne_bytes).concat();
                 prop_assert_eq!(&bytes[..], &expected[..]);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 
-/// The number by which the operating system knows a logical processor.
+/// The number of a logical processor in the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuId(pub u32);
 
@@ -18,21 +18,21 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// The processors that the calling thread may run on, in rising order; never empty.
+/// The processors that the calling thread may run on, in ascending order; never empty.
 ///
-/// A pinned thread is allowed one processor: ask before pinning.
+/// A pinned thread may run on one processor only, so call this before pinning.
 #[must_use]
 pub fn allowed() -> Vec<CpuId> {
     let mut cpus = system::allowed();
     if cpus.is_empty() {
-        // Refused, or more processors than the mask has room for: number them from zero.
+        // The call failed, or the mask is too small for this machine: number processors from zero.
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         cpus = (0..count).filter_map(|cpu| u32::try_from(cpu).ok()).map(CpuId).collect();
     }
     cpus
 }
 
-/// Binds the calling thread to `cpu`, until it is bound anew.
+/// Binds the calling thread to `cpu`, until it is bound again.
 ///
 /// # Errors
 /// When the processor does not exist, is not allowed, or the system cannot bind threads.
@@ -40,11 +40,11 @@ pub fn pin(cpu: CpuId) -> io::Result<()> {
     system::pin(cpu)
 }
 
-/// Binds the thread that made it to one processor, and gives it its old mask back when dropped.
+/// Binds the thread that makes it to one processor; dropping it restores the old affinity mask.
 #[derive(Debug)]
 pub struct Pinned {
     before: system::Mask,
-    /// The mask is the making thread's: it may not be dropped by another.
+    /// Not `Send`: the mask belongs to the thread that made it.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -52,7 +52,7 @@ impl Pinned {
     /// Binds the calling thread to `cpu` while the value lives.
     ///
     /// # Errors
-    /// As for [`pin`]; the thread is then bound as before.
+    /// As for [`pin`]; the thread's mask is then unchanged.
     pub fn new(cpu: CpuId) -> io::Result<Pinned> {
         let before = system::mask()?;
         system::pin(cpu)?;
@@ -62,8 +62,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // It fails only when the old processors were all taken away meanwhile (hot unplugging,
-        // a narrowed cpuset); the kernel then has chosen others for the thread already.
+        // It fails only when all the old processors were taken away meanwhile (hot unplugging, a
+        // narrowed cpuset); the kernel has then moved the thread to others already.
         let _ = system::set_mask(&self.before);
     }
 }

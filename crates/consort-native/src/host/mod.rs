@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `topology` | processors, caches, and how much of them this process may use |
+//! | `topology` | processors and caches, and how many of them this process may use |
 //! | `affinity` | which processors a thread may run on |
 
 pub mod affinity;

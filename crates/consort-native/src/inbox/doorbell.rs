@@ -1,33 +1,33 @@
-//! A doorbell: many lines in which anyone may leave a message, and one word that says whether to
-//! look.
+//! A doorbell: many lines for messages, one for each sender, and a word that counts the messages in
+//! all of them.
 //!
-//! | who | what |
+//! | PE | steps |
 //! | --- | --- |
-//! | a giver | writes its line, its number last (release); then counts the doorbell on (release) |
-//! | the listener | reads the doorbell (acquire); if it has counted on, looks through the lines |
+//! | sender | writes its line, the number last (release); then adds 1 to the doorbell (release) |
+//! | listener | reads the doorbell (acquire); if it has grown, searches the lines |
 //!
-//! The listener has taken as many messages as it has counted, so a doorbell that shows more has
-//! some to be found: the count comes after its message. It may find another's first, whose count is
-//! still to come; then that count makes it look again. Nobody is forgotten for the sake of another,
-//! for it looks from the line after the last one on.
+//! The listener counts the messages that it has taken. If the doorbell's count is larger, there is
+//! a message to be found, because senders count after they write. The search may find another
+//! message first, whose sender has not counted yet; that count then causes another search. Each
+//! search begins after the line found last, so no sender starves.
 
 use std::{cell::Cell, sync::atomic::Ordering::Release};
 
 use crate::inbox::line::{Line, PAYLOAD_WORDS};
 
-/// The listener's own part.
+/// The listener's private state.
 #[derive(Debug)]
 pub struct Doorbell {
-    /// The number of the last message of each line that was taken.
+    /// The number of the last message taken from each line.
     seen: Box<[Cell<u64>]>,
-    /// Messages that were taken.
+    /// How many messages were taken.
     taken: Cell<u64>,
-    /// Where the next search begins.
+    /// The index of the line at which the next search begins.
     next: Cell<usize>,
 }
 
 impl Doorbell {
-    /// For so many lines, all of which have zeros, as the doorbell.
+    /// The listener for so many lines. All of them, and the doorbell, must be zero.
     #[must_use]
     pub fn new(lines: usize) -> Self {
         Self {
@@ -43,8 +43,9 @@ impl Doorbell {
         self.seen.len()
     }
 
-    /// Leaves a message in the giver's own `line`, with a number other than its last one's, and
-    /// rings `doorbell`, in its word 0. The listener has taken the last one.
+    /// Leaves a message in the sender's own `line`, with a number that differs from its previous
+    /// message's, and adds 1 to word 0 of `doorbell`. The listener must have taken the previous
+    /// message.
     ///
     /// # Panics
     /// If the message is longer than a line's payload.
@@ -54,12 +55,12 @@ impl Doorbell {
             line.write(index, word);
         }
         line.publish(number);
-        // Release: whoever sees the count finds the number.
+        // Release: a listener that sees the count finds the number.
         doorbell.counter(0).fetch_add(1, Release);
     }
 
-    /// The index and number of a line whose message was not taken before, if there is one. It may
-    /// be read until the giver sees that it was.
+    /// The index and number of a line with a new message, if there is one. The message may be read
+    /// until its sender learns that it was taken.
     pub fn take<'l>(
         &self,
         doorbell: &Line,

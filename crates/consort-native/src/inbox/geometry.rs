@@ -1,13 +1,13 @@
-//! Where everything lies in a group's memory: the inboxes of its members, and what each shows to
-//! the others.
+//! The layout of a group's memory: the inboxes of its members, and the words that each member
+//! publishes.
 
 use consort_fabric::{Capabilities, Rank};
 
 use super::line::Line;
 
-/// Bits of the sequence number in a message's word; what tells calls apart is above them.
+/// Bits of the sequence number in a message's word; the bits above distinguish calls.
 ///
-/// 40 bits last 39 hours of barriers at 130 ns; 32 would begin again after 9 minutes.
+/// At 130 ns a barrier, 40 bits suffice for 39 hours; 32 would wrap around after 9 minutes.
 pub const SEQUENCE_BITS: u32 = 40;
 pub(crate) const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
@@ -17,50 +17,50 @@ pub(crate) const EXPOSURES: u32 = 2;
 /// Bytes of a PE's message buffer: two chunks that stay in a core's own caches.
 pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 
-/// The shape of a group's memory: inboxes, and what members show.
+/// The layout of a group's memory: inboxes, and each member's published words.
 ///
-/// An inbox has first the cache lines of long messages, call by call, then short slots, channel by
-/// channel, then pairs.
+/// An inbox has the cache lines of long messages, call by call; then short slots, channel by
+/// channel; then pairs.
 ///
-/// A *short slot* is two words: the payload of a message of 8 bytes, or the second signal word of
-/// the channel, and the sequence word. The short slots of four successive calls on one channel
-/// share a cache line, so that what a PE sends in a row of calls travels together.
+/// A *short slot* is two words: first the payload of a message of 8 bytes, or the channel's second
+/// signal word; then the sequence word. The short slots of four successive calls on one channel
+/// share a cache line, so messages that a PE sends in a row of calls travel together.
 ///
-/// A *pair* is what two PEs synchronize by: a sequence word of each, in the inbox of the lower one,
-/// four successive calls on a cache line. Whoever gets the line sees that the other is at the call
-/// before its own, and leaves that call and enters the next before it loses the line again.
-/// (Measured, two PEs far apart, in transfers: 1.06 a barrier; with the words on lines of their own
-/// 1.25 to 1.6.) A *value pair*, by which two PEs combine a word of each, has a short slot of each,
-/// two calls on a cache line.
+/// A *pair* is the two sequence words, one of each PE, by which two PEs synchronize. It is in the
+/// inbox of the lower rank, with four successive calls on a cache line. A PE that gets the line
+/// sees that its peer has entered the call it waits in; it leaves this call and enters the next
+/// before it loses the line again. (Measured, two PEs far apart, in transfers a barrier: 1.06; with
+/// each word on its own line 1.25 to 1.6.) A *value pair*, by which two PEs combine a word of each,
+/// has a short slot of each PE, with two calls on a cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
-    /// Calls that may be under way at once: PEs differ by at most this.
+    /// Calls that may be pending at once: PEs differ by at most this many calls.
     pub(crate) window: usize,
-    /// Lines of one call.
+    /// The lines of one call.
     pub(crate) lines: usize,
-    /// Lines from one call's to the next's: one more, so that equal channels of successive calls
-    /// fall into different cache sets.
+    /// Lines from one call to the next: one more, so that equal channels of successive calls fall
+    /// into different cache sets.
     pub(crate) stride: usize,
-    /// The first word of short slots.
+    /// The offset of the short slots in an inbox, in words.
     pub(crate) first_short_slot: usize,
-    /// The first word of pairs.
+    /// The offset of the pairs in an inbox, in words.
     pub(crate) first_pair: usize,
-    /// The first word of value pairs.
+    /// The offset of the value pairs in an inbox, in words.
     pub(crate) first_value_pair: usize,
     /// Words of a PE's inbox.
     pub(crate) per_pe: usize,
-    /// The first word of what members show to the others.
+    /// The first word that members publish.
     pub(crate) first_member: usize,
-    /// Words from one member's to the next's.
+    /// Words from one member's published words to the next member's.
     pub(crate) per_member: usize,
-    /// In what a member shows, the first words of credits, of the counts of what is exposed and
-    /// detached, and of where that is shown.
+    /// Offsets within a member's published words: of credits, of the counts of exposures and
+    /// detaches, and of the exposed buffers' addresses.
     pub(crate) credits: usize,
     pub(crate) exposure_counts: usize,
     pub(crate) exposures: usize,
-    /// The first of the words that say who the members are: 0, or a rank in the world and 1 more.
+    /// The first of the words that record the members: 0, or a rank in the world plus 1.
     pub(crate) ranks: usize,
-    /// Words in all.
+    /// Words in total.
     pub(crate) words: usize,
 }
 
@@ -73,17 +73,18 @@ pub(crate) const PAIR_WORDS: usize = 2;
 /// Words of a value pair: a short slot of each PE.
 pub(crate) const VALUE_PAIR_WORDS: usize = 2 * SHORT_SLOT_WORDS;
 
-/// In what a member shows, on lines of its own: the word that says where it has finished, the two
-/// that count the waits of its blocking and of its nonblocking calls, and those of recent calls.
+/// Offsets within a member's published words, each on its own line: the word that records where the
+/// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
+/// and the log of its recent calls.
 pub(crate) const FINISHED: usize = 0;
 pub(crate) const MOVES: usize = 1;
 pub(crate) const RECENT: usize = 2 * LINE_WORDS;
 
-/// How many calls of a member are compared with those of others: two windows. After calls that did
-/// not match nobody gets more than a window and a quarter ahead, so all still have them.
+/// The length of a member's log of recent calls, which peers compare with theirs: two windows.
+/// After a mismatch no PE gets more than a window and a quarter ahead, so all still have the call.
 pub(crate) const RECENT_CALLS: usize = 128;
 
-/// The place of a call among the recent ones.
+/// The index of a call in the log of recent calls.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
 pub(crate) const fn recent(call: u64) -> usize {
@@ -91,15 +92,16 @@ pub(crate) const fn recent(call: u64) -> usize {
 }
 
 impl Geometry {
-    /// Small teams get room for long messages, large ones a line a peer and a shorter window.
+    /// Small teams get room for long messages; large ones a line for each peer, and a shorter
+    /// window.
     pub(crate) fn of(pes: usize) -> Self {
         let lines = (4 * pes).max(256);
         let window = if pes <= 64 { 64 } else { 16 };
         debug_assert!(2 * window <= RECENT_CALLS, "recent calls are two windows");
         let stride = lines + 1;
         let first_short_slot = stride * window * LINE_WORDS;
-        // Regions of different PEs differ in the low 12 bits of their addresses: a PE that stores
-        // into a peer's channel and then loads from its own equal one would otherwise be held up,
+        // Inboxes of different PEs differ in the low 12 bits of their addresses. Otherwise a PE
+        // that stores into a peer's channel and then loads from its own equal channel would stall,
         // since processors compare just these bits first. (Measured: 2 ns of a near barrier of 80.)
         let apart = 17 * LINE_WORDS;
         let first_pair = first_short_slot + lines * window * SHORT_SLOT_WORDS;
@@ -130,18 +132,18 @@ impl Geometry {
         }
     }
 
-    /// A word of what a member shows.
+    /// The index of a word that a member publishes.
     #[inline(always)]
     pub(crate) fn member(&self, rank: Rank, word: usize) -> usize {
         self.first_member + rank.index() * self.per_member + word
     }
 
-    /// Bytes of all that a group has.
+    /// Bytes of a group's memory.
     pub(crate) fn bytes(&self) -> usize {
         self.words * size_of::<u64>()
     }
 
-    /// The position of a call in the window.
+    /// The window position of a call.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
     pub(crate) fn position(&self, call: u64) -> usize {

@@ -3,11 +3,11 @@
 //! | word | content |
 //! | --- | --- |
 //! | 0..7 | payload, relaxed |
-//! | 7 | `{calls so far, rolled into one : 24, sequence : 40}`, stored last with release |
+//! | 7 | `{hash of all calls so far : 24, sequence : 40}`, stored last with release |
 //!
-//! The receiver waits for the sequence word with acquire and then reads the payload: one line
-//! transfer carries both. This is what bundled communication comes to on a cache-coherent machine.
-//! The writer may store again only after the reader has said, on another line, that it is done.
+//! The receiver waits for the sequence word with acquire and then reads the payload: the transfer
+//! of one line carries both. This is bundled communication on a cache-coherent machine. The sender
+//! may overwrite the line only after the receiver has acknowledged the message on another line.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -33,18 +33,18 @@ impl Default for Line {
 }
 
 impl Line {
-    /// The line that is these eight words.
+    /// The line at these eight words.
     ///
     /// # Panics
-    /// When they are not eight, or do not begin where a line may.
+    /// When they are not eight, or not aligned to a line.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a line is an array with an alignment")]
     pub(crate) fn of_words(words: &[AtomicU64]) -> &Self {
         const { assert!(size_of::<Self>() == 8 * size_of::<AtomicU64>()) };
         let at = words.as_ptr().cast::<Self>();
         assert!(words.len() == 8 && at.is_aligned(), "a line is eight words on a line");
-        // SAFETY: a line is just eight words, without padding, and these are aligned as one; they
-        // are borrowed for as long.
+        // SAFETY: a line is just eight words, without padding, and these are aligned as a line and
+        // borrowed for the same lifetime.
         unsafe { &*at }
     }
 
@@ -74,20 +74,20 @@ impl Line {
         self.words[PAYLOAD_WORDS].load(Acquire)
     }
 
-    /// A sequence word elsewhere in a line that carries several messages. As [`Line::publish`].
+    /// Publishes a sequence word at `index`, in a line that carries several. As [`Line::publish`].
     #[inline(always)]
     pub fn publish_at(&self, index: usize, word: u64) {
         self.words[index].store(word, Release);
     }
 
-    /// A sequence word elsewhere in a line that carries several messages. As [`Line::word`].
+    /// The sequence word at `index`, in a line that carries several. As [`Line::word`].
     #[inline(always)]
     #[must_use]
     pub fn word_at(&self, index: usize) -> u64 {
         self.words[index].load(Acquire)
     }
 
-    /// One of the words, for counting on.
+    /// A word of the line, to be used as a counter.
     #[inline(always)]
     #[must_use]
     pub fn counter(&self, index: usize) -> &AtomicU64 {

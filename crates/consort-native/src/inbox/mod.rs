@@ -1,10 +1,10 @@
-//! What messages arrive in.
+//! Inboxes: the memory that messages arrive in.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `line` | a cache line that carries a message |
-//! | `geometry` | which lines and words of a group's memory are what |
-//! | `doorbell` | one word that says whether any of many lines has a message |
+//! | `geometry` | the layout of a group's memory, in lines and words |
+//! | `doorbell` | one word that shows whether any of many lines has a message |
 
 pub mod doorbell;
 pub(crate) mod geometry;

@@ -1,4 +1,4 @@
-//! The number of a call, which stands for its name.
+//! The number of a call's name.
 
 use std::{fmt, sync::Arc};
 
@@ -7,17 +7,18 @@ use crate::{
     directory::call_names::NoNumber, inbox::geometry::SEQUENCE_BITS, team::memory::GroupMemory,
 };
 
-/// The number of a call, held by a plan.
+/// The number of a call's name, held by a plan.
 pub struct CallNumber {
     job: Arc<Job>,
     number: u64,
 }
 
 impl CallNumber {
-    /// The number of a call by its name, the same on all PEs, for as long as it is held.
+    /// Holds the number of a call's name. It is the same on all PEs, for as long as any PE holds
+    /// it.
     ///
     /// # Errors
-    /// When there are as many different calls as can be told apart, or the job has failed.
+    /// When no number is free, or the job has failed.
     pub fn new(job: &Arc<Job>, name: &str) -> Result<Self, NoNumber> {
         let directory = job.directory().ok_or(NoNumber { most: 0 })?;
         let recent = |note: &mut dyn FnMut(u64)| {

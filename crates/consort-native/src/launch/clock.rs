@@ -5,14 +5,14 @@
     expect(unsafe_code, reason = "asks the system, whose clock `Instant` hides")
 )]
 
-/// Nanoseconds since a moment before the first launch.
+/// Nanoseconds since some moment before the first launch, the same for all processes.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the place for the time is this function's own. That it cannot fail for this clock
-    // leaves nothing to look at.
+    // SAFETY: the pointer is to a local variable. The call cannot fail for this clock, so its
+    // result is ignored.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    // Neither is negative: the clock begins when the machine does.
+    // Neither is negative: the clock starts when the machine boots.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 

@@ -1,21 +1,21 @@
-//! What a launch fixes.
+//! The configuration of a launch.
 
 use crate::{progress::policy::Waiting, segment::origin::Origin};
 
-/// What a launch fixes.
+/// The configuration of a launch.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// PEs in the job.
     pub pes: u32,
-    /// How they wait.
+    /// The waiting policy of all PEs.
     pub waiting: Waiting,
     /// Usable cores.
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
-    /// Where the memory that the PEs share comes from.
+    /// The origin of the memory that the PEs share.
     pub memory: Origin,
-    /// The sequence number of the first step, from 1 on. Tests of what happens when numbers begin
-    /// again begin close to that.
+    /// The sequence number of the first step, at least 1. Tests of wrap-around begin with a number
+    /// close to the largest.
     pub first_step: u64,
 }

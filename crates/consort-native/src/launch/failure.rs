@@ -4,72 +4,73 @@ use std::fmt;
 
 use consort_fabric::Rank;
 
-/// Why a job has failed. Kept once; what every PE's error is made of.
+/// Why a job has failed. Recorded once; every PE's error is made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A PE panicked, or returned an error of its own.
     Pe {
-        /// Which.
+        /// The PE.
         rank: Rank,
-        /// What it said.
+        /// The message of its panic or error.
         reason: String,
     },
-    /// Two PEs made different calls where the same was due.
+    /// Two PEs made different calls where the same call was due.
     Mismatched {
-        /// Calls that went well before this one, on this team.
+        /// How many calls on this team matched before this one.
         call: u64,
-        /// One PE and what it called.
+        /// One PE and its call.
         one: (Rank, String),
-        /// Another and what it called instead.
+        /// Another PE and its call.
         other: (Rank, String),
         /// The team.
         team: Members,
     },
-    /// Two PEs of a vector variant do not say the same of the block that goes from one to the
-    /// other.
+    /// Two PEs disagree on the length of a block that one of them sends to the other in a vector
+    /// variant.
     Counts {
-        /// What they called, and in which team.
+        /// The call, and its team.
         call: String,
-        /// The PE whose buffer the block is copied to or from, and how long it says that it is, in
+        /// The PE whose buffer the block is copied to or from, and its length of the block in
         /// bytes.
         owner: (Rank, usize),
-        /// The PE that was to copy it, and how long that says that it is, in bytes.
+        /// The PE that was to copy the block, and its length of the block in bytes.
         peer: (Rank, usize),
     },
-    /// A PE finished while others wait in a call that it never made.
+    /// A PE finished while another waits in a call that the first never made.
     Finished {
-        /// Who finished.
+        /// The PE that finished.
         rank: Rank,
-        /// Who waits.
+        /// The PE that waits.
         waiting: Rank,
-        /// In what.
+        /// The call that it waits in.
         call: String,
         /// The team.
         team: Members,
     },
-    /// PEs wait for each other in calls of different teams, each of which another has not begun.
+    /// PEs wait for each other in calls of different teams: each call lacks a PE that waits in
+    /// another.
     Deadlock {
         /// One PE and the call that it waits in.
         one: (Rank, String),
-        /// A PE that has not begun that call, and the one that it waits in.
+        /// A PE that has not begun that call, and the call that it waits in.
         other: (Rank, String),
     },
 }
 
-/// The team in which something happened: its first members, and how many there are.
+/// The team of a failure: its first members, and its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     /// Ranks in the world of at most 16 members; none for the world.
     pub first: Vec<Rank>,
-    /// How many members there are; 0 for the world.
+    /// The number of members; 0 for the world.
     pub size: usize,
 }
 
 impl Members {
-    /// Members that are named.
+    /// The largest number of members that are named.
     pub(crate) const NAMED: usize = 16;
 
-    /// A team of so many members, who have these ranks in the world.
+    /// A team of `size` members with these ranks in the world.
     pub(crate) fn of(size: usize, ranks: impl Iterator<Item = Rank>) -> Self {
         Self { first: ranks.take(Self::NAMED).collect(), size }
     }

@@ -1,4 +1,4 @@
-//! A job: the segment in which all lies that its PEs share, as one process has it.
+//! A job: the segment with all that its PEs share, as one process sees it.
 
 use std::{
     fmt,
@@ -37,7 +37,7 @@ use crate::{
     team::memory::GroupMemory,
 };
 
-/// A launch. Lives until its last PE, buffer and handle is gone.
+/// A launch. Lives until the last PE, buffer and handle is dropped.
 pub struct Job {
     config: Config,
     pub(crate) segment: Arc<Segment>,
@@ -52,13 +52,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// In place of the name of a call that has none.
+    /// Stands for the name of a call that has none.
     pub(crate) const UNKNOWN_CALL: &str = "an unknown call";
 
-    /// Sets up what `config` describes. The caller starts the threads.
+    /// Sets up the shared state of a launch. The caller starts the threads.
     ///
     /// # Errors
-    /// When the system gives no memory.
+    /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
         let pes = config.pes as usize;
         let system = HeapError::System { heap: config.heap_bytes, pes };
@@ -70,7 +70,7 @@ impl Job {
         segment.keep_pages_small(0..parts.heaps);
         segment.keep_pages_small(parts.ground..segment.bytes());
         if config.pes > config.cores {
-            // So many PEs share a machine that a large page for each would be too much.
+            // With so many PEs on one machine, a large page for each would take too much memory.
             segment.keep_pages_small(parts.heaps..parts.ground);
         }
         let header = Single::<Header>::new(&segment, 0);
@@ -98,7 +98,7 @@ impl Job {
         clock::now_ns().saturating_sub(self.header.epoch_ns.load(Relaxed))
     }
 
-    /// The beginning of a PE's symmetric heap, by its rank in the world.
+    /// The base address of a PE's symmetric heap, by its rank in the world.
     #[inline(always)]
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
         let Parts { heaps, heap_stride, .. } = self.parts;
@@ -111,41 +111,40 @@ impl Job {
         self.config.heap_bytes
     }
 
-    /// The beginning of a PE's message buffer, by its rank in the world.
+    /// The base address of a PE's message buffer, by its rank in the world.
     #[inline(always)]
     pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
         self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
     }
 
-    /// What the PEs have to agree on, for this one alone until it is dropped. `None` only in a job
-    /// that has failed.
+    /// The locked directory. `None` only if the job has failed.
     pub(crate) fn directory(&self) -> Option<Locked<'_>> {
         self.directory.lock(self.poison_flag())
     }
 
-    /// Whether teams have been made besides the world.
+    /// Whether teams other than the world have been made.
     pub(crate) fn has_made_teams(&self) -> bool {
         self.directory.has_made_teams()
     }
 
-    /// What the launch fixed.
+    /// The launch's configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What the fabric can do in a team of `pes` PEs.
+    /// The fabric's capabilities in a team of `pes` PEs.
     #[must_use]
     pub fn capabilities_of(pes: u32) -> Capabilities {
         Geometry::of(pes as usize).capabilities()
     }
 
-    /// Whether waits must be woken.
+    /// Whether PEs may sleep, so that a store must be followed by a wake-up.
     #[inline(always)]
     pub(crate) fn parks(&self) -> bool {
         matches!(self.config.waiting, Waiting::SpinYieldPark)
     }
 
-    /// Whose threads sleep.
+    /// The scope of the futexes at which PEs sleep.
     #[inline(always)]
     pub(crate) fn scope(&self) -> Scope {
         self.config.memory.scope()
@@ -165,13 +164,13 @@ impl Job {
         self.poison_flag().is_raised()
     }
 
-    /// The flag that says so.
+    /// The flag that is raised once the job has failed.
     #[inline(always)]
     pub(crate) fn poison_flag(&self) -> &PoisonFlag {
         self.header.poison.flag()
     }
 
-    /// Fails the job for good, for the first reason given, and wakes everybody.
+    /// Fails the job for good and wakes all PEs. Only the first failure is recorded.
     #[cold]
     pub fn poison(&self, failure: &Failure) {
         if self.header.poison.claim(&reason::encode(failure)) {
@@ -181,18 +180,18 @@ impl Job {
         }
     }
 
-    /// Fails the job since a PE has panicked.
+    /// Fails the job because a PE has panicked.
     #[cold]
     pub fn fail(&self, rank: Rank, panic: &Panic) {
         self.poison(&Failure::Pe { rank, reason: panic_reason(&**panic) });
     }
 
-    /// Why the job has failed, if it has, and whoever failed it has said why.
+    /// Why the job has failed; `None` if it has not, or if the reason was never written.
     pub fn failure(&self) -> Option<Failure> {
         self.header.poison.reason().and_then(|words| reason::decode(&words))
     }
 
-    /// The name of the call whose number a word has.
+    /// The name of the call whose name number is in `word`.
     pub(crate) fn name_of(&self, word: u64) -> String {
         let name = self.directory().and_then(|directory| directory.name(word >> SEQUENCE_BITS));
         name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())

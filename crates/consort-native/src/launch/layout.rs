@@ -1,14 +1,14 @@
-//! Where the parts of a job's segment begin.
+//! The layout of a job's segment.
 //!
 //! | part of the segment | what |
 //! | --- | --- |
-//! | the header | whether the job has failed and why; the clock |
-//! | a state for each PE | where it sleeps, in which call it waits, what it copies |
+//! | the header | whether the job has failed, and why; the clock |
+//! | a state for each PE | its parker, the call it waits in, its accesses to peers' memory |
 //! | a queue for each PE | messages of locks and delegation |
-//! | the directory | who has what; see `directory` |
+//! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
 //! | a heap for each PE | symmetric memory |
-//! | the rest | groups: inboxes, and what members show |
+//! | the rest | groups: inboxes, and the words that members publish |
 
 use crate::{
     directory::lock::BYTES as DIRECTORY_BYTES,
@@ -20,13 +20,13 @@ use crate::{
     },
 };
 
-/// Groups as large as the world that there is room for, at least: it is only reserved.
+/// Room for at least so many groups as large as the world. It is only reserved.
 const WORLDS: usize = 1024;
 
 /// The most bytes that are reserved for groups.
 const MOST_GROUND: usize = 1 << 40;
 
-/// Where the parts of a job's segment begin.
+/// The offsets of the parts of a job's segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     pub(super) states: usize,
@@ -34,7 +34,7 @@ pub(super) struct Parts {
     pub(super) directory: usize,
     pub(super) buffers: usize,
     pub(super) heaps: usize,
-    /// From one PE's heap to the next's.
+    /// The distance from one PE's heap to the next PE's.
     pub(super) heap_stride: usize,
     pub(super) ground: usize,
 }
@@ -46,14 +46,14 @@ impl Parts {
         let directory = (queues + pes * size_of::<Queue>()).next_multiple_of(PAGE);
         let buffers = directory + DIRECTORY_BYTES;
         let heaps = buffers + pes * BUFFER_BYTES;
-        // A page more, so that equal offsets of different PEs fall into different cache sets.
+        // One page more, so that equal offsets of different PEs fall into different cache sets.
         let heap_stride = heap_bytes.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
         let ground = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
         Some(Self { states, queues, directory, buffers, heaps, heap_stride, ground })
     }
 
-    /// The segment, with room for many groups of which the largest has so many bytes, or, where the
-    /// system does not reserve as much, for fewer.
+    /// Reserves the segment, with room for many groups, the largest of `group_bytes`; with room for
+    /// fewer if the system does not reserve so much.
     pub(super) fn reserve(&self, group_bytes: usize, origin: Origin) -> Option<Segment> {
         let most = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND);
         reserve_sparingly(group_bytes, most, |room| {
@@ -62,8 +62,8 @@ impl Parts {
     }
 }
 
-/// Reserves `most`, or, where there is not so much, about a quarter of what there is, since threads
-/// and other jobs need some too; at least `least`.
+/// Reserves `most`. If that fails, reserves about a quarter of what is available, since threads and
+/// other jobs need memory too, but at least `least`.
 fn reserve_sparingly<R>(
     least: usize,
     most: usize,

@@ -1,13 +1,13 @@
-//! A launch: what it fixes, what its PEs share, and what becomes of it.
+//! A launch: its configuration, the state that its PEs share, and its failure.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `config` | what is fixed |
-//! | `layout` | where the parts of the segment begin |
-//! | `job` | the segment, and what a process knows of it |
-//! | `call_number` | a call's number, which stands for its name |
-//! | `failure`, `reason` | why a job has failed, and the same in words of shared memory |
-//! | `panic` | what a thread has panicked with |
+//! | `config` | the configuration |
+//! | `layout` | the layout of the segment |
+//! | `job` | the segment as one process sees it |
+//! | `call_number` | the number of a call's name |
+//! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
+//! | `panic` | a thread's panic |
 //! | `clock` | a clock that all PEs share |
 
 pub(crate) mod call_number;

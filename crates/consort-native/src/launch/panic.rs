@@ -1,14 +1,14 @@
-//! What a thread has panicked with.
+//! The payload of a thread's panic.
 
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// What a thread panicked with.
+/// The payload of a thread's panic.
 pub type Panic = Box<dyn Any + Send>;
 
-/// Why a PE that panicked with this has failed.
+/// The reason of failure of a PE that panicked with this payload.
 #[must_use]
 pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
@@ -16,8 +16,8 @@ pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or("no message"))
 }
 
-/// Drops what a program has made, and nobody asks for any more. It may panic: then that is lost,
-/// and what it panics with, which may do so again, is never dropped.
+/// Drops a value of the program that is not needed any more. If that panics, the panic's payload is
+/// leaked, since dropping it may panic again.
 pub fn discard<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         Box::leak(panic);

@@ -1,22 +1,22 @@
-//! A failure in words, as it stands in shared memory: any process can read it.
+//! The encoding of a failure in words of shared memory, which any process can read.
 //!
-//! A number is one word. A text is its length in bytes, then its bytes, eight to a word; a long one
-//! is cut. A team is its size, the number of those named, and their ranks.
+//! A number is one word. A text is its length in bytes, then its bytes, eight to a word; a long
+//! text is truncated. A team is its size, the number of members that are named, and their ranks.
 //!
-//! Whoever decodes trusts nothing: a process that went wrong may have written anything. Then what
-//! comes out is some failure, or none.
+//! The decoder trusts nothing, since a faulty process may have written anything. It then returns
+//! some failure, or none.
 
 use consort_fabric::Rank;
 
 use super::failure::{Failure, Members};
 use crate::state::poison::REASON_WORDS;
 
-/// Bytes of a text that are kept. Two texts, a team and some numbers fit.
+/// The most bytes of a text. Two texts, a team and some numbers fit into a reason.
 const TEXT: usize = 3 << 10;
-/// What stands for the rest of a text that was cut.
+/// Replaces the end of a truncated text.
 const CUT: &str = "...";
 
-/// The first word.
+/// The first word of a failure, by its kind.
 const PE: u64 = 1;
 const MISMATCHED: u64 = 2;
 const COUNTS: u64 = 3;
@@ -63,7 +63,7 @@ pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
     words
 }
 
-/// The failure that these words say, if they say one.
+/// Decodes a failure, if the words encode one.
 pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
     let mut words = Reader(words);
     match words.number()? {
@@ -92,7 +92,7 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
     }
 }
 
-/// The longest beginning of a text that has at most so many bytes.
+/// The longest prefix of a text with at most `most` bytes.
 fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
@@ -121,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// A PE, and what there is to say of it.
+    /// A PE and a text about it.
     fn one(&mut self, rank: Rank, text: &str) {
         self.rank(rank);
         self.text(text);
@@ -137,7 +137,7 @@ impl Writer {
     }
 }
 
-/// What is left to read.
+/// The words that are not read yet.
 struct Reader<'w>(&'w [u64]);
 
 impl Reader<'_> {
@@ -180,7 +180,8 @@ mod tests {
     use super::*;
     use proptest::{collection::vec, prelude::*};
 
-    /// One of each kind, with texts of so many letters of two bytes and a team of so many.
+    /// A failure of each kind, with texts of `letters` letters of two bytes, and a team of
+    /// `members`.
     fn failures(letters: usize, members: u32) -> [Failure; 5] {
         let text = |end: &str| "ä".repeat(letters) + end;
         let one = |rank: u32| (Rank(rank), text(&rank.to_string()));
@@ -215,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is taken for true, and nothing panics.
+        /// Decoding arbitrary words does not panic.
         #[test]
         fn anything_may_stand_there(
             kind in 0_u64..7,

@@ -8,20 +8,21 @@ use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
 
 use super::region::Memory;
 
-/// Bytes that are combined at a time where an operand must be copied first.
+/// Bytes that are combined at a time, where an operand must first be copied.
 const BOUNCE_BYTES: usize = 2048;
 
 impl Memory {
-    /// Whether it is the same memory, or shares no byte, of two as long.
+    /// Whether two regions of equal length are the same, or do not overlap.
     fn is_same_or_apart(self, other: Self) -> bool {
         let apart = self.at.addr().abs_diff(other.at.addr());
         apart == 0 || apart >= self.bytes
     }
 
-    /// Becomes `left (op) right`, through bounce buffers where others may access an operand.
+    /// Computes `left (op) right` into this region. Operands that others may access go through
+    /// bounce buffers.
     ///
     /// # Panics
-    /// When the three differ in length, or the target shares some bytes of an operand but not all.
+    /// When the three differ in length, or the target overlaps an operand in part.
     pub(crate) fn combine(self, kernel: &Kernel<'_>, left: Self, right: Self) {
         let target = self;
         for operand in [left, right] {
@@ -59,7 +60,7 @@ impl Memory {
             let bytes = whole.min(target.bytes - done);
             let part =
                 |memory: Memory| Memory { at: memory.at.wrapping_add(done), bytes, ..memory };
-            // A private operand is read where it is.
+            // A private operand is read in place.
             let near = |operand: Memory, bounce| {
                 let operand = part(operand);
                 if !operand.is_shared() {
@@ -80,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// Elements larger than a bounce buffer.
+    /// For elements that are larger than a bounce buffer.
     #[cold]
     fn combine_large(self, kernel: &Kernel<'_>, left: Self, right: Self) {
         let target = self;

@@ -1,10 +1,10 @@
-//! Copying memory while others may be writing it.
+//! Copies of memory that others may write at the same time.
 //!
-//! A racing `memcpy` is undefined behaviour, and a loop over relaxed atomics is not vectorized by
-//! the compiler. On `x86_64` the copy is therefore an assembly block: it does what a sequence of
-//! relaxed atomic byte accesses could do, so a race yields some mixture of old and new bytes and
-//! nothing worse. Elsewhere, and in Miri, the atomic operations of `portable` do it, which access
-//! each byte in one size. Tests run those on every machine.
+//! A racing `memcpy` is undefined behaviour, and compilers do not vectorize a loop over relaxed
+//! atomics. On `x86_64` the copy is therefore an assembly block: it does only what a sequence of
+//! relaxed atomic byte accesses could do, so a race yields a mixture of old and new bytes and
+//! nothing worse. Elsewhere, and in Miri, `portable` copies by atomic operations and accesses each
+//! byte in one size only. Its tests run on every machine.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -18,7 +18,7 @@ use consort_fabric::LINE_PAYLOAD_BYTES;
 use super::portable;
 use super::region::Memory;
 
-/// Copies `bytes` from `source` to `target`; each byte atomically, in no order.
+/// Copies `bytes` from `source` to `target`: each byte atomically, in no order.
 ///
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` during the call, and they do not
@@ -26,8 +26,8 @@ use super::region::Memory;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: `rep movsb` reads and writes just the `bytes` that the caller vouches for; the
-    // direction flag is clear on entry, as the ABI demands; registers are declared.
+    // SAFETY: `rep movsb` accesses exactly the `bytes` that the caller promises; the direction flag
+    // is clear on entry, as the ABI demands; the registers are declared.
     unsafe {
         std::arch::asm!(
             "rep movsb",
@@ -39,7 +39,8 @@ unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// Copies memory of which others may access one or both; each byte atomically, in no order.
+/// Copies memory; others may access source, target or both. Each byte is copied atomically, in no
+/// order.
 ///
 /// # Safety
 /// Both are resolved, of equal length, and do not overlap. Others access what is shared only
@@ -68,7 +69,7 @@ pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
     unsafe { portable::copy(target, source) };
 }
 
-/// As [`copy_shared`], for the few bytes of a line: word by word where both sides are aligned.
+/// As [`copy_shared`], for up to a line's payload: word by word if both sides are aligned.
 ///
 /// # Safety
 /// As [`copy_shared`].

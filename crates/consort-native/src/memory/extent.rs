@@ -1,9 +1,10 @@
-//! Where memory that others may access begins and ends.
+//! The extent of memory that others may access.
 
 use crate::inbox::line::Line;
 
-/// Where memory that others may access begins and ends: in it, not in the part that is copied, lie
-/// the words by which `portable` accesses it. The assembly block needs no such thing.
+/// The extent of memory that others may access. It determines which aligned words `portable`
+/// accesses; a copy of a part of that memory must use the same words. The assembly block does not
+/// need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     #[cfg(any(test, not(target_arch = "x86_64"), miri))]
@@ -14,23 +15,24 @@ pub(crate) struct Extent {
 
 #[cfg(any(test, not(target_arch = "x86_64"), miri))]
 impl Extent {
-    /// Of symmetric memory and message buffers, which begin aligned and are whole words.
+    /// The extent of symmetric memory and message buffers, which are aligned and consist of whole
+    /// words.
     pub(crate) const WORDS: Self = Self { begin: 0, end: usize::MAX };
 
-    /// Of a slice that is exposed: all of it, also if a part is.
+    /// The extent of an exposed slice: the whole slice, even if only a part is exposed.
     pub(crate) fn exposed(at: *mut u8, bytes: usize) -> Self {
         Self { begin: at.addr(), end: at.addr() + bytes }
     }
 
-    /// Packs it into the words that are left in an exposure's line.
+    /// Writes the extent into the free words of an exposure's line.
     pub(crate) fn show(self, line: &Line, first: usize) {
         line.write(first, self.begin as u64);
         line.write(first + 1, self.end as u64);
     }
 
-    /// The words that are sent with an exposure.
+    /// Reads the extent from an exposure's line.
     pub(crate) fn shown(line: &Line, first: usize) -> Self {
-        // Both come from a `usize`.
+        // Both words come from a `usize`.
         let address = |index| usize::try_from(line.read(index)).unwrap_or(0);
         Self { begin: address(first), end: address(first + 1) }
     }
@@ -38,20 +40,20 @@ impl Extent {
 
 #[cfg(not(any(test, not(target_arch = "x86_64"), miri)))]
 impl Extent {
-    /// Of symmetric memory and message buffers.
+    /// The extent of symmetric memory and message buffers.
     pub(crate) const WORDS: Self = Self {};
 
-    /// Of a slice that is exposed.
+    /// The extent of an exposed slice.
     #[inline(always)]
     pub(crate) fn exposed(_: *mut u8, _: usize) -> Self {
         Self {}
     }
 
-    /// Packs it into an exposure.
+    /// Writes nothing: there is nothing to send.
     #[inline(always)]
     pub(crate) fn show(self, _: &Line, _: usize) {}
 
-    /// The words that are sent with an exposure.
+    /// Reads nothing.
     #[inline(always)]
     pub(crate) fn shown(_: &Line, _: usize) -> Self {
         Self {}

@@ -1,9 +1,9 @@
-//! Memory on this PE, also such as others access meanwhile.
+//! Access to this PE's memory, including memory that others access at the same time.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `region`, `word`, `extent` | where it is, and who may access it |
-//! | `copy`, `portable` | copies that may race: by an assembly block, and by atomic operations |
+//! | `region`, `word`, `extent` | the place of memory, and whether others may access it |
+//! | `copy`, `portable` | copies that may race: by an assembly block, or by atomic operations |
 //! | `transfer`, `combine` | copies of any kind, and operators |
 
 mod combine;

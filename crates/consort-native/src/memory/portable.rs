@@ -1,30 +1,29 @@
-//! Copying shared memory with atomic operations, where no assembly block does it.
+//! Copies of shared memory by atomic operations, where there is no assembly block for it.
 //!
-//! The memory model forbids atomic accesses of different sizes that race on one memory. So each
-//! byte is accessed in one way by everybody, and its address and the [`Extent`] of the memory that
-//! it lies in decide which:
+//! The memory model forbids racing atomic accesses of different sizes to the same memory. So all
+//! PEs must access a byte in the same way. Its address and the [`Extent`] of its memory decide how:
 //!
 //! | byte | access |
 //! | --- | --- |
-//! | in an aligned 64-bit word that lies wholly in the memory | with all of the word |
-//! | in the rest of a word at either end of the memory | the byte alone |
+//! | in an aligned 64-bit word that is wholly in the memory | with the whole word |
+//! | in another word, at either end of the memory | the byte alone |
 //!
-//! A part of a word is stored by comparing and exchanging the word.
+//! A part of a word is stored by a compare-exchange of the word.
 //!
-//! **Symmetric heaps and message buffers** begin aligned and are whole words, so their bytes are
-//! all accessed by words: here, by atomic operations and waits on words of a heap, by the lines
-//! that lie in one, and where a new block is cleared. A word may hold the ends of two regions, so
-//! who stores one keeps what is in the other, even if that changes meanwhile.
+//! **Symmetric heaps and message buffers** begin aligned and consist of whole words, so all their
+//! bytes are accessed by words: here, by atomic operations and waits on heap words, by lines in a
+//! heap, and when a new block is cleared. A word may hold the ends of two regions, so a PE that
+//! stores to one preserves the other, even if that changes meanwhile.
 //!
-//! **A slice that its PE exposes** to be written may begin and end anywhere. What is next to it may
-//! be accessed by others in any way, so a word that is not wholly in the slice is never accessed as
-//! one, and no byte outside is accessed at all. A word wholly in the slice is nobody's but the
-//! call's, which has borrowed all of it. The exposure tells the extent of the slice, also where a
-//! part of it is exposed; so owner and peers find the same words. From its first exposure on the
-//! owner goes through here, too. What it did before happens before a peer's accesses, and these
+//! **A slice that its PE exposes** as a target may begin and end anywhere. Its neighbours may be
+//! accessed in any way. So a word that is not wholly in the slice is never accessed as a word, and
+//! no byte outside of the slice is accessed at all. A word wholly in the slice belongs to the call,
+//! which has borrowed the slice. The exposure carries the extent of the whole slice, even if only a
+//! part is exposed; so owner and peers access the same words. From its first exposure on the owner
+//! uses these functions, too. What it did before happens before a peer's accesses, and these happen
 //! before what it does when all is detached.
 //!
-//! An exposed source is written by nobody meanwhile, and is read like private memory.
+//! No PE writes an exposed source meanwhile, so it is read like private memory.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -40,7 +39,7 @@ const WORD: usize = size_of::<u64>();
 
 /// How a byte is accessed.
 enum Access {
-    /// With the word that begins here, of which it is byte number `index`.
+    /// With the word that begins at `at`; it is byte number `index` of that word.
     Word { at: *mut u8, index: usize },
     /// Alone.
     Byte,
@@ -58,23 +57,23 @@ impl Extent {
 /// Copies from one memory to another of the same length.
 ///
 /// # Safety
-/// Both are resolved and do not overlap. Private memory is accessed by nobody else meanwhile, and
-/// shared memory by way of this function, or by aligned words where those lie wholly in it.
+/// Both are resolved and do not overlap. Nothing else accesses private memory meanwhile. Others
+/// access shared memory only through this function, or by aligned words that are wholly in it.
 pub(super) unsafe fn copy(target: Memory, source: Memory) {
     let mut at = 0;
     while at < target.bytes {
-        // As much as is in one word of the target.
+        // The rest of one word of the target.
         let in_word = WORD - target.at.wrapping_add(at).addr() % WORD;
         let count = in_word.min(target.bytes - at);
-        // SAFETY: inside the source, of which the caller vouches for the rest.
+        // SAFETY: inside the source; the rest is the caller's promise.
         let bytes = unsafe { load(source, at, count) };
-        // SAFETY: inside the target, of which the caller vouches for the rest; in one word.
+        // SAFETY: inside the target, and in one word; the rest is the caller's promise.
         unsafe { store(target, at, &bytes[..count]) };
         at += count;
     }
 }
 
-/// Up to 8 bytes of a memory, from an offset on.
+/// Loads `count` bytes, at most 8, of a memory from offset `at` on.
 ///
 /// # Safety
 /// As [`copy`], for a source in which these lie.
@@ -82,7 +81,7 @@ unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
     let mut bytes = [0; WORD];
     let first = source.at.wrapping_add(at);
     let Some(extent) = source.shared else {
-        // SAFETY: readable, and nobody writes them meanwhile, by the caller's promise.
+        // SAFETY: readable, and nothing writes them meanwhile, by the caller's promise.
         unsafe { ptr::copy_nonoverlapping(first, bytes.as_mut_ptr(), count) };
         return bytes;
     };
@@ -92,13 +91,13 @@ unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
         done += match extent.access(from) {
             Access::Word { at, index } => {
                 let taken = (WORD - index).min(count - done);
-                // SAFETY: aligned, in the memory, and accessed by whole words only.
+                // SAFETY: aligned, inside the memory, and accessed by whole words only.
                 let word = unsafe { AtomicU64::from_ptr(at.cast()) }.load(Relaxed).to_ne_bytes();
                 bytes[done..done + taken].copy_from_slice(&word[index..index + taken]);
                 taken
             }
             Access::Byte => {
-                // SAFETY: in the memory, and accessed by bytes only.
+                // SAFETY: inside the memory, and accessed by bytes only.
                 bytes[done] = unsafe { AtomicU8::from_ptr(from) }.load(Relaxed);
                 1
             }
@@ -107,24 +106,24 @@ unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
     bytes
 }
 
-/// Stores bytes that lie in one word of a memory, from an offset on.
+/// Stores bytes to a memory from offset `at` on. They must be in one word of the memory.
 ///
 /// # Safety
 /// As [`copy`], for a target in which these lie.
 unsafe fn store(target: Memory, at: usize, bytes: &[u8]) {
     let first = target.at.wrapping_add(at);
     let Some(extent) = target.shared else {
-        // SAFETY: writable, and nobody else accesses them meanwhile, by the caller's promise.
+        // SAFETY: writable, and nothing else accesses them meanwhile, by the caller's promise.
         return unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), first, bytes.len()) };
     };
     let Access::Word { at, index } = extent.access(first) else {
         for (place, &byte) in bytes.iter().enumerate() {
-            // SAFETY: in the memory, and accessed by bytes only, as all of its word.
+            // SAFETY: inside the memory, and accessed by bytes only, as all bytes of this word.
             unsafe { AtomicU8::from_ptr(first.wrapping_add(place)) }.store(byte, Relaxed);
         }
         return;
     };
-    // SAFETY: aligned, in the memory, and accessed by whole words only.
+    // SAFETY: aligned, inside the memory, and accessed by whole words only.
     let word = unsafe { AtomicU64::from_ptr(at.cast()) };
     if let Ok(whole) = bytes.try_into() {
         return word.store(u64::from_ne_bytes(whole), Relaxed);
@@ -149,7 +148,7 @@ mod tests {
     /// Bytes of a block of words.
     const BLOCK: usize = 80;
 
-    /// Words for anything to lie in at any alignment.
+    /// Aligned bytes, in which test data may begin at any alignment.
     #[repr(align(64))]
     struct Block([u8; BLOCK]);
 
@@ -165,7 +164,8 @@ mod tests {
             Memory { at: self.0.as_mut_ptr().wrapping_add(at), bytes, shared }
         }
 
-        /// Private, in a heap, and in a slice that is exposed: just these bytes, some more, or all.
+        /// The extents of private memory, of a heap, and of an exposed slice: just these bytes,
+        /// some more, or the whole block.
         fn sharings(&mut self, at: usize, bytes: usize) -> [Option<Extent>; 5] {
             let exposed = |block: &mut Self, first: usize, end: usize| {
                 let begin = block.0.as_mut_ptr().wrapping_add(first);
@@ -193,7 +193,7 @@ mod tests {
                     let of_target = target.sharings(to, bytes)[kind % sharings];
                     let of_source = source.sharings(from, bytes)[kind / sharings];
                     let written = target.memory(to, bytes, of_target);
-                    // SAFETY: both are owned here, and nobody else accesses them.
+                    // SAFETY: both are owned here, and nothing else accesses them.
                     unsafe { copy(written, source.memory(from, bytes, of_source)) };
                     assert_eq!(target.0, expected, "{bytes} from {from} to {to}, {kind}");
                     assert_eq!(source.0, Block::of(7).0);
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Which bytes of a block are accessed with words, in a slice of it.
+    /// The bytes of a slice of a block that are accessed by words.
     fn by_words(block: &mut Block, first: usize, end: usize) -> Vec<usize> {
         let begin = block.0.as_mut_ptr();
         let extent = Extent::exposed(begin.wrapping_add(first), end - first);
@@ -225,11 +225,11 @@ mod tests {
         assert!(matches!(Extent::WORDS.access(byte), Access::Word { index: 5, .. }));
     }
 
-    /// Threads that store parts of the same words find what they have stored, however often.
+    /// Threads that store to different parts of the same words find what they stored.
     #[test]
     fn parts_of_a_word_survive_stores_beside_them() {
         const ROUNDS: u32 = 1_000_000;
-        // Three parts of two words, with a gap; all are in one heap.
+        // Three parts of two words, with a gap; all in one heap.
         let parts = [(0, 3), (3, 9), (13, 3)];
         let mut block = Block::of(0);
         let pointers = parts.map(|(at, bytes)| {

@@ -4,17 +4,18 @@ use consort_fabric::LINE_PAYLOAD_BYTES;
 
 use super::extent::Extent;
 
-/// A region of memory on this PE, resolved.
+/// A region of memory on this PE: a resolved span.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) at: *mut u8,
     pub(crate) bytes: usize,
-    /// Of what it is a part, if others may access it now: only `copy_shared` and atomics may then.
+    /// The extent of the memory around it, if others may access it at present: then only
+    /// `copy_shared` and atomics may access it.
     pub(crate) shared: Option<Extent>,
 }
 
 impl Memory {
-    /// What line `index` of a message carries of it.
+    /// The part of it that line `index` of a message carries.
     #[inline(always)]
     pub(crate) fn line(self, index: usize) -> Self {
         let at = index * LINE_PAYLOAD_BYTES;
@@ -22,13 +23,13 @@ impl Memory {
         Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
     }
 
-    /// Whether others may access it now.
+    /// Whether others may access it at present.
     #[inline(always)]
     pub(crate) fn is_shared(self) -> bool {
         self.shared.is_some()
     }
 
-    /// All of a private buffer.
+    /// A private buffer as a whole.
     #[inline(always)]
     pub(super) fn private(buffer: *mut u8, bytes: usize) -> Self {
         Self { at: buffer, bytes, shared: None }

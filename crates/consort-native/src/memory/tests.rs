@@ -1,4 +1,4 @@
-//! Copies and combinations, and what is refused.
+//! Tests of copies and combinations, and of what they reject.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -6,11 +6,11 @@ use consort_fabric::{Kernel, Sum};
 
 use super::{copy::copy_shared, extent::Extent, region::Memory};
 
-/// What an algorithm may get wrong: it is safe code, and is told.
+/// Mistakes of an algorithm, which is safe code: they panic.
 mod lengths_that_differ {
     use super::*;
 
-    /// Parts of one allocation of 256 bytes, others' or private.
+    /// Parts of one allocation of 256 bytes, shared or private.
     fn parts<const N: usize>(is_shared: bool, spans: [(usize, usize); N]) -> [Memory; N] {
         let memory = Box::leak(Box::new([0_u64; 32])).as_mut_ptr().cast::<u8>();
         let shared = is_shared.then_some(Extent::WORDS);

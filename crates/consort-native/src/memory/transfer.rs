@@ -13,10 +13,10 @@ use super::{
 use crate::inbox::line::{LineWord, PAYLOAD_WORDS};
 
 impl Memory {
-    /// What one line of a message carries: up to 56 bytes, padded with zeros.
+    /// The payload of one line of a message: these bytes, padded with zeros.
     ///
     /// # Panics
-    /// When there are more.
+    /// When they are more than 56.
     #[inline(always)]
     pub(crate) fn pack(self) -> [u64; PAYLOAD_WORDS] {
         assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
@@ -26,16 +26,16 @@ impl Memory {
             // SAFETY: at most 56 bytes are readable, and `words` has 56.
             unsafe { copy_shared_line(Self::private(to, self.bytes), self) };
         } else {
-            // SAFETY: as above, and nobody writes them meanwhile.
+            // SAFETY: as above, and nothing writes them meanwhile.
             unsafe { std::ptr::copy_nonoverlapping(self.at, to, self.bytes) };
         }
         words
     }
 
-    /// Copies the payload of one line that has arrived.
+    /// Copies the payload of a line that has arrived into this region.
     ///
     /// # Panics
-    /// When it does not have so many bytes.
+    /// When this region has more than 56 bytes.
     #[inline(always)]
     pub(crate) fn unpack(self, line: &[LineWord]) {
         assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
@@ -48,22 +48,22 @@ impl Memory {
             // SAFETY: at most 56 bytes are writable, and `words` has 56.
             unsafe { copy_shared_line(self, Self::private(from.cast_mut(), self.bytes)) };
         } else {
-            // SAFETY: as above, and nobody else accesses them.
+            // SAFETY: as above, and nothing else accesses them.
             unsafe { std::ptr::copy_nonoverlapping(from, self.at, self.bytes) };
         }
     }
 
-    /// Copies between any two memories.
+    /// Copies `source` to this region; either may be shared.
     ///
     /// # Panics
-    /// When they differ in length, or others reach them and they overlap.
+    /// When they differ in length, or when they overlap and one is shared.
     #[inline(always)]
     pub(crate) fn copy_from(self, source: Self) {
         assert!(self.bytes == source.bytes, "a copy is as long as what is copied");
         if self.bytes == 8 {
             self.word().store(source.word().load());
         } else if !(self.is_shared() || source.is_shared()) {
-            // SAFETY: both are resolved, of equal length, and nobody else accesses either.
+            // SAFETY: both are resolved, of equal length, and nothing else accesses either.
             unsafe { std::ptr::copy(source.at, self.at, self.bytes) };
         } else {
             let apart = self.at.addr().abs_diff(source.at.addr());

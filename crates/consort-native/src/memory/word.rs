@@ -4,7 +4,7 @@
 
 use super::{copy::copy_shared_line, region::Memory};
 
-/// A region of memory that is 8 bytes long.
+/// A region of memory that is 8 bytes long, of any alignment.
 #[derive(Clone, Copy)]
 pub(crate) struct Word(Memory);
 
@@ -21,7 +21,7 @@ impl Word {
     pub(crate) fn load(self) -> u64 {
         let Self(memory) = self;
         if !memory.is_shared() {
-            // SAFETY: 8 bytes are readable, and nobody writes them meanwhile.
+            // SAFETY: 8 bytes are readable, and nothing writes them meanwhile.
             return unsafe { memory.at.cast::<u64>().read_unaligned() };
         }
         let mut word = 0_u64;
@@ -37,17 +37,17 @@ impl Word {
             // SAFETY: 8 bytes are writable, and `word` has 8.
             unsafe { copy_shared_line(memory, Memory::private((&raw mut word).cast(), 8)) };
         } else {
-            // SAFETY: 8 bytes are writable, and nobody else accesses them.
+            // SAFETY: 8 bytes are writable, and nothing else accesses them.
             unsafe { memory.at.cast::<u64>().write_unaligned(word) };
         }
     }
 }
 
 impl Memory {
-    /// The same as a word.
+    /// This region as a word.
     ///
     /// # Panics
-    /// When it has more than 8 bytes, or fewer.
+    /// When it is not 8 bytes long.
     #[inline(always)]
     pub(crate) fn word(self) -> Word {
         assert!(self.bytes == 8, "a word is 8 bytes");

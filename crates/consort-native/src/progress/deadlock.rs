@@ -1,25 +1,25 @@
-//! PEs that wait for each other in calls of different teams are found and reported.
+//! Deadlock detection: finds and reports PEs that wait for each other in calls of different teams.
 //!
-//! A PE that has waited for some milliseconds says in which call, of which group. It is *stuck* if
-//! in its call all members wait too, or have finished, and those who have not begun that call are
-//! stuck themselves: whoever has begun it, and waits here or elsewhere, has sent what it can send
-//! without the others. So the stuck PEs are the largest set for which this holds: begin with all
-//! that wait, and strike out whoever waits for one that does not.
+//! A PE that has waited for some milliseconds publishes the call and the group that it waits in. A
+//! PE is *stuck* if all members of its call wait or have finished, and the members that have not
+//! begun the call are stuck themselves. A member that has begun the call and waits, there or
+//! elsewhere, has sent all that it can send without the others. So the stuck PEs are the largest
+//! set for which this holds: begin with all waiting PEs, and remove each that waits for a PE
+//! outside of the set.
 //!
-//! That somebody waits is known from before: it may have got its message since, and compute inside
-//! its call, or inside a nonblocking one that it polls meanwhile. So all on whose waiting this
-//! rests, the stuck PEs and those who have begun their calls, must look for their messages several
-//! times more, the stuck ones in the same waits, while nothing moves in any of these calls. Who
-//! computes does not look. A call moves when a PE waits in it for anything new, when it yields
-//! there, and when a nonblocking one is complete: it changes in no other way while all its PEs
-//! wait.
+//! A published wait may be out of date: the PE may have received its message since, and compute
+//! inside its call, or inside a nonblocking call that it polls. So all PEs on which the result
+//! depends, the stuck PEs and the members that have begun their calls, must poll for their messages
+//! several more times, the stuck ones in the same waits, while none of these calls moves. A PE that
+//! computes does not poll. A call moves when a PE begins a new wait in it, when a PE yields in it,
+//! and when a nonblocking call is complete: while all its PEs wait, it changes in no other way.
 //!
-//! Who waits for credits waits in the first call of the quarter of the window after the one that
-//! they are for: a PE that has begun it has given its credit.
+//! A PE that awaits credits waits in the first call of the quarter of the window after the credits'
+//! quarter: a PE that has begun that call has given its credit.
 //!
-//! Of all that wait the PE of the lowest rank looks, every few milliseconds, and only in a job that
-//! has teams besides the world. It holds the directory meanwhile, so that no group's memory becomes
-//! another's. Cost: nothing while nobody waits for long.
+//! The waiting PE of the lowest rank runs the detection, every few milliseconds, and only in a job
+//! with teams besides the world. It holds the directory's lock meanwhile, so that no group's memory
+//! is reused. Cost: nothing while no PE waits for long.
 
 use consort_fabric::Rank;
 
@@ -34,11 +34,11 @@ use crate::{
     team::{group::Group, memory::GroupMemory},
 };
 
-/// How often a PE must have looked for its message since it was found stuck.
+/// How often each PE must have polled since the stuck PEs were found.
 const BEATS: u64 = 4;
 
-/// Who was found stuck, each in which wait; the moves of all in their calls; and the beats of all
-/// PEs by then.
+/// The stuck PEs, each with the number of its wait; the moves of all in their calls; and the beats
+/// of all PEs at that time.
 #[derive(Debug, Default)]
 struct Suspects {
     stuck: Vec<(Rank, u64)>,
@@ -46,15 +46,15 @@ struct Suspects {
     beats: Vec<u64>,
 }
 
-/// A PE's part in finding those that wait for each other.
+/// A PE's state for deadlock detection.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlocks {
     suspects: Suspects,
 }
 
 impl Deadlocks {
-    /// PE `me`, a member of the group, has looked for its message and still waits in `call`.
-    /// Fails the job if that will never end.
+    /// Records that PE `me`, a member of the group, has polled for its message and still waits in
+    /// `call`. Fails the job if there is a deadlock.
     #[cold]
     pub(crate) fn beat(&mut self, job: &Job, me: Rank, group: &Group, call: u64) {
         let own = &job.states[me.index()].beat;
@@ -66,7 +66,7 @@ impl Deadlocks {
             beats.waits += 1;
         }
         own.write(&beats);
-        // One looks for all.
+        // One PE runs the detection for all.
         if !job.states[..me.index()].iter().any(|state| state.beat.is_waiting())
             && let Some(failure) = self.look(job)
         {
@@ -74,7 +74,7 @@ impl Deadlocks {
         }
     }
 
-    /// Finds the stuck PEs; reports two of them if they have been stuck long enough.
+    /// Finds the stuck PEs. Reports two of them if they have been stuck long enough.
     fn look(&mut self, job: &Job) -> Option<Failure> {
         let directory = job.directory()?;
         let waits = Waits::of(job, &directory)?;
@@ -92,7 +92,8 @@ impl Deadlocks {
         if !stuck.iter().all(|(_, waiting)| have_looked(waiting)) {
             return None;
         }
-        // Each waits for one that waits: in as many steps as there are PEs the way comes to a ring.
+        // Each stuck PE waits for another stuck one: after as many steps as there are PEs, the path
+        // is in a cycle.
         let next = |pe: Rank| waits.waiting(pe).and_then(Waiting::missing);
         let first = stuck.iter().find_map(|(_, waiting)| waiting.missing())?;
         let one = (0..job.states.len()).try_fold(first, |pe, _| next(pe))?;
@@ -102,32 +103,33 @@ impl Deadlocks {
     }
 }
 
-/// PE `me` waits no more.
+/// Withdraws the wait that PE `me` has published.
 #[cold]
 pub(crate) fn clear(job: &Job, me: Rank) {
     let own = &job.states[me.index()].beat;
     own.write(&Beats { wait: None, ..own.own() });
 }
 
-/// A call that a PE waits in, and its group, which stays where it is while the directory is held.
+/// A call that a PE waits in, and its group. The group's memory stays while the directory is
+/// locked.
 struct Waiting {
     wait: Wait,
     group: GroupMemory,
 }
 
 impl Waiting {
-    /// Whether the member has begun the call that is waited in.
+    /// Whether the member has begun that call.
     fn has_begun(&self, member: Rank) -> bool {
         self.group.has_begun(member, self.wait.call, self.wait.word)
     }
 
-    /// A PE that has not begun the call: nobody else can hold it up.
+    /// A PE that has not begun the call: only such a PE can hold it up.
     fn missing(&self) -> Option<Rank> {
         let member = self.group.members().find(|member| !self.has_begun(*member))?;
         self.group.in_world(member)
     }
 
-    /// The call, and the team where it is not the world.
+    /// The call, and the team unless it is the world.
     fn name(&self, directory: &Locked<'_>) -> String {
         let call = directory.name(self.wait.word >> SEQUENCE_BITS);
         let call = call.unwrap_or_else(|| Job::UNKNOWN_CALL.to_owned());
@@ -136,7 +138,7 @@ impl Waiting {
     }
 }
 
-/// In what the PEs of a job wait.
+/// The waits of all PEs of the job.
 struct Waits {
     beats: Vec<Beats>,
     /// By rank in the world.
@@ -144,11 +146,11 @@ struct Waits {
 }
 
 impl Waits {
-    /// `None` if a PE does not come to say in what it waits.
+    /// `None` if the record of some PE cannot be read.
     fn of(job: &Job, directory: &Locked<'_>) -> Option<Self> {
         let beats = job.states.iter().map(|state| state.beat.read());
         let beats: Vec<Beats> = beats.collect::<Option<_>>()?;
-        // Whose group is gone does not wait any more.
+        // A PE whose group is freed does not wait any more.
         let waiting = |beats: &Beats| {
             let wait = beats.wait?;
             let (at, pes) = directory.group(wait.group)?;
@@ -158,12 +160,13 @@ impl Waits {
         Some(Self { beats, waiting })
     }
 
-    /// In what a PE waits, if it does.
+    /// The wait of a PE, if it waits.
     fn waiting(&self, pe: Rank) -> Option<&Waiting> {
         self.waiting.get(pe.index())?.as_ref()
     }
 
-    /// Whether all members of the call wait too, and those who have not begun it are in `stuck`.
+    /// Whether all members of the call wait or have finished, and those that have not begun it are
+    /// in `stuck`.
     fn is_stuck(&self, waiting: &Waiting, stuck: &[bool]) -> bool {
         waiting.group.members().all(|member| {
             let pe = waiting.group.in_world(member).filter(|pe| self.waiting(*pe).is_some());
@@ -194,8 +197,9 @@ impl Waits {
         stuck.filter_map(|(pe, waiting)| Some((pe, waiting.as_ref()?))).collect()
     }
 
-    /// Whether all members of the call have looked for their messages several times since, or have
-    /// finished: who has not begun it is stuck, who has waits or has finished.
+    /// Whether all members of the call have polled for their messages several times since, or have
+    /// finished. Members that have not begun it are stuck; those that have begun it wait or have
+    /// finished.
     fn all_have_looked(&self, waiting: &Waiting, since: &Suspects) -> bool {
         let looks = |pe: Rank| Some(self.beats.get(pe.index())?.beats - since.beats[pe.index()]);
         waiting.group.members().all(|member| {

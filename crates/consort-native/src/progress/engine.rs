@@ -1,18 +1,18 @@
-//! What moves a PE's nonblocking calls on: the operations, and who polls them.
+//! The driver of a PE's nonblocking calls.
 //!
-//! An operation is a future that owns, or borrows from what outlives it, all that its call needs.
-//! The PE polls all operations whenever it waits in any call, and now and then in others; a helper
-//! thread, where there is one, polls them all the time that there are any. Both go through one
-//! lock, so one at a time drives an operation.
+//! An operation is a future that owns all that its call needs, or borrows it from something that
+//! outlives it. The PE polls all operations whenever it waits in any call, and now and then in
+//! other calls. A helper thread, if there is one, polls them as long as there are any. Both take
+//! one lock, so one thread at a time drives an operation.
 //!
-//! | who | when | if the other polls |
+//! | thread | polls operations | if the other thread is polling |
 //! | --- | --- | --- |
-//! | the PE | between polls of what it waits for | goes on waiting |
-//! | the helper | while there are operations; sleeps otherwise | polls after it |
+//! | the PE | between polls of its own wait | goes on waiting |
+//! | the helper | while there are any; sleeps otherwise | polls after it |
 //!
 //! An operation ends when it is complete, when its operator panics, or, in a job that has failed,
-//! when it is dropped: then it revokes what it has exposed, as a blocking call does. An operator
-//! may panic when it is dropped, too: its operation is over all the same, and so are all others.
+//! when it is dropped: then it revokes its exposures, as a blocking call does. An operator may also
+//! panic when it is dropped: its operation has ended all the same, and the others are not affected.
 
 #![expect(unsafe_code, reason = "declares what operations must see to")]
 
@@ -40,23 +40,23 @@ use crate::{
     tally::{Counted, Tally},
 };
 
-/// Scratch memories that are kept for later operations.
+/// The number of scratch memories that are kept for later operations.
 const KEPT: usize = 16;
-/// Rounds without an end of an operation before the helper sleeps between rounds.
+/// Rounds in which no operation ends, before the helper sleeps between rounds.
 const ROUNDS_BEFORE_SLEEP: u32 = 2_000;
-/// How long it sleeps then; a message does not wake it.
+/// How long the helper then sleeps; a message does not wake it.
 const NAP: Duration = Duration::from_micros(50);
-/// How long it sleeps where there are no operations, unless one is launched, or all is over: it may
-/// miss that while it begins.
+/// The longest sleep of the helper while there are no operations. A launch and the end of the job
+/// wake it, but it may miss a wake-up while it starts.
 const REST: Duration = Duration::from_millis(20);
 
-/// A nonblocking call under way. Its fields are dropped in their order.
+/// A pending nonblocking call. Its fields are dropped in their order.
 struct Operation {
     future: Pin<Box<dyn Future<Output = ()>>>,
     _counted: [Option<Counted>; 2],
 }
 
-// SAFETY: whoever launches an operation promises that it may be driven from any thread.
+// SAFETY: the caller of `launch` promises that an operation may be driven from any thread.
 unsafe impl Send for Operation {}
 
 /// The operations of one PE.
@@ -80,18 +80,18 @@ impl Engine {
         self.under_way.is_zero()
     }
 
-    /// Has a future driven to its end by whoever polls; it counts among `also` until it is gone.
+    /// Adds a future to the operations. Until the future is dropped, `also` counts it.
     ///
     /// # Safety
-    /// It may be polled and dropped on any thread, and what it borrows lives until it is gone: when
-    /// [`Engine::poll`] has found it ready, and at the latest after [`Engine::clear`].
+    /// It may be polled and dropped on any thread. What it borrows must live until it is dropped:
+    /// when [`Engine::poll`] has found it ready, and at the latest in [`Engine::clear`].
     pub(crate) unsafe fn launch<'f>(
         &self,
         future: Pin<Box<dyn Future<Output = ()> + 'f>>,
         also: Option<&Tally>,
     ) {
-        // SAFETY: a lifetime is all that changes, and the caller promises that what it stands for
-        // outlives the operation.
+        // SAFETY: only a lifetime changes, and the caller promises that what is borrowed outlives
+        // the operation.
         let future = unsafe {
             std::mem::transmute::<
                 Pin<Box<dyn Future<Output = ()> + 'f>>,
@@ -105,10 +105,10 @@ impl Engine {
         }
     }
 
-    /// Polls each operation once, unless another thread does; says whether it did.
+    /// Polls each operation once, unless another thread does; returns whether this one did.
     ///
     /// # Errors
-    /// The panic of an operator, whose operation is gone: the caller fails the job.
+    /// The panic of an operator. Its operation is dropped; the caller fails the job.
     #[cold]
     pub(crate) fn poll(&self) -> Result<bool, Panic> {
         let mut operations = match self.operations.try_lock() {
@@ -123,23 +123,24 @@ impl Engine {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..operations.len() {
             let Some(mut operation) = operations.pop_front() else { return };
-            // If its operator panics, it is dropped, and the others stay.
+            // If its operator panics, this operation is dropped, and the others stay.
             if operation.future.as_mut().poll(&mut context).is_pending() {
                 operations.push_back(operation);
             }
         }
     }
 
-    /// Drops all operations, in a job that has failed.
+    /// Drops all operations. For a job that has failed.
     #[cold]
     pub fn clear(&self) {
         let operations = std::mem::take(&mut *self.operations());
-        operations.into_iter().for_each(discard); // without the lock
+        operations.into_iter().for_each(discard); // after the lock is released
     }
 
-    /// Helps until [`Engine::stop_helping`]; the panic of an operator is handed to `failed`.
+    /// Polls operations until [`Engine::stop_helping`]; passes the panic of an operator to
+    /// `failed`.
     pub fn help(&self, failed: impl Fn(Panic)) {
-        // A second helper would not be woken; there is none.
+        // A second helper would not be woken; there is only one.
         let _ = self.helper.set(thread::current());
         let mut idle_rounds = 0;
         while !self.is_over.load(Acquire) {
@@ -161,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Has the helper end, if there is one.
+    /// Stops the helper thread, if there is one.
     pub fn stop_helping(&self) {
         self.is_over.store(true, Release); // pairs with the acquire in `help`
         if let Some(helper) = self.helper.get() {
@@ -169,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Scratch memory of so many bytes, from an earlier operation if there is some.
+    /// Scratch memory of `bytes`: an earlier operation's, if one is kept.
     pub(crate) fn scratch(&self, bytes: usize) -> Segment {
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
         kept.unwrap_or_else(|| {

@@ -1,10 +1,10 @@
-//! What moves calls on.
+//! Progress: what drives calls and waits.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `policy` | what a PE does while it waits |
+//! | `policy` | waiting policies |
 //! | `executor` | polls a call in place |
-//! | `engine` | the nonblocking calls of a PE, and who polls them |
+//! | `engine` | polls the nonblocking calls of a PE |
 //! | `deadlock` | finds PEs that wait for each other |
 
 pub(crate) mod deadlock;

@@ -1,17 +1,17 @@
-//! What a PE does while it waits.
+//! Waiting policies.
 //!
-//! | policy | while nothing arrives |
+//! | policy | while no message arrives |
 //! | --- | --- |
 //! | spin | poll again |
-//! | spin-yield | poll a while, then offer the core to others between polls |
+//! | spin-yield | poll a while, then yield the core between polls |
 //! | spin-yield-park | after many yields, sleep until a message wakes the PE (`state::parker`) |
 
 use std::{fmt, str::FromStr};
 
-/// What a PE does while it waits; one policy a launch.
+/// A waiting policy; one for all PEs of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Waiting {
-    /// Poll, and never give the core away.
+    /// Poll, and never yield the core.
     Spin,
     /// Poll, then yield between polls.
     SpinYield,
@@ -23,7 +23,7 @@ impl Waiting {
     /// Every policy.
     pub const EVERY: [Self; 3] = [Self::Spin, Self::SpinYield, Self::SpinYieldPark];
 
-    /// The policy for `pes` PEs on `cores` usable cores: park only where they do not fit.
+    /// The policy for `pes` PEs on `cores` usable cores: sleep only if PEs outnumber cores.
     #[must_use]
     pub const fn suited(pes: usize, cores: usize) -> Self {
         if pes <= cores { Self::SpinYield } else { Self::SpinYieldPark }

@@ -1,4 +1,5 @@
-//! Memory of the allocator's. It gives large regions of small alignment without touching them.
+//! Segments from the allocator, which provides large regions of small alignment without touching
+//! them.
 
 #![expect(unsafe_code, reason = "allocates memory")]
 
@@ -9,12 +10,12 @@ use std::{
 
 use super::{origin::Origin, page::PAGE};
 
-/// With room for the address of the allocation before the first page.
+/// A layout with room for the allocation's address before the first page.
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(PAGE + size_of::<usize>())?, 16).ok()
 }
 
-/// `None` also for memory that other processes can have.
+/// `None` also for memory that other processes could map.
 pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     if origin != Origin::Private {
         return None;
@@ -24,17 +25,17 @@ pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     let after = allocated.wrapping_add(size_of::<usize>());
     let base = after.wrapping_add(after.align_offset(PAGE));
     let note = base.wrapping_sub(size_of::<*mut u8>()).cast::<*mut u8>();
-    // SAFETY: between the allocation's beginning and the first page there is room for an
-    // address, as the line before the last has seen to, and pages are aligned for it.
+    // SAFETY: between the allocation's beginning and the first page there is room for an address,
+    // because `after` skips it; pages are aligned for it.
     unsafe { note.write(allocated) };
     NonNull::new(base)
 }
 
 /// # Safety
-/// `at` is the base of a segment of `bytes`, which nobody uses any more.
+/// `at` is the base of a segment of `bytes`, which nothing uses any more.
 pub(super) unsafe fn release(at: NonNull<u8>, bytes: usize) {
     let note = at.as_ptr().wrapping_sub(size_of::<*mut u8>()).cast::<*mut u8>();
-    // SAFETY: `reserve` wrote it there.
+    // SAFETY: `reserve` wrote the address there.
     let allocated = unsafe { note.read() };
     if let Some(layout) = layout(bytes) {
         // SAFETY: allocated with this layout.
@@ -43,13 +44,13 @@ pub(super) unsafe fn release(at: NonNull<u8>, bytes: usize) {
 }
 
 /// # Safety
-/// They are bytes of a segment, which nobody uses now.
+/// They are bytes of a segment, which nothing else uses at present.
 pub(super) unsafe fn clear(at: NonNull<u8>, bytes: usize, _: Origin) {
     // SAFETY: the caller's promise.
     unsafe { at.as_ptr().write_bytes(0, bytes) };
 }
 
-/// There are no pages to be had.
+/// The allocator has no pages to advise on.
 #[cfg(any(not(target_os = "linux"), miri))]
 pub(super) fn keep_pages_small(_: *mut u8, _: usize) {}
 
@@ -62,7 +63,7 @@ mod tests {
         let bytes = 2 * PAGE;
         let at = reserve(bytes, Origin::Private).expect("two pages");
         assert!(at.addr().get().is_multiple_of(PAGE));
-        // SAFETY: so many bytes, which are this test's own, as in all blocks here.
+        // SAFETY: `bytes` bytes that this test owns, as in all blocks here.
         let all = || unsafe { std::slice::from_raw_parts(at.as_ptr(), bytes) };
         let sum = || all().iter().map(|&byte| u32::from(byte)).sum::<u32>();
         assert_eq!(sum(), 0);
@@ -71,7 +72,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { clear(at, PAGE, Origin::Private) };
         assert_eq!(sum(), 4096);
-        // SAFETY: nobody uses it any more.
+        // SAFETY: nothing uses it any more.
         unsafe { release(at, bytes) };
     }
 

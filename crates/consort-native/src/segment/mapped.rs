@@ -1,8 +1,8 @@
-//! Memory of the system's, by pages: an anonymous mapping without commitment.
+//! Segments from the system: anonymous mappings without commitment.
 //!
-//! | | of one process | shared |
+//! | | private | shared |
 //! | --- | --- | --- |
-//! | giving pages back | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
+//! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
 
 #![expect(unsafe_code, reason = "maps memory")]
@@ -20,36 +20,36 @@ pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
         Origin::Shared => MapFlags::SHARED,
     };
     let flags = sharing | MapFlags::NORESERVE;
-    // SAFETY: a new mapping, wherever there is room, replaces none.
+    // SAFETY: a new mapping at an address of the system's choice replaces none.
     let at = unsafe { mmap_anonymous(null_mut(), bytes, access, flags) }.ok()?;
     NonNull::new(at.cast())
 }
 
 /// # Safety
-/// `at` is the beginning of a mapping of `bytes`, which nobody uses any more.
+/// `at` is the beginning of a mapping of `bytes`, which nothing uses any more.
 pub(super) unsafe fn release(at: NonNull<u8>, bytes: usize) {
-    // SAFETY: the caller's promise. That it may fail leaves a mapping behind, and nothing else.
+    // SAFETY: the caller's promise. A failure leaves the mapping behind, and nothing else.
     let _ = unsafe { munmap(at.as_ptr().cast(), bytes) };
 }
 
 /// # Safety
-/// They are whole pages of a mapping of this origin, which nobody uses now.
+/// They are whole pages of a mapping of this origin, which nothing else uses at present.
 pub(super) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
     let advice = match origin {
         Origin::Private => Advice::LinuxDontNeed,
         Origin::Shared => Advice::LinuxRemove,
     };
-    // SAFETY: the caller's promise: pages that the system has taken are zero when touched again.
+    // SAFETY: the caller's promise. Pages that the system has taken are zero when touched again.
     let done = unsafe { madvise(at.as_ptr().cast(), bytes, advice) };
     if done.is_err() {
-        // The system keeps pages that are locked.
+        // The system does not take pages that are locked.
         // SAFETY: the caller's promise.
         unsafe { at.as_ptr().write_bytes(0, bytes) };
     }
 }
 
-/// The pages are some of a mapping's. A kernel without large pages refuses, and need not do
-/// anything.
+/// Advises small pages for a part of a mapping. A kernel without large pages refuses, which does no
+/// harm.
 pub(super) fn keep_pages_small(at: *mut u8, bytes: usize) {
     // SAFETY: advice about pages changes nothing in them.
     let _ = unsafe { madvise(at.cast(), bytes, Advice::LinuxNoHugepage) };

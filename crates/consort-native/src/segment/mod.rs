@@ -1,16 +1,17 @@
-//! The memory that the PEs of a job share: one region, in which places are named by their offsets;
-//! and a PE's own for partial results.
+//! Segments: the memory that the PEs of a job share, addressed by offsets; also a PE's memory for
+//! partial results.
 //!
-//! It is reserved as a whole and zero. The system gives its pages as they are touched, and takes
-//! back those that are cleared. On Linux it is a mapping without commitment (`MAP_NORESERVE`),
-//! since a job reserves far more than it uses; elsewhere it comes from the allocator.
+//! A segment is reserved as a whole, and is zero. The system provides its pages when they are
+//! touched, and takes back those that are cleared. On Linux it is a mapping without commitment
+//! (`MAP_NORESERVE`), since a job reserves far more than it uses; elsewhere it comes from the
+//! allocator.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `reservation` | the memory as a whole, and its pages |
+//! | `reservation` | a segment as a whole, and its pages |
 //! | `origin` | whether other processes may map it too |
-//! | `mapped`, `allocated` | where it comes from: the system, or the allocator |
-//! | `part` | items that lie in a segment |
+//! | `mapped`, `allocated` | memory from the system, or from the allocator |
+//! | `part` | typed items in a segment |
 
 #[cfg(any(test, not(target_os = "linux"), miri))]
 mod allocated;

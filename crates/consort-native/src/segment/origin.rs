@@ -1,16 +1,16 @@
-//! Where the memory of a segment comes from.
+//! Origins of a segment's memory.
 
 use std::{fmt, str::FromStr};
 
 use crate::sync::futex::Scope;
 
-/// Whether a segment is memory of one process alone.
+/// Whether a segment belongs to one process or can be shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// Of one process.
+    /// Memory of one process.
     #[default]
     Private,
-    /// A mapping that several processes can have. Linux only.
+    /// A mapping that several processes can share. Linux only.
     Shared,
 }
 
@@ -25,7 +25,7 @@ impl Origin {
         }
     }
 
-    /// Whose threads sleep at words of such a segment.
+    /// The scope of futexes in such a segment.
     pub(crate) const fn scope(self) -> Scope {
         match self {
             Self::Private => Scope::Process,

@@ -1,5 +1,5 @@
-//! The unit in which the system gives memory.
+//! The unit in which the system provides memory.
 
-/// Bytes of a page. The parts of a segment begin and end at whole pages, so that a page belongs to
-/// one of them.
+/// Bytes of a page. The parts of a segment begin and end at whole pages, so that each page belongs
+/// to one part.
 pub(crate) const PAGE: usize = 4096;

@@ -1,4 +1,4 @@
-//! Items that lie in a segment, which lives as long.
+//! Typed items in a segment, which they keep alive.
 
 #![expect(unsafe_code, reason = "refers to atomics in memory that all PEs reach")]
 
@@ -7,17 +7,17 @@ use std::{ops::Deref, sync::Arc};
 use super::reservation::Segment;
 use crate::inbox::line::LineWord;
 
-/// What may lie in a segment.
+/// A type of items that may be in a segment.
 ///
 /// # Safety
-/// Any bytes are a valid value, since another process may have written anything, and all of it is
-/// atomics, or padding: so a reference to it says nothing of who else writes there.
+/// Any bytes are a valid value, since another process may have written anything. The type consists
+/// of atomics and padding only, so a reference to it does not exclude writes by others.
 pub(crate) unsafe trait Flat {}
 
-// SAFETY: an integer that is an atomic; loom's is more, but models make no segments.
+// SAFETY: an atomic integer. Loom's atomics have more in them, but models make no segments.
 unsafe impl Flat for LineWord {}
 
-/// Some items in a row.
+/// Consecutive items.
 pub(crate) struct Part<T> {
     items: *const [T],
     _segment: Arc<Segment>,
@@ -26,19 +26,19 @@ pub(crate) struct Part<T> {
 /// One item.
 pub(crate) struct Single<T>(Part<T>);
 
-/// Some words in a row.
+/// Consecutive words.
 pub(crate) type Words = Part<LineWord>;
 
-// SAFETY: they are atomics in a segment, which is `Send` and `Sync` itself.
+// SAFETY: the items are atomics in a segment, which is `Send` and `Sync` itself.
 unsafe impl<T: Flat> Send for Part<T> {}
 // SAFETY: as above.
 unsafe impl<T: Flat> Sync for Part<T> {}
 
 impl<T: Flat> Part<T> {
-    /// The items from `offset` on.
+    /// The `count` items from `offset` on.
     ///
     /// # Panics
-    /// When they are not all inside, or not aligned.
+    /// When they reach beyond the segment, or are not aligned.
     pub(crate) fn new(segment: &Arc<Segment>, offset: usize, count: usize) -> Self {
         let bytes = count.checked_mul(size_of::<T>()).expect("items that lie in memory");
         let at = segment.at(offset, bytes).cast::<T>();
@@ -52,8 +52,9 @@ impl<T: Flat> Deref for Part<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: inside the segment and aligned, as `new` has seen; any bytes are items, by the
-        // promise of `Flat`; by invariant 2 of segments nobody refers to them otherwise.
+        // SAFETY: inside the segment and aligned, as `new` has asserted; any bytes are valid items,
+        // by the promise of `Flat`; by invariant 2 of segments all other references are to atomics,
+        // too.
         unsafe { &*self.items }
     }
 }

@@ -1,10 +1,10 @@
-//! Memory that is reserved as a whole and used page by page.
+//! Segments: memory that is reserved as a whole and used page by page.
 //!
-//! Invariants, by number, which the unsafe lines answer:
+//! Invariants, by number, to which the SAFETY comments refer:
 //! 1. `base` is the beginning of `bytes` initialized bytes, aligned to a page, which live as long
 //!    as the segment does.
-//! 2. Nobody makes a reference into them but to atomics. Whoever uses an address sees to it that
-//!    others access the bytes atomically too, or not at all.
+//! 2. References into the bytes are to atomics only. Code that uses an address ensures that others
+//!    access the bytes atomically too, or not at all.
 
 #![expect(unsafe_code, reason = "owns raw memory that all PEs reach")]
 
@@ -16,26 +16,27 @@ use super::allocated as system;
 use super::mapped as system;
 use super::{origin::Origin, page::PAGE};
 
-/// Memory that all PEs of a job reach.
+/// Memory that all PEs of a job access.
 pub(crate) struct Segment {
     base: NonNull<u8>,
     bytes: usize,
     origin: Origin,
 }
 
-// SAFETY: by invariant 2 references are to atomics, and an address is safe to have.
+// SAFETY: by invariant 2 references are to atomics, and holding an address is safe.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// So many bytes of zeros, whole pages. `None` if the system does not give them.
+    /// Reserves `bytes` zeros, rounded up to whole pages. `None` if the system does not provide
+    /// them.
     pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<Self> {
         let bytes = bytes.checked_next_multiple_of(PAGE)?;
         Some(Self { base: system::reserve(bytes, origin)?, bytes, origin })
     }
 
-    /// How many bytes there are.
+    /// The size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -43,7 +44,7 @@ impl Segment {
     /// The address of `bytes` bytes from `offset` on.
     ///
     /// # Panics
-    /// When they are not all inside.
+    /// When they reach beyond the segment.
     #[inline(always)]
     pub(crate) fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
@@ -51,28 +52,28 @@ impl Segment {
         self.base.as_ptr().wrapping_add(offset)
     }
 
-    /// The offset of an address that [`Segment::at`] gave, or of a byte after it.
+    /// The offset of an address that [`Segment::at`] returned, or of a byte after it.
     pub(crate) fn offset_of(&self, at: *mut u8) -> usize {
         at.addr().wrapping_sub(self.base.addr().get())
     }
 
-    /// Makes whole pages zero and gives them back to the system.
+    /// Clears whole pages and returns them to the system.
     ///
     /// # Safety
-    /// Nobody else uses them until it returns.
+    /// Nothing else uses them until this returns.
     ///
     /// # Panics
-    /// When they are not whole pages inside.
+    /// When the range is not whole pages of the segment.
     pub(crate) unsafe fn clear(&self, Range { start, end }: Range<usize>) {
         assert!(start.is_multiple_of(PAGE) && end.is_multiple_of(PAGE), "whole pages are cleared");
         if let Some(at) = NonNull::new(self.at(start, end - start)) {
-            // SAFETY: they are inside, by the line above, of this origin, and nobody else uses
-            // them, by the caller's promise.
+            // SAFETY: inside the segment, as `at` has asserted; of this origin; and nothing else
+            // uses them, by the caller's promise.
             unsafe { system::clear(at, end - start, self.origin) };
         }
     }
 
-    /// Asks for small pages where little of a large part is touched, whatever the system prefers.
+    /// Advises small pages, for a large part of which little is touched.
     pub(crate) fn keep_pages_small(&self, Range { start, end }: Range<usize>) {
         system::keep_pages_small(self.at(start, end - start), end - start);
     }
@@ -80,7 +81,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: reserved with so many bytes, and released once, here.
+        // SAFETY: reserved with this size, and released once, here.
         unsafe { system::release(self.base, self.bytes) };
     }
 }
@@ -100,7 +101,7 @@ mod tests {
     use super::{super::part::Words, *};
     use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-    /// Segments of every origin that there is here.
+    /// A segment of every origin that this system supports.
     fn segments(pages: usize) -> impl Iterator<Item = Arc<Segment>> {
         let here = if cfg!(all(target_os = "linux", not(miri))) { 2 } else { 1 };
         let reserve = move |origin| Segment::reserve(pages * PAGE, origin).expect("some pages");
@@ -113,7 +114,7 @@ mod tests {
             let words = Words::new(&segment, PAGE, 2 * PAGE / 8);
             assert!(words.iter().all(|word| word.load(Relaxed) == 0));
             words.iter().for_each(|word| word.store(7, Relaxed));
-            // SAFETY: nobody but this thread knows of the segment.
+            // SAFETY: only this thread knows of the segment.
             unsafe { segment.clear(2 * PAGE..3 * PAGE) };
             let (kept, cleared) = words.split_at(PAGE / 8);
             assert!(kept.iter().all(|word| word.load(Relaxed) == 7));
@@ -121,7 +122,7 @@ mod tests {
         }
     }
 
-    /// As `mlockall` locks all pages of a program.
+    /// Pages that are locked, as `mlockall` locks all pages of a program.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn pages_that_are_locked_are_cleared_too() {
@@ -129,9 +130,9 @@ mod tests {
             let words = Words::new(&segment, 0, PAGE / 8);
             words.iter().for_each(|word| word.store(7, Relaxed));
             let at = segment.at(0, PAGE).cast();
-            // SAFETY: a page of the segment, whose content stays what it is.
+            // SAFETY: a page of the segment, whose contents do not change.
             unsafe { rustix::mm::mlock(at, PAGE) }.expect("a page is locked");
-            // SAFETY: nobody but this thread knows of the segment.
+            // SAFETY: only this thread knows of the segment.
             unsafe { segment.clear(0..PAGE) };
             assert!(words.iter().all(|word| word.load(Relaxed) == 0));
         }
@@ -150,7 +151,7 @@ mod tests {
             let before: usize = resident();
             words.iter().step_by(PAGE / 8).for_each(|word| word.store(7, Relaxed));
             assert!(resident() > before + PAGES / 2);
-            // SAFETY: nobody but this thread knows of the segment.
+            // SAFETY: only this thread knows of the segment.
             unsafe { segment.clear(0..PAGES * PAGE) };
             assert!(resident() < before + PAGES / 2, "{segment:?}");
         }

@@ -1,16 +1,16 @@
-//! The flag that keeps a PE from leaving while a peer copies memory that it has exposed.
+//! A flag that keeps a PE from leaving a call while a peer copies memory that it has exposed.
 //!
-//! As a rule a PE waits until all that it has exposed is detached. Once the job has failed it may
-//! not wait for that, and has to know that nobody is copying, nor begins to:
+//! As a rule a PE waits until all its exposures are detached. Once the job has failed it may not
+//! wait for that. It must then know that no peer is copying or will begin to copy:
 //!
 //! | owner, after it has seen poison | peer, before each copy |
 //! | --- | --- |
 //! | fences | raises its flag |
 //! | waits until the flag is down | fences |
-//! | | looks for poison: if there is any, lowers its flag and fails |
+//! | | checks for poison: if there is any, lowers its flag and fails |
 //! | | copies, lowers its flag |
 //!
-//! Poison is final. So either the peer sees it and does not begin, or the owner sees the flag and
+//! Poison is final. So either the peer sees it and does not copy, or the owner sees the flag and
 //! waits: the store-buffer pattern with a sequentially consistent fence on both sides.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -20,20 +20,20 @@ use consort_fabric::Poisoned;
 use super::poison::PoisonFlag;
 use crate::sync::{AtomicU32, fence, yield_now};
 
-/// Whether a PE copies memory that a peer has exposed, on a line of its own: 0 if not.
+/// The flag, on a line of its own: not 0 while its PE copies memory that a peer has exposed.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Accessing(AtomicU32);
 
-/// The right to copy what is exposed, until it is dropped.
+/// The right to copy exposed memory, until it is dropped.
 #[derive(Debug)]
 pub struct Access<'a>(&'a AtomicU32);
 
 impl Accessing {
-    /// Begins a copy. For the PE whose flag this is, one copy at a time.
+    /// Begins a copy. For the PE that owns the flag, one copy at a time.
     ///
     /// # Errors
-    /// When the job has failed: then the owner may be gone.
+    /// When the job has failed: then the memory may be gone.
     #[inline(always)]
     pub fn enter(&self, poison: &PoisonFlag) -> Result<Access<'_>, Poisoned> {
         self.0.store(1, Relaxed);
@@ -42,7 +42,7 @@ impl Accessing {
         if poison.is_raised() { Err(Poisoned) } else { Ok(access) }
     }
 
-    /// Waits until the PE copies nothing. For an owner that has seen poison, or spread it.
+    /// Waits until the PE is not copying. For an owner after it has seen poison, or raised it.
     #[cold]
     pub fn drain(&self) {
         fence(SeqCst); // pairs with the fence in `enter`

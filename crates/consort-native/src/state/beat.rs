@@ -1,10 +1,10 @@
-//! In which call a PE waits, and how often it has looked for its message: a record that only the PE
-//! writes, and that others read as a whole.
+//! The record of the call that a PE waits in and of how often it has polled. Only the PE writes it;
+//! others read it as a whole.
 //!
 //! A sequence lock (Boehm 2012, "Can seqlocks get along with programming language memory models?"):
-//! the writer makes the version odd, writes, and makes it even; a reader that finds the version
-//! odd, or changed since, reads again. A writer may die while the version is odd: so a reader gives
-//! up.
+//! the writer makes the version odd, writes, and makes it even. A reader that finds the version
+//! odd, or changed after reading, reads again. A writer may die while the version is odd, so a
+//! reader gives up after some tries.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -12,7 +12,7 @@ use crate::sync::{AtomicU64, fence};
 
 /// Words of the record.
 const WORDS: usize = 5;
-/// How often a reader tries.
+/// The number of a reader's tries.
 const TRIES: u32 = 1000;
 
 /// The record, on a line of its own.
@@ -34,30 +34,30 @@ pub struct Wait {
     pub word: u64,
 }
 
-/// What a PE says of its waits.
+/// The contents of the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
     /// The call that it waits in, if any.
     pub wait: Option<Wait>,
-    /// Its waits so far: the number of the current one.
+    /// How many waits the PE has begun; this numbers the current one.
     pub waits: u64,
-    /// How often it has looked for its message, in all waits.
+    /// How often the PE has polled for its message, in all waits.
     pub beats: u64,
 }
 
 impl Beat {
-    /// Whether the PE waits.
+    /// Whether the PE has published a wait.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         self.words[0].load(Relaxed) != 0
     }
 
-    /// What the PE says. `None` if it cannot be read.
+    /// The record; `None` if the writer does not complete it.
     pub fn read(&self) -> Option<Beats> {
         (0..TRIES).find_map(|_| self.try_read())
     }
 
-    /// What the PE says, unless it is just changing that.
+    /// The record, unless the PE is writing it.
     pub fn try_read(&self) -> Option<Beats> {
         let before = self.version.load(Acquire); // pairs with the release in `write`
         let words = self.words.each_ref().map(|word| word.load(Relaxed));
@@ -66,20 +66,20 @@ impl Beat {
         is_whole.then(|| Self::decode(words))
     }
 
-    /// What the PE itself has written last.
+    /// The record, read by the PE itself.
     pub fn own(&self) -> Beats {
         Self::decode(self.words.each_ref().map(|word| word.load(Relaxed)))
     }
 
-    /// Changes what the PE says. For its own thread.
+    /// Writes the record. For the PE's own thread.
     pub fn write(&self, beats: &Beats) {
         let version = self.version.load(Relaxed) | 1;
         self.version.store(version, Relaxed);
-        fence(Release); // pairs with the fence in `read`: who reads a new word sees the odd version
+        fence(Release); // pairs with the fence in `try_read`: new words imply an odd version
         for (word, value) in self.words.iter().zip(Self::encode(beats)) {
             word.store(value, Relaxed);
         }
-        self.version.store(version.wrapping_add(1), Release); // pairs with the acquire in `read`
+        self.version.store(version.wrapping_add(1), Release); // pairs with the load in `try_read`
     }
 
     fn encode(&Beats { wait, waits, beats }: &Beats) -> [u64; WORDS] {

@@ -1,4 +1,4 @@
-//! What a job has once, and what each PE shows to all others whatever team they meet in.
+//! The state of a job, and of each of its PEs in any team.
 
 #![expect(unsafe_code, reason = "says what may lie in a segment")]
 
@@ -7,27 +7,28 @@ use std::sync::atomic::AtomicU64;
 use super::{accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, queue::Queue};
 use crate::segment::part::Flat;
 
-/// What a job has once, at the beginning of its segment.
+/// The state of a job, at the beginning of its segment.
 #[repr(C)]
 pub(crate) struct Header {
     pub(crate) poison: Poison,
-    /// When the clock common to all PEs began, on that of the machine, in nanoseconds.
+    /// When the job's clock began, in nanoseconds of the machine's clock.
     pub(crate) epoch_ns: AtomicU64,
 }
 
-/// What one PE shows, on lines of its own.
+/// The published state of a PE, on lines of its own.
 #[repr(C, align(128))]
 pub(crate) struct PeState {
-    /// Raised while the PE copies memory that a peer has exposed: in its blocking call, and in its
-    /// nonblocking ones, which another thread may drive meanwhile.
+    /// Raised while the PE copies memory that a peer has exposed: one flag for its blocking call,
+    /// one for its nonblocking calls, which another thread may drive meanwhile.
     pub(crate) accessing: [Accessing; 2],
     pub(crate) parker: Parker,
     pub(crate) beat: Beat,
 }
 
-// SAFETY: integers that are atomics, and padding; zeros are a sound job and a clock without epoch.
+// SAFETY: atomic integers and padding; zeros are a job that has not failed, with a clock without
+// epoch.
 unsafe impl Flat for Header {}
-// SAFETY: integers that are atomics, and padding.
+// SAFETY: atomic integers and padding.
 unsafe impl Flat for PeState {}
-// SAFETY: lines, which are integers that are atomics.
+// SAFETY: lines, which consist of atomic integers.
 unsafe impl Flat for Queue {}

@@ -1,11 +1,11 @@
-//! What the PEs of a job share besides messages, in the segment: atomics alone.
+//! State that the PEs of a job share besides messages: atomics in the segment.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `poison` | that the job has failed, and why |
-//! | `parker` | where a PE sleeps |
+//! | `poison` | whether and why the job has failed |
+//! | `parker` | the word that a PE sleeps at |
 //! | `accessing` | whether a PE copies a peer's memory |
-//! | `beat` | in which call a PE waits |
+//! | `beat` | the call that a PE waits in |
 //! | `queue` | messages of locks and delegation |
 
 pub(crate) mod accessing;

@@ -1,13 +1,13 @@
-//! That a job has failed, and why: said once, by the first who finds out.
+//! Poison: whether a job has failed, and why. The first PE to detect a failure records it.
 //!
 //! | state | meaning |
 //! | --- | --- |
-//! | 0 | the job is sound |
-//! | 1 | it has failed; whoever said so first is writing the reason |
-//! | 2 | it has failed, and the reason is there |
+//! | 0 | the job has not failed |
+//! | 1 | it has failed; the PE that detected it is writing the reason |
+//! | 2 | it has failed, and the reason is complete |
 //!
-//! A failure is final, so every wait looks at the state alone. Whoever asks for the reason waits
-//! for state 2, though not forever: a process may die between 1 and 2. Nobody blocks between them.
+//! A failure is final, so a wait checks the state alone. A reader of the reason waits for state 2,
+//! but not forever, since a process may die in state 1. The writer does not block in state 1.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -20,7 +20,7 @@ const SOUND: u32 = 0;
 const CLAIMED: u32 = 1;
 const FAILED: u32 = 2;
 
-/// Yields until the reason is given up: about a second.
+/// Yields before a reader gives up waiting for the reason: about a second.
 const PATIENCE: u32 = 1 << 20;
 
 /// The state of a job.
@@ -51,14 +51,14 @@ impl<const WORDS: usize> Default for Poison<WORDS> {
 }
 
 impl<const WORDS: usize> Poison<WORDS> {
-    /// The state, for those who wait.
+    /// The state, for waits to check.
     #[inline(always)]
     pub fn flag(&self) -> &PoisonFlag {
         &self.flag
     }
 
-    /// Fails the job for this reason, if it is sound; says whether it was. As many words of the
-    /// reason are kept as there is room for.
+    /// Fails the job for this reason, unless it has failed already; returns whether this call
+    /// failed it. A reason that is too long is truncated.
     pub fn claim(&self, reason: &[u64]) -> bool {
         let state = &self.flag.0;
         if state.compare_exchange(SOUND, CLAIMED, Relaxed, Relaxed).is_err() {
@@ -71,7 +71,7 @@ impl<const WORDS: usize> Poison<WORDS> {
         true
     }
 
-    /// Why the job has failed; `None` if it has not, or whoever said so has not said why.
+    /// Why the job has failed; `None` if it has not, or if the reason was never completed.
     pub fn reason(&self) -> Option<[u64; WORDS]> {
         if !self.flag.is_raised() {
             return None;

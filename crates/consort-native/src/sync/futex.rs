@@ -1,27 +1,27 @@
-//! A word that threads sleep at until it changes.
+//! A futex: a word at which threads sleep until it changes.
 //!
 //! | where | how |
 //! | --- | --- |
-//! | Linux | the futex of the system |
-//! | elsewhere, and in Miri | threads park; a table of the process says which, and at what word |
-//! | in a model | a mutex and a condition variable, which a model checker knows |
+//! | Linux | the system's futex |
+//! | elsewhere, and in Miri | threads park; a table of the process lists them with their words |
+//! | under loom | a mutex and a condition variable, which loom models |
 //!
-//! The comparison with the expected word and the falling asleep are one step for whoever wakes.
+//! A sleep compares the word with the expected value and falls asleep in one atomic step.
 
 use std::time::Duration;
 
 use super::AtomicU32;
 
-/// Whose threads sleep at a word.
+/// The scope of a futex: which threads may sleep at its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of one process.
+    /// Threads of one process.
     Process,
-    /// Those of all processes that share the memory.
+    /// Threads of all processes that share the memory.
     Machine,
 }
 
-/// The word.
+/// The futex.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Futex {
@@ -31,7 +31,7 @@ pub(crate) struct Futex {
 }
 
 impl Futex {
-    /// The value.
+    /// The word itself.
     #[inline(always)]
     pub(crate) fn word(&self) -> &AtomicU32 {
         &self.word
@@ -40,8 +40,8 @@ impl Futex {
 
 #[cfg(loom)]
 impl Futex {
-    /// Sleeps while the word is `expected`. A model has no clock: only a wake-up ends the sleep,
-    /// and one that is lost is a deadlock. Returns whether the time is up, which is never.
+    /// Sleeps while the word is `expected`. A loom model has no clock: only a wake-up ends the
+    /// sleep, so a lost wake-up is a deadlock. Returns whether the time is up: always `false`.
     pub(crate) fn sleep(&self, expected: u32, _: Duration, _: Scope) -> bool {
         let (mutex, condition) = &self.sleepers;
         let guard = mutex.lock().expect("no panic");
@@ -51,7 +51,7 @@ impl Futex {
         false
     }
 
-    /// Wakes all that sleep.
+    /// Wakes all sleepers.
     pub(crate) fn wake_all(&self, _: Scope) {
         let (mutex, condition) = &self.sleepers;
         let guard = mutex.lock().expect("no panic");
@@ -62,8 +62,8 @@ impl Futex {
 
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 impl Futex {
-    /// Sleeps while the word is `expected`, until woken, or for at most `limit`; also less.
-    /// Returns whether the time is up.
+    /// Sleeps while the word is `expected`, until woken, or for `limit`. It may wake early. Returns
+    /// whether the time is up.
     pub(crate) fn sleep(&self, expected: u32, limit: Duration, scope: Scope) -> bool {
         use rustix::{io::Errno, thread::futex};
         let limit = futex::Timespec::try_from(limit).ok();
@@ -71,9 +71,9 @@ impl Futex {
         slept == Err(Errno::TIMEDOUT)
     }
 
-    /// Wakes all that sleep.
+    /// Wakes all sleepers.
     pub(crate) fn wake_all(&self, scope: Scope) {
-        // It fails for a word that is not mapped or not aligned alone.
+        // It can only fail for a word that is not mapped or not aligned.
         let _ =
             rustix::thread::futex::wake(&self.word, Self::flags(scope), i32::MAX.unsigned_abs());
     }
@@ -94,7 +94,7 @@ impl Futex {
         parked::sleep(&self.word, expected, limit)
     }
 
-    /// Wakes all that sleep.
+    /// Wakes all sleepers.
     pub(crate) fn wake_all(&self, _: Scope) {
         parked::wake_all(&self.word);
     }
@@ -112,7 +112,7 @@ mod parked {
         time::{Duration, Instant},
     };
 
-    /// Who sleeps, and where. Few do at a time.
+    /// The sleepers, with the addresses of their words. There are few at a time.
     static SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
 
     fn sleepers() -> MutexGuard<'static, Vec<(usize, Thread)>> {
@@ -139,7 +139,7 @@ mod parked {
         begun.elapsed() >= limit
     }
 
-    /// Wakes all that sleep at the word.
+    /// Wakes all threads that sleep at the word.
     pub(super) fn wake_all(word: &AtomicU32) {
         let at = address(word);
         for (_, thread) in sleepers().iter().filter(|(place, _)| *place == at) {
@@ -158,7 +158,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Two sleepers at one word, woken once the word has changed.
+    /// Two threads sleep at one word, and are woken once the word has changed.
     fn all_wake(word: &Word, sleep: impl Fn() + Sync, wake_all: impl Fn()) {
         word.store(0, Relaxed);
         let sleeps = || {

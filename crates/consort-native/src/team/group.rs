@@ -1,12 +1,11 @@
-//! What the PEs of a team share, as one of them holds it: who they are, their inboxes, and what
-//! each shows to the others.
+//! A group: the state that the PEs of a team share, as one member sees it.
 //!
-//! The world is a group, and each team that a program makes is another. A PE has a rank in each
-//! group that it is a member of; where it sleeps, its message buffer and its heap are the PE's,
-//! whatever its rank, and are found by its rank in the world.
+//! The world is a group, and so is each team that a program makes. A PE has a rank in each group
+//! that it is a member of. Its parker, its message buffer and its heap do not depend on the group;
+//! they are found by its rank in the world.
 //!
-//! A number identifies each group of a job: what the directory keeps for one of them, it
-//! keeps under its number. A group's memory is the system's again when the last member has left.
+//! Each group of a job has a number, which is part of its keys in the directory. Its memory is
+//! freed when the last member has left.
 
 use std::{fmt, sync::Arc};
 
@@ -22,7 +21,7 @@ use crate::{
     launch::{failure::Members, job::Job},
 };
 
-/// What the PEs of a team share, as one of them holds it.
+/// The state that the PEs of a team share, as one member sees it.
 pub struct Group {
     pub(super) job: Arc<Job>,
     pub(super) number: u64,
@@ -30,21 +29,20 @@ pub struct Group {
     /// The members' ranks in the world, in the order of their ranks here.
     pub(super) ranks: Box<[Rank]>,
     pub(crate) memory: GroupMemory,
-    /// The first word of this member's recent calls.
+    /// The index of the first word of this member's log of recent calls.
     pub(super) own_recent: usize,
 }
 
 impl Group {
-    /// The hold of member `rank` on a group at this place, of PEs given by their ranks in the
-    /// world.
+    /// The group at `place` for its member `rank`. `ranks` are all members' ranks in the world.
     pub(crate) fn new(job: &Arc<Job>, place: GroupPlace, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::new(&job.segment, place.at, ranks.len());
         let own_recent = memory.geometry.member(rank, RECENT);
         Self { job: Arc::clone(job), number: place.number, rank, ranks, memory, own_recent }
     }
 
-    /// The hold of member `rank` on the group of this colour that is team number `made` of this
-    /// one's, of PEs given by their ranks in the world.
+    /// The group of colour `color` in team formation `made` of this group, for its member `rank`.
+    /// `ranks` are all members' ranks in the world.
     ///
     /// # Errors
     /// When there is no memory for another group.
@@ -64,12 +62,12 @@ impl Group {
         Ok(group)
     }
 
-    /// Whether it is that of all PEs.
+    /// Whether it is the group of all PEs.
     pub fn is_world(&self) -> bool {
         self.number == 0
     }
 
-    /// Its number among the groups of its job; the world has 0.
+    /// The group's number in the job; 0 for the world.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -91,43 +89,43 @@ impl Group {
         &self.ranks
     }
 
-    /// The rank in the world of a member.
+    /// A member's rank in the world.
     #[inline(always)]
     pub(crate) fn in_world(&self, rank: Rank) -> Rank {
         self.ranks[rank.index()]
     }
 
-    /// Calls that may be under way at once.
+    /// The window: how many calls may be pending at once.
     pub fn window(&self) -> u64 {
         self.memory.geometry.window as u64
     }
 
-    /// What the fabric can do for calls of this team.
+    /// The fabric's capabilities for calls of this team.
     pub fn capabilities(&self) -> Capabilities {
         self.memory.geometry.capabilities()
     }
 
-    /// The words of all inboxes, and what follows.
+    /// The words of the group's memory: all inboxes, then all else.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[LineWord] {
         &self.memory.words
     }
 
-    /// Where this member keeps the word of a call.
+    /// The word of a call in this member's log of recent calls.
     #[inline(always)]
     pub(crate) fn own_recent(&self, call: u64) -> &LineWord {
         &self.memory.words[self.own_recent + recent(call)]
     }
 
-    /// The name of the call of this member whose messages have this word.
+    /// The name of this member's call whose message words have the sequence number of `word`.
     pub(crate) fn name_of_own(&self, word: u64) -> String {
         let mut recent = self.memory.all_recent(self.rank);
         let own = recent.find(|own| (own ^ word) & SEQUENCE_MASK == 0);
         self.job.name_of(own.unwrap_or(0))
     }
 
-    /// Of a call of the window of a member: how much that it has exposed is detached, in word 0,
-    /// and how much it has exposed, in word 1. Both only grow.
+    /// The counts of a member's call at a window position: in word 0 the detaches of its exposures,
+    /// in word 1 its exposures. Both only grow.
     #[inline(always)]
     pub(crate) fn exposure_counts(&self, rank: Rank, position: usize) -> &Line {
         self.memory.member_line(rank, self.memory.geometry.exposure_counts + position * LINE_WORDS)
@@ -139,7 +137,7 @@ impl Group {
         self.memory.member_line(to, self.memory.geometry.credits + from.index() * LINE_WORDS)
     }
 
-    /// Where `owner` shows `peer` what it exposes in a call of the window.
+    /// The line through which `owner` exposes a buffer to `peer`, in the call at a window position.
     #[inline(always)]
     pub(crate) fn exposure(
         &self,
@@ -157,14 +155,14 @@ impl Group {
         self.memory.member_line(peer, self.memory.geometry.exposures + line * LINE_WORDS)
     }
 
-    /// Says that a call of this member has got on: that it waits for something else than before, or
-    /// is complete.
+    /// Counts a move of this member's calls: one begins a new wait, or is complete.
     #[inline(always)]
     pub(crate) fn move_on(&self, is_nonblocking: bool) {
         self.memory.move_on(self.rank, is_nonblocking);
     }
 
-    /// Signals to all peers that this member has left another quarter of the window of calls.
+    /// Gives all peers the credit for a quarter: this member has left another quarter of the
+    /// window.
     pub(crate) fn give_credit(&self, quarter: u64) {
         for peer in self.others() {
             // Release: pairs with the acquire in `await_credits`.
@@ -179,12 +177,12 @@ impl Group {
         self.memory.members().filter(move |peer| *peer != rank)
     }
 
-    /// Its PEs, and none for the world, as `Failure` has them.
+    /// The members, as `Failure` names them; none for the world.
     pub fn team(&self) -> Members {
         if self.is_world() { Members::default() } else { self.memory.team() }
     }
 
-    /// The word of a call, one of the last of this member.
+    /// The word of one of this member's recent calls.
     pub(crate) fn word(&self, call: u64) -> u64 {
         self.memory.word(self.rank, call)
     }
@@ -192,8 +190,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The world's memory is that of the job. In one that has failed it does not matter that the
-        // memory of a team is never used again.
+        // The world's memory is part of the job's. Once the job has failed, the memory of a team
+        // may stay allocated.
         if !self.is_world()
             && let Some(directory) = self.job.directory()
         {

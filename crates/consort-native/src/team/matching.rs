@@ -1,5 +1,5 @@
-//! Whether the members of a group make the same calls: they are compared by whoever waits for long,
-//! and by whoever finishes.
+//! Checks that the members of a group make the same calls. A member checks when it has waited for
+//! long, and when it finishes.
 
 use std::sync::atomic::Ordering::Release;
 
@@ -12,33 +12,34 @@ use crate::{
 };
 
 impl Group {
-    /// Says that this member makes no more calls; the sequence number after the last one is `end`.
+    /// Declares that this member makes no more calls; `end` is the sequence number after its last
+    /// one.
     pub(crate) fn finish(&self, end: u64) {
         // Release: pairs with the acquire in `finished`.
         self.memory.member(self.rank, FINISHED).store(end, Release);
     }
 
-    /// Whether every other member has finished: nobody is left to send this one anything.
+    /// Whether every other member has finished, so that none is left to send anything.
     pub(crate) fn is_alone(&self) -> bool {
         self.size() > 1 && self.others().all(|peer| self.memory.has_finished(peer))
     }
 
-    /// Fails the job since this member waits for something that nobody is left to send.
+    /// Fails the job: this member waits for something that no member is left to send.
     #[cold]
     pub(crate) fn abandon(&self) {
         let peer = Rank(if self.rank.0 == 0 { 1 } else { 0 });
         self.miss(peer, self.rank, "a wait for a message or a word".to_owned());
     }
 
-    /// Fails the job since `peer` has finished while `rank` waits for it in `call`.
+    /// Fails the job: `peer` has finished while `rank` waits for it in `call`.
     fn miss(&self, peer: Rank, rank: Rank, call: String) {
         let (rank, waiting, team) = (self.in_world(peer), self.in_world(rank), self.team());
         self.job.poison(&Failure::Finished { rank, waiting, call, team });
     }
 
-    /// Looks for the first of the last calls of this member, of which it has begun `calls` in all,
-    /// that a peer has made otherwise, and for a peer that has finished without the last one;
-    /// poisons the job if there is any. The sequence number after the last call is `end`.
+    /// Compares this member's recent calls with its peers', and looks for a peer that has finished
+    /// without the last call. Fails the job for the first mismatch. This member has begun `calls`
+    /// calls; `end` is the sequence number after the last one.
     #[cold]
     pub(crate) fn check_peers(&self, calls: u64, end: u64) {
         let (job, rank) = (&self.job, self.rank);
@@ -65,8 +66,8 @@ impl Group {
         }
     }
 
-    /// Looks for a peer that has finished after more calls than this member, whose sequence number
-    /// is `end`; poisons the job if there is one.
+    /// Looks for a peer that has finished after more calls than this member made, and fails the job
+    /// if there is one. `end` is this member's sequence number.
     #[cold]
     pub(crate) fn check_finished(&self, end: u64) {
         for peer in self.others() {

@@ -1,10 +1,10 @@
-//! The PEs of a team.
+//! Teams.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `memory` | what they share, in the segment |
-//! | `group` | one member's hold on it |
-//! | `matching` | whether they make the same calls |
+//! | `memory` | the memory of a group, in the segment |
+//! | `group` | a group as one member sees it |
+//! | `matching` | checks that members make the same calls |
 
 pub(crate) mod group;
 mod matching;

@@ -1,6 +1,6 @@
-//! Direct vector all-gather: everyone copies everyone's block from where it lies.
+//! Direct vector all-gather: every PE copies every other PE's block from that PE's source.
 //!
-//! It is the vector all-to-all `direct` (rendezvous gets; Nishtala and Yelick 2009, section 2) of
-//! PEs whose blocks for all others are one: their source.
+//! This is the vector all-to-all `direct` (rendezvous gets; Nishtala and Yelick 2009, section 2):
+//! the block of a PE for each other PE is its whole source.
 
 pub use crate::all_to_all::vector::Direct;

@@ -1,4 +1,4 @@
-//! Vector all-gathers: everyone's block, of any length, to everyone.
+//! Vector all-gathers: every PE's block, of any length, to every PE.
 //! The registry of their algorithms.
 
 use crate::algorithm::registry;

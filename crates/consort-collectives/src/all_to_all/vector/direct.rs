@@ -1,12 +1,14 @@
-//! Direct vector all-to-all: everyone copies everyone's block for it from where it lies.
+//! Direct vector all-to-all: every PE copies its block from every other PE's source.
 //!
-//! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
-//! collectives (Nishtala and Yelick 2009, section 2), from everyone, one exposed buffer a block.
+//! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
+//! GASNet collectives (Nishtala and Yelick 2009, section 2), from every PE, with one exposed buffer
+//! a block.
 //!
 //! Protocol (`protocols/vector_blocks`):
-//! 1. everyone exposes to everyone its block, and copies its own;
-//! 2. each gets the others' blocks, from the PE after it on, so that no two read one PE at a time;
-//! 3. each leaves when all that it exposed is detached.
+//! 1. each PE exposes to each other PE the block for it, and copies its own block;
+//! 2. each gets its blocks from the others, beginning with the next rank, so that no two read from
+//!    one PE at a time;
+//! 3. each leaves when all its exposures are detached.
 //!
 //! Cost: `P - 1` copies a PE, two transfers, `P (P - 1)` exposed buffers.
 

@@ -1,4 +1,4 @@
-//! Vector all-to-alls: a block of any length from everyone to everyone, MPI's all-to-allv.
+//! Vector all-to-alls: a block of any length from every PE to every PE, MPI's all-to-allv.
 //! The registry of their algorithms.
 
 use crate::algorithm::registry;

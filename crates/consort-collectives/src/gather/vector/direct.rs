@@ -1,14 +1,14 @@
-//! Direct vector gather: everyone copies its block into the root's buffer.
+//! Direct vector gather: every PE copies its block into the root's buffer.
 //!
-//! Idea: the mirror image of the vector scatter `direct`, a put where that is a get: the copies go
-//! on side by side (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
+//! Idea: the reverse of the vector scatter `direct`, with puts in place of gets. The copies are
+//! concurrent (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
 //!
 //! Protocol (`protocols/vector_blocks`):
-//! 1. the root exposes to everyone the place for its block, and copies its own;
-//! 2. each puts its block, and waits until it is there;
-//! 3. the root leaves when all that it exposed is detached.
+//! 1. the root exposes to each other PE the place for its block, and copies its own;
+//! 2. each puts its block, and waits until the put is complete;
+//! 3. the root leaves when all its exposures are detached.
 //!
-//! Cost: `P - 1` copies side by side, two transfers on the critical path.
+//! Cost: `P - 1` concurrent copies, two transfers on the critical path.
 
 use std::future::Future;
 

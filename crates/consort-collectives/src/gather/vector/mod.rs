@@ -1,4 +1,4 @@
-//! Vector gathers: everyone's block, of any length, to the root.
+//! Vector gathers: every PE's block, of any length, to the root.
 //! The registry of their algorithms.
 
 use crate::algorithm::registry;

@@ -1,11 +1,11 @@
-//! The operations that rounds are cut into.
+//! The operations of rounds.
 
 use consort_fabric::{Channel, Messages, Op, Rank, Span, Step};
 
-/// One operation.
+/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Waits for the credit to send a chunk.
+    /// Awaits the credit to send a chunk.
     AwaitCredit(Channel, Step),
     Send(Rank, Channel, Step, Span),
     Copy {
@@ -25,7 +25,7 @@ pub(super) enum Act {
         left: Span,
         right: Span,
     },
-    /// Gives a PE credit to send a chunk.
+    /// Gives a PE the credit to send a chunk.
     Credit(Rank, Channel, Step),
 }
 

@@ -1,10 +1,10 @@
-//! The cursor of a call: where it is among its rounds, and what it does next.
+//! The cursor of a call: its position among its rounds, and the next operations.
 //!
-//! A plan keeps rounds, whose messages are spans of any length. A call goes through them and cuts
-//! each message into chunks as it comes to it. So a plan takes no more memory, and no more time to
-//! make or to refuse, for longer messages. The operations of one chunk are made at a time, in
-//! memory that the next chunk uses again. Where no message is divided they are made once, by the
-//! plan.
+//! A plan stores rounds, whose messages are spans of any length. A call goes through the rounds and
+//! cuts each message into chunks when it reaches it. So a plan takes no more memory for longer
+//! messages, and no more time to make or to refuse. The operations of one chunk are made at a time,
+//! in memory that is reused for the next chunk. If no message is divided, the plan makes all
+//! operations once.
 
 use std::ops::Range;
 
@@ -20,17 +20,17 @@ pub struct Rounds {
     steps: u32,
 }
 
-/// What rounds are kept as, which is no larger for longer messages.
+/// The stored form of rounds. Its size does not depend on the length of the messages.
 #[derive(Clone, Debug)]
 pub(super) enum Acts {
-    /// Where no message is divided: the operations, and where those of each round end.
+    /// If no message is divided: the operations, and the index at which those of each round end.
     Listed(Box<[Act]>, Box<[usize]>),
-    /// Else what a call cuts into operations.
+    /// Otherwise: the sequence that a call cuts into operations.
     Divided(Box<Sequence>),
 }
 
 impl Rounds {
-    /// These rounds.
+    /// The rounds of one pass.
     #[must_use]
     pub fn new(setting: &Setting, buffers: &Buffers, rounds: Vec<Round>) -> Self {
         Self::of_passes(setting, buffers, vec![Pass { rounds, times: 1, bytes: 0, chunks: 0 }])
@@ -49,13 +49,13 @@ impl Rounds {
         Self { acts, steps: buffers.steps }
     }
 
-    /// Steps of a call.
+    /// The number of steps of a call.
     #[must_use]
     pub fn steps(&self) -> u64 {
         u64::from(self.steps)
     }
 
-    /// The numbers of the rounds, in their order.
+    /// The numbers of the rounds, in order.
     #[inline(always)]
     #[must_use]
     pub fn numbers(&self) -> Range<usize> {
@@ -65,7 +65,7 @@ impl Rounds {
         }
     }
 
-    /// What they are kept as.
+    /// The stored form.
     #[cfg(test)]
     pub(super) fn kept(&self) -> &Acts {
         &self.acts
@@ -91,7 +91,7 @@ impl Rounds {
     }
 }
 
-/// All operations of a sequence, and where those of each round end.
+/// All operations of a sequence, and the index at which those of each round end.
 fn listed(sequence: &Sequence) -> (Vec<Act>, Vec<usize>) {
     let (mut acts, mut ends) = (Vec::new(), Vec::new());
     let mut cutter = Cutter::new(sequence);
@@ -105,7 +105,7 @@ fn listed(sequence: &Sequence) -> (Vec<Act>, Vec<usize>) {
     (acts, ends)
 }
 
-/// Where a call is among its rounds.
+/// The position of a call among its rounds.
 #[derive(Debug)]
 pub struct Cursor<'p>(At<'p>);
 
@@ -116,7 +116,7 @@ enum At<'p> {
 }
 
 impl Cursor<'_> {
-    /// Makes the next round, which is number `round`.
+    /// Executes the next round, which must be number `round`.
     ///
     /// # Errors
     /// When the job has failed.

@@ -1,8 +1,8 @@
-//! Messages are cut into chunks, round by round, and each chunk into operations.
+//! The cutter: cuts messages into chunks, round by round, and chunks into operations.
 //!
-//! A PE gives a sender its credit some chunks before it takes what the credit is for. So there are
-//! three places in the rounds: of the next operation, of the next chunk to take, and of the next to
-//! give credit for.
+//! A PE gives a credit some chunks before it takes the chunk that the credit is for. So the cutter
+//! has three positions in the rounds: the next operation, the next chunk to take, and the next
+//! chunk to give a credit for.
 
 use std::iter::Peekable;
 
@@ -22,7 +22,7 @@ struct Due {
     credit: u32,
 }
 
-/// The chunks that a PE receives, in the order in which it takes them.
+/// The chunks that a PE receives, in order.
 #[derive(Debug)]
 struct Incoming<'p> {
     walk: Walk<'p>,
@@ -53,16 +53,16 @@ impl Iterator for Incoming<'_> {
 #[derive(Debug)]
 pub(super) struct Cutter<'p> {
     walk: Walk<'p>,
-    /// The next chunk of the round.
+    /// The index of the next chunk of the round.
     index: u32,
     has_begun: bool,
     has_copied: bool,
-    /// What is to be received next, and whose sender is to be given credit next.
+    /// The next chunk to receive, and the next chunk to give a credit for.
     awaited: Peekable<Incoming<'p>>,
     uncredited: Peekable<Incoming<'p>>,
-    /// The operations of a chunk.
+    /// The operations of the current chunk.
     pub(super) acts: Vec<Act>,
-    /// Combinations that come after the chunk's send: what is combined may have to be sent before.
+    /// Combinations that come after the chunk's send, since an operand may have to be sent first.
     combines: Vec<Act>,
 }
 
@@ -84,11 +84,11 @@ impl<'p> Cutter<'p> {
         cutter
     }
 
-    /// Has the operations of the next chunk, or of the end of the round, in place of those before;
-    /// false when it is the end.
+    /// Replaces the operations by those of the next chunk, or of the end of the round. Returns
+    /// false at the end of the round.
     #[inline(never)]
     pub(super) fn cut(&mut self) -> bool {
-        // What is there before the first chunk is for the first round.
+        // The operations before the first chunk belong to the first round.
         if self.has_begun {
             self.acts.clear();
         }
@@ -184,7 +184,7 @@ impl<'p> Cutter<'p> {
         self.give_credit();
     }
 
-    /// Gives credit to the senders of those chunks that may come before the next one is taken.
+    /// Gives the credits for all chunks that may arrive before the next one is taken.
     fn give_credit(&mut self) {
         let Sequence { setting, buffers, .. } = self.walk.sequence;
         let Some(&Due { number: next, .. }) = self.awaited.peek() else { return };

@@ -1,11 +1,11 @@
-//! The rounds of a PE with the lengths of their messages, and the places in them.
+//! The rounds of a PE with the lengths of their messages, and positions among them.
 
 use consort_fabric::{Channel, Place, Span};
 
 use super::{Buffers, End, Keep, Pass, Round, lines, sends_first};
 use crate::Setting;
 
-/// One end of a message, how long it is, and how many chunks.
+/// One end of a message, its length, and its number of chunks.
 #[derive(Clone, Debug)]
 pub(super) struct Divided {
     pub(super) end: End,
@@ -79,9 +79,9 @@ impl Sequence {
         sequence
     }
 
-    /// Panics unless chunks are numbered as [`Round::at`] says.
+    /// Panics unless chunks are numbered as [`Round::at`] requires.
     fn check_numbers(&self) {
-        let mut next = 0; // no chunk that comes later has a smaller number
+        let mut next = 0; // no later chunk has a smaller number
         for Repeated { rounds, times, chunks, .. } in &self.passes {
             let later = u64::from(times - 1) * u64::from(*chunks);
             let numbers =
@@ -107,25 +107,25 @@ impl Sequence {
         }
     }
 
-    /// Whether there are no more operations than messages, copies and combinations ask for.
+    /// Whether no message is divided, and no pass is repeated.
     pub(super) fn is_undivided(&self) -> bool {
         let is_whole = |round: &Measured| round.ends().all(|end| end.chunks == 1);
         self.passes.iter().all(|pass| pass.times == 1 && pass.rounds.iter().all(is_whole))
     }
 
-    /// How many rounds a call makes.
+    /// How many rounds a call executes.
     pub(super) fn count(&self) -> usize {
         self.passes.iter().map(|pass| pass.rounds.len() * pass.times as usize).sum()
     }
 
-    /// How many rounds it keeps.
+    /// How many rounds are stored.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.passes.iter().map(|pass| pass.rounds.len()).sum()
     }
 
-    /// The parts of chunk `index` of a message, as chunk `number` of those that its receiver
-    /// takes: where they lie in the list of spans, and in its buffer.
+    /// The parts of chunk `index` of a message, which is chunk `number` of its receiver: for each
+    /// part, its channel in the receiver's buffer, and its place in the list of spans.
     pub(super) fn parts<'m>(
         &'m self,
         Divided { end: (_, spans), bytes, .. }: &'m Divided,
@@ -136,7 +136,7 @@ impl Sequence {
         let from = index as usize * chunk;
         let to = (from + chunk).min(*bytes);
         let (mut next, mut line) = (0, credits + number % count * buffer_lines);
-        // An empty message is one part, too.
+        // An empty message also has one part.
         let mut is_empty = from == to;
         spans.iter().enumerate().filter_map(move |(span, &Span { bytes, .. })| {
             let begin = next;
@@ -161,7 +161,7 @@ pub(super) struct Part {
     bytes: usize,
 }
 
-/// How much further on a pass is in the caller's buffers, and in the numbers of its chunks.
+/// How far a repetition is ahead of the first one: in the caller's buffers, and in chunk numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Further {
     bytes: usize,
@@ -182,7 +182,7 @@ impl Further {
     }
 }
 
-/// A place in a sequence: a round of a pass, and how often that is behind.
+/// A position in a sequence: a pass, its repetition, and a round of the pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<'p> {
     pub(super) sequence: &'p Sequence,

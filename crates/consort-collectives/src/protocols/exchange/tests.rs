@@ -1,5 +1,5 @@
-//! Tests of rounds: buffers, who sends first, and numbers past 32 bits. What rounds do is tested by
-//! the conformance suite, whose small fabric has inboxes of any size.
+//! Tests of rounds: buffers, the order of sends and receives, and lengths past 32 bits. The
+//! conformance suite tests their execution; its small fabric has inboxes of any size.
 
 use consort_fabric::{
     CallSpec, Capabilities, Collective, OperatorClass, Query, Rank, Span, SyncModes,
@@ -8,7 +8,7 @@ use consort_fabric::{
 use super::{Buffers, Keep, Round, Rounds, act::Act, cursor::Acts};
 use crate::Setting;
 
-/// A setting of PE 0, on a fabric with so many lines for the algorithm.
+/// A setting of PE 0, on a fabric with `lines` lines for the algorithm.
 pub(crate) fn setting(
     collective: Collective,
     pes: u32,
@@ -35,7 +35,7 @@ pub(crate) fn setting(
     Setting::of(call, capabilities)
 }
 
-/// Whether an inbox of so many lines can serve.
+/// The buffers in an inbox that is large enough.
 fn fits(setting: &Setting, messages: u32, longest: usize, spans: u32, credits: u32) -> Buffers {
     Buffers::new(setting, messages, longest, spans, credits).expect("it fits")
 }
@@ -94,7 +94,7 @@ fn offsets_past_32_bits_are_exact() {
     assert_eq!(next, 2 * bytes);
 }
 
-/// How many operations or rounds a program keeps.
+/// How many operations or rounds are stored.
 pub(crate) fn kept(program: &Rounds) -> usize {
     match program.kept() {
         Acts::Listed(acts, _) => acts.len(),
@@ -102,7 +102,7 @@ pub(crate) fn kept(program: &Rounds) -> usize {
     }
 }
 
-/// A message of `bytes` from PE 0 to PE 1, and what a program keeps of it.
+/// The stored form of a message of `bytes` from PE 0 to PE 1.
 fn parts_of(bytes: usize) -> Acts {
     let setting = setting(Collective::Gather, 2, bytes, 1 << 10, true);
     let buffers = fits(&setting, 1, bytes, 1, 1);

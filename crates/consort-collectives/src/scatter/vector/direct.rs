@@ -1,14 +1,15 @@
-//! Direct vector scatter: everyone copies its block from the root's buffer.
+//! Direct vector scatter: every PE copies its block from the root's buffer.
 //!
-//! Idea: between threads a block needs no copy in between: the rendezvous get of the GASNet
-//! collectives (Nishtala and Yelick 2009, section 2), from the root, one exposed buffer a block.
+//! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
+//! GASNet collectives (Nishtala and Yelick 2009, section 2), from the root, with one exposed buffer
+//! a block.
 //!
 //! Protocol (`protocols/vector_blocks`):
-//! 1. the root exposes to everyone its block, and copies its own;
+//! 1. the root exposes to each other PE its block, and copies its own;
 //! 2. each gets its block;
-//! 3. the root leaves when all that it exposed is detached.
+//! 3. the root leaves when all its exposures are detached.
 //!
-//! Cost: `P - 1` copies side by side, two transfers on the critical path.
+//! Cost: `P - 1` concurrent copies, two transfers on the critical path.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! What this machine is made of, and how much of it this process may use.
+//! The topology of this machine, and the part of it that this process may use.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -20,7 +20,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Reads this machine, as the calling thread may use it: discover before pinning.
+    /// Reads this machine's topology, as the calling thread may use it. Call it before pinning.
     #[must_use]
     pub fn discover() -> Topology {
         Topology::from_root(Path::new("/"), &affinity::allowed())
@@ -39,7 +39,7 @@ impl Topology {
         }
     }
 
-    /// The processor's name as its maker gives it.
+    /// The processor's name as its vendor gives it.
     #[must_use]
     pub fn processor(&self) -> &str {
         &self.processor
@@ -51,7 +51,7 @@ impl Topology {
         &self.cpus
     }
 
-    /// All caches, each once, by level.
+    /// All caches, each once, in the order of their levels.
     #[must_use]
     pub fn caches(&self) -> &[Cache] {
         &self.caches
@@ -63,7 +63,7 @@ impl Topology {
         &self.allowed
     }
 
-    /// The largest data cache level that serves `cpu`, if any is known.
+    /// The last data cache that serves `cpu`, if any is known.
     #[must_use]
     pub fn last_level_cache(&self, cpu: CpuId) -> Option<&Cache> {
         self.caches
@@ -109,9 +109,9 @@ impl Topology {
         self.allowed.len().min(granted).max(1)
     }
 
-    /// A short name for this kind of machine, the same on its equals and at each start: for
-    /// example `AMD EPYC, 2 cpus, 2 cores, 1 package, quota none`. When the affinity mask leaves
-    /// out processors, the number allowed stands behind that of all.
+    /// A short name for this kind of machine, the same on equal machines and at each start: for
+    /// example `AMD EPYC, 2 cpus, 2 cores, 1 package, quota none`. If the affinity mask excludes
+    /// processors, the number allowed follows the number of all.
     #[must_use]
     pub fn machine_key(&self) -> String {
         let mut cpus = counted(self.cpus.len(), "cpu");

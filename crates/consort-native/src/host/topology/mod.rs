@@ -1,12 +1,12 @@
-//! What this machine is made of, and how much of it this process may use.
+//! The topology of this machine, and the part of it that this process may use.
 //!
 //! Processors, cores, packages, NUMA nodes and caches are read from Linux's `/sys`, the
 //! processor's name from `/proc/cpuinfo`, and the limits from the affinity mask and the cgroups'
-//! quotas. Whatever is missing gets the plainest value: a processor that tells nothing of itself
-//! is one core of package 0. Elsewhere than on Linux only the number of processors is known.
+//! quotas. Missing information gets the simplest value: a processor without topology files is one
+//! core of package 0. On systems other than Linux only the number of processors is known.
 //!
-//! [`Topology::from_root`] reads the same files under another root: a copy of another machine's,
-//! or a test's.
+//! [`Topology::from_root`] reads the same files under another root: a copy of another machine's
+//! files, or a test's.
 
 mod machine;
 mod placement;

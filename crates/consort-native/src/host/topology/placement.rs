@@ -1,23 +1,23 @@
 //! The order in which processors are given to PEs.
 //!
-//! A second hardware thread of a busy core is worth less than any idle core, so that cores come
-//! first. Among these, neighbours in rank talk most, so that packages, then nodes, then
-//! last-level caches are filled one after the other; the one with the most cores allowed first,
-//! so that as few as possible are needed.
+//! A second hardware thread of a busy core is worth less than any idle core, so all cores come
+//! first. Neighbours in rank communicate most, so packages, then nodes, then last-level caches are
+//! filled one after the other. The one with the most allowed cores comes first, so that as few as
+//! possible are used.
 
 use super::{machine::Topology, processors::Cpu};
 use crate::host::affinity::CpuId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Package, node, and the lowest processor of the last-level cache: a path down the machine.
+/// A processor's place: package, node, and the lowest processor of its last-level cache.
 type Place = [u32; 3];
 
 impl Topology {
     /// A processor for each of `pes` PEs, by rank; `None` when they outnumber the usable cores.
     ///
-    /// Physical cores come before second threads of any core, and near ones together: of the
-    /// package, node and last-level cache with the most cores allowed first.
+    /// Each physical core comes before the second thread of any core. Near cores are adjacent; the
+    /// package, node and last-level cache with the most allowed cores come first.
     #[must_use]
     pub fn placement(&self, pes: usize) -> Option<Vec<CpuId>> {
         if pes > self.usable_cores() {
@@ -31,7 +31,7 @@ impl Topology {
     }
 }
 
-/// All processors allowed, the first to be used first.
+/// All allowed processors, in the order of use.
 fn order(topology: &Topology) -> Vec<CpuId> {
     let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
     let cpus: Vec<(&Cpu, Place)> = topology

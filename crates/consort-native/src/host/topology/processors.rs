@@ -2,12 +2,12 @@
 
 use crate::host::affinity::CpuId;
 
-/// One logical processor, and where it sits.
+/// One logical processor and its place in the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpu {
     /// Its number.
     pub id: CpuId,
-    /// The core's number, unique within its die only; [`Cpu::core`] tells cores apart.
+    /// The core's number, unique within its die only; [`Cpu::core`] is unique in the machine.
     pub core_id: u32,
     /// The package (socket) it is on.
     pub package: u32,
@@ -20,36 +20,36 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Names the physical core by its lowest processor.
+    /// The physical core, named by its lowest processor.
     #[must_use]
     pub fn core(&self) -> CpuId {
         self.siblings.first().copied().unwrap_or(self.id)
     }
 }
 
-/// What a cache holds.
+/// The contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheKind {
-    /// Data alone.
+    /// Data only.
     Data,
-    /// Instructions alone.
+    /// Instructions only.
     Instruction,
-    /// Both.
+    /// Data and instructions.
     Unified,
 }
 
-/// One cache, and who shares it.
+/// One cache and the processors that share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 is the nearest to the core.
+    /// The level; 1 is the nearest to the core.
     pub level: u32,
-    /// What it holds.
+    /// The contents.
     pub kind: CacheKind,
     /// Its size in bytes; 0 where unknown.
     pub bytes: u64,
     /// The size of a line in bytes; 0 where unknown.
     pub line_bytes: u32,
-    /// How many lines of one set it holds; 0 where unknown.
+    /// The associativity: how many lines a set holds; 0 where unknown.
     pub ways: u32,
     /// The processors that share it, in rising order.
     pub cpus: Vec<CpuId>,

@@ -1,20 +1,20 @@
 //! The processor time that cgroups grant to this process.
 //!
-//! Version 2 writes `cpu.max`: quota and period in microseconds, or `max`. Version 1 has two
-//! files, and -1 for no quota. A limit holds for all cgroups below it, so that the process's own
-//! cgroup and all its ancestors are read, and the tightest counts. Machines may mount both
-//! versions; the paths are the customary ones.
+//! Version 2 has one file, `cpu.max`: quota and period in microseconds, or `max`. Version 1 has two
+//! files, with -1 for no quota. A limit applies to all cgroups below it, so the process's own
+//! cgroup and all its ancestors are read, and the tightest limit counts. A machine may mount both
+//! versions; the paths are the usual ones.
 
 use std::cmp::Ordering;
 use std::fs;
 use std::path::{Component, Path};
 
-/// Where version 2 is mounted: alone, or beside version 1.
+/// The mount points of version 2: alone, or beside version 1.
 const V2_MOUNTS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
-/// Where version 1 has its `cpu` controller.
+/// The mount points of version 1's `cpu` controller.
 const V1_MOUNTS: [&str; 2] = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"];
 
-/// So much processor time in each period, both in microseconds; neither is zero.
+/// A limit of processor time in each period, both in microseconds; neither is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quota {
     time_us: u64,
@@ -41,9 +41,9 @@ impl Quota {
     }
 }
 
-/// The tightest quota on the process that reads `root`, if there is any.
+/// The tightest quota on the process whose files are under `root`, if there is any.
 pub(super) fn tightest(root: &Path) -> Option<Quota> {
-    // Without the file, the roots of the mounts are still worth a look.
+    // Without this file, the roots of the mounts are still read.
     let membership = fs::read_to_string(root.join("proc/self/cgroup"));
     let membership = membership.unwrap_or_else(|_| "0::/\n1:cpu:/\n".to_owned());
     let mut quotas = Vec::new();
@@ -61,8 +61,8 @@ pub(super) fn tightest(root: &Path) -> Option<Quota> {
 
 /// The quotas of the cgroup `path` and all its ancestors.
 ///
-/// Folders that are not there are passed over: a container may see its path as the host names it,
-/// under a mount that begins at its own cgroup.
+/// Missing folders are skipped: a container may see its path as the host names it, under a mount
+/// that begins at its own cgroup.
 fn along(mount: &Path, path: &str, read: fn(&Path) -> Option<Quota>) -> Vec<Quota> {
     let mut folder = mount.to_owned();
     let mut quotas: Vec<Quota> = read(&folder).into_iter().collect();

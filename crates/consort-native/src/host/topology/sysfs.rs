@@ -1,6 +1,6 @@
-//! The reading of `/sys/devices/system/cpu` and `/proc/cpuinfo`.
+//! Readers of `/sys/devices/system/cpu` and `/proc/cpuinfo`.
 //!
-//! Every file may be missing: containers hide some, virtual machines never had others.
+//! Every file may be missing: containers hide some, virtual machines lack others.
 
 use super::processors::{Cache, CacheKind, Cpu};
 use crate::host::affinity::CpuId;
@@ -25,8 +25,8 @@ pub(super) fn read(root: &Path, allowed: &[CpuId]) -> (Vec<Cpu>, Vec<Cache>) {
     (cpus, caches)
 }
 
-/// The processor's name: the model where `/proc/cpuinfo` states one (x86 and others), the
-/// implementer's and the part's code where it states these (ARM), else the architecture.
+/// The processor's name: the model name if `/proc/cpuinfo` has one (x86 and others), the codes of
+/// implementer and part if it has these (ARM), else the architecture.
 pub(super) fn processor(root: &Path) -> String {
     let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -52,7 +52,7 @@ fn cpu(folder: &Path, id: CpuId) -> Cpu {
     Cpu {
         id,
         core_id: number("core_id").unwrap_or(id.0),
-        // Absent, or -1 where the firmware does not tell.
+        // Absent, or -1 where the firmware does not report it.
         package: number("physical_package_id").unwrap_or(0),
         die: number("die_id").unwrap_or(0),
         node: node(folder).unwrap_or(0),
@@ -60,7 +60,7 @@ fn cpu(folder: &Path, id: CpuId) -> Cpu {
     }
 }
 
-/// The folder of a processor has an entry `node3` when it belongs to NUMA node 3.
+/// The NUMA node: a processor of node 3 has an entry `node3` in its folder.
 fn node(folder: &Path) -> Option<u32> {
     fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
         let name = entry.file_name();
@@ -68,7 +68,7 @@ fn node(folder: &Path) -> Option<u32> {
     })
 }
 
-/// Adds the caches of the processor `id` that `caches` does not have yet.
+/// Adds the caches of processor `id` that are not in `caches` yet.
 fn read_caches(folder: &Path, id: CpuId, caches: &mut Vec<Cache>) {
     let folder = folder.join("cache");
     for index in (0..).map(|index| folder.join(format!("index{index}"))) {
@@ -102,7 +102,7 @@ fn cache(folder: &Path, id: CpuId) -> Option<Cache> {
     })
 }
 
-/// The kernel's notation for a size: `32768K`.
+/// Parses the kernel's notation of a size: `32768K`.
 fn bytes(size: &str) -> Option<u64> {
     let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &size[digits.len()..] {
@@ -115,7 +115,7 @@ fn bytes(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// The kernel's notation for a set of processors: `0-3,8`. What is not understood is left out.
+/// Parses the kernel's notation of a set of processors: `0-3,8`. Malformed parts are skipped.
 fn cpu_list(list: &str) -> Vec<CpuId> {
     let mut cpus = Vec::new();
     for range in list.split(',') {

@@ -1,4 +1,4 @@
-//! Machines made of files in a temporary folder.
+//! Tests on machines that are made of files in a temporary folder.
 
 use super::{machine::Topology, processors::CacheKind};
 use crate::host::affinity::{self, CpuId};
@@ -96,7 +96,7 @@ fn cores_are_placed_before_threads_and_near_ones_together() {
     assert_eq!(placed(&topology, 0).unwrap(), []);
 }
 
-/// One core of package 0 and both of package 1, the second with its second thread alone.
+/// One core of package 0, and both of package 1; of the last core only the second thread.
 #[test]
 fn the_package_with_most_cores_comes_first() {
     let topology = two_sockets().allow(&[1, 2, 5, 7]);
