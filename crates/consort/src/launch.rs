@@ -155,8 +155,7 @@ impl Pes {
         self
     }
 
-    /// Numbers the steps of calls from `step` on, which is not 0. For tests of the behaviour after
-    /// 2^40 steps.
+    /// Numbers the steps of calls from `step` on, which is not 0. For tests beyond 2^40 steps.
     #[doc(hidden)]
     #[must_use]
     pub fn first_step(mut self, step: u64) -> Self {
@@ -164,9 +163,8 @@ impl Pes {
         self
     }
 
-    /// Sets the origin of the memory that the PEs share. The default is the value of the
-    /// environment variable `CONSORT_SEGMENT` (`private` or `shared`), or private if it is not set.
-    /// For tests of memory that other processes could map, too.
+    /// Sets the origin of the memory that the PEs share. The default is the value of
+    /// `CONSORT_SEGMENT`, or else private. For tests of memory that other processes could map.
     #[doc(hidden)]
     #[must_use]
     pub fn memory(mut self, memory: Origin) -> Self {
@@ -267,8 +265,7 @@ fn launch<R: Send>(
         if errors.is_empty() {
             return Ok(results);
         }
-        // Drops each result by itself: one that panics when it is dropped does not keep the others
-        // from being dropped.
+        // Each result is dropped by itself: if one panics then, the others are dropped all the same.
         results.into_iter().for_each(discard);
         Err(first_cause(job, errors))
     })
