@@ -265,7 +265,7 @@ fn launch<R: Send>(
         if errors.is_empty() {
             return Ok(results);
         }
-        // Each result is dropped by itself: if one panics then, the others are dropped all the same.
+        // Each result is dropped by itself: if one panics, the others are dropped all the same.
         results.into_iter().for_each(discard);
         Err(first_cause(job, errors))
     })
