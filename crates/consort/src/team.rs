@@ -35,7 +35,6 @@ use crate::{
 ///
 /// A collective panics when its operator does. Then the job has failed, even if the panic is
 /// caught.
-/// caught.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
     pub(crate) state: Hold<'p>,

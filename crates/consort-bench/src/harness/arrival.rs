@@ -1,4 +1,4 @@
-//! When the PEs come to a call: together, or each after random work of its own.
+//! The arrival of PEs at a call: together, or each after random work of its own.
 
 use std::{
     hint::spin_loop,
@@ -7,10 +7,10 @@ use std::{
 
 use consort::{Arrival, Rank};
 
-/// A skewed PE works for a random time below so many nanoseconds before each call.
+/// A skewed PE works for a random time below this many nanoseconds before each call.
 pub const SKEW_NS: u64 = 2000;
 
-/// One PE's work between calls: the same lengths in every session.
+/// One PE's work between calls. Its lengths are the same in every session.
 pub(super) struct Delays {
     arrival: Arrival,
     /// xorshift64 (Marsaglia 2003); never zero.
@@ -22,7 +22,7 @@ impl Delays {
         Self { arrival, state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(rank.0) + 1) }
     }
 
-    /// Works, and returns for how many nanoseconds.
+    /// Works, and returns the time in nanoseconds.
     #[inline]
     pub(super) fn work(&mut self) -> u64 {
         if self.arrival == Arrival::Together {
@@ -40,7 +40,7 @@ impl Delays {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
-        // The upper bits are the better ones.
+        // The upper bits are more random.
         (self.state >> 32) % SKEW_NS
     }
 }
