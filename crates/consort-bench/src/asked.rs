@@ -1,4 +1,4 @@
-//! Questions about calls, in words and as JSON.
+//! Queries about calls, as text and as JSON.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::units;
 
-/// A question about a call, with sums where it combines.
+/// A query about a call; if it combines, it sums.
 pub fn sums(
     collective: Collective,
     sync: SyncModes,
@@ -37,7 +37,7 @@ pub fn shown<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::O
     serializer.collect_str(value)
 }
 
-/// A question, as JSON.
+/// A query, as JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Asked {
     collective: String,

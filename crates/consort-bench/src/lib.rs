@@ -1,15 +1,15 @@
-//! Measuring Consort: beside the machine's limits, beside other libraries, and beside papers.
+//! Measures Consort: against the machine's limits, other libraries, and results of papers.
 //!
-//! 1. [`limits`]: what the machine itself could do;
+//! 1. [`limits`]: the limits of the machine itself;
 //! 2. [`peers`]: thread libraries and MPI;
-//! 3. [`harness`]: kinds of work in turn, each beside the limits of its moment;
-//! 4. [`workloads`]: what is timed and is no collective;
-//! 5. [`simulation`]: programs on machines that are described;
-//! 6. [`calibration`] and [`prediction`]: this machine described, and the description judged;
-//! 7. [`figures`]: what figures of papers measure and simulate; [`claims`]: what they claim.
+//! 3. [`harness`]: kinds of work in turn, each with the limits at that moment;
+//! 4. [`workloads`]: timed work that is not a collective;
+//! 5. [`simulation`]: programs on described machines;
+//! 6. [`calibration`] and [`prediction`]: describes this machine, and checks the description;
+//! 7. [`figures`]: the experiments behind figures of papers; [`claims`]: the papers' claims.
 //!
-//! [`units`] and [`asked`] say how quantities and calls are written, and a [`page`] has what is to
-//! be read of a figure.
+//! [`units`] and [`asked`] write quantities and calls as text, and a [`page`] is the text of a
+//! figure.
 
 pub mod asked;
 pub mod calibration;

@@ -1,13 +1,13 @@
-//! A page for people: lines, paragraphs and tables, which the command lays out.
+//! A page for people: lines, paragraphs and tables, whose layout the command makes.
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Lines as they are.
+    /// Lines that are shown as they are.
     Lines(String),
     /// A text that may be broken between words.
     Paragraph(String),
-    /// A table, and which of its columns are numbers.
+    /// A table.
     Table {
         /// The columns' names.
         header: Vec<String>,
@@ -18,7 +18,7 @@ pub enum Part {
     },
 }
 
-/// Parts, one below the other.
+/// Parts, from top to bottom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page(Vec<Part>);
 
@@ -38,7 +38,7 @@ impl Page {
         self.0.push(Part::Paragraph(text.into()));
     }
 
-    /// Adds a table of which these columns are numbers.
+    /// Adds a table. `numbers` are the columns that are aligned to the right.
     pub fn table(
         &mut self,
         header: impl IntoIterator<Item = impl Into<String>>,

@@ -1,8 +1,8 @@
-//! Predictions by the description of this machine, against measurements.
+//! Compares predictions by the description of this machine with measurements.
 //!
-//! Each call is simulated on the described machine and measured here, by the same algorithm, as
-//! calls in a row. Of what is measured only blocks count in which the cores were as far apart as
-//! they were when the machine was described: near, or far.
+//! Each call is simulated on the described machine and measured here, with the same algorithm, as
+//! calls in a row. Only blocks of one class count: the cores must be as far apart, near or far, as
+//! when the machine was described.
 
 use std::time::Duration;
 
@@ -23,25 +23,25 @@ use crate::{
     simulation::{Program, program},
 };
 
-/// How long a block of calls takes.
+/// The time of a block of calls.
 const BLOCK: Duration = Duration::from_micros(300);
-/// Launches that a measurement is spread over.
+/// The number of launches over which a measurement is spread.
 const LAUNCHES: u32 = 3;
-/// Further launches that a machine is given where the cores are elsewhere all the time.
+/// The additional launches if the cores are in the other class all the time.
 const MORE_LAUNCHES: u32 = 6;
-/// Calls of a simulation; the first is not counted.
+/// The calls of a simulation; the first is not counted.
 const CALLS: u64 = 33;
 
-/// Calls to be predicted: a barrier, broadcasts and reductions.
+/// The calls to predict: a barrier, broadcasts and reductions.
 #[derive(Debug)]
 pub struct Prediction<'p> {
-    /// How many PEs call.
+    /// The number of PEs.
     pub pes: u32,
     /// Sizes of a block.
     pub sizes_bytes: &'p [usize],
     /// The modes of calls.
     pub syncs: &'p [SyncModes],
-    /// How long to measure, about.
+    /// The approximate measuring time.
     pub budget: Duration,
 }
 
@@ -50,28 +50,28 @@ pub struct Prediction<'p> {
 pub struct Predicted {
     /// The described machine.
     pub machine: String,
-    /// How many PEs called.
+    /// The number of PEs.
     pub pes: u32,
-    /// The one-way transfer of the description, in nanoseconds, and its class.
+    /// The one-way transfer of the description, in nanoseconds.
     pub transfer_ns: f64,
     /// Its class.
     pub class: String,
-    /// The median of the errors' sizes, as a share.
+    /// The median of the absolute errors, as a share.
     pub median_error: f64,
-    /// Calls for which no block was of the class.
+    /// The number of calls without a block of the class.
     #[serde(skip)]
     pub missing: usize,
-    /// Those that were measured.
+    /// The calls that were measured.
     pub calls: Vec<Call>,
 }
 
 /// One kind of call.
 #[derive(Debug, Serialize)]
 pub struct Call {
-    /// The question, as JSON.
+    /// The query, as JSON.
     #[serde(flatten)]
     pub asked: asked::Asked,
-    /// The question.
+    /// The query.
     #[serde(skip)]
     pub query: Query,
     /// The candidate that served.
@@ -81,17 +81,18 @@ pub struct Call {
     pub predicted_ns: f64,
     /// The median of the blocks.
     pub measured_ns: f64,
-    /// How many blocks were measured.
+    /// The number of blocks.
     pub blocks: usize,
-    /// By how much the prediction is too high, as a share of what is measured.
+    /// The prediction's excess over the measurement, as a share of the measurement.
     pub error: f64,
 }
 
 impl Prediction<'_> {
-    /// Measures and simulates on `machine`; tells `show` what is done and which share of it.
+    /// Measures, and simulates on `machine`. Passes the present step and the share that is complete
+    /// to `show`.
     ///
     /// # Errors
-    /// When the machine cannot be this one, is of other cores than these, or measuring fails.
+    /// When the machine cannot be this one, has too few PEs, or measuring fails.
     pub fn run(&self, machine: &Machine, show: &dyn Fn(&str, f64)) -> Result<Predicted> {
         let Kind::Coherent(cores) = &machine.kind else {
             bail!("{}: only machines of coherent caches can be this one", machine.name)
@@ -150,7 +151,7 @@ impl Prediction<'_> {
         })
     }
 
-    /// The calls, each with the algorithm that serves it here.
+    /// The calls, each with the algorithm that serves it on this machine.
     fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
         let algorithms = Algorithms::here();
         let wisdom = Wisdom::load(&default_path(Arrival::Together)?, algorithms.identity()).ok();

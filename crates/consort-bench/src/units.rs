@@ -1,6 +1,6 @@
-//! Times, ratios and sizes as they are shown.
+//! Times, ratios and sizes as text.
 
-/// A time with three digits that matter: `123 ns`, `4.56 us`, `78.9 ms`.
+/// A time with three significant digits: `123 ns`, `4.56 us`, `78.9 ms`.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 999.5 => (ns, "ns"),

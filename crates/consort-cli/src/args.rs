@@ -1,7 +1,7 @@
-//! Arguments that several commands share, and how they are read.
+//! Arguments that several commands share, and their parsing.
 //!
-//! The unit of a size is a power of 1024 however it is spelt: `8k`, `8kB` and `8KiB` are 8192, as
-//! messages of "8 kB" have always been.
+//! The unit of a size is a power of 1024 in every spelling: `8k`, `8kB` and `8KiB` are 8192, since
+//! messages of "8 kB" are customarily of that size.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ const UNITS: [char; 4] = ['k', 'M', 'G', 'T'];
 /// Reads a size such as `8192`, `8k`, `8KiB`, `8kB`, `1M` or `4MiB`.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence with the remedy.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -62,10 +62,10 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("`{text}` is more than this machine can count: use at most 1T"))
 }
 
-/// Reads a size that is divided into doubles, for measuring.
+/// Reads the size of a message of doubles, for measuring.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence with the remedy.
 pub(crate) fn size_of_doubles(text: &str) -> Result<u64, String> {
     const MOST_BYTES: usize = 1 << 30;
     let bytes = size(text)?;
@@ -81,10 +81,10 @@ pub(crate) fn size_of_doubles(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// Reads a size that is divided into doubles, in memory.
+/// Reads the size of a block of doubles, in memory.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence with the remedy.
 pub(crate) fn block(text: &str) -> Result<usize, String> {
     let bytes = size_of_doubles(text)?;
     usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
@@ -93,13 +93,13 @@ pub(crate) fn block(text: &str) -> Result<usize, String> {
 /// Reads a number of PEs.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence with the remedy.
 pub(crate) fn pes(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|pes| (1..=MOST_PES).contains(pes));
     number.ok_or_else(|| format!("`{text}` is no number of PEs: use 1 to {MOST_PES}"))
 }
 
-/// A number of seconds on the command line.
+/// Reads a number of seconds.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())

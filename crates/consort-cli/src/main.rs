@@ -1,4 +1,4 @@
-//! The consort command.
+//! The command `consort`.
 
 mod args;
 mod commands;

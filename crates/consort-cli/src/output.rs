@@ -1,4 +1,4 @@
-//! What commands print: tables and times for people, JSON for programs.
+//! Output of the commands: tables and times for people, JSON for programs.
 
 pub(crate) mod machine;
 pub(crate) mod progress;
@@ -19,10 +19,10 @@ use consort_bench::page::{Page, Part};
 pub(crate) use consort_bench::units::{ratio, time};
 use serde::Serialize;
 
-/// No line that is printed is longer.
+/// The most columns of a printed line.
 const COLUMNS: u16 = 100;
 
-/// Prints to standard output; a reader that has seen enough is no error.
+/// Prints to standard output. It is no error if the reader closes it early.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -58,7 +58,7 @@ pub(crate) fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Resul
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes JSON objects where a file is named for them, and prints a text otherwise.
+/// Writes JSON objects if a file is named for them, and prints a text otherwise.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -70,8 +70,8 @@ pub(crate) fn tell<T: Serialize>(
     json.map_or_else(|| print(&text()), |path| write_json_lines(path, objects))
 }
 
-/// The text and a line's end, broken between words where lines would be too long; all lines are
-/// indented as the first one is.
+/// The text with a line break at its end, broken between words where lines would be too long. All
+/// lines are indented like the first.
 pub(crate) fn wrapped(text: &str) -> String {
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
@@ -93,7 +93,7 @@ pub(crate) fn wrapped(text: &str) -> String {
     lines + "\n"
 }
 
-/// A table with these columns; it gets lines on a terminal, and none elsewhere.
+/// A table with these columns; it has ruled lines on a terminal only.
 pub(crate) fn table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     let lines = io::stdout().is_terminal();
@@ -103,7 +103,7 @@ pub(crate) fn table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// The table's text; the columns `numbers` are aligned to the right.
+/// The text of a table; the columns `numbers` are aligned to the right.
 pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
     for &index in numbers {
         if let Some(column) = table.column_mut(index) {

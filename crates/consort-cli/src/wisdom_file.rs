@@ -1,4 +1,5 @@
-//! The wisdom file: where it is, how it is set aside, and what to do about one that is of no use.
+//! The wisdom file: its path, keeping a copy of the old one, and remedies for one that cannot be
+//! used.
 
 use std::{
     fs, io,
@@ -9,15 +10,16 @@ use anyhow::{Context, Result, anyhow};
 use consort::Arrival;
 use consort_tuner::{WisdomError, default_path};
 
-/// The wisdom file that was named, or the one that a launch would find.
+/// The path of the named wisdom file, or of the one that a launch uses.
 ///
 /// # Errors
-/// When there is no place for it.
+/// When there is no home directory.
 pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival) -> Result<PathBuf> {
     named.cloned().map_or_else(|| Ok(default_path(arrival)?), Ok)
 }
 
-/// Copies what is at `path` to the same name with `.old` behind it, and says where that is.
+/// Copies the file at `path` to the same name with `.old` appended, and returns the path of the
+/// copy.
 ///
 /// # Errors
 /// When it cannot be copied.
@@ -34,7 +36,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// The error of a file that cannot be used, with what to do about it.
+/// The error of a file that cannot be used, with the remedy.
 pub(crate) fn advised(error: WisdomError) -> anyhow::Error {
     match error {
         WisdomError::NotWisdom { .. } => {

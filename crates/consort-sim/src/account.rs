@@ -1,10 +1,10 @@
-//! Where the virtual time of a PE goes.
+//! Accounts of the virtual time of PEs, by cause.
 
 use std::cell::Cell;
 
 use crate::engine::Time;
 
-/// What a PE spends time on.
+/// The causes for which a PE spends time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Reading and writing its own memory, off the chip.
@@ -13,9 +13,9 @@ pub enum Cause {
     OnChip,
     /// Setting and reading flags.
     Flags,
-    /// Queueing for what others use.
+    /// Queueing for resources that others use.
     Contention,
-    /// Combining, and the calls' own work.
+    /// Combining, and the work of the calls themselves.
     Compute,
 }
 
@@ -24,7 +24,7 @@ impl Cause {
     pub const EVERY: [Self; 5] =
         [Self::OffChip, Self::OnChip, Self::Flags, Self::Contention, Self::Compute];
 
-    /// What it is called.
+    /// The name of the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Cause {
     }
 }
 
-/// What one PE has done so far.
+/// The account of one PE so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     spent: [Cell<Time>; Cause::EVERY.len()],
@@ -47,24 +47,25 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Notes time that was spent.
+    /// Adds time that was spent.
     pub(crate) fn spend(&self, cause: Cause, time: Time) {
         let spent = &self.spent[cause as usize];
         spent.set(spent.get() + time);
     }
 
-    /// Notes a message, a signal, or a put or get of so many bytes.
+    /// Counts a message, a signal, or a put or get of this many bytes.
     pub(crate) fn message(&self, bytes: usize) {
         self.messages.set(self.messages.get() + 1);
         self.bytes.set(self.bytes.get() + bytes as u64);
     }
 
-    /// Notes lines that came to its core from elsewhere, or a copy of which was taken from another.
+    /// Counts lines that were transferred to the PE's core, and stores to lines that another core
+    /// had a copy of.
     pub(crate) fn transfers(&self, lines: usize) {
         self.transfers.set(self.transfers.get() + lines as u64);
     }
 
-    /// What it comes to.
+    /// The totals so far.
     pub(crate) fn total(&self) -> Total {
         let spent_ns = Cause::EVERY.map(|cause| self.spent[cause as usize].get() as f64 / 1e3);
         Total {
@@ -76,7 +77,7 @@ impl Account {
     }
 }
 
-/// What a PE has done in all.
+/// The totals of a PE.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
     spent_ns: [f64; Cause::EVERY.len()],
@@ -84,19 +85,20 @@ pub struct Total {
     pub messages: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Transfers of cache lines: to load one that another core, or memory, has, and to store to
-    /// one that others have copies of. Counted on coherent machines.
+    /// Transfers of cache lines: loads of lines from another core or from memory, and stores to
+    /// lines that others have copies of. Counted on coherent machines.
     pub transfers: u64,
 }
 
 impl Total {
-    /// Time that was spent on something, in nanoseconds. What is left was spent waiting.
+    /// The time that was spent for a cause, in nanoseconds. The rest of a PE's time was spent
+    /// waiting.
     #[must_use]
     pub const fn spent_ns(&self, cause: Cause) -> f64 {
         self.spent_ns[cause as usize]
     }
 
-    /// Of two PEs together.
+    /// The sum of the totals of two PEs.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         for (mine, theirs) in self.spent_ns.iter_mut().zip(other.spent_ns) {

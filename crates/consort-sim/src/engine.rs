@@ -1,8 +1,8 @@
-//! Discrete events in virtual time: which task runs next, and when.
+//! Discrete events in virtual time: decides which task runs next, and when.
 //!
-//! Time is counted in picoseconds. Events of one moment come in the order in which they were made,
-//! or, where schedules are explored, in an order that the seed decides. A task is a PE's future: it
-//! sleeps until a time, or waits until somebody wakes it.
+//! Time is counted in picoseconds. Simultaneous events occur in the order in which they were
+//! created or, in explored schedules, in an order that depends on the seed. A task is a PE's
+//! future: it sleeps until a time, or waits until it is woken.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,41 +15,41 @@ use std::{
 /// Picoseconds since the simulation began.
 pub(crate) type Time = u64;
 
-/// From nanoseconds.
+/// Converts nanoseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive")]
 pub(crate) fn picoseconds(ns: f64) -> Time {
     (ns * 1e3).round() as Time
 }
 
-/// What happens at a time.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
-    /// The task goes on.
+    /// The task continues.
     Resume(u32),
-    /// Something arrives; kept under this number.
+    /// The parcel with this number arrives.
     Arrive(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Time,
-    /// Decides among events of one moment.
+    /// Orders simultaneous events.
     tie: u64,
     what: What,
 }
 
-/// The clock, the events to come, and the dice.
+/// The clock, the queue of events, and the random numbers.
 pub(crate) struct Engine {
     now: Cell<Time>,
     made: Cell<u64>,
     happened: Cell<u64>,
     queue: RefCell<BinaryHeap<Reverse<Event>>>,
     dice: Cell<u64>,
-    /// Whether events of one moment come in any order.
+    /// Whether simultaneous events occur in random order.
     shuffles: bool,
-    /// The task that runs.
+    /// The running task.
     running: Cell<u32>,
-    /// Tasks that wait to be woken.
+    /// The tasks that wait to be woken.
     waiting: Box<[Cell<bool>]>,
 }
 
@@ -67,17 +67,17 @@ impl Engine {
         }
     }
 
-    /// The time.
+    /// The present time.
     pub(crate) fn now(&self) -> Time {
         self.now.get()
     }
 
-    /// Events so far.
+    /// The number of events so far.
     pub(crate) fn happened(&self) -> u64 {
         self.happened.get()
     }
 
-    /// The next number of the seed (Steele, Lea and Flood 2014: SplitMix64).
+    /// The next random number (Steele, Lea and Flood 2014: SplitMix64).
     pub(crate) fn roll(&self) -> u64 {
         let state = self.dice.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.dice.set(state);
@@ -86,12 +86,12 @@ impl Engine {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, or 0.
+    /// A random number below `bound`; 0 if `bound` is 0.
     pub(crate) fn roll_below(&self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.roll() % bound }
     }
 
-    /// Has `what` happen at a time, now or later.
+    /// Schedules `what` at a time, or now if that has passed.
     pub(crate) fn at(&self, at: Time, what: What) {
         let made = self.made.get();
         self.made.set(made + 1);
@@ -100,7 +100,7 @@ impl Engine {
         self.queue.borrow_mut().push(Reverse(Event { at, tie, what }));
     }
 
-    /// The next event, if there is one; the clock goes on to its time.
+    /// Removes the next event and advances the clock to its time; `None` if there is none.
     pub(crate) fn next(&self) -> Option<What> {
         let Reverse(event) = self.queue.borrow_mut().pop()?;
         self.now.set(event.at);
@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// The task that runs sleeps until a time.
+    /// The running task sleeps until a time.
     pub(crate) fn sleep_until(&self, until: Time) -> impl Future<Output = ()> {
         let mut armed = false;
         poll_fn(move |_| {
@@ -133,12 +133,13 @@ impl Engine {
         })
     }
 
-    /// The task that runs sleeps so long.
+    /// The running task sleeps for a time.
     pub(crate) fn sleep(&self, time: Time) -> impl Future<Output = ()> {
         self.sleep_until(self.now() + time)
     }
 
-    /// The task that runs waits until `test` gives something; looked at whenever it is woken.
+    /// The running task waits until `test` returns a value. It is tested each time the task is
+    /// woken.
     pub(crate) fn wait<T>(&self, mut test: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
         poll_fn(move |_| match test() {
             Some(value) => Poll::Ready(value),

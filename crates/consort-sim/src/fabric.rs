@@ -1,8 +1,9 @@
 //! The simulated [`Fabric`]: one call's view of the world.
 //!
-//! Data moves when an operation's costs have been spent, and what is sent arrives later still. What
-//! a fabric does not promise does not happen here either: a put lands late unless a fence follows,
-//! and a message of a call that a PE has not come to yet is never taken for one of an earlier call.
+//! Data moves after the costs of an operation have been spent, and data or signals that are sent
+//! arrive later still. The simulation gives no guarantee that a fabric does not give: a put lands
+//! late unless a fence follows. A message of a call that a PE has not begun is never taken for one
+//! of an earlier call.
 
 mod remote;
 
@@ -26,10 +27,11 @@ pub struct Call<'c> {
     call: u64,
     kernel: Option<Kernel<'c>>,
     layouts: Option<[Layout<'c>; 2]>,
-    /// Where the buffers begin in the heap, if they lie there.
+    /// The offsets of the buffers in the heap, if they are symmetric.
     source_at: Option<usize>,
     target_at: Option<usize>,
-    /// Buffers exposed so far in this call: so many peers must detach.
+    /// The number of buffers exposed so far in this call, which is also that of the detaches to
+    /// wait for.
     exposed: std::cell::Cell<u64>,
 }
 
@@ -67,7 +69,7 @@ impl<'c> Call<'c> {
         self.world.engine.now()
     }
 
-    /// The same bytes, in the heap if the buffer lies there.
+    /// The same bytes, in the heap if the buffer is symmetric.
     fn resolve(&self, span: Span) -> Span {
         let at = match span.place {
             Place::Source => self.source_at,
@@ -86,7 +88,7 @@ impl<'c> Call<'c> {
         Where { pe: remote.owner, place: remote.span.place, at: remote.span.at + at }
     }
 
-    /// Has something arrive, no earlier than the puts before the last fence.
+    /// Makes a parcel arrive at a time, but no earlier than the puts before the last fence.
     fn post(&self, to: Rank, at: Time, parcel: Parcel) {
         self.world.post(self.rank, to, at.max(self.local().fenced.get()), parcel);
     }
@@ -96,7 +98,7 @@ impl<'c> Call<'c> {
         self.world.recorder.note(self.rank.0, what, peer.map(|peer| peer.0), times, bytes);
     }
 
-    /// Sets a flag at a peer, of whatever kind.
+    /// Sets a flag, of any kind, at a peer.
     async fn signal_with(&self, to: Rank, what: &'static str, parcel: Parcel) -> Op {
         let since = self.now();
         self.local().account.message(0);
@@ -106,7 +108,7 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
-    /// Waits for something to have arrived, and from whom, if it was one PE.
+    /// Waits until `test` finds an arrival, and the PE that sent it, if it was one PE.
     async fn wait_for<T>(
         &self,
         what: &'static str,
@@ -119,7 +121,7 @@ impl<'c> Call<'c> {
         Ok(found)
     }
 
-    /// Receives a message and hands its bytes to `keep`, block by block.
+    /// Receives a message and passes its bytes to `keep`, block by block.
     async fn take(
         &self,
         channel: Channel,
@@ -150,7 +152,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Puts, and returns the first moment at which the data is there.
+    /// Puts, and returns the first moment at which the data has landed.
     async fn put_at(&self, remote: &Remote, at: usize, source: Span) -> Time {
         let (source, since) = (self.resolve(source), self.now());
         let to = Self::theirs(remote, at, source.bytes);
@@ -160,7 +162,7 @@ impl<'c> Call<'c> {
         let lands = self.world.costs.transfer(self.site(), from, to, source.bytes).await;
         let lands = lands.max(self.local().fenced.get());
         self.world.post(self.rank, to.pe, lands, Parcel::Put { place: to.place, at: to.at, data });
-        // Not in the same moment, whose events may come in any order.
+        // A moment later, since simultaneous events may occur in any order.
         let landed = lands + 1;
         let all_landed = &self.local().puts_landed;
         all_landed.set(all_landed.get().max(landed));
@@ -174,10 +176,10 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The call ends: what is in the target.
+    /// Ends the call, and returns the content of the target.
     ///
     /// # Panics
-    /// When something is still exposed.
+    /// When a buffer is still exposed.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         let exposed = self.exposed.get();

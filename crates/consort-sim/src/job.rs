@@ -1,4 +1,4 @@
-//! A simulation: a program that every PE runs, on a machine, from a seed.
+//! A simulation: the machine, the number of PEs and the seed with which a program runs on every PE.
 
 use std::{
     cell::Cell,
@@ -23,7 +23,7 @@ use crate::{
     world::World,
 };
 
-/// What a simulation is of.
+/// The settings of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     machine: Option<Machine>,
@@ -37,10 +37,10 @@ pub struct Simulation {
     window: u64,
 }
 
-/// Why a simulation came to no end.
+/// The reason why a simulation did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
-    /// PEs wait for what nobody will send.
+    /// PEs wait for a signal or message that no PE will send.
     #[error(
         "deadlock after {after_ps} ps (seed {seed}): {count} of {pes} PEs wait, the first is PE \
          {first}"
@@ -48,13 +48,13 @@ pub enum SimulationError {
     Deadlock {
         /// The virtual time, in picoseconds.
         after_ps: u64,
-        /// The seed that shows it.
+        /// The seed with which it occurs.
         seed: u64,
-        /// How many wait.
+        /// The number of PEs that wait.
         count: usize,
-        /// Of so many.
+        /// The number of all PEs.
         pes: u32,
-        /// The one of the lowest rank.
+        /// The lowest rank of those that wait.
         first: u32,
     },
     /// The machine has fewer PEs.
@@ -62,9 +62,9 @@ pub enum SimulationError {
     TooManyPes {
         /// The machine.
         machine: String,
-        /// Its PEs.
+        /// The number of its PEs.
         most: u32,
-        /// What was asked for.
+        /// The number that was asked for.
         asked: u32,
     },
     /// No plan can be made.
@@ -72,30 +72,31 @@ pub enum SimulationError {
     Plan(#[from] PlanError),
 }
 
-/// What a simulation came to.
+/// The results of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome<R> {
-    /// What each PE returned, by rank.
+    /// The value that each PE returned, by rank.
     pub results: Vec<R>,
-    /// What each PE did.
+    /// The account of each PE, by rank.
     pub totals: Vec<Total>,
-    /// When the last PE ended, in nanoseconds of virtual time.
+    /// The time when the last PE ended, in nanoseconds of virtual time.
     pub ended_ns: f64,
-    /// Events that it took.
+    /// The number of events.
     pub events: u64,
-    /// Who did what when, if that was asked for.
+    /// The trace, if it was enabled.
     pub trace: Trace,
 }
 
 impl Simulation {
-    /// Of `pes` PEs on a machine, each on a hardware thread of its own, the first ones.
+    /// A simulation of `pes` PEs on a machine: each on a hardware thread of its own, the first
+    /// `pes` threads.
     #[must_use]
     pub const fn on(machine: Machine, pes: u32) -> Self {
         Self::of(Some(machine), pes)
     }
 
-    /// Of `pes` PEs whose every operation takes any time at all, as the seed decides: schedules at
-    /// random.
+    /// A simulation of `pes` PEs whose operations all take random times that depend on the seed:
+    /// schedules at random.
     #[must_use]
     pub const fn explored(pes: u32) -> Self {
         Self::of(None, pes)
@@ -115,28 +116,28 @@ impl Simulation {
         }
     }
 
-    /// From this seed instead of 0.
+    /// Sets the seed, instead of 0.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Without queueing: whatever is used is free.
+    /// Disables queueing: every resource is always free.
     #[must_use]
     pub const fn uncontended(mut self) -> Self {
         self.contention = false;
         self
     }
 
-    /// With all distances the shortest.
+    /// Makes all distances the shortest.
     #[must_use]
     pub const fn near(mut self) -> Self {
         self.near = true;
         self
     }
 
-    /// With the overhead of a call that was fitted to published outcomes, where the machine's
+    /// Enables the overhead of a call that was fitted to published results, if the machine's
     /// description has one.
     #[must_use]
     pub const fn fitted(mut self) -> Self {
@@ -144,21 +145,21 @@ impl Simulation {
         self
     }
 
-    /// Keeps a trace.
+    /// Enables the trace.
     #[must_use]
     pub const fn traced(mut self) -> Self {
         self.traced = true;
         self
     }
 
-    /// With so much symmetric memory a PE, in bytes.
+    /// Sets the symmetric memory of each PE, in bytes.
     #[must_use]
     pub const fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = bytes;
         self
     }
 
-    /// With so many calls under way at most, instead of 16: a power of two from 4 on.
+    /// Sets the window, the most pending calls, instead of 16: a power of two, at least 4.
     #[must_use]
     pub const fn window(mut self, calls: u64) -> Self {
         self.window = calls;
@@ -190,7 +191,7 @@ impl Simulation {
         })
     }
 
-    /// What the fabric can do.
+    /// The capabilities of the simulated fabric.
     ///
     /// # Errors
     /// When the machine has fewer PEs.
@@ -201,10 +202,10 @@ impl Simulation {
     /// Runs `program` on every PE.
     ///
     /// # Errors
-    /// When PEs wait for what nobody will send, or the machine has fewer PEs.
+    /// When PEs wait for a signal or message that no PE will send, or the machine has fewer PEs.
     ///
     /// # Panics
-    /// When the program does, or breaks a rule of the fabric: a message that overtakes a whole
+    /// When the program panics or breaks a rule of the fabric: a message that overtakes a whole
     /// window of calls, a buffer that is still exposed when its call ends.
     pub fn run<R>(
         &self,
@@ -275,26 +276,26 @@ impl<'w> Pe<'w> {
         self.rank
     }
 
-    /// How many there are.
+    /// The number of PEs.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.world.pes()
     }
 
-    /// The virtual time, in nanoseconds: when all that the PE has begun is done.
+    /// The virtual time, in nanoseconds, when all that the PE has begun is complete.
     #[must_use]
     pub fn now_ns(&self) -> f64 {
         self.world.engine.now().max(self.world.costs.settled(self.rank)) as f64 / 1e3
     }
 
-    /// Calls that may be under way at once: whoever makes more must know that all peers have left
-    /// the first.
+    /// The most calls that may be pending at once. Before it begins another, a PE must know that
+    /// all peers have left the first.
     #[must_use]
     pub fn window(&self) -> u64 {
         self.world.local(self.rank).mail.borrow().window()
     }
 
-    /// How many calls it has begun.
+    /// The number of calls that it has begun.
     pub(crate) const fn calls(&self) -> u64 {
         self.calls.get()
     }
@@ -306,40 +307,40 @@ impl<'w> Pe<'w> {
         Call::new(self.world, self.rank, call, operands)
     }
 
-    /// Takes part in broadcasts that only their source calls; once a PE.
+    /// The PE's part in asynchronous broadcasts. Each PE has one.
     #[must_use]
     pub fn listener(&self) -> Listener<'w> {
         Listener::new(self.world, self.rank)
     }
 
-    /// Waits, at no cost, until all PEs are here: between what is timed.
+    /// Waits, at no cost, until all PEs have called this: between timed calls.
     pub async fn align(&self) {
         self.world.align(self.rank).await;
     }
 
-    /// Works on something of its own for so long.
+    /// Computes for a time.
     pub async fn work(&self, time_ns: f64) {
         self.world.engine.sleep(crate::engine::picoseconds(time_ns)).await;
     }
 
-    /// Reads its part of the symmetric heap.
+    /// Reads the PE's part of the symmetric heap.
     #[must_use]
     pub fn heap(&self, at: usize, bytes: usize) -> Vec<u8> {
         self.heap_of(self.rank, at, bytes)
     }
 
-    /// Writes its part of the symmetric heap.
+    /// Writes the PE's part of the symmetric heap.
     pub fn set_heap(&self, at: usize, data: &[u8]) {
         self.set_heap_of(self.rank, at, data);
     }
 
-    /// Reads a peer's part of the symmetric heap at once, as no operation can: for checks.
+    /// Reads a peer's part of the symmetric heap, at once and at no cost: for checks.
     #[must_use]
     pub fn heap_of(&self, peer: Rank, at: usize, bytes: usize) -> Vec<u8> {
         self.world.local(peer).read(consort_fabric::Span::heap(at, bytes))
     }
 
-    /// Writes a peer's part of the symmetric heap at once, as no operation can: for checks.
+    /// Writes a peer's part of the symmetric heap, at once and at no cost: for checks.
     pub fn set_heap_of(&self, peer: Rank, at: usize, data: &[u8]) {
         self.world.local(peer).write(consort_fabric::Place::Heap, at, data);
     }

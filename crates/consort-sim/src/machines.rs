@@ -1,14 +1,14 @@
 //! Machines, read from their description files.
 //!
-//! A description is TOML: what a machine is made of, and what its operations cost when nobody is
-//! in the way. The costs are published measurements of single operations, in the units of their
-//! source; each number that is not has a comment in the file that says what it rests on. What a
-//! collective takes is not in a file: that is what simulating finds out. The one number that is
-//! fitted to it, `overhead_ns`, is apart from the others and need not be used.
+//! A description is TOML: the parts of a machine, and the costs of its operations without
+//! contention. The costs are published measurements of single operations, in the units of their
+//! source. Each number that is not has a comment in the file with its basis. The time of a
+//! collective is not in a file: simulations find it out. One number is fitted to published
+//! collectives, `overhead_ns`. It is separate from the others and optional.
 //!
-//! 1. `reading`: values that are checked while they are read, and the lines of flaws;
+//! 1. `reading`: values that are checked while they are read, and the lines of errors;
 //! 2. `message_buffers`, `coherent` with its `layout`, `cluster`: the kinds of machines;
-//! 3. `model`: each in the few numbers that estimates are made of.
+//! 3. `model`: the parameters of each machine for estimates.
 
 mod cluster;
 mod coherent;
@@ -31,7 +31,7 @@ pub use layout::Layout;
 pub use message_buffers::{Interrupt, MessageBuffers};
 use reading::{Flaw, line_at, offset_of};
 
-/// The machines whose descriptions the library brings along, with their files.
+/// The machines whose descriptions are part of the library, with their files.
 const SHIPPED: [(&str, &str); 8] = [
     ("barcelona-x8", include_str!("../machines/barcelona-x8.toml")),
     ("cluster", include_str!("../machines/cluster.toml")),
@@ -43,29 +43,29 @@ const SHIPPED: [(&str, &str); 8] = [
     ("xeon-e7-8867l-x8", include_str!("../machines/xeon-e7-8867l-x8.toml")),
 ];
 
-/// The keys that say what a description is of; the others belong to its kind.
+/// The keys of every description; the others depend on its kind.
 const HEAD_KEYS: [&str; 3] = ["title", "source", "kind"];
 
-/// A machine, as its description file has it.
+/// A machine, as in its description file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
     /// The stem of the file's name, as in `scc`.
     pub name: String,
-    /// What it is, in a line.
+    /// A short description.
     pub title: String,
-    /// Where its numbers come from.
+    /// The source of its numbers.
     pub source: String,
     /// Its parts and costs.
     #[serde(flatten)]
     pub kind: Kind,
 }
 
-/// How the PEs of a machine reach each other, with its parts and costs.
+/// The kind of a machine: how its PEs reach each other, with its parts and costs.
 #[expect(clippy::large_enum_variant, reason = "a program has a few machines, and moves none")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
-    /// Through caches that are kept coherent.
+    /// Through coherent caches.
     Coherent(Coherent),
     /// Through message buffers, by put and get.
     MessageBuffers(MessageBuffers),
@@ -84,13 +84,13 @@ impl Kind {
     }
 }
 
-/// Why there is no machine.
+/// The reason why a machine could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
-    /// The name is none that is shipped, and no path of a description.
+    /// The name is neither that of a shipped machine nor the path of a description.
     #[error("there is no machine `{name}`: expected {known}, or the path of a .toml file")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The names of the shipped machines.
         known: String,
@@ -100,17 +100,17 @@ pub enum DescriptionError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The file describes no machine.
+    /// The file is not a valid description.
     #[error("{file}:{line}: {message}")]
     Flawed {
         /// The file.
         file: String,
-        /// The line of the flaw, from 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// What is wrong there, and what was expected.
+        /// The error, and what was expected.
         message: String,
     },
 }
@@ -133,28 +133,28 @@ enum KindName {
     Cluster,
 }
 
-/// What the descriptions of a kind have to be.
+/// A kind of machine that can be read from a description.
 trait Described: DeserializeOwned {
-    /// Makes of what was read what is used, if its parts do not contradict each other.
+    /// Checks that the parts do not contradict each other, and computes what the text leaves out.
     fn complete(self) -> Result<Self, Flaw>;
 
-    /// Reads one.
+    /// Reads a machine of this kind.
     fn read(document: Spanned<DeTable<'_>>) -> Result<Self, toml::de::Error> {
         Self::deserialize(Deserializer::from(document))
     }
 }
 
 impl Machine {
-    /// The names of the machines that the library brings along.
+    /// The names of the machines whose descriptions are part of the library.
     pub fn shipped() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// The machine that is shipped under a name, or else described by the file at a path that
+    /// The shipped machine of this name, or else the one described by the file at this path, which
     /// ends in `.toml`.
     ///
     /// # Errors
-    /// If the name is unknown, or the file cannot be read or describes no machine.
+    /// When the name is unknown, or the file cannot be read or is not a valid description.
     pub fn find(name_or_path: &str) -> Result<Self, DescriptionError> {
         let (file, text) = Self::description(name_or_path)?;
         Self::parse(&file, &text)
@@ -163,7 +163,7 @@ impl Machine {
     /// The file and text of the description that [`Machine::find`] reads.
     ///
     /// # Errors
-    /// If the name is unknown, or the file cannot be read.
+    /// When the name is unknown, or the file cannot be read.
     pub fn description(name_or_path: &str) -> Result<(String, String), DescriptionError> {
         if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == name_or_path) {
             return Ok((format!("{name}.toml"), (*text).to_owned()));
@@ -180,10 +180,10 @@ impl Machine {
         Ok((name_or_path.to_owned(), text))
     }
 
-    /// Reads a description; `file` is what errors call it, and its stem the machine's name.
+    /// Reads a description. Errors name `file`, whose stem is the machine's name.
     ///
     /// # Errors
-    /// [`DescriptionError::Flawed`] if the text describes no machine.
+    /// [`DescriptionError::Flawed`] when the text is not a valid description.
     pub fn parse(file: &str, text: &str) -> Result<Self, DescriptionError> {
         let flawed = |offset, message: &str| DescriptionError::Flawed {
             file: file.to_owned(),
@@ -216,7 +216,7 @@ impl Machine {
         Ok(Self { name, title: head.title, source: head.source, kind })
     }
 
-    /// How many PEs it has: its hardware threads.
+    /// The number of its PEs: its hardware threads.
     pub fn pes(&self) -> u32 {
         match &self.kind {
             Kind::Coherent(machine) => machine.threads(),

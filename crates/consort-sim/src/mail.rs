@@ -1,4 +1,4 @@
-//! What has arrived at a PE and what it has not yet taken.
+//! The mail of a PE: signals, messages and exposures that have arrived and are not yet taken.
 
 use std::{
     cell::RefCell,
@@ -8,7 +8,7 @@ use std::{
 
 use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Notification, Rank, Span, Step};
 
-/// Calls that may be under way at once, unless said otherwise.
+/// The default of the window: the most calls that may be pending at once.
 pub(crate) const WINDOW: u64 = 16;
 
 /// A peer's exposed or symmetric memory.
@@ -16,17 +16,17 @@ pub(crate) const WINDOW: u64 = 16;
 pub struct Remote {
     pub(crate) owner: Rank,
     pub(crate) span: Span,
-    /// Reached without asking: nothing to detach.
+    /// Whether it is symmetric memory, which the owner has not exposed and which needs no detach.
     pub(crate) reached: bool,
 }
 
-/// What broadcasts of this kind have brought to one PE.
+/// The state of one PE in asynchronous broadcasts.
 #[derive(Debug, Default)]
 pub(crate) struct Post {
     /// The buffer that peers read.
     pub(crate) buffer: RefCell<Vec<u8>>,
     pub(crate) notifications: RefCell<VecDeque<Notification>>,
-    /// The latest of the own notifications that each peer has acknowledged.
+    /// The number of the latest of its own notifications that each peer has acknowledged.
     pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
 }
 
@@ -45,30 +45,30 @@ impl Message {
     }
 }
 
-/// A place of a call in the window and a channel.
+/// A call's position in the window, and a channel.
 type Key = (u64, Channel);
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
-/// What has arrived at one PE.
+/// The mail of one PE.
 #[derive(Debug)]
 pub(crate) struct Mail {
-    /// Calls that may be under way at once.
+    /// The most calls that may be pending at once.
     window: u64,
-    /// Of which call, how far, and by whom.
+    /// The latest call and step signalled, and the sender.
     signals: Map<Key, (u64, Step, Rank)>,
-    /// By the first of their lines.
+    /// The messages, by the first of their lines.
     messages: BTreeMap<Key, Message>,
     exposures: Map<(u64, Rank, u32), Remote>,
-    /// Two-sided messages that were taken.
+    /// The number of messages of two-sided transfers that receivers have taken.
     pub(crate) taken: u64,
     pub(crate) detached: u64,
-    /// How many peers have given the credit of a quarter.
+    /// The number of peers that have given their credit for a quarter.
     credits: BTreeMap<u64, u32>,
 }
 
 impl Mail {
-    /// None yet, in a job with such a window.
+    /// Empty mail for a job with this window.
     pub(crate) fn new(window: u64) -> Self {
         Self {
             window,
@@ -81,25 +81,25 @@ impl Mail {
         }
     }
 
-    /// Calls that may be under way at once.
+    /// The most calls that may be pending at once.
     pub(crate) const fn window(&self) -> u64 {
         self.window
     }
 
-    /// The sender on `channel` has got as far as `step` of `call`.
+    /// Notes that the sender on `channel` has reached `step` of `call`.
     pub(crate) fn signal(&mut self, from: Rank, call: u64, channel: Channel, step: Step) {
         let seen = self.signals.entry((call % self.window, channel)).or_default();
         *seen = (*seen).max((call, step, from));
     }
 
-    /// The sender on `channel`, if it has got as far as `step` of `call`.
+    /// The sender on `channel`, if it has reached `step` of `call`.
     pub(crate) fn signalled(&self, call: u64, channel: Channel, step: Step) -> Option<Rank> {
         let &(latest, reached, from) = self.signals.get(&(call % self.window, channel))?;
         assert!(latest <= call, "a signal of call {latest} came before call {call} was over");
         (latest == call && reached >= step).then_some(from)
     }
 
-    /// A message comes into the lines from `channel` on, where nothing may be left to take.
+    /// Stores a message in the lines from `channel` on, which must be free.
     pub(crate) fn put(&mut self, channel: Channel, message: Message) {
         let place = message.call % self.window;
         let end = channel.index() + message.lines();
@@ -118,7 +118,7 @@ impl Mail {
         self.messages.insert((place, channel), message);
     }
 
-    /// Takes message `step` of `call`.
+    /// Takes the message of `step` of `call`.
     pub(crate) fn take(&mut self, call: u64, channel: Channel, step: Step) -> Option<Message> {
         let key = (call % self.window, channel);
         let is_it = |message: &Message| message.call == call && message.step == step;
@@ -133,12 +133,13 @@ impl Mail {
         self.exposures.remove(&(call, from, number))
     }
 
-    /// A peer gives its credit for a quarter. Each gives every one, in turn.
+    /// Counts a peer's credit for a quarter. Each peer gives one for every quarter, in order.
     pub(crate) fn credit(&mut self, quarter: u64) {
         *self.credits.entry(quarter).or_default() += 1;
     }
 
-    /// Whether so many peers have given their credit for a quarter; none before is asked then.
+    /// Whether this many peers have given their credit for a quarter. If so, earlier quarters are
+    /// dropped, since they are not asked for again.
     pub(crate) fn has_credits(&mut self, quarter: u64, peers: u32) -> bool {
         let given = self.credits.get(&quarter).copied().unwrap_or(0);
         if given == peers {
@@ -154,8 +155,8 @@ impl Default for Mail {
     }
 }
 
-/// Hashes keys of a few small numbers: a rotation and a multiplication each. Keys are not chosen
-/// by anybody who would want them to collide.
+/// Hashes keys of a few small numbers, with a rotation and a multiplication for each. No adversary
+/// chooses the keys.
 #[derive(Default)]
 struct Mixer(u64);
 

@@ -8,7 +8,8 @@ use consort_fabric::Kernel;
 pub(crate) fn combined(kernel: &Kernel<'_>, left: &[u8], right: &[u8]) -> Vec<u8> {
     assert_eq!(left.len(), right.len(), "operands are of one length");
     let mut target = vec![0; left.len()];
-    // SAFETY: three slices of so many bytes, of which the target is borrowed by nobody else.
+    // SAFETY: three slices of `left.len()` bytes each. The target is new, so nothing else borrows
+    // it.
     unsafe { kernel.combine(target.as_mut_ptr(), left.as_ptr(), right.as_ptr(), left.len()) };
     target
 }

@@ -1,9 +1,9 @@
-//! The simulated [`Notifications`]: a PE's part in broadcasts that only their source calls.
+//! The simulated [`Notifications`]: a PE's part in asynchronous broadcasts.
 //!
-//! As in `fabric`, data moves when an operation's costs have been spent, and notifications arrive
-//! later still. Notifications come before acknowledgements and in the order in which they arrived,
-//! as a handler of interrupts is called in the middle of everything else: but only where the PE
-//! waits. A look at a flag that is not set is free of charge.
+//! As in `fabric`, data moves after the costs of an operation have been spent, and notifications
+//! arrive later still. Like an interrupt handler, the PE takes notifications before
+//! acknowledgements, in the order of their arrival; but it takes them only where it waits. Reading
+//! a flag that is not set costs nothing.
 
 use consort_fabric::{Event, Notification, Notifications, Op, Place, Rank};
 
@@ -14,7 +14,7 @@ use crate::{
     world::{Parcel, World},
 };
 
-/// One PE's part; one a PE.
+/// A PE's part in asynchronous broadcasts. Each PE has one.
 pub struct Listener<'w> {
     world: &'w World,
     rank: Rank,
@@ -25,7 +25,7 @@ impl<'w> Listener<'w> {
         Self { world, rank }
     }
 
-    /// A broadcast begins, of memory that was not used lately.
+    /// Begins a broadcast, of memory that is not in the caches.
     pub async fn begin(&self) {
         self.world.costs.begin(self.site()).await;
     }
@@ -43,7 +43,7 @@ impl<'w> Listener<'w> {
         self.world.recorder.note(self.rank.0, what, peer.map(|peer| peer.0), times, bytes);
     }
 
-    /// What is there.
+    /// Takes the next notification, or else reports that the peer has acknowledged that number.
     fn event(&self, of: Option<(Rank, u64)>) -> Option<Event> {
         let post = self.post(self.rank);
         if let Some(notification) = post.notifications.borrow_mut().pop_front() {
@@ -57,7 +57,7 @@ impl<'w> Listener<'w> {
         self.post(self.rank).acknowledged.borrow().get(&peer).is_some_and(|&it| it >= number)
     }
 
-    /// Spends what hearing it takes.
+    /// Spends the time of receiving an event.
     async fn spend(&self, event: Event, since: Time) {
         match event {
             Event::Acknowledged => self.world.costs.observe(self.site(), since, None).await,
@@ -67,7 +67,7 @@ impl<'w> Listener<'w> {
         self.note(what, None, since, 0);
     }
 
-    /// Copies from one memory to another: what it costs.
+    /// Spends the time of copying from one memory to another.
     async fn transfer(&self, from: (Rank, Place, usize), to: Place, bytes: usize) {
         let since = self.world.engine.now();
         let (pe, place, at) = from;
@@ -96,7 +96,7 @@ impl Notifications for Listener<'_> {
     }
 
     async fn fill(&self, notification: &Notification, data: &[u8]) -> Op {
-        // What is passed on has lately been received, and is in the caches.
+        // Data that is forwarded has lately been received, and so is in the caches.
         let own = notification.source == self.rank;
         let place = if own { Place::Source } else { Place::Incoming };
         self.transfer((self.rank, place, notification.at), Place::Buffer, data.len()).await;

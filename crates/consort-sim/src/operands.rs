@@ -1,11 +1,11 @@
-//! What a PE brings to a simulated call.
+//! The operands of a simulated call.
 
 use consort_fabric::{Kernel, Layout};
 
-/// A buffer that a PE brings to a call.
+/// A buffer of a PE in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// Its own, which peers reach only when it is exposed.
+    /// Private memory, which peers access only while it is exposed.
     Owned(Vec<u8>),
     /// Part of the symmetric heap.
     Symmetric {
@@ -16,21 +16,21 @@ pub enum Buffer {
     },
 }
 
-/// What a PE brings to a call.
+/// The operands of a PE in a call.
 #[derive(Clone, Debug)]
 pub struct Operands<'o> {
-    /// How contributions are combined.
+    /// The operator, if contributions are combined.
     pub kernel: Option<Kernel<'o>>,
-    /// What it contributes. A broadcast's root has its data here and as the target.
+    /// The PE's contribution. A broadcast's root has its data here and in the target.
     pub source: Buffer,
-    /// Where its result goes.
+    /// The buffer for the result.
     pub target: Buffer,
-    /// Where the blocks of source and target lie, in a vector variant.
+    /// The layouts of the blocks of source and target, in a vector variant.
     pub layouts: Option<[Layout<'o>; 2]>,
 }
 
 impl Operands<'_> {
-    /// Nothing: what a barrier needs.
+    /// No operands, for a barrier.
     pub const NONE: Self = Self {
         kernel: None,
         source: Buffer::Owned(Vec::new()),

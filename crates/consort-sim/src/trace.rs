@@ -1,41 +1,41 @@
-//! Who did what when, in the trace format that Chrome and Perfetto read.
+//! Traces of what PEs did, in the trace format that Chrome and Perfetto read.
 
 use std::{cell::RefCell, fmt::Write, io};
 
 use crate::engine::Time;
 
-/// One thing that a PE did.
+/// One operation of a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Who.
+    /// The PE.
     pub pe: u32,
-    /// What.
+    /// The name of the operation.
     pub what: &'static str,
-    /// With whom, where it was somebody else.
+    /// The peer, if the operation has one.
     pub peer: Option<u32>,
-    /// When it began, in picoseconds.
+    /// The time when it began, in picoseconds.
     pub from_ps: u64,
-    /// When it ended, in picoseconds.
+    /// The time when it ended, in picoseconds.
     pub to_ps: u64,
-    /// Bytes that it moved.
+    /// The bytes that it moved.
     pub bytes: usize,
 }
 
-/// What all PEs did, in the order in which it ended.
+/// The operations of all PEs, in the order in which they ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     steps: Vec<Step>,
 }
 
 impl Trace {
-    /// Every step.
+    /// All operations.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Writes the trace: a JSON object with one complete event a step, times in microseconds, a
-    /// thread for each PE.
+    /// Writes the trace as a JSON object: one complete event for each operation, with times in
+    /// microseconds, and one thread for each PE.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -62,7 +62,7 @@ impl Trace {
     }
 }
 
-/// Keeps a trace, if one is wanted.
+/// Records a trace, if it is enabled.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     trace: Option<RefCell<Trace>>,
@@ -73,7 +73,7 @@ impl Recorder {
         Self { trace: wanted.then(RefCell::default) }
     }
 
-    /// Notes what a PE has done.
+    /// Records an operation of a PE.
     pub(crate) fn note(
         &self,
         pe: u32,
@@ -88,7 +88,7 @@ impl Recorder {
         }
     }
 
-    /// What was kept.
+    /// Returns the trace.
     pub(crate) fn finish(self) -> Trace {
         self.trace.map(RefCell::into_inner).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the PEs of a simulation share: memory, what has arrived, and what is on its way.
+//! The state that the PEs of a simulation share: memory, mail, and parcels in transit.
 
 use std::{
     cell::{Cell, RefCell, RefMut},
@@ -15,7 +15,7 @@ use crate::{
     trace::Recorder,
 };
 
-/// Something on its way to a PE.
+/// Data or a signal on its way to a PE.
 #[derive(Debug)]
 pub(crate) enum Parcel {
     Signal { call: u64, channel: Channel, step: Step },
@@ -39,7 +39,7 @@ impl Parcel {
     }
 }
 
-/// Whose a parcel is, and whether it has come to the PE's door.
+/// A parcel with its sender and receiver, and whether it has reached the receiver's interface.
 #[derive(Debug)]
 struct InTransit {
     from: Rank,
@@ -48,7 +48,7 @@ struct InTransit {
     parcel: Parcel,
 }
 
-/// One PE's part of the world.
+/// The state of one PE.
 #[derive(Debug, Default)]
 pub(crate) struct PeState {
     pub(crate) mail: RefCell<Mail>,
@@ -58,20 +58,20 @@ pub(crate) struct PeState {
     pub(crate) incoming: RefCell<Vec<u8>>,
     pub(crate) heap: RefCell<Vec<u8>>,
     pub(crate) buffer: RefCell<Vec<u8>>,
-    /// How long scratch memory and the message buffer may become.
+    /// The most bytes of scratch memory and of the message buffer.
     scratch_bytes: usize,
     buffer_bytes: usize,
     pub(crate) post: Post,
     pub(crate) counters: RefCell<HashMap<(u64, u32), u64>>,
     pub(crate) account: Account,
-    /// When all of this PE's puts have landed.
+    /// The time when all of this PE's puts have landed.
     pub(crate) puts_landed: Cell<Time>,
-    /// What it sends from now on arrives no earlier.
+    /// The earliest arrival of what it sends after its last fence.
     pub(crate) fenced: Cell<Time>,
 }
 
 impl PeState {
-    /// The bytes of a place.
+    /// The memory of a place.
     pub(crate) fn place(&self, place: Place) -> &RefCell<Vec<u8>> {
         match place {
             Place::Source => &self.source,
@@ -83,8 +83,8 @@ impl PeState {
         }
     }
 
-    /// The bytes of a place, of which those before `end` are used: scratch memory and the message
-    /// buffer grow, or thousands of PEs would fill the host's memory with what they never touch.
+    /// The memory of a place, at least `end` bytes long. Scratch memory and the message buffer grow
+    /// when they are used. Otherwise the unused memory of thousands of PEs would fill the host's.
     fn up_to(&self, place: Place, end: usize) -> RefMut<'_, Vec<u8>> {
         let most = match place {
             Place::Accumulator | Place::Incoming => self.scratch_bytes,
@@ -98,19 +98,19 @@ impl PeState {
         bytes
     }
 
-    /// A copy of a span's bytes.
+    /// Copies the bytes of a span.
     pub(crate) fn read(&self, span: Span) -> Vec<u8> {
         let end = span.at + span.bytes;
         self.up_to(span.place, end)[span.at..end].to_vec()
     }
 
-    /// Writes a span's bytes.
+    /// Writes the bytes of a span.
     pub(crate) fn write(&self, place: Place, at: usize, data: &[u8]) {
         let end = at + data.len();
         self.up_to(place, end)[at..end].copy_from_slice(data);
     }
 
-    /// The word of the heap at byte `at`.
+    /// The word of the heap at byte offset `at`.
     pub(crate) fn word(&self, at: usize) -> u64 {
         let heap = self.heap.borrow();
         let mut word = [0; 8];
@@ -123,16 +123,16 @@ impl PeState {
     }
 }
 
-/// All that is simulated.
+/// The whole state of a simulation.
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) costs: Costs,
     pub(crate) recorder: Recorder,
     pub(crate) locals: Vec<PeState>,
-    /// On its way; places are used again.
+    /// The parcels in transit, by number. Numbers are reused.
     in_transit: RefCell<Vec<Option<InTransit>>>,
     free: RefCell<Vec<u32>>,
-    /// How many PEs have come to the next alignment, and how many alignments there were.
+    /// The number of PEs that wait in the present alignment, and that of past alignments.
     aligned: Cell<(u32, u64)>,
 }
 
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Waits until all PEs are here.
+    /// Waits until all PEs have called this.
     pub(crate) async fn align(&self, me: Rank) {
         let (here, before) = self.aligned.get();
         if here + 1 < self.pes() {
@@ -186,12 +186,12 @@ impl World {
         &self.locals[pe.index()]
     }
 
-    /// Where and on whose account an operation of `pe` happens.
+    /// The site of an operation of `pe`: its engine and account.
     pub(crate) fn site(&self, pe: Rank) -> Site<'_> {
         Site { engine: &self.engine, account: &self.local(pe).account, me: pe.0 }
     }
 
-    /// Has `parcel` arrive at `to` at a time.
+    /// Makes `parcel` arrive at `to` at a time.
     pub(crate) fn post(&self, from: Rank, to: Rank, at: Time, parcel: Parcel) {
         let mut in_transit = self.in_transit.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
@@ -203,7 +203,7 @@ impl World {
         self.engine.at(at, What::Arrive(number));
     }
 
-    /// A parcel arrives, and wakes the PE that may wait for it.
+    /// Delivers a parcel, and wakes the PE that may wait for it.
     pub(crate) fn arrive(&self, number: u32) {
         let mut in_transit = self.in_transit.borrow_mut();
         let Some(under_way) = &mut in_transit[number as usize] else { return };

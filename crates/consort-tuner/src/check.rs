@@ -1,8 +1,8 @@
-//! What the choices lose against the best, measured anew: the penalty, not only the gain.
+//! Measures what the choices lose against the best candidate: the penalty, not only the gain.
 //!
-//! All candidates are measured first, in one launch: that tells which is the best. The fastest of
-//! many is also the luckiest, so that its time there says too little; it and the choice are then
-//! measured afresh, against each other alone.
+//! All candidates are measured first, in one launch, to find the best. The fastest of many is also
+//! the luckiest, so its time in that launch is biased. So it and the choice are measured again,
+//! against each other alone.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -16,19 +16,19 @@ use crate::{
     search::contest::{duel, ranking, slice},
 };
 
-/// The duel's share of the time for a query: one in so many.
+/// The share of the duel in the time for a query: one part in this many.
 const DUEL_SHARE: u32 = 3;
 
-/// What the choice for a query loses.
+/// The penalty of the choice for a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Penalty {
-    /// What was asked.
+    /// The query.
     pub query: Query,
-    /// What wisdom, or else the model, chooses.
+    /// The choice of wisdom, or else of the model.
     pub chosen: Candidate,
     /// Its median in nanoseconds a call.
     pub chosen_ns: f64,
-    /// What was the fastest now.
+    /// The fastest candidate in this check.
     pub best: Candidate,
     /// Its median in nanoseconds a call.
     pub best_ns: f64,
@@ -52,26 +52,26 @@ impl Penalty {
         }
     }
 
-    /// By how much the choice is slower than the best: 0.05 for 5 %, 0 for the best itself.
+    /// The relative slowdown of the choice against the best: 0.05 for 5 %, 0 for the best itself.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.chosen_ns / self.best_ns - 1.0
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// A penalty for each query measured, in the order of the grid.
     pub penalties: Vec<Penalty>,
-    /// Queries that were to be measured and were not: the time was over, the check was stopped,
-    /// or the choice could not be measured.
+    /// Queries of the check that were not measured: the time was over, the check was stopped, or
+    /// the choice could not be measured.
     pub unmeasured_count: usize,
 }
 
 impl Report {
-    /// The share of the queries measured whose penalty is at most `limit`: `share_within(0.1)`
-    /// for those within 10 %. 1 if nothing was measured.
+    /// The share of the measured queries whose penalty is at most `limit`: `share_within(0.1)` for
+    /// those within 10 %. 1 if nothing was measured.
     #[must_use]
     pub fn share_within(&self, limit: f64) -> f64 {
         if self.penalties.is_empty() {
@@ -88,27 +88,28 @@ impl Report {
     }
 }
 
-/// What to check, and for how long.
+/// The queries and the time of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
-    /// The queries.
+    /// The grid of queries.
     pub grid: &'a Grid,
-    /// How many of them, evenly spread; `None` for all.
+    /// How many queries of the grid are checked, evenly spread; `None` for all.
     pub sample_count: Option<usize>,
-    /// Time for everything.
+    /// The time for the whole check.
     pub budget: Duration,
-    /// Usable cores.
+    /// The number of usable cores.
     pub cores: u32,
     /// Ends the check soon after it is set.
     pub stop: &'a AtomicBool,
 }
 
 impl Check<'_> {
-    /// Measures, at each query, all candidates interleaved in one run, and then what `wisdom` (or,
-    /// without it, the model) chooses against the fastest of them. `watch` is told of each.
+    /// Checks each query: measures all its candidates interleaved in one run, and then the choice
+    /// of `wisdom` (or, without it, of the model) against the fastest of them. Passes each penalty
+    /// to `watch`.
     ///
     /// # Errors
-    /// If measuring fails as a whole.
+    /// When measuring fails as a whole.
     pub fn run<W: Workbench<Error: 'static>>(
         &self,
         bench: &mut W,
@@ -125,7 +126,7 @@ impl Check<'_> {
             let share =
                 self.budget.saturating_sub(elapsed) / u32::try_from(left_count).unwrap_or(u32::MAX);
             let slice = slice(Rigour::Exhaustive, field.len(), share);
-            // Relaxed: the flag carries nothing but itself.
+            // Relaxed: the flag publishes no other data.
             if self.stop.load(Ordering::Relaxed) || elapsed + slice > self.budget {
                 report.unmeasured_count += left_count;
                 break;
@@ -157,7 +158,7 @@ impl Check<'_> {
     }
 }
 
-/// `count` of `queries`, evenly spread; all if there are no more.
+/// `count` of `queries`, evenly spread; all of them if there are no more.
 fn sampled(queries: Vec<Query>, count: Option<usize>) -> Vec<Query> {
     match count {
         Some(count) if count < queries.len() => {

@@ -1,11 +1,12 @@
-//! Whether measured entries contradict each other: who is asked for less is not slower.
+//! Finds measured entries that contradict each other: an operation that does less must not be
+//! slower.
 //!
-//! Among entries that are alike but for one thing, less is asked by a smaller message, by modes
-//! that wait for no more at either end, by an operator that commutes, by buffers in symmetric
-//! memory, and by a result on the root alone; and a barrier is part of every strict operation. Two
-//! operations one after the other that come to a third do more than it (Träff, Gropp and Thakur
-//! 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise, or a candidate
-//! that is missing: one that does more would have served.
+//! Of two entries that differ in one property, one does less if it has a smaller message, modes
+//! that wait for less at either end, a commutative operator, buffers in symmetric memory, or a
+//! result on the root alone. A barrier does less than any strict operation, which contains one. Two
+//! operations one after the other that give the result of a third do more than it (Träff, Gropp and
+//! Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise or a
+//! missing candidate, since one that does more could have served.
 
 use std::fmt;
 
@@ -16,17 +17,17 @@ use crate::{
     query::{canonical, describe, row_of},
 };
 
-/// Entries may contradict each other by so much, and it is noise.
+/// Contradictions up to this ratio count as noise.
 const TOLERANCE: f64 = 1.1;
 
-/// An entry that is slower, by more than noise, than what is asked for more.
+/// An entry that is slower, by more than noise, than operations that do more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inconsistency {
-    /// The query that asks for less.
+    /// The query that does less.
     pub less: Query,
     /// Its time in nanoseconds a call.
     pub less_ns: f64,
-    /// The queries that ask for more, one or two one after the other.
+    /// The query that does more, or two that do more one after the other.
     pub more: Vec<Query>,
     /// Their time in nanoseconds a call.
     pub more_ns: f64,
@@ -37,11 +38,11 @@ impl fmt::Display for Inconsistency {
         let Self { less, less_ns, more, more_ns } = self;
         let less = describe(less);
         let more = more.iter().map(describe).collect::<Vec<_>>().join(" and then ");
-        write!(f, "{less} takes {less_ns} ns, yet {more}, which is asked for more, {more_ns} ns")
+        write!(f, "{less} takes {less_ns} ns, yet {more}, which does more, {more_ns} ns")
     }
 }
 
-/// Every contradiction among the measured entries of `wisdom`.
+/// All contradictions among the measured entries of `wisdom`.
 #[must_use]
 pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
     let mut entries: Vec<&Entry> = wisdom.entries().filter(|entry| entry.is_measured()).collect();
@@ -73,8 +74,8 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
         .collect()
 }
 
-/// Two operations one after the other that come to `query`, each way there is. In between a PE must
-/// have what it passes on, whatever mode the whole has.
+/// The pairs of operations that give the result of `query` one after the other. In between a PE
+/// must have the data that it passes on, so their modes are at least Mine.
 fn compositions(query: &Query) -> Vec<[Query; 2]> {
     use Collective::{
         AllGather, AllReduce, AllToAll, Broadcast, ExclusiveScan, Gather, Reduce, ReduceScatter,
@@ -98,14 +99,14 @@ fn compositions(query: &Query) -> Vec<[Query; 2]> {
         .flatten()
         .collect(),
         Broadcast => of_blocks(Scatter, AllGather).into_iter().collect(),
-        // A PE gives the next one what it has come to.
+        // Each PE sends the result of its scan to the next.
         ExclusiveScan => vec![[part(Scan, bytes), part(AllToAll, bytes)]],
         ReduceScatter => vec![[part(Reduce, all), part(Scatter, bytes)]],
         _ => Vec::new(),
     }
 }
 
-/// Whether `less` asks for less than `more`, at the same size.
+/// Whether `less` does less than `more`, at the same size.
 fn asks_less(less: &Query, more: &Query) -> bool {
     if less.pes != more.pes {
         return false;
@@ -133,7 +134,8 @@ fn asks_less(less: &Query, more: &Query) -> bool {
         && (symmetric || !more.symmetric)
 }
 
-/// Whether `less` is slower than `more` together by more than noise, the cores being as far apart.
+/// Whether `less` is slower than all of `more` in sequence, by more than noise, with the cores
+/// equally far apart.
 fn contradict(less: &Entry, more: &[&Entry]) -> bool {
     let classes = || more.iter().chain([&less]).filter_map(|entry| entry.class);
     let comparable = classes().zip(classes().skip(1)).all(|(one, next)| one == next);

@@ -1,11 +1,11 @@
-//! The model's answer: candidates in the order of their estimates.
+//! The model's choice: candidates ranked by their estimates.
 
 use consort_fabric::{Candidate, Query};
 
 use crate::{Catalog, Confidence, Entry, Rigour, RunnerUp, times::rounded_ns};
 
-/// Those candidates for `query` that are `able`, with their estimates, the most promising first;
-/// those that the model cannot tell apart in the order of their names.
+/// The candidates for `query` for which `able` holds, with their estimates, the most promising
+/// first. Candidates with equal estimates are ordered by their names.
 pub(crate) fn ranked<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,
@@ -24,7 +24,8 @@ pub(crate) fn ranked<C: Catalog + ?Sized>(
     ranked
 }
 
-/// The model's choice among those that are `able`, as an entry; `None` if none is.
+/// The model's choice among the candidates for which `able` holds, as an entry; `None` if there is
+/// none.
 pub(crate) fn estimated<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,

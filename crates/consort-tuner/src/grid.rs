@@ -1,4 +1,5 @@
-//! The queries that a search tunes, in the order of their use: whoever stops early has the best.
+//! The queries that a search tunes, the most useful first: a search that stops early has tuned
+//! those.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,25 +7,25 @@ use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 use crate::query::canonical;
 
-/// A grid of queries: every combination of the values listed. In each list but `bytes` the most
-/// important comes first.
+/// A grid of queries: every combination of the values in its lists. In each list but `bytes` the
+/// most important value comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Operations.
+    /// The collectives.
     pub collectives: Vec<Collective>,
-    /// Synchronization modes.
+    /// The synchronization modes.
     pub syncs: Vec<SyncModes>,
-    /// Team sizes.
+    /// The team sizes.
     pub pes: Vec<u32>,
-    /// Message sizes in bytes, ascending.
+    /// The message sizes in bytes, ascending.
     pub bytes: Vec<u64>,
-    /// Operator classes, where the operation combines.
+    /// The operator classes, for collectives that combine.
     pub operators: Vec<OperatorClass>,
     /// Whether buffers lie in symmetric memory.
     pub symmetric: Vec<bool>,
 }
 
-/// So many collectives come side by side before the less common ones.
+/// This many collectives are interleaved before the less common ones follow.
 const AT_A_TIME: usize = 4;
 
 impl Grid {
@@ -46,8 +47,8 @@ impl Grid {
     /// The sizes of a coarse grid; the search refines it where the winner changes.
     pub const COARSE_BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-    /// All collectives, the three named modes, teams of `cores` and of every smaller power of
-    /// two, and then the `oversubscribed` teams asked for.
+    /// All collectives, the three named modes, teams of `cores` and of every smaller power of two,
+    /// and then `oversubscribed` teams.
     #[must_use]
     pub fn new(cores: u32, oversubscribed: &[u32]) -> Self {
         let powers = (1..32).map(|power| 1_u32 << power).take_while(|&pes| pes < cores);
@@ -70,8 +71,9 @@ impl Grid {
         }
     }
 
-    /// Every query once, rows of sizes after each other: first the row that is first in every
-    /// list, then by how far down the lists a row lies; within a row the ends before the middle.
+    /// All queries, each once, a row of sizes after another. Rows are ordered by the sum of the
+    /// positions of their values in the lists; within a row the smallest and the largest size come
+    /// first.
     #[must_use]
     pub fn points(&self) -> Vec<Query> {
         let mut ranked = Vec::new();
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn points_are_distinct_and_start_with_the_common_case() {
         let points = Grid::new(4, &[16]).points();
-        // Per team: one barrier; of each other collective 3 modes x 8 sizes x 2 memories.
+        // For each team: one barrier; for each other collective 3 modes x 8 sizes x 2 memories.
         let moving = Grid::COLLECTIVES.len() - 1;
         assert_eq!(points.len(), 3 * (1 + 48 * moving));
         let distinct: BTreeSet<_> = points.iter().collect();

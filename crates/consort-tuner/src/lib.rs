@@ -1,22 +1,22 @@
 //! Search, wisdom and choice among the algorithms of a collective, by name and parameter.
 //!
 //! Nishtala and Yelick ("Optimizing collective communication on multicores", 2009) find the best
-//! tree by trying trees, with the mode, the size and the team as inputs; here too, a model
-//! prunes and measurement decides. Nothing in this crate knows an algorithm: a [`Catalog`] lists
+//! tree by trying trees, with the mode, the size and the team as inputs. Here too, a model prunes
+//! and measurement decides. Nothing in this crate knows an algorithm: a [`Catalog`] lists
 //! candidates and estimates them, a [`Workbench`] measures them.
 //!
 //! 1. [`Search`] walks a [`Grid`] of queries at a [`Rigour`] and writes entries into [`Wisdom`].
-//! 2. [`Wisdom`] is one machine's readable file: loaded, saved atomically, merged, and refused
-//!    where it does not fit.
-//! 3. A [`Selector`] answers from wisdom, and from the model where wisdom is silent; a [`Table`] is
-//!    wisdom compiled for one team, which answers in nanoseconds.
-//! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what
-//!    the choices lose against the best.
+//! 2. [`Wisdom`] is the readable file of one machine. It is loaded, saved atomically, merged, and
+//!    refused where it does not fit.
+//! 3. A [`Selector`] chooses by wisdom, and by the model where wisdom has no entry. A [`Table`] is
+//!    wisdom compiled for one team; a look-up takes nanoseconds.
+//! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what the
+//!    choices lose against the best.
 //!
 //! 5. [`online`] refines a choice while a program runs.
 //!
-//! Everything asked is brought to one form first: a barrier is strict and has no bytes, no
-//! operator and no buffers out of reach; only an operation that combines has an operator class.
+//! Every query is first made canonical: a barrier is strict, and has no bytes, no operator and no
+//! private buffers; only a collective that combines has an operator class.
 
 mod check;
 mod consistency;

@@ -1,52 +1,54 @@
-//! Refining a choice while a program runs: now and then another candidate serves a few calls.
+//! Refines a choice while a program runs: from time to time another candidate serves a few calls.
 //!
 //! | phase | calls | then |
 //! | --- | --- | --- |
-//! | probe | a few by the incumbent, as many by a challenger | one far slower is dropped |
-//! | duel | several rounds of both, in turn | the challenger takes over if it is clearly faster |
-//! | rest | as many as it takes to pay for the last two | the next challenger |
+//! | probe | a few by the incumbent, as many by a challenger | a far slower challenger is dropped |
+//! | duel | several rounds of both, in turn | a clearly faster challenger takes over |
+//! | rest | enough to pay for probe and duel | the next challenger |
 //!
-//! All PEs count alike, since they make the same calls; what their clocks say is added up by the
-//! caller before it decides ([`Refinement::decide`]), so all decide alike. A challenger has to be
-//! faster in most rounds and by a margin, or two that are as good would take turns for ever. Once
-//! all have been tried, those that came near are tried again after ever longer rests: machines
-//! change.
+//! All PEs count alike, since they make the same calls. The caller adds up the times of all PEs
+//! before a decision ([`Refinement::decide`]), so all decide alike. A challenger must be faster in
+//! most rounds and by a margin; otherwise two equally good candidates would take turns for ever.
+//! Once all have been tried, those that came near are tried again after ever longer rests, since
+//! machines change.
 
 use consort_fabric::Candidate;
 
 /// Rounds of a duel.
 const ROUNDS: usize = 5;
-/// Times that the PEs add up: of each round the incumbent's and the challenger's.
+/// The times that the PEs add up: one of the incumbent and one of the challenger for each round.
 pub const TIMES: usize = 2 * ROUNDS;
-/// Rounds that a challenger must win.
+/// The rounds that a challenger must win.
 const WON: usize = 4;
-/// A challenger takes over if its median is below so much of the incumbent's.
+/// A challenger takes over if the ratio of its median to the incumbent's is below this.
 const CLEARLY: f64 = 0.95;
-/// A challenger that takes so many times as long in the probe is dropped.
+/// A challenger is dropped if it takes this many times as long in the probe.
 const HOPELESS: f64 = 2.0;
-/// A challenger that took at most so many times as long is tried again.
+/// A challenger is tried again if it took at most this many times as long.
 const NEAR: f64 = 1.3;
-/// Calls of a probe's block.
+/// Calls of a block of a probe.
 const PROBE_CALLS: u32 = 4;
-/// How long a duel's block is to take, in nanoseconds: much longer than reading a clock.
+/// The intended time of a block of a duel, in nanoseconds: much longer than reading a clock.
 const BLOCK_NS: f64 = 20_000.0;
-/// The most calls of a duel's block.
+/// The most calls of a block of a duel.
 const MOST_CALLS: f64 = 256.0;
-/// How much longer each rest is, once all have been tried.
+/// The factor by which each rest is longer, once all candidates have been tried.
 const LONGER: f64 = 4.0;
-/// The least share: what is tried has to be paid for some day.
+/// The smallest share: with none, a rest would never end.
 const LEAST_SHARE: f64 = 1e-6;
 /// The most calls of a rest.
 const MOST_REST: f64 = 1e9;
 
-/// What serves the next call.
+/// The next step of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The incumbent, untimed, for so many calls from now on.
+    /// The incumbent serves this many calls from now on, untimed.
     Rest(u64),
-    /// This candidate, by its index; its time is to be told.
+    /// This candidate, by its index, serves the next call. The caller passes its time to
+    /// [`Refinement::took`].
     Try(usize),
-    /// Nothing yet: the times are to be added up and decided on first.
+    /// The caller adds up the times of all PEs and calls [`Refinement::decide`] before the next
+    /// call.
     Decide,
 }
 
@@ -56,15 +58,15 @@ enum Phase {
     Duel,
 }
 
-/// How far a challenger got.
+/// The result of a challenger so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Standing {
     Untried,
-    /// It took so many times as long as the incumbent of the time.
+    /// It took this many times as long as its incumbent.
     Took(f64),
 }
 
-/// One kind of call.
+/// The refinement of the choice for one kind of call.
 #[derive(Clone, Debug)]
 pub struct Refinement {
     candidates: Vec<Candidate>,
@@ -72,16 +74,15 @@ pub struct Refinement {
     incumbent: usize,
     challenger: Option<usize>,
     phase: Phase,
-    /// Calls of the block that is under way, and of a block.
+    /// Completed calls of the current block, and calls of a whole block.
     done: u32,
     calls: u32,
-    /// Blocks that are complete, and the times of all in nanoseconds.
+    /// Completed blocks, and the times of all blocks in nanoseconds.
     blocks: usize,
     times_ns: [u64; TIMES],
     /// The share of the time in calls that may be lost.
     share: f64,
-    /// The time of a call by the incumbent, and what was lost that no rest has paid for, in
-    /// nanoseconds.
+    /// The time of a call by the incumbent, and the loss that no rest has paid for, in nanoseconds.
     call_ns: f64,
     owed_ns: f64,
     rest: Option<u64>,
@@ -89,8 +90,8 @@ pub struct Refinement {
 }
 
 impl Refinement {
-    /// `candidates`, of which the first serves and the others are tried in their order, at the cost
-    /// of at most `share` of the time in calls of this kind, and of one try that is paid for later.
+    /// Refines the choice among `candidates`: the first serves, and the others are tried in their
+    /// order. That costs at most `share` of the time in calls of this kind, and one try in advance.
     #[must_use]
     pub fn new(candidates: Vec<Candidate>, share: f64) -> Self {
         let standings = vec![Standing::Untried; candidates.len()];
@@ -104,7 +105,7 @@ impl Refinement {
             calls: PROBE_CALLS,
             blocks: 0,
             times_ns: [0; TIMES],
-            // What is no number becomes the least, too.
+            // NaN becomes the smallest share, too.
             share: if share > LEAST_SHARE { share.min(1.0) } else { LEAST_SHARE },
             call_ns: 0.0,
             owed_ns: 0.0,
@@ -115,13 +116,13 @@ impl Refinement {
         new
     }
 
-    /// The candidates, by their indices.
+    /// The candidates, in the order of their indices.
     #[must_use]
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// The index of the candidate that serves now.
+    /// The index of the candidate that serves calls.
     #[must_use]
     pub fn incumbent(&self) -> usize {
         self.incumbent
@@ -133,14 +134,14 @@ impl Refinement {
         self.passes > 0
     }
 
-    /// A candidate that cannot serve after all is never tried again.
+    /// Excludes a candidate that turned out not to be able to serve the calls.
     pub fn drop_candidate(&mut self, index: usize) {
         self.standings[index] = Standing::Took(f64::INFINITY);
         self.begin(Phase::Probe);
         self.challenge();
     }
 
-    /// What serves the next call.
+    /// Returns the next step.
     pub fn advance(&mut self) -> Next {
         if let Some(rest) = self.rest.take() {
             return Next::Rest(rest);
@@ -152,7 +153,7 @@ impl Refinement {
         Next::Try(if self.blocks.is_multiple_of(2) { self.incumbent } else { challenger })
     }
 
-    /// A call that was a try took so long on this PE, in nanoseconds.
+    /// Records the time of a tried call on this PE, in nanoseconds.
     pub fn took(&mut self, call_ns: u64) {
         self.times_ns[self.blocks] += call_ns;
         self.done += 1;
@@ -168,7 +169,7 @@ impl Refinement {
         self.times_ns
     }
 
-    /// Decides by the sums of all PEs' times, of which there are `pes`.
+    /// Decides by the times, summed over all `pes` PEs.
     pub fn decide(&mut self, sums_ns: &[u64; TIMES], pes: u32) {
         let Some(challenger) = self.challenger else { return };
         let calls = f64::from(self.calls) * f64::from(pes.max(1));
@@ -182,7 +183,7 @@ impl Refinement {
         let own_ns = middle(rounds.iter().map(|&(own, _)| own).collect());
         let ratio = middle(rounds.iter().map(|&(own, other)| other / own).collect());
         let won = rounds.iter().filter(|&&(own, other)| other < own).count();
-        // What the challenger cost more, and two calls' worth for adding the times up.
+        // The challenger's excess, and two calls of the incumbent for adding up the times.
         let lost_ns = rounds.iter().map(|&(own, other)| (other - own).max(0.0)).sum::<f64>();
         self.owed_ns += lost_ns * f64::from(self.calls) + 2.0 * own_ns;
         self.call_ns = own_ns;
@@ -198,7 +199,7 @@ impl Refinement {
         }
         self.begin(Phase::Probe);
         self.challenge();
-        // Calls in which the share makes up for what is owed.
+        // The calls after which `share` of their time equals the loss.
         let rest = (self.owed_ns / self.share / self.call_ns).ceil();
         let rest = rest * LONGER.powi((self.passes - 1).clamp(0, 12));
         self.owed_ns = 0.0;
@@ -217,8 +218,7 @@ impl Refinement {
         self.calls = if phase == Phase::Duel { fitting } else { PROBE_CALLS };
     }
 
-    /// Finds the next challenger: one that is untried, or, when there is none, one that came near
-    /// the last time.
+    /// Selects the next challenger: an untried one, or else one that came near in its last try.
     fn challenge(&mut self) {
         let others = || (0..self.candidates.len()).filter(|&index| index != self.incumbent);
         let is_untried = |&index: &usize| self.standings[index] == Standing::Untried;
@@ -238,7 +238,7 @@ impl Refinement {
 }
 
 impl Phase {
-    /// Blocks of calls.
+    /// The blocks of calls in this phase.
     const fn blocks(self) -> usize {
         match self {
             Self::Probe => 2,
@@ -255,8 +255,8 @@ mod tests {
         (0..count).map(|value| Candidate::new("tree").with("radix", value)).collect()
     }
 
-    /// Plays `calls` calls, whose times `call_ns` tells by candidate and call; the time in all, and
-    /// what it would have been with the best one all along.
+    /// Simulates `calls` calls. `call_ns` gives the time of a call by candidate and number. Returns
+    /// the total time.
     fn play(
         refinement: &mut Refinement,
         calls: u64,
@@ -302,7 +302,7 @@ mod tests {
             for worst in [150, 1000, 100_000] {
                 let times = [100, worst, worst, 120, worst];
                 let mut refinement = Refinement::new(candidates(5), share);
-                // The last rest may not have ended: a probe and a duel are not paid for yet.
+                // The last rest may not have ended, so one probe and one duel may not be paid for.
                 let first = 4 * worst + 5 * 20_000 + 2000;
                 for calls in [1000, 10_000, 100_000, 1_000_000] {
                     let mut refinement = refinement.clone();
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Two that differ by less than the noise do not take turns.
+    /// Two candidates that differ by less than the noise do not take turns.
     #[test]
     fn equals_do_not_take_turns() {
         let mut refinement = Refinement::new(candidates(2), 0.5);

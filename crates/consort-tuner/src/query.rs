@@ -1,11 +1,12 @@
-//! Queries in one form, so that two ways to ask for the same thing find the same entry.
+//! The canonical form of queries: two queries for the same thing find the same entry.
 
 use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
-/// The largest size told apart: what is larger is answered as this.
+/// The largest distinct size: larger ones are treated as this.
 pub(crate) const MAX_BYTES: u64 = (1 << 52) - 1;
 
-/// `query` with what does not apply to its collective set to the value that asks least.
+/// `query` with each property that does not apply to its collective set to the value that demands
+/// least.
 pub(crate) fn canonical(query: &Query) -> Query {
     let mut query = *query;
     query.bytes = query.bytes.min(MAX_BYTES);
@@ -20,12 +21,12 @@ pub(crate) fn canonical(query: &Query) -> Query {
     query
 }
 
-/// What the queries of one row share: everything but the size.
+/// The row of a query: the query without its size.
 pub(crate) fn row_of(query: &Query) -> Query {
     Query { bytes: 0, ..canonical(query) }
 }
 
-/// A query as a person reads it, without repeating what does not apply.
+/// A query for people, without properties that do not apply.
 pub(crate) fn describe(query: &Query) -> String {
     if query.collective == Collective::Barrier {
         return format!("barrier of {} PEs", query.pes);

@@ -1,9 +1,9 @@
-//! Rows of wisdom: the entries that differ in size alone, and the sizes that each answers for.
+//! Rows of wisdom: the entries that differ in size alone, and the sizes for which each is used.
 //!
-//! An entry answers for the sizes nearest to its own on a logarithmic scale: two neighbours meet
-//! at their geometric mean. It reaches no further than [`REACH_BYTES`] times its size, and only
-//! as far as its choice can serve; where one neighbour cannot, the other answers. All arithmetic
-//! is on integers, so that every PE draws the same line.
+//! An entry is used for the sizes nearest to its own on a logarithmic scale: the ranges of two
+//! neighbours meet at their geometric mean. It is used up to [`REACH_BYTES`] times its size at
+//! most, and only where its choice can serve; where the choice of one neighbour cannot, the other
+//! is used. All arithmetic is on integers, so that every PE gets the same limits.
 
 use consort_fabric::{CallSpec, Query};
 
@@ -12,12 +12,12 @@ use crate::{
     query::{MAX_BYTES, canonical, row_of},
 };
 
-/// An entry says nothing of messages so many times larger or smaller than its own.
+/// An entry is not used for messages more than this many times larger or smaller than its own.
 const REACH_BYTES: u64 = 64;
-/// An entry says nothing of teams so many times larger or smaller than its own.
+/// An entry is not used for teams more than this many times larger or smaller than its own.
 const REACH_PES: u64 = 4;
 
-/// The sizes, both ends included, that an entry answers for.
+/// The sizes for which an entry is used, both ends included.
 #[derive(Debug)]
 pub(crate) struct Span<'a> {
     pub(crate) first_bytes: u64,
@@ -26,9 +26,9 @@ pub(crate) struct Span<'a> {
 }
 
 impl Wisdom {
-    /// The entry that answers `query` on a machine with `cores` usable cores: `None` if wisdom says
-    /// nothing of it. Collective, modes, operator class and kind of memory must be those of an
-    /// entry; the team size and the bytes may be the nearest, if the choice can serve them.
+    /// The entry for `query` on a machine with `cores` usable cores; `None` if wisdom has none. Its
+    /// collective, modes, operator class and kind of memory are those of the query. Its team size
+    /// and bytes may be the nearest ones, if its choice can serve the query's.
     #[must_use]
     pub fn answer<C: Catalog + ?Sized>(
         &self,
@@ -43,7 +43,7 @@ impl Wisdom {
     }
 }
 
-/// The spans of the row that is to answer `query`, ascending and apart; empty if none is.
+/// The spans of the row that is used for `query`, ascending and disjoint; empty if there is none.
 pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     wisdom: &'a Wisdom,
     catalog: &C,
@@ -66,8 +66,8 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     spans
 }
 
-/// The entries of the row of `query`, by size, from the nearest team size there is: the same
-/// side of oversubscription, within reach, and the smaller of two that are equally near.
+/// The entries of the row of `query`, by size, for the nearest team size: within reach, on the same
+/// side of oversubscription, and the smaller of two sizes that are equally near.
 fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Entry> {
     let row = row_of(query);
     let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..row };
@@ -97,7 +97,7 @@ fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Ent
 }
 
 /// The sizes within reach of `entry` that its choice can serve for `query`'s team; `None` if it
-/// cannot even serve its own size there.
+/// cannot serve even its own size there.
 fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
     let serves = |bytes| catalog.serves(&CallSpec::from(&Query { bytes, ..*query }), &entry.choice);
     let own = entry.query.bytes;
@@ -109,7 +109,7 @@ fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Opt
     Some((furthest(own, lowest, serves), furthest(own, highest, serves)))
 }
 
-/// The size furthest from `own`, towards `limit`, that is still served, by bisection.
+/// The size furthest from `own`, towards `limit`, for which `serves` holds, by bisection.
 fn furthest(own: u64, limit: u64, serves: impl Fn(u64) -> bool) -> u64 {
     if serves(limit) {
         return limit;
@@ -126,15 +126,15 @@ fn furthest(own: u64, limit: u64, serves: impl Fn(u64) -> bool) -> u64 {
     good
 }
 
-/// The largest size that is nearer to `low` than to `high`, or as near.
+/// The largest size that is no nearer to `high` than to `low`.
 fn geometric_mean(low: u64, high: u64) -> u64 {
     let mean = (u128::from(low) * u128::from(high)).isqrt();
     u64::try_from(mean).unwrap_or(high)
 }
 
-/// Sizes to look at between neighbouring entries of a row that have different choices: the
-/// crossovers of the entries that `accepts` does, those with most at stake first. Where both
-/// are ties, nothing is at stake.
+/// The sizes to measure between neighbouring entries of a row that have different choices, of the
+/// entries for which `accepts` holds. The sizes with the largest margin come first. Neighbours that
+/// are both ties have no crossover, since either choice serves.
 pub(crate) fn crossovers(wisdom: &Wisdom, accepts: impl Fn(&Entry) -> bool) -> Vec<Query> {
     let mut entries: Vec<&Entry> = wisdom.entries().filter(|entry| accepts(entry)).collect();
     entries.sort_by_key(|entry| (row_of(&entry.query), entry.query.bytes));

@@ -1,16 +1,17 @@
-//! The one selector: which candidate serves a call, and why.
+//! The selector: decides which candidate serves a call, and gives the reason.
 //!
-//! A runtime that plans a call, a command that explains or checks one, and what refines choices
-//! while a program runs all ask it, so they agree. In this order:
+//! A runtime that plans a call, a command that explains or checks a choice, and the refinement of
+//! choices while a program runs all use it, so they agree. In this order it takes
 //!
-//! 1. the candidate that the program names for the collective;
-//! 2. what wisdom says of the call, or of the nearest team size and message size, if that can serve
-//!    the call;
-//! 3. of those that can, the one that the model expects to be fastest.
+//! 1. the candidate that the program forces for the collective;
+//! 2. wisdom's choice for the call, or for the nearest team size and message size, if that
+//!    candidate can serve the call;
+//! 3. of the candidates that can serve it, the one with the best estimate of the model.
 //!
-//! Algorithms keep the order of the ranks whatever the operator, at one more message at most. So
-//! what was measured with a commutative operator serves for all. Wisdom and the model speak of
-//! elements of eight bytes: what cannot serve larger ones is passed over.
+//! All algorithms keep the order of the ranks, whatever the operator, at the cost of one more
+//! message at most. So measurements with a commutative operator are used for all operators. Wisdom
+//! and the model assume elements of eight bytes; a candidate that cannot serve larger elements is
+//! skipped.
 
 use std::{borrow::Cow, fmt};
 
@@ -22,17 +23,17 @@ use crate::{
     query::{canonical, describe},
 };
 
-/// The model is never so wrong that a candidate is the best which it thinks so many times slower.
+/// A candidate is never the best if the model estimates it this many times slower than the best.
 const HOPELESS: f64 = 8.0;
 /// The most candidates besides the first that are tried while a program runs.
 const MOST_CONTESTANTS: usize = 24;
 
-/// What has been measured, if anything has.
+/// The measurements that a selector uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Measured<'a> {
-    /// Nothing: the model chooses.
+    /// None: the model chooses.
     Nothing,
-    /// Wisdom, for a machine with so many usable cores.
+    /// Wisdom, for a machine with this many usable cores.
     Wisdom(&'a Wisdom, u32),
     /// Wisdom compiled for one team.
     Table(&'a Table),
@@ -49,47 +50,47 @@ impl<'a> Measured<'a> {
 /// Selects among the candidates of a catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Selector<'a, C: ?Sized> {
-    /// The candidates, and the model of what they cost.
+    /// The candidates, and the model that estimates them.
     pub catalog: &'a C,
-    /// What has been measured of them.
+    /// The measurements of them.
     pub measured: Measured<'a>,
-    /// The candidate that the program names, if it does.
+    /// The candidate that the program forces, if it does.
     pub forced: Option<&'a Candidate>,
 }
 
-/// Where a choice came from.
+/// The origin of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The caller named the algorithm.
+    /// The program forced the algorithm.
     Force,
-    /// Measured on this machine.
+    /// It was measured on this machine.
     Wisdom,
-    /// Estimated from a model of a typical machine.
+    /// It was estimated by a model of a typical machine.
     Model,
 }
 
-/// The candidate for a call. Written out, it explains itself.
+/// The candidate for a call. Its `Display` explains the choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection<'a> {
-    /// What was asked, in the one form.
+    /// The canonical query.
     pub query: Query,
-    /// The answer.
+    /// The choice.
     pub candidate: Cow<'a, Candidate>,
-    /// Where it came from.
+    /// Its origin.
     pub by: ChosenBy,
-    /// The entry of wisdom that answers, or what the model expects, where that is known. Its own
-    /// query may differ: see [`Selection::is_exact`].
+    /// The entry of wisdom, or the model's estimate, by which it was chosen, where that is known.
+    /// Its query may differ from this one: see [`Selection::is_exact`].
     pub entry: Option<Cow<'a, Entry>>,
 }
 
 impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
-    /// Selects among what `catalog` has, by what is measured.
+    /// Selects among the candidates of `catalog`, by these measurements.
     #[must_use]
     pub const fn new(catalog: &'a C, measured: Measured<'a>) -> Self {
         Self { catalog, measured, forced: None }
     }
 
-    /// The candidate that serves `call`. `None` only if the catalogue has none that can.
+    /// The candidate that serves `call`; `None` only if the catalogue has none that can.
     #[must_use]
     pub fn select(&self, call: &CallSpec) -> Option<Selection<'a>> {
         let query = canonical(&call.query());
@@ -106,8 +107,8 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         Some(Selection { query, candidate, by: ChosenBy::Model, entry: Some(Cow::Owned(entry)) })
     }
 
-    /// The candidate that serves `call`, and then those that the model does not think far slower
-    /// than the best, the most promising first. None of these if the program names the first.
+    /// The candidate that serves `call`, and then those whose estimates are not far above the best,
+    /// the most promising first. Only the first if the program forces it.
     #[must_use]
     pub fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         let first = self.select(call);
@@ -129,7 +130,7 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         contestants
     }
 
-    /// What wisdom says, if that can serve the call.
+    /// Wisdom's choice, if it can serve the call.
     fn measured_for(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
         let query = Query { operator: OperatorClass::Commutative, ..canonical(&call.query()) };
         let found = match self.measured {
@@ -145,8 +146,8 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
 }
 
 impl Selection<'_> {
-    /// Whether the entry that answers is one for this question: it may be that of the nearest team
-    /// size and message size.
+    /// Whether the entry is for this very query. If not, it is for the nearest team size and
+    /// message size.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         let asked = Query { operator: OperatorClass::Commutative, ..self.query };
@@ -156,7 +157,7 @@ impl Selection<'_> {
 }
 
 impl fmt::Display for Selection<'_> {
-    /// Several lines for people, without a line break at the end.
+    /// Explains the choice on several lines for people, without a line break at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", describe(&self.query), self.candidate)?;
         let Some(entry) = self.entry.as_deref() else {

@@ -1,10 +1,10 @@
-//! Wisdom compiled for one team: an answer by the row's number and the sizes in the row.
+//! Wisdom compiled for one team: a look-up by the number of a row and the sizes in it.
 //!
-//! A row is a collective, modes, operator class and kind of memory. Its number says where its
-//! entries begin, and the first of them whose last size is not less than a query's own answers. A
-//! row has some twenty sizes at most, so they are counted: no step waits for the one before, as in
-//! a binary search, which takes half as long again. An entry takes 16 bytes; candidates are kept
-//! once, beside the entries.
+//! A row is a collective, modes, operator class and kind of memory. Its number gives the position
+//! of its entries. A query is served by the first entry of its row whose last size is not less than
+//! the query's. The look-up counts the smaller sizes, of which a row has some twenty at most: no
+//! step of that waits for the one before. A binary search takes half as long again. An entry takes
+//! 16 bytes; candidates are stored once, beside the entries.
 
 use std::collections::BTreeMap;
 
@@ -16,27 +16,27 @@ use crate::{
     row::spans,
 };
 
-/// Sizes up to the last one have this answer.
+/// The choice for the sizes up to the last one.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
     last_bytes: u64,
-    /// The index of the candidate; `None` where wisdom says nothing.
+    /// The index of the candidate; `None` where wisdom has no entry.
     candidate: Option<u32>,
 }
 
-/// The answers of wisdom for the teams of one size: the same as [`Wisdom::answer`] gives.
+/// The choices of wisdom for teams of one size: the same as those of [`Wisdom::answer`].
 #[derive(Clone, Debug)]
 pub struct Table {
     pes: u32,
-    /// Where the entries of each row begin, and after the last one where they end.
+    /// The position of the first entry of each row, and at the end the number of entries.
     starts: Vec<u32>,
-    /// By row, and by size.
+    /// The entries, by row and then by size.
     entries: Vec<TableEntry>,
     candidates: Vec<Candidate>,
 }
 
 impl Table {
-    /// Compiles what `wisdom` says of teams of `pes` PEs on `cores` usable cores.
+    /// Compiles the entries of `wisdom` for teams of `pes` PEs on `cores` usable cores.
     #[must_use]
     pub fn new<C: Catalog + ?Sized>(wisdom: &Wisdom, catalog: &C, pes: u32, cores: u32) -> Self {
         let mut rows: Vec<Query> =
@@ -72,13 +72,13 @@ impl Table {
         table
     }
 
-    /// How many entries there are: sizes of a row that have one answer are one.
+    /// The number of entries. Neighbouring sizes of a row with one choice are one entry.
     #[must_use]
     pub const fn entry_count(&self) -> usize {
         self.entries.len()
     }
 
-    /// The bytes that it takes in all, with the candidates.
+    /// The size of the table in bytes, with its candidates.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let candidates: usize = self.candidates.iter().map(candidate_bytes).sum();
@@ -88,8 +88,8 @@ impl Table {
             + candidates
     }
 
-    /// The candidate for `query`; `None` if wisdom says nothing of it, or it is of a team of
-    /// another size.
+    /// The candidate for `query`; `None` if wisdom has no entry for it, or its team has another
+    /// size.
     #[inline]
     #[must_use]
     pub fn look_up(&self, query: &Query) -> Option<&Candidate> {
@@ -114,7 +114,7 @@ fn row_number(query: &Query) -> usize {
     (query.collective as usize) << 6 | modes << 2 | operator << 1 | usize::from(query.symmetric)
 }
 
-/// The bytes that a candidate takes; its parameters are in one node of a tree.
+/// The bytes that a candidate takes. Its parameters are in one node of a tree.
 fn candidate_bytes(candidate: &Candidate) -> usize {
     const NODE_PLACES: usize = 11;
     let names: usize = candidate.parameters.keys().map(String::capacity).sum();

@@ -1,12 +1,12 @@
-//! Times as wisdom keeps them.
+//! The range and the rounding of times in wisdom.
 
 use std::ops::RangeInclusive;
 
-/// The times that wisdom keeps, in nanoseconds: from the resolution kept to eleven days. What is
-/// longer, or not a number, counts as the longest.
+/// The range of times in wisdom, in nanoseconds: from their resolution to eleven days. Longer times
+/// and NaN become the longest.
 pub(crate) const TIMES_NS: RangeInclusive<f64> = 0.1..=1e15;
 
-/// A time as wisdom keeps it: to a tenth of a nanosecond, within [`TIMES_NS`].
+/// A time as it is stored in wisdom: to a tenth of a nanosecond, within [`TIMES_NS`].
 pub(crate) fn rounded_ns(time_ns: f64) -> f64 {
     if time_ns.is_nan() {
         return *TIMES_NS.end();

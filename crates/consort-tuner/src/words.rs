@@ -1,8 +1,8 @@
-//! The words of tuning that wisdom and the command line spell out, each with its name.
+//! The enums of tuning whose values have names in wisdom and on the command line.
 
 use std::{fmt, str::FromStr};
 
-/// A text that is none of the words allowed in its place.
+/// A text that is not one of the allowed words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no {kind}: use {}", expected.join(", "))]
 pub struct UnknownWord {
@@ -11,7 +11,7 @@ pub struct UnknownWord {
     expected: Vec<&'static str>,
 }
 
-/// An enum whose values are words: `EVERY`, `name`, and reading and writing by name.
+/// Defines an enum whose values are words: `EVERY`, `name`, and reading and writing by name.
 macro_rules! words {
     (
         $(#[$about:meta])*
@@ -25,7 +25,7 @@ macro_rules! words {
         }
 
         impl $word {
-            /// Every one, in order.
+            /// All values, in order.
             pub const EVERY: &[Self] = &[$(Self::$variant),*];
 
             /// The name, on the command line and in wisdom.
@@ -57,37 +57,38 @@ macro_rules! words {
 }
 
 words! {
-    /// How the PEs of a program come to its calls. Wisdom is won in one of both and serves there.
+    /// How the PEs of a program arrive at its calls. Wisdom is measured for one of both and used
+    /// for that.
     Arrival is a "kind of arrival":
-    /// At once: each call begins where the last one ended.
+    /// Together: each call begins where the last one ended.
     Together = "together",
-    /// Each after random work of its own.
+    /// Skewed: each PE does random work of its own before a call.
     Skewed = "skewed",
 }
 
 words! {
-    /// How hard the tuner tries, after FFTW's planner. A higher rigour is greater.
+    /// How hard the tuner searches, after FFTW's planner. A higher rigour is greater.
     Rigour is a "rigour":
-    /// The model alone: nothing is measured.
+    /// The model alone; nothing is measured.
     Estimate = "estimate",
-    /// The model prunes to a handful, and successive halving decides among them.
+    /// The model prunes the candidates to a few, and successive halving decides among these.
     Measure = "measure",
     /// Successive halving among all candidates.
     Patient = "patient",
-    /// All candidates measured to the end.
+    /// All candidates are measured in full.
     Exhaustive = "exhaustive",
 }
 
 words! {
-    /// How sure it is that an entry's choice beats its runner-up.
+    /// How certain it is that an entry's choice beats its runner-up.
     Confidence is a "confidence":
-    /// The 95 % intervals of both are apart.
+    /// The 95 % intervals of both do not overlap.
     Clear = "clear",
     /// The intervals overlap: either may be the better.
     Tie = "tie",
-    /// Nothing else could be measured.
+    /// No other candidate could be measured.
     Alone = "alone",
-    /// The model says so; nothing was measured.
+    /// By the model; nothing was measured.
     Model = "model",
 }
 
@@ -102,7 +103,7 @@ words! {
 }
 
 impl TransferClass {
-    /// One-way transfers below so many nanoseconds are near.
+    /// One-way transfers below this many nanoseconds are near.
     pub const NEAR_BELOW_NS: f64 = 60.0;
 
     /// The class of a one-way transfer of `transfer_ns` nanoseconds.

@@ -1,4 +1,4 @@
-//! What the tuner asks of the world: candidates and estimates, and measurements of them.
+//! The interfaces of the tuner to the program: candidates and estimates, and their measurement.
 
 use std::{error::Error, sync::OnceLock, time::Duration, time::Instant};
 
@@ -6,19 +6,19 @@ use consort_fabric::{CallSpec, Candidate, Query, statistics::Summary};
 
 use crate::TransferClass;
 
-/// The algorithms that there are, and a model of what they cost.
+/// The available algorithms, and a model of their times.
 ///
-/// Answers are facts of the machine and the team: equal on every PE, and the same next time.
+/// Results depend on the machine and the team alone: they are equal on every PE and at every call.
 pub trait Catalog {
-    /// Every candidate able to serve `query`, each once; at least one for every query.
+    /// Every candidate that can serve `query`, each once; at least one for every query.
     fn candidates(&self, query: &Query) -> Vec<Candidate>;
 
-    /// What the model expects of `candidate`, in nanoseconds a call. A value that is not finite
+    /// The model's estimate for `candidate`, in nanoseconds a call. A value that is not finite
     /// ranks last.
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64;
 
-    /// Whether `candidate` can serve `call`. For each candidate, the sizes at which it can must lie
-    /// in one interval.
+    /// Whether `candidate` can serve `call`. For each candidate, the sizes that it can serve must
+    /// lie in one interval.
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         self.candidates(&call.query()).contains(candidate)
     }
@@ -26,14 +26,14 @@ pub trait Catalog {
 
 /// A catalogue whose candidates can also be measured.
 pub trait Workbench: Catalog {
-    /// Why nothing can be measured at all: a job that does not start, a failed PE.
+    /// The reason why nothing can be measured at all: a job that does not start, a failed PE.
     type Error: Error;
 
     /// Measures `candidates` at `query`, interleaved in one run, for at most `budget` together.
-    /// One answer a candidate, in order: `None` where it could not be measured.
+    /// Returns one result for each candidate, in order; `None` if it could not be measured.
     ///
     /// # Errors
-    /// When measuring fails as a whole; the search then ends with what it has.
+    /// When measuring fails as a whole. The search then ends and keeps its results.
     fn measure(
         &mut self,
         query: &Query,
@@ -41,14 +41,14 @@ pub trait Workbench: Catalog {
         budget: Duration,
     ) -> Result<Vec<Option<Sample>>, Self::Error>;
 
-    /// Time since a fixed moment, on the clock that the search's budget is counted by.
+    /// The time since a fixed moment, on the clock by which the search keeps its budget.
     fn now(&self) -> Duration {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
     }
 }
 
-/// What measuring one candidate gave, in nanoseconds a call.
+/// The measurement of one candidate, in nanoseconds a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// The median.
@@ -57,14 +57,14 @@ pub struct Sample {
     pub ci95_ns: (f64, f64),
     /// The 99th percentile.
     pub p99_ns: f64,
-    /// Blocks of calls that were kept.
+    /// The blocks of calls that were kept.
     pub blocks: u32,
-    /// How far apart the cores were, where it is known.
+    /// How far apart the cores were, if that is known.
     pub class: Option<TransferClass>,
 }
 
 impl Sample {
-    /// What the times of blocks of calls, in nanoseconds a call, say.
+    /// The statistics of blocks of calls, in nanoseconds a call.
     #[must_use]
     pub fn of(blocks: &Summary, class: Option<TransferClass>) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Sample {
         }
     }
 
-    /// Whether the times are finite, positive, and in order.
+    /// Whether the times are finite, positive and ordered.
     pub(crate) fn is_sound(&self) -> bool {
         let (low, high) = self.ci95_ns;
         low > 0.0 && low <= self.median_ns && self.median_ns <= high && high.is_finite()

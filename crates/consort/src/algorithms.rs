@@ -1,4 +1,4 @@
-//! This library's algorithms on this machine, as the tuner sees them.
+//! The algorithms of this library on this machine, as the tuner sees them.
 
 use std::sync::LazyLock;
 
@@ -7,8 +7,9 @@ use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Query};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
 
-/// The algorithms that threads of this process can use, the model of a typical machine with as
-/// many cores, and whose wisdom fits here. What `consort tune` searches.
+/// The algorithms that threads of this process can use, a model of a typical machine with as many
+/// cores, and the identity that wisdom must have to be used here. `consort tune` searches these
+/// algorithms.
 #[derive(Debug)]
 pub struct Algorithms {
     topology: Topology,
@@ -29,25 +30,26 @@ static HERE: LazyLock<Algorithms> = LazyLock::new(|| {
 });
 
 impl Algorithms {
-    /// Those of this process: its machine and affinity mask as they were when first asked for.
+    /// The algorithms of this process. Its machine and affinity mask are read at the first call.
     #[must_use]
     pub fn here() -> &'static Self {
         &HERE
     }
 
-    /// Usable cores.
+    /// The number of usable cores.
     #[must_use]
     pub fn cores(&self) -> u32 {
         self.cores
     }
 
-    /// Whose wisdom may be used here.
+    /// The identity of this machine and library. Wisdom with the same identity may be used.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// What threads can do in a call. The message buffer is one for all blocking calls.
+    /// The capabilities of threads for a call. A PE has one message buffer, for blocking calls
+    /// only.
     pub(crate) fn capabilities(call: &CallSpec) -> Capabilities {
         let capabilities = Job::capabilities_of(call.pes);
         let buffer_bytes = if call.nonblocking { 0 } else { capabilities.buffer_bytes };

@@ -1,4 +1,4 @@
-//! Broadcasts that only their source calls: the others are handed the messages.
+//! Asynchronous broadcasts: only the source calls; a handler on each other PE gets the messages.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -16,28 +16,30 @@ use consort_native::{Failure, NotificationBuffers};
 
 use crate::{Error, Result, Team};
 
-/// Children of a PE, at most, unless said otherwise: few enough for one to serve.
+/// The default of the most children of a PE in a tree: few enough for one PE to serve.
 const K: u32 = 7;
 
-/// Bytes of a chunk: one that stays in a core's own caches.
+/// Bytes of a chunk: small enough for a core's own caches.
 const CHUNK_BYTES: usize = 32 << 10;
 
 type Protocol = OcBcastAsync<NotificationBuffers>;
 
-/// One PE's part in broadcasts that only their source calls; from [`Team::async_broadcasts`].
+/// One PE's part in asynchronous broadcasts, which only their source calls; from
+/// [`Team::async_broadcasts`].
 ///
-/// Any PE may broadcast at any time, and several at once. Each message is handed to the handler of
-/// every other PE exactly once, those of one source in the order in which it sent them; of
-/// different sources, in any order, which may differ from PE to PE.
+/// Any PE may broadcast at any time, and several PEs at once. The handler of every other PE gets
+/// each message exactly once. Messages of one source arrive in the order in which it sent them.
+/// Messages of different sources arrive in any order, which may differ from PE to PE.
 ///
 /// Nothing interrupts a PE: its handler is called inside its own calls of `broadcast`, `poll`,
-/// `wait` and `close`. Messages are taken and passed on to others also while it waits in any other
-/// call of the library, but not while it computes: then its peers' broadcasts may wait for it.
-/// Messages that have come and were not handed over are kept, however many they are.
+/// `wait` and `close`. While the PE waits in any other call of the library, it receives messages
+/// and forwards them, but calls no handler. While the PE computes, it does neither, and its peers'
+/// broadcasts may wait for it. Messages that have been received and not yet passed to the handler
+/// are kept, whatever their number.
 ///
-/// End with [`AsyncBroadcasts::close`]. A PE that drops it otherwise fails the job, since others
-/// may wait for it; so does a handler that panics in `close`. Elsewhere the panic of a handler
-/// loses its message alone, if the program catches it.
+/// End with [`AsyncBroadcasts::close`]. A PE that drops this value without closing it fails the
+/// job, since others may wait for it. So does a handler that panics in `close`. In any other call a
+/// handler's panic loses only its own message, if the program catches the panic.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -60,7 +62,8 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
     team: Team<'p>,
     protocol: Rc<RefCell<Protocol>>,
-    /// What the endpoint does for it while the PE waits elsewhere; kept for as long.
+    /// The progress callback, which the endpoint runs while the PE waits elsewhere. The endpoint
+    /// does not keep it alive; this does.
     _callback: Rc<dyn Fn()>,
     handler: H,
     is_closed: bool,
@@ -68,12 +71,11 @@ pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
 
 /// # Asynchronous broadcasts
 impl<'p> Team<'p> {
-    /// Begins to take part in broadcasts that only their source calls. `handler` is called with
-    /// the source and the bytes of each message of the others. Collective; uses some 32 kB of each
-    /// PE's symmetric memory.
+    /// Takes part in asynchronous broadcasts. `handler` is called with the source and the bytes of
+    /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
+    /// [`Error::Memory`] when less than that is left, and see [`Team`].
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
         handler: H,
@@ -81,8 +83,9 @@ impl<'p> Team<'p> {
         self.async_broadcasts_by(K, handler)
     }
 
-    /// The same, with trees in which a PE passes a message on to `k` others at most, from 1 to the
-    /// team's size less one (what lies outside is taken for the nearest). All PEs pass the same.
+    /// As [`Team::async_broadcasts`], with trees in which a PE has at most `k` children, to which
+    /// it forwards messages. `k` is from 1 to the team's size less one; other values are clamped.
+    /// All PEs pass the same.
     ///
     /// # Errors
     /// As [`Team::async_broadcasts`].
@@ -98,8 +101,9 @@ impl<'p> Team<'p> {
         let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Turns::Fair)));
         let callback: Rc<dyn Fn()> = Rc::new({
             let protocol = Rc::clone(&protocol);
-            // It is borrowed where the PE waits for these very broadcasts. That the job has failed
-            // is told by the call that waits.
+            // The protocol is borrowed already where the PE waits for these very broadcasts. An
+            // error is dropped: it says that the job has failed, and the call that waits returns
+            // that.
             move || drop(protocol.try_borrow_mut().map(|mut protocol| at_once(protocol.poll())))
         });
         self.state.endpoint.add_progress_callback(&callback);
@@ -120,9 +124,9 @@ fn at_once<T>(future: impl Future<Output = Op<T>>) {
 }
 
 impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
-    /// Sends `data`, of any length, to all other PEs, and hands over what has come. Returns when
-    /// `data` may be changed, which is before all have it; it waits until the PEs to whom this one
-    /// passes messages on have taken what they got before.
+    /// Sends `data`, of any length, to all other PEs, and calls the handler with the messages that
+    /// have been received. Returns when `data` may be changed; the others may not have all of it by
+    /// then. Waits until this PE's children in the tree have taken the chunks sent to them before.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -130,7 +134,8 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         self.run(async |protocol| protocol.broadcast(data).await)
     }
 
-    /// Hands over what has come, and passes on what is to be passed on. Waits for nothing.
+    /// Receives and forwards messages, and calls the handler with those received. Waits for
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -138,8 +143,8 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         self.run(async |protocol| protocol.poll().await)
     }
 
-    /// Waits until something has come, and hands it over; `false` once all other PEs have closed
-    /// and nothing more can come.
+    /// Waits until a message is received, and calls the handler with it. Returns `false` once all
+    /// other PEs have closed and no message can follow.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -155,14 +160,14 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         Ok(came)
     }
 
-    /// Waits until all PEs close, and hands over all that still comes. Collective. A PE that only
-    /// listens may close at once.
+    /// Waits until all PEs close, and calls the handler with all messages that are still received.
+    /// Collective. A PE that sends nothing may close at once.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn close(mut self) -> Result<()> {
         let closed = catch_unwind(AssertUnwindSafe(|| {
-            // A call like any other, so that a PE that calls something else gets an error.
+            // A call like any other, so that a PE that makes a different call gets an error.
             let all_close = self.team.start_named_barrier("async_broadcasts.close()")?;
             let number = Some(all_close.number());
             self.run_in(number, async |protocol| protocol.leave().await)?;
@@ -172,7 +177,7 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
             all_close.wait()
         }));
         let closed = closed.unwrap_or_else(|panic| {
-            // The handler's: its PE is in a call that others wait in.
+            // It is the handler's panic. Others wait for its PE in `close`, so the job fails.
             let endpoint = &self.team.state.endpoint;
             endpoint.job().fail(endpoint.rank_in_world(), &panic);
             resume_unwind(panic)
@@ -181,12 +186,13 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         closed
     }
 
-    /// Does something, and hands over what has come by then.
+    /// Runs an operation of the protocol, then calls the handler with the messages received by
+    /// then.
     fn run(&mut self, operation: impl AsyncFnOnce(&mut Protocol) -> Op) -> Result<()> {
         self.run_in(None, operation)
     }
 
-    /// The same, in a call of this number, if it is one.
+    /// As `run`, while the call of this number is pending, if there is one.
     fn run_in(
         &mut self,
         number: Option<u64>,
@@ -199,8 +205,8 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         drop(protocol);
         drop(inside);
         done.map_err(|_| Error::of_job(endpoint.job()))?;
-        // The protocol is not borrowed while the handler runs: it may call the library, which may
-        // wait.
+        // The protocol is not borrowed while the handler runs: the handler may make calls of the
+        // library that wait, and run the progress callback.
         loop {
             let delivered = self.protocol.borrow_mut().next_delivered();
             let Some((source, data)) = delivered else { return Ok(()) };
@@ -222,7 +228,7 @@ impl<H: FnMut(Rank, &[u8])> Drop for AsyncBroadcasts<'_, H> {
             let rank = state.endpoint.rank_in_world();
             let reason = "it dropped its asynchronous broadcasts without closing them".to_owned();
             state.endpoint.job().poison(&Failure::Pe { rank, reason });
-            state.abandon(); // a PE that makes no more calls gets the error at its end
+            state.abandon(); // a PE that makes no more calls gets the error when it returns
         }
     }
 }

@@ -1,23 +1,24 @@
-//! Counting puts: a put, or a get, that adds 1 to a counter at the PE whose memory it is.
+//! Counting puts: a put or a get that adds 1 to a counter of the PE whose memory it accesses.
 //!
 //! Source: Dinan, Cole, Jost, Smith, Underwood and Wisniewski, "Reducing Synchronization Overhead
 //! Through Bundled Communication" (2014), section 2 and Listing 1.3: create, free, get, set, wait
 //! and a put that counts. A get that counts is proposed there and left open.
 //!
-//! Idea: one counter serves any number of senders, and the receiver waits for as many operations as
-//! it expects, where flags would need one for each sender, and a fence before each.
+//! Idea: one counter serves any number of senders. The receiver waits until it has counted the
+//! operations that it expects. With flags it would need one flag for each sender, and a fence
+//! before each.
 //!
-//! Protocol: the sender stores the data and then adds to the counter with release; who has seen the
-//! count, with acquire, sees the data. It is put-with-signal, with a word that is a block of
-//! symmetric memory of its own.
+//! Protocol: the sender stores the data and then adds to the counter with release. A PE that reads
+//! the count with acquire sees the data. It is put-with-signal, whose word is a block of symmetric
+//! memory of its own.
 //!
 //! Cost, on coherent shared memory: two cache lines travel to the receiver for up to 64 bytes that
-//! lie in one line, that of the data and that of the counter. The data goes where the caller says,
-//! so the count cannot share its line.
+//! lie in one line: the line of the data and that of the counter. The caller decides where the data
+//! goes, so the count cannot share its line.
 //!
-//! Left out on purpose: messages that bring data and count in one line and that the receiver puts
-//! in place when it looks at the counter. Fences, barriers and the gets of third PEs would have to
-//! wait for a PE that computes.
+//! Left out on purpose: messages that carry data and count in one line, and that the receiver
+//! copies into place when it reads the counter. Fences, barriers and the gets of third PEs would
+//! have to wait while the receiver computes.
 
 use std::fmt;
 
@@ -27,18 +28,19 @@ use consort_fabric::{Atomic, Rank, Signal, Until};
 use crate::Error;
 use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
-/// Counts the operations on each PE's symmetric memory that name it; from [`Team::counter`].
+/// Counts one-sided operations on each PE's symmetric memory; from [`Team::counter`].
 ///
-/// Each PE has one such counter, of 64 bits and 0 at first, alone on its cache line. Operations at
-/// a PE, [`Symmetric::put_counted`] and [`Symmetric::get_notify`], add 1 to that PE's; the PE
-/// itself reads it, waits for it and sets it. After 2^64 operations it would begin again.
+/// Each PE has one 64-bit counter, 0 at first, alone on its cache line. The operations
+/// [`Symmetric::put_counted`] and [`Symmetric::get_notify`] name a counter and add 1 to that of the
+/// PE whose memory they access. The PE itself reads its counter, waits for it and sets it. The
+/// counter wraps around after 2^64 operations.
 ///
-/// A count says that the counted operations are complete, so many of them, and nothing of any
-/// other: not of plain puts, not of operations with another counter, nor which of several the
-/// count is of. Those that the same PE made earlier are only ordered by [`Symmetric::fence`].
+/// A count means that so many of the counted operations are complete. It does not say which ones,
+/// and nothing about plain puts or operations with another counter. Only [`Symmetric::fence`]
+/// orders a PE's earlier operations before a counted one.
 ///
-/// Rather let it grow, and wait for the total, than set it back: an operation that arrives between
-/// a wait and [`Counter::set`] would be lost. Two counters in turn serve as well.
+/// Let the counter grow and wait for the total, rather than set it back: an operation that arrives
+/// between a wait and [`Counter::set`] would be lost. Two counters in turn serve as well.
 ///
 /// Dropping it is local; the memory is reused once all PEs have dropped theirs.
 ///
@@ -69,37 +71,40 @@ pub struct Counter<'p> {
 
 /// # Counters
 impl<'p> Team<'p> {
-    /// A counter on each PE, 0 at first. Collective; uses 128 bytes of each PE's symmetric memory.
+    /// Makes a counter on each PE, 0 at first. Collective; uses 128 bytes of each PE's symmetric
+    /// memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
+    /// [`Error::Memory`] when less than that is left, and see [`Team`].
     pub fn counter(&self) -> Result<Counter<'p>> {
         Ok(Counter { word: Symmetric::allocate(*self, 1, "counter()")?, me: self.rank() })
     }
 }
 
 impl<'p> Counter<'p> {
-    /// The word that the fabric adds to, its only element.
+    /// The word that counted operations add to: the only element.
     pub(crate) fn word(&self) -> &Symmetric<'p, u64> {
         &self.word
     }
 
-    /// Fails once the job has failed, where nothing would be waited for that fails.
+    /// Returns the job's error once the job has failed, for operations that do not wait and so
+    /// would not notice.
     fn ensure_sound(&self) -> Result<()> {
         self.word.ensure_sound()
     }
 
-    /// The value of this PE's own counter, in operations. Local. What they put is there.
+    /// The value of this PE's own counter, in operations. Local. The data of counted puts has
+    /// arrived.
     ///
     /// # Errors
-    /// [`Error::PeFailed`], so that a PE that polls the counter learns of it.
+    /// [`Error::PeFailed`], so that a PE that polls the counter notices it.
     pub fn get(&self) -> Result<u64> {
         self.ensure_sound()?;
         self.word.atomic(self.me, 0, Atomic::Load)
     }
 
-    /// Changes this PE's own counter. Local. Operations that arrive at the same time are counted
-    /// before, and so forgotten, or after; nobody can tell which.
+    /// Changes this PE's own counter. Local. An operation that arrives at the same time is counted
+    /// either before, and so lost, or after; it is undefined which.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -109,11 +114,11 @@ impl<'p> Counter<'p> {
     }
 
     /// Waits until this PE's own counter is `at_least` this, in operations, and returns its value.
-    /// Changes nothing. What they put is there.
+    /// Does not change the counter. The data of the counted puts has arrived.
     ///
     /// # Errors
-    /// [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have finished, so that nobody
-    /// is left to count.
+    /// [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have finished, so that no PE
+    /// is left to add to the counter.
     pub fn wait(&self, at_least: u64) -> Result<u64> {
         self.word.wait_until(0, Until::AtLeast(at_least))
     }
@@ -121,8 +126,8 @@ impl<'p> Counter<'p> {
 
 impl<T: Element> Symmetric<'_, T> {
     /// Copies `data` to the part of `to`, from element `first` on, and then adds 1 to `counter`
-    /// there: a PE that sees the count sees the data of this put, but not necessarily of any other.
-    /// One-sided: returns when `data` may be changed. No data is counted as well.
+    /// there. A PE that sees the count sees the data of this put, but not necessarily of any other.
+    /// One-sided: returns when `data` may be changed. A put of no elements is counted as well.
     ///
     /// As `shmem_putmem_ct` of Dinan et al. (2014), section 2, Listing 1.3.
     ///
@@ -131,7 +136,7 @@ impl<T: Element> Symmetric<'_, T> {
     /// nothing is put and nothing counted.
     ///
     /// # Panics
-    /// When the counter is of another job.
+    /// When the counter belongs to another job.
     pub fn put_counted(
         &self,
         to: Rank,
@@ -143,9 +148,9 @@ impl<T: Element> Symmetric<'_, T> {
         self.put_signal(to, first, data, counter.word(), 0, Signal::Add(1))
     }
 
-    /// Copies from the part of `from`, from element `first` on, into `data`, and then adds 1 to
-    /// `counter` there: the owner who sees the count may write there again, as far as this get is
-    /// concerned. One-sided.
+    /// Copies elements of the part of `from`, from element `first` on, into `data`, and then adds 1
+    /// to `counter` there. Once the owner sees the count, this get has read the elements, and the
+    /// owner may overwrite them. One-sided.
     ///
     /// The get-and-notify that Dinan et al. (2014), section 2, propose for producers and consumers.
     ///

@@ -1,11 +1,11 @@
-//! Where the blocks of a vector variant lie in a buffer.
+//! The layout of the blocks of a vector variant in a buffer: MPI's counts and displacements.
 
 use std::ops::Range;
 
 use consort_fabric::{Layout, Rank};
 
-/// Where a PE's blocks lie in a buffer, in elements: one for each PE of the team, by rank. Made
-/// once, for as many calls as one likes.
+/// The positions of blocks in a buffer, in elements: one block for each PE of the team, by rank.
+/// The same value serves any number of calls.
 ///
 /// ```
 /// # use consort::{Displacements, Rank};
@@ -20,14 +20,14 @@ use consort_fabric::{Layout, Rank};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Displacements {
     ranges: Box<[Range<usize>]>,
-    /// Two that overlap, if any do.
+    /// Two blocks that overlap, if any do.
     overlap: Option<(Rank, Rank)>,
 }
 
-/// Displacements that a buffer cannot have, or not this one.
+/// Displacements that no buffer can have, or that do not fit a given buffer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DisplacementsError {
-    /// A displacement is missing, or there is one too many.
+    /// The numbers of counts and displacements differ.
     #[error("{counts} counts and {displacements} displacements: give one of each for every PE")]
     Uneven {
         /// Counts that were given.
@@ -35,17 +35,17 @@ pub enum DisplacementsError {
         /// Displacements that were given.
         displacements: usize,
     },
-    /// A block ends where no buffer reaches.
+    /// A block ends beyond the largest index.
     #[error(
         "the block of PE {rank} has {count} elements from element {displacement} on: no buffer is \
          so long"
     )]
     Overflow {
-        /// Whose block.
+        /// The PE of the block.
         rank: Rank,
-        /// Its elements.
+        /// The number of its elements.
         count: usize,
-        /// Where it begins.
+        /// Its first element.
         displacement: usize,
     },
     /// There is not one block for each PE.
@@ -59,25 +59,25 @@ pub enum DisplacementsError {
     /// A block reaches beyond the buffer.
     #[error("the block of PE {rank} is elements {range:?} of a buffer of {len}")]
     Beyond {
-        /// Whose block.
+        /// The PE of the block.
         rank: Rank,
         /// Its elements.
         range: Range<usize>,
         /// The buffer's length in elements.
         len: usize,
     },
-    /// Two blocks of a target overlap, so that it would be undecided what comes there.
+    /// Two blocks of a target overlap, so that the result would be undefined.
     #[error("the blocks of PE {one} and PE {other} overlap in the target: give each its own place")]
     Overlap {
-        /// Whose block.
+        /// The PE of one block.
         one: Rank,
-        /// Whose block overlaps it.
+        /// The PE of the block that overlaps it.
         other: Rank,
     },
 }
 
 impl Displacements {
-    /// Displacements of these lengths, one after the other from the buffer's first element on.
+    /// Blocks of these lengths, one after the other from the buffer's first element on.
     ///
     /// # Errors
     /// [`DisplacementsError::Overflow`].
@@ -91,8 +91,7 @@ impl Displacements {
         Self::at(counts, &displacements)
     }
 
-    /// Displacements of these lengths, each from its displacement on. They may overlap where they
-    /// are only read.
+    /// Blocks of these lengths at these displacements. Blocks of a source may overlap.
     ///
     /// # Errors
     /// [`DisplacementsError::Uneven`], [`DisplacementsError::Overflow`].
@@ -104,7 +103,7 @@ impl Displacements {
         let of = |((&count, &displacement), rank): ((&usize, &usize), Rank)| {
             let end = displacement.checked_add(count);
             let end = end.ok_or(DisplacementsError::Overflow { rank, count, displacement })?;
-            // Wherever an empty one is said to lie.
+            // An empty block has no elements, whatever its displacement.
             Ok(if count == 0 { 0..0 } else { displacement..end })
         };
         let each = counts.iter().zip(displacements).zip((0..).map(Rank));
@@ -112,7 +111,7 @@ impl Displacements {
         Ok(Self { overlap: overlap(&ranges), ranges })
     }
 
-    /// How many blocks there are: the size of the team that they are for.
+    /// The number of blocks: the size of the team that they are for.
     #[must_use]
     pub fn number(&self) -> usize {
         self.ranges.len()
@@ -127,19 +126,20 @@ impl Displacements {
         self.ranges[rank.index()].clone()
     }
 
-    /// The length of the shortest buffer that has all of them, in elements.
+    /// The length of the shortest buffer that contains all blocks, in elements.
     #[must_use]
     pub fn extent(&self) -> usize {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
     }
 
-    /// How many elements each block has, by rank.
+    /// The number of elements of each block, by rank.
     #[must_use]
     pub fn counts(&self) -> Vec<usize> {
         self.ranges.iter().map(ExactSizeIterator::len).collect()
     }
 
-    /// Whether a PE of a team of `pes` can contribute them from a buffer of `len` elements.
+    /// Checks that a PE of a team of `pes` can contribute these blocks from a buffer of `len`
+    /// elements.
     pub(crate) fn check_source(&self, pes: u32, len: usize) -> Result<(), DisplacementsError> {
         if self.number() != pes as usize {
             return Err(DisplacementsError::Number { given: self.number(), pes });
@@ -153,7 +153,7 @@ impl Displacements {
         }
     }
 
-    /// Whether a PE of a team of `pes` can receive them in a buffer of `len` elements.
+    /// Checks that a PE of a team of `pes` can receive these blocks in a buffer of `len` elements.
     pub(crate) fn check_target(&self, pes: u32, len: usize) -> Result<(), DisplacementsError> {
         self.check_source(pes, len)?;
         match self.overlap {
@@ -162,7 +162,7 @@ impl Displacements {
         }
     }
 
-    /// Where they lie, if their elements are of so many bytes.
+    /// The layout of the blocks, for elements of this many bytes.
     pub(crate) fn layout(&self, element_bytes: usize) -> Layout<'_> {
         Layout::Listed { blocks: &self.ranges, element_bytes }
     }

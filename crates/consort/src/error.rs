@@ -1,4 +1,4 @@
-//! What may go wrong, and what would be right.
+//! The errors of launches and calls. Each message says how to do it right.
 
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
@@ -9,21 +9,21 @@ use crate::DisplacementsError;
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What may go wrong in a launch or a call.
+/// An error of a launch or a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A PE panicked, or returned an error of its own.
     #[error("PE {rank} failed: {reason}")]
     PeFailed {
-        /// Which.
+        /// The PE's rank in the world.
         rank: Rank,
         /// The panic or the error.
         reason: String,
     },
     /// PEs made different calls where all must make the same, gave different lengths for a block
     /// that goes from one to the other, or waited for each other in calls of different teams; or a
-    /// PE finished while others wait for it. Names two PEs and what they called.
+    /// PE finished while others wait for it. The message names two PEs and their calls.
     #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.
@@ -50,14 +50,14 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
-    /// Buffers that are not the blocks that a collective moves.
+    /// The buffers do not have the lengths of the blocks that the collective moves.
     #[error(
         "{collective} among {pes} PEs takes {} here and gives {}, all of one length: the source \
          has {source_len} elements and the target {target_len}",
         blocks(*.contributed), blocks(*.received)
     )]
     Blocks {
-        /// What was called.
+        /// The collective.
         collective: Collective,
         /// The team's size.
         pes: u32,
@@ -70,7 +70,7 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
-    /// Displacements that a vector variant cannot move.
+    /// Displacements that the vector variant cannot use.
     #[error(transparent)]
     Displacements(#[from] DisplacementsError),
     /// A call from symmetric memory into the same memory.
@@ -79,11 +79,11 @@ pub enum Error {
     /// Elements outside a symmetric allocation.
     #[error("elements {first}..{end} are not in symmetric memory of {len} elements a PE")]
     OutOfBounds {
-        /// The first element asked for.
+        /// The first element of the access.
         first: usize,
-        /// One past the last.
+        /// One past the last element of the access.
         end: usize,
-        /// Elements that there are.
+        /// The number of elements on each PE.
         len: usize,
     },
     /// A borrowed slice in a call that may return before the data has moved.
@@ -101,20 +101,20 @@ pub enum Error {
     /// More PEs than one process may have.
     #[error("{asked} PEs are too many: one process has at most {most}")]
     TooManyPes {
-        /// What was asked for.
+        /// The number of PEs of the launch.
         asked: u32,
-        /// What is allowed.
+        /// The largest number allowed.
         most: u32,
     },
     /// A thread could not be started.
     #[error("cannot start a thread for PE {rank}: {reason}")]
     Thread {
-        /// Whose.
+        /// The PE's rank.
         rank: Rank,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// Symmetric memory could not be had.
+    /// Symmetric memory could not be allocated.
     #[error(transparent)]
     Memory(#[from] HeapError),
     /// A team that cannot be made, or freed.
@@ -129,20 +129,20 @@ pub enum Error {
          before its program returns"
     )]
     StillShared {
-        /// How many.
+        /// The number of handles.
         handles: usize,
     },
-    /// The result of a nonblocking call was taken before.
+    /// The result of a nonblocking call has already been taken.
     #[error("the result of this nonblocking call has been taken: poll it until it is ready, once")]
     Taken,
-    /// No number is left that would tell another kind of call from the others. It may come on one
-    /// PE alone, if the others have planned the call before.
+    /// No number is left to distinguish another kind of call. One PE alone may return this error,
+    /// if the others have planned the call before.
     #[error(
         "no number is left for another kind of call: plans hold {most}; drop planned calls, or \
          make calls of fewer lengths"
     )]
     Calls {
-        /// How many there are.
+        /// The number of kinds.
         most: usize,
     },
     /// An operator called the library.
@@ -151,7 +151,7 @@ pub enum Error {
     /// A forced candidate is unknown or cannot serve the call.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// An environment variable that names no origin of the memory that PEs share.
+    /// The environment variable `CONSORT_SEGMENT` has an unknown value.
     #[error("CONSORT_SEGMENT: {0}")]
     Segment(UnknownOrigin),
     /// Wisdom that cannot be used.
@@ -179,13 +179,13 @@ impl Error {
     }
 }
 
-/// Why a team cannot be made, or freed.
+/// The reason why a team cannot be made or freed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// A member is not in the parent.
     #[error("PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 to {}", pes - 1)]
     Outside {
-        /// The rank that was given, or worked out.
+        /// The rank that was given, or computed from a stride.
         rank: i64,
         /// The parent's size.
         pes: u32,
@@ -193,10 +193,10 @@ pub enum TeamError {
     /// A member is listed twice.
     #[error("PE {rank} is in the list twice: list each member once")]
     Twice {
-        /// Which.
+        /// The member's rank.
         rank: Rank,
     },
-    /// PEs that are no full rows.
+    /// The PEs do not fill the rows.
     #[error("{pes} PEs are not {rows} rows of equal length: give a divisor of {pes}")]
     Rows {
         /// The rows that were asked for.
@@ -204,14 +204,14 @@ pub enum TeamError {
         /// The parent's size.
         pes: u32,
     },
-    /// There is no memory for another team. It may come in a split for one colour, and not for
-    /// another.
+    /// There is no memory for another team. In a split the teams of some colours may fail and
+    /// others succeed.
     #[error("there is no memory for another team of {pes} PEs: free teams that are no longer used")]
     Memory {
         /// The size that the team would have.
         pes: usize,
     },
-    /// The world was to be freed.
+    /// The team of all PEs cannot be freed.
     #[error("the team of all PEs cannot be freed: it lasts as long as the job")]
     World,
 }

@@ -25,10 +25,12 @@ use crate::{
 /// The most PEs that a process may have.
 pub const MOST_PES: u32 = 1024;
 
-/// Symmetric memory of a PE unless said otherwise, in bytes. Only what is used is ever touched.
+/// The default size of a PE's symmetric memory, in bytes. Pages are touched only when they are
+/// used.
 const HEAP_BYTES: usize = 64 << 20;
 
-/// How to launch a job: the number of its PEs, how they wait, how much symmetric memory they have.
+/// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
+/// memory.
 ///
 /// ```
 /// use consort::{Pes, Waiting};
@@ -55,10 +57,10 @@ pub struct Pes {
     memory: Option<Origin>,
 }
 
-/// The environment variable that says where the memory that PEs share comes from.
+/// The environment variable that selects the origin of the memory that PEs share.
 const SEGMENT: &str = "CONSORT_SEGMENT";
 
-/// What `CONSORT_SEGMENT` says: memory of this process, if it says nothing.
+/// The origin that `CONSORT_SEGMENT` gives; memory of this process if it is not set.
 fn memory_of_environment() -> Result<Origin> {
     match env::var(SEGMENT) {
         Ok(text) => text.parse().map_err(Error::Segment),
@@ -85,7 +87,7 @@ impl Pes {
         }
     }
 
-    /// How PEs wait, instead of what suits the usable cores; see [pinning and
+    /// Sets how PEs wait. The default depends on the usable cores; see [pinning and
     /// waiting](crate#pinning-and-waiting).
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
@@ -93,22 +95,23 @@ impl Pes {
         self
     }
 
-    /// Symmetric memory of each PE, in bytes; 64 MiB unless said otherwise.
+    /// Sets the symmetric memory of each PE, in bytes. The default is 64 MiB.
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = bytes;
         self
     }
 
-    /// Leaves the threads wherever the system puts them. Else each PE is pinned to a core of its
-    /// own, if the PEs fit the usable cores; see [pinning and waiting](crate#pinning-and-waiting).
+    /// Leaves the placement of the threads to the system. The default is to pin each PE to a core
+    /// of its own if the PEs fit the usable cores; see [pinning and
+    /// waiting](crate#pinning-and-waiting).
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         self.pinned = false;
         self
     }
 
-    /// Gives each PE a second thread that moves its nonblocking calls on while it computes, and
+    /// Gives each PE a second thread that drives its nonblocking calls while the PE computes, and
     /// sleeps while there are none. The helper of a pinned PE runs on the PE's processor and takes
     /// time from it; with [`Pes::unpinned`] it may run on another.
     #[must_use]
@@ -117,43 +120,42 @@ impl Pes {
         self
     }
 
-    /// Has calls of `collective` served by `candidate` from the beginning; see [`Team::force`].
+    /// Forces `candidate` for all calls of `collective` from the start; see [`Team::force`].
     #[must_use]
     pub fn force(mut self, collective: Collective, candidate: Candidate) -> Self {
         self.forced.push((collective, candidate));
         self
     }
 
-    /// Chooses algorithms by the wisdom in the file at `path`, which must exist and be of this
-    /// machine and library, instead of the file that `CONSORT_WISDOM` names or the one in the
-    /// user's configuration directory.
+    /// Chooses algorithms by the wisdom in the file at `path`. The file must exist and be of this
+    /// machine and library. The default is the file that `CONSORT_WISDOM` names or else the one in
+    /// the user's configuration directory.
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());
         self
     }
 
-    /// How PEs arrive at calls: together, unless this says otherwise. With [`Arrival::Skewed`]
-    /// choices are made by the wisdom of `consort tune --arrival skewed`.
+    /// Sets how PEs arrive at calls; the default is together. With [`Arrival::Skewed`] choices are
+    /// made by the wisdom of `consort tune --arrival skewed`.
     #[must_use]
     pub fn arrival(mut self, arrival: Arrival) -> Self {
         self.arrival = arrival;
         self
     }
 
-    /// Refines the choice of algorithms while the program runs: now and then another one serves a
-    /// few calls of a kind, and takes over if it is clearly faster on all PEs together. That costs
-    /// at most `share` of the time in calls, such as 0.05, besides one try in advance of about 0.1
-    /// ms. The PEs agree on it in a call of their own, which also Loose calls then wait for.
-    /// Barriers are left as they are.
+    /// Refines the choice of algorithms while the program runs. From time to time another algorithm
+    /// serves a few calls of a kind, and replaces the current one if it is clearly faster, summed
+    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, besides one try
+    /// in advance of about 0.1 ms. The PEs agree on the choice in an all-reduce, for which Loose
+    /// calls wait too. The algorithm of barriers is never changed.
     #[must_use]
     pub fn online(mut self, share: f64) -> Self {
         self.online = Some(share);
         self
     }
 
-    /// Numbers the steps of calls from `step` on, which is not 0: for tests of what happens after
-    /// 2^40 of them.
+    /// Numbers the steps of calls from `step` on, which is not 0. For tests beyond 2^40 steps.
     #[doc(hidden)]
     #[must_use]
     pub fn first_step(mut self, step: u64) -> Self {
@@ -161,9 +163,8 @@ impl Pes {
         self
     }
 
-    /// Where the memory that the PEs share comes from, instead of what the environment variable
-    /// `CONSORT_SEGMENT` says (`private` or `shared`; private unless it is set): for tests of
-    /// memory that other processes could map, too.
+    /// Sets the origin of the memory that the PEs share. The default is the value of
+    /// `CONSORT_SEGMENT`, or else private. For tests of memory that other processes could map.
     #[doc(hidden)]
     #[must_use]
     pub fn memory(mut self, memory: Origin) -> Self {
@@ -171,20 +172,20 @@ impl Pes {
         self
     }
 
-    /// Chooses algorithms by the model alone, whatever has been measured.
+    /// Chooses algorithms by the model alone, and ignores all wisdom.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
         self.wisdom = Source::Nothing;
         self
     }
 
-    /// Runs `program` on every PE and returns what they return, in the order of their ranks.
+    /// Runs `program` on every PE and returns the results, in the order of their ranks.
     ///
     /// # Errors
     /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
-    /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` says neither `private` nor
-    /// `shared`; [`Error::Wisdom`] when the wisdom that was named cannot be used;
-    /// [`Error::PeFailed`] when a PE panicked; otherwise the error of the PE that failed first.
+    /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` is neither `private` nor
+    /// `shared`; [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a
+    /// PE panicked; otherwise the error of the PE that failed first.
     pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
     where
         R: Send,
@@ -223,7 +224,7 @@ impl Pes {
     }
 }
 
-/// Starts one thread a PE, waits for all, and sorts their results and errors.
+/// Starts one thread for each PE, waits for all, and separates results from errors.
 fn launch<R: Send>(
     job: &Arc<Job>,
     placement: Option<&[CpuId]>,
@@ -264,13 +265,13 @@ fn launch<R: Send>(
         if errors.is_empty() {
             return Ok(results);
         }
-        // Each by itself: those that panic when they are dropped do not keep the others.
+        // Each result is dropped by itself: if one panics, the others are dropped all the same.
         results.into_iter().for_each(discard);
         Err(first_cause(job, errors))
     })
 }
 
-/// Fails the job since a PE has panicked; its error.
+/// Fails the job because a PE has panicked, and returns the PE's error.
 fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
     job.fail(rank, &panic);
     let reason = panic_reason(&*panic);
@@ -278,7 +279,7 @@ fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
     Error::PeFailed { rank, reason }
 }
 
-/// The error of the PE that failed first, if it returned one; else what the job failed of.
+/// The error that the first PE to fail returned, if it returned one; else the failure of the job.
 fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
     let culprit = match job.failure() {
         Some(Failure::Pe { rank, .. }) => Some(rank),
@@ -288,7 +289,7 @@ fn first_cause(job: &Job, errors: Vec<(Rank, Error)>) -> Error {
     errors.into_iter().find(|(rank, _)| Some(*rank) == culprit).map_or(of_job, |(_, error)| error)
 }
 
-/// Has the helper of a PE end when it is dropped.
+/// Stops the helper of a PE when it is dropped.
 struct StopsHelping<'e>(&'e Engine);
 
 impl Drop for StopsHelping<'_> {
@@ -297,13 +298,13 @@ impl Drop for StopsHelping<'_> {
     }
 }
 
-/// Runs a PE beside a thread that moves its nonblocking calls on.
+/// Runs a PE beside its helper, a thread that drives its nonblocking calls.
 fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
     let failed = move |panic| drop(failed_by(job, rank, panic));
     thread::scope(|scope| {
-        // The scope waits for the helper, however it is left.
+        // The scope waits for the helper, so this stops the helper even if the PE panics.
         let _stops_helping = StopsHelping(engine);
         let name = format!("helper of PE {rank}");
         let helper = thread::Builder::new().name(name);
@@ -316,7 +317,8 @@ fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Re
     })
 }
 
-/// Runs a PE to its end. Nothing of the program's is dropped where a panic would get any further.
+/// Runs a PE to its end. No value of the program is dropped where its panic would leave this
+/// function.
 fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
     let rank = pe.world().rank();
     let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
@@ -335,12 +337,13 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
         }
         Err(panic) => Err(failed_by(job, rank, panic)),
     };
-    // What is left is of a job that has failed; it revokes what it has exposed.
+    // Operations that are left belong to a job that has failed. Dropping them detaches peers from
+    // the buffers that they have exposed.
     pe.state.endpoint.engine().clear();
     ended
 }
 
-/// A processing element: one thread of a job, which a program gets from [`Pes::run`]. It cannot be
+/// A processing element: one thread of a job. [`Pes::run`] passes it to the program. It cannot be
 /// sent to another thread.
 ///
 /// ```
@@ -360,7 +363,7 @@ pub struct Pe {
 }
 
 impl Pe {
-    /// A PE, on its own thread.
+    /// Makes a PE on its own thread, and pins the thread.
     fn new(job: &Arc<Job>, rank: Rank, cpu: Option<CpuId>, choices: Choices) -> Self {
         if let Some(cpu) = cpu
             && let Err(error) = affinity::pin(cpu)
@@ -383,7 +386,7 @@ impl Pe {
         Team::new(&self.state, &self.teams)
     }
 
-    /// How the PEs of this job wait.
+    /// The way in which the PEs of this job wait.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.state.endpoint.job().config().waiting

@@ -19,7 +19,7 @@ pub use algorithms::Algorithms;
 pub use async_broadcasts::AsyncBroadcasts;
 pub use consort_collectives::PlanError;
 /// # Example
-/// A PE takes the next item of common work until there is none.
+/// PEs take items of common work from a shared counter until none is left.
 ///
 /// ```
 /// use consort::{Atomic, Pes, Rank, Sum};
@@ -56,8 +56,8 @@ pub use consort_fabric::Atomic;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// A type of one's own may say that it is commutative, which more algorithms can use, and has a
-/// name in errors.
+/// A type of one's own may be declared commutative, which allows more algorithms, and has a name in
+/// error messages.
 ///
 /// ```
 /// use consort::{Operator, OperatorClass, Pes};
@@ -86,8 +86,8 @@ pub use consort_fabric::Atomic;
 #[doc(inline)]
 pub use consort_fabric::Operator;
 /// # Example
-/// Puts, a fence, and one signal for all of them. [`Symmetric::put_signal`] does the same for one
-/// put.
+/// Several puts, a fence, and one signal for all of them. [`Symmetric::put_signal`] does the same
+/// for one put.
 ///
 /// ```
 /// use consort::{Pes, Rank, Signal, Until};
@@ -133,8 +133,8 @@ pub use consort_fabric::Signal;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Loose calls overlap. A barrier before them says that the data is ready on all PEs, and a barrier
-/// after them that it has moved.
+/// Loose calls overlap. A barrier before them ensures that the data is ready on all PEs, and a
+/// barrier after them that it has moved.
 ///
 /// ```
 /// use consort::{Pes, Rank, SyncModes};

@@ -15,16 +15,17 @@ use crate::{
     },
 };
 
-/// Some of the PEs of a job, as one of them sees them, with the synchronization modes of its calls.
-/// [`Pe::world`](crate::Pe::world) is all of them; [`Team::split`] and others make smaller ones.
+/// A team of PEs, as one of them sees it, with the synchronization modes of its calls.
+/// [`Pe::world`](crate::Pe::world) is the team of all PEs of the job; [`Team::split`] and other
+/// methods form smaller teams.
 ///
-/// Ranks are those in the team, from 0 on. Every method is collective unless it says that it is
-/// local: all PEs of the team call it, in the same order, with the same root, length, type,
-/// operator and modes.
+/// Ranks are those in the team, from 0 on. Every method is collective unless its documentation says
+/// that it is local: all PEs of the team call it, in the same order, with the same root, length,
+/// type, operator and modes.
 ///
 /// Calls of different teams are independent, but a PE makes its calls one after the other. A PE
-/// that is in several teams calls them in an order that all can follow: if PEs wait for each other
-/// in a cycle, all get [`Error::Mismatched`].
+/// that is in several teams must order their calls so that all PEs can proceed: if PEs wait for
+/// each other in a cycle, all get [`Error::Mismatched`].
 ///
 #[doc = include_str!("team.md")]
 ///
@@ -32,8 +33,7 @@ use crate::{
 /// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
 /// PEs made different calls.
 ///
-/// # Panics
-/// A collective panics when its operator does. The job has failed then, even if the panic is
+/// A collective panics when its operator does. Then the job has failed, even if the panic is
 /// caught.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
@@ -63,19 +63,19 @@ impl<'p> Team<'p> {
         self.size
     }
 
-    /// The PE before this one, the last before the first. Local.
+    /// The PE before this one; the last PE for the first. Local.
     #[must_use]
     pub fn left(&self) -> Rank {
         self.rank().plus(u64::from(self.size()) - 1, self.size())
     }
 
-    /// The PE after this one, the first after the last. Local.
+    /// The PE after this one; the first PE for the last. Local.
     #[must_use]
     pub fn right(&self) -> Rank {
         self.rank().plus(1, self.size())
     }
 
-    /// The same team, its calls in other synchronization modes. Local.
+    /// The same team with other synchronization modes for its calls. Local.
     ///
     /// ```
     /// # use consort::{Pes, Rank, SyncModes};
@@ -96,8 +96,8 @@ impl<'p> Team<'p> {
         self.sync
     }
 
-    /// The algorithm that serves a call like `broadcast_slice` or `reduce_slice` (with a
-    /// commutative operator) of `bytes`, and where that choice came from. Local.
+    /// The algorithm that serves a call such as `broadcast_slice` or `reduce_slice` (with a
+    /// commutative operator) of `bytes`, and the origin of that choice. Local.
     #[must_use]
     pub fn choice(&self, collective: Collective, bytes: usize) -> (Candidate, ChosenBy) {
         let sync = if collective == Collective::Barrier { SyncModes::STRICT } else { self.sync };
@@ -105,9 +105,9 @@ impl<'p> Team<'p> {
         self.state.select(&call)
     }
 
-    /// Has all later calls of `collective` served by `candidate`, or chosen again with `None`.
-    /// Local, but all PEs of the team must say the same before their next call. Of a team that is
-    /// freed it changes nothing.
+    /// Forces `candidate` for all later calls of `collective`; with `None` they are chosen again.
+    /// Local, but all PEs of the team must pass the same before their next call. Has no effect on a
+    /// freed team.
     ///
     /// ```
     /// use consort::{Candidate, Collective, Pes, Rank};
@@ -126,11 +126,11 @@ impl<'p> Team<'p> {
         self.choose(|choices| choices.force(collective, candidate));
     }
 
-    /// Has all later calls of `collective` served by an algorithm of the program's own, which the
-    /// library does not know, with the parameters that `candidate` gives. Such a barrier serves
-    /// calls of `barrier` alone: the entry and exit barriers of other calls are the library's.
-    /// Local, but all PEs of the team must say the same before their next call;
-    /// [`Team::force`] takes it back. Of a team that is freed it changes nothing.
+    /// Forces an algorithm of the program's own, which the library does not know, for all later
+    /// calls of `collective`, with the parameters that `candidate` gives. A barrier of one's own
+    /// serves only calls of `barrier`: other calls use an entry and exit barrier of the library.
+    /// Local, but all PEs of the team must pass the same before their next call. [`Team::force`]
+    /// undoes it. Has no effect on a freed team.
     ///
     /// # Panics
     /// When `candidate` has another name than the algorithm.
@@ -142,7 +142,7 @@ impl<'p> Team<'p> {
 
     fn choose(&self, change: impl FnOnce(&mut Choices)) {
         if self.state.ensure_alive().is_err() {
-            return; // what it had may be another team's
+            return; // the state may be another team's
         }
         change(&mut self.state.choices.borrow_mut());
         self.state.cache.clear();
@@ -152,8 +152,8 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// The algorithm of the plan that was made last for `collective`; none once the team is freed.
-    /// Local.
+    /// The algorithm of the last plan that was made for `collective`; `None` once the team is
+    /// freed. Local.
     #[must_use]
     pub fn served_by(&self, collective: Collective) -> Option<Candidate> {
         self.state.ensure_alive().ok()?;
@@ -165,7 +165,8 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// The same for calls whose result is used at once, and so never left behind.
+    /// The same team with an exit mode of Mine or All: for calls whose result the library uses at
+    /// once.
     pub(crate) fn keeping(self) -> Self {
         let exit = if self.sync.exit == SyncMode::None { SyncMode::Mine } else { self.sync.exit };
         self.with(SyncModes { exit, ..self.sync })

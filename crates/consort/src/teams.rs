@@ -1,14 +1,15 @@
-//! Teams of some of a team's PEs: the ways to make them, and where a PE keeps them.
+//! Forms teams of some of a team's PEs, and finds where a PE keeps them.
 //!
-//! All PEs of the parent make a call that says what is made; then each knows who its fellows are,
-//! by computing it from arguments that match, or, in a split, from what all have brought.
+//! All PEs of the parent make one call, whose name describes the new teams. Then each PE knows the
+//! members of its team: it computes them from arguments that match, or, in a split, from the
+//! colours and keys that all PEs have contributed.
 
 use consort_fabric::Rank;
 use consort_native::{Group, NoGroup};
 
 use crate::{Error, Result, Team, TeamError};
 
-/// The colour, in what a PE brings to a split, of one that is to be in no team.
+/// The colour that a PE without a colour contributes to a split.
 const NO_COLOR: i64 = -1;
 
 /// A PE's two teams in a grid; from [`Team::cartesian`].
@@ -22,11 +23,11 @@ pub struct Grid<'p> {
 
 /// # Teams
 impl<'p> Team<'p> {
-    /// Makes teams of the PEs that give the same `color`, ordered by `key` and then by rank. `None`
-    /// for a PE that gives no colour.
+    /// Forms teams of the PEs that give the same `color`, ordered by `key` and then by rank.
+    /// Returns `None` on a PE that gives no colour.
     ///
-    /// A team takes memory until it is freed; see [`Team::free`]. What its parent forces it forces
-    /// too, and its modes are the parent's.
+    /// A team takes memory until it is freed; see [`Team::free`]. It inherits the forced algorithms
+    /// and the modes of its parent.
     ///
     /// # Errors
     /// See [`Team`].
@@ -56,8 +57,8 @@ impl<'p> Team<'p> {
         self.join(color.unwrap_or(0), &members)
     }
 
-    /// Makes a team of `size` PEs: `start`, `start + stride` and so on, in this order. `None` for
-    /// the others. A stride may be negative; a size of 0 makes no team.
+    /// Forms a team of `size` PEs: `start`, `start + stride` and so on, in this order. Returns
+    /// `None` on the others. A stride may be negative; a size of 0 forms no team.
     ///
     /// # Errors
     /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
@@ -73,8 +74,8 @@ impl<'p> Team<'p> {
         self.made_of(&members, &format!("strided({start}, {stride}, {size})"))
     }
 
-    /// Makes a team of the PEs in a list, in its order, which is the same on all PEs. `None` for
-    /// the others.
+    /// Forms a team of the PEs in a list, in its order. The list is the same on all PEs. Returns
+    /// `None` on PEs that are not in it.
     ///
     /// # Errors
     /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
@@ -108,8 +109,8 @@ impl<'p> Team<'p> {
         self.join(0, members)
     }
 
-    /// Makes two teams of each PE's: in a grid of so many rows, filled row by row, those of its row
-    /// and those of its column.
+    /// Forms two teams for each PE: the PEs of its row and those of its column, in a grid of `rows`
+    /// rows that is filled row by row.
     ///
     /// # Errors
     /// [`TeamError::Rows`] when `rows` does not divide the team's size, and see [`Team`].
@@ -134,7 +135,8 @@ impl<'p> Team<'p> {
         let (row, column) = (self.rank().0 / columns, self.rank().0 % columns);
         let row_members: Vec<Rank> = (0..columns).map(|at| Rank(row * columns + at)).collect();
         let column_members: Vec<Rank> = (0..rows).map(|at| Rank(at * columns + column)).collect();
-        // Both are joined, also if there is no memory for the first: all PEs count alike.
+        // Joins both, even if there is no memory for the first, so that all PEs number their teams
+        // alike.
         let parts = [self.part(row, &row_members), self.part(column, &column_members)];
         let [row, column] = parts;
         let (Some(row), Some(column)) = (row?, column?) else {
@@ -143,7 +145,7 @@ impl<'p> Team<'p> {
         Ok(Grid { row: self.team_of(row), column: self.team_of(column) })
     }
 
-    /// The new team of these PEs, if this one is among them.
+    /// The new team of these PEs, if this PE is among them.
     fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
         Ok(self.part(color, members)?.map(|part| self.team_of(part)))
     }
@@ -156,15 +158,15 @@ impl<'p> Team<'p> {
         })
     }
 
-    /// The team that this PE has a part in.
+    /// The team of this part, with this team's modes.
     fn team_of(&self, part: Group) -> Self {
         let state = self.teams.state_for(&self.state, part);
         Team::new(state, self.teams).with(self.sync())
     }
 
-    /// Frees a team once all its PEs have come here and its nonblocking calls are complete: its
-    /// calls, by any copy, then return [`Error::Freed`], and so do the operations of its symmetric
-    /// memory. Teams that were made of it go on.
+    /// Frees a team once all its PEs have called this and its nonblocking calls are complete. Then
+    /// its calls, by any copy, return [`Error::Freed`], and so do the operations of its symmetric
+    /// memory. Teams that were formed from it remain.
     ///
     /// # Errors
     /// [`TeamError::World`] for the team of all PEs, and see [`Team`].
@@ -180,7 +182,7 @@ impl<'p> Team<'p> {
         Ok(())
     }
 
-    /// The rank in the team of all PEs of one of this team's. Local.
+    /// The rank in the team of all PEs of a PE of this team. Local.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::Freed`].
@@ -190,8 +192,8 @@ impl<'p> Team<'p> {
         ranks.get(rank.index()).copied().ok_or(Error::RankOutOfRange { rank, pes })
     }
 
-    /// The rank in this team of a PE of the team of all; `None` if it is not in this one, or this
-    /// one is freed. Local.
+    /// The rank in this team of a PE of the team of all PEs; `None` if it is not in this team, or
+    /// this team is freed. Local.
     #[must_use]
     pub fn rank_of_world(&self, rank: Rank) -> Option<Rank> {
         self.state.ensure_alive().ok()?;

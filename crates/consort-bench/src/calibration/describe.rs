@@ -1,11 +1,11 @@
-//! The description that measurements come to, with a word on where each number is from.
+//! Writes the description of a measured machine, with a comment on the source of each number.
 
 use super::{
     layout::{Cache, Plan},
     measure::{Between, Measured},
 };
 
-/// The least that a store takes, as a share of the transfer that it is a part of.
+/// The least share of a store in the transfer that it is a part of.
 const LEAST_STORE: f64 = 0.1;
 
 /// The description of a machine called `title`.
@@ -25,20 +25,20 @@ impl Measured {
         ns * self.ghz
     }
 
-    /// A load that finds its line in the nearest cache.
+    /// The time of a load that finds its line in the nearest cache.
     fn own_ns(&self) -> f64 {
         self.caches_ns.first().copied().unwrap_or(1.0)
     }
 
-    /// What each load of lines that another core has just written takes, by distance: a part of
-    /// the transfer.
+    /// The time of a load of a line that another core has just written, by distance: a part of the
+    /// transfer.
     fn loads_ns(&self) -> Vec<f64> {
         let load =
             |between: &Between| between.load_ns.min(between.transfer_ns * (1.0 - LEAST_STORE));
         self.between.iter().map(load).collect()
     }
 
-    /// A row of costs in cycles: of the core's own line, and by distance.
+    /// A row of costs in cycles: that of the core's own line, then those by distance.
     fn row(&self, own_ns: f64, others_ns: impl IntoIterator<Item = f64>) -> String {
         let all_ns = std::iter::once(own_ns).chain(others_ns);
         let cells: Vec<String> =
@@ -122,7 +122,7 @@ hops = [{hops}]
 fn lines(measured: &Measured) -> String {
     let loads_ns = measured.loads_ns();
     let (own_ns, atomic_ns) = (measured.own_ns(), measured.fetch_add_ns);
-    // A transfer is a store, for which the waiting core loses its copy, and that core's next load.
+    // A transfer is a store, which invalidates the waiting core's copy, and that core's next load.
     let stores_ns =
         measured.between.iter().zip(&loads_ns).map(|(between, load)| between.transfer_ns - load);
     format!(
@@ -245,7 +245,7 @@ mod tests {
             let transfer = load + cores.store_ns(State::Shared, distance);
             assert!((transfer - transfer_ns).abs() < 0.1, "{transfer}");
         }
-        // 27 ns at 16 bytes a nanosecond.
+        // 27 ns at 16 bytes per nanosecond.
         assert_eq!((cores.lines_in_flight, cores.memory.gbps), (7.0, 20.0));
     }
 

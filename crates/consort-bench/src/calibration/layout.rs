@@ -1,4 +1,4 @@
-//! How the usable cores are connected, in the terms of a description.
+//! The layout of the usable cores, as a description has it.
 
 use std::collections::BTreeSet;
 
@@ -7,45 +7,45 @@ use consort_native::{
     topology::{CacheKind, Topology},
 };
 
-/// So many pairs stand for all that are equally far apart.
+/// The most pairs of cores that are measured for one distance.
 const PAIRS: usize = 4;
-/// Where the machine does not tell.
+/// The defaults where the machine does not report the size.
 const USUAL_LINE_BYTES: usize = 64;
 const USUAL_WAYS: usize = 8;
 const USUAL_BYTES: usize = 1 << 20;
 
-/// The cores that a job uses, a thread each, in the order of its ranks.
+/// The cores that a job uses, one thread on each, in the order of its ranks.
 pub struct Plan {
     pub(super) cpus: Vec<CpuId>,
     pub(super) packages: usize,
     pub(super) dies_per_package: usize,
     pub(super) cores_per_die: usize,
     pub(super) line_bytes: usize,
-    /// Nearest first; where the machine tells of none, one of a usual size.
+    /// The caches, nearest first. One cache of the default size where the machine reports none.
     pub(super) caches: Vec<Cache>,
-    /// Nearest first.
+    /// The distances, nearest first.
     pub(super) distances: Vec<Distance>,
 }
 
 /// A level of the caches.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Cache {
-    /// `None` where the machine does not tell.
+    /// `None` where the machine does not report it.
     pub(super) level: Option<u32>,
     pub(super) bytes: usize,
     pub(super) ways: usize,
-    /// How many of the cores share one.
+    /// How many of the cores share one cache.
     pub(super) cores: usize,
 }
 
-/// Cores that are equally far apart.
+/// Pairs of cores at the same distance.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Distance {
     pub(super) name: &'static str,
     pub(super) pairs: Vec<(CpuId, CpuId)>,
 }
 
-/// How many of each of the next larger part there are, if there are as many of each.
+/// The number of parts in each larger part, if all have the same number.
 fn each(parts: impl Iterator<Item = usize>) -> Option<usize> {
     let mut parts: Vec<usize> = parts.collect();
     parts.dedup();
@@ -53,10 +53,10 @@ fn each(parts: impl Iterator<Item = usize>) -> Option<usize> {
 }
 
 impl Plan {
-    /// The cores of a machine, and how far they are apart.
+    /// The layout of a machine's cores.
     pub fn of(topology: &Topology) -> Self {
         let placed = topology.placement(topology.usable_cores()).unwrap_or_default();
-        // A second thread of a core comes when all cores are taken: it is none of them.
+        // A second thread of a core is placed after all cores are taken; it is no further core.
         let mut cores = BTreeSet::new();
         let mut cpus = Vec::new();
         for &id in &placed {
@@ -78,7 +78,7 @@ impl Plan {
         let per_package =
             each(package_numbers.chunk_by(|one, other| one == other).map(<[u32]>::len));
         let per_die = each(dies.iter().map(|die| die.2.len()));
-        // Parts of unequal size are told as one.
+        // If parts have unequal sizes, all cores count as one part.
         let (packages, dies_per_package, cores_per_die) = match (per_package, per_die) {
             (Some(dies_each), Some(cores_each)) => (dies.len() / dies_each, dies_each, cores_each),
             _ => (1, 1, all.len()),
@@ -100,7 +100,7 @@ impl Plan {
     fn distances(&self) -> Vec<Distance> {
         let die = self.cores_per_die;
         let package = die * self.dies_per_package;
-        // Of each kind the pair of a part's first and last, in different places.
+        // For each distance, the pairs of a part's first and last core, in different places.
         let pairs = |count: usize, part: usize, inner: usize| {
             let steps = (count / part).clamp(1, PAIRS);
             let pairs = (0..steps).map(|step| {
@@ -152,7 +152,8 @@ mod tests {
 
     use super::*;
 
-    /// Packages of dies of cores, of two threads each, in the files of Linux.
+    /// A machine with packages of dies of cores, two threads each, as the files of Linux describe
+    /// it.
     fn machine(packages: u32, dies: u32, cores: u32, allowed: &[u32]) -> Topology {
         let root = tempfile::tempdir().unwrap();
         let count = packages * dies * cores;

@@ -1,8 +1,9 @@
-//! The measurements that a description is made of: single operations, nobody in the way.
+//! Measures the numbers of a description: single operations without contention.
 //!
-//! Between cores: rounds of a transfer, loads of lines that another core has rewritten, a copy of
-//! such lines, and the transfer again. A round counts if both transfers agree, and of those that do
-//! the ones of the more frequent class; what is told is their medians.
+//! Between two cores a round measures the transfer, loads of lines that the other core has
+//! rewritten, a copy of such lines, and the transfer again. A round counts if both transfers agree.
+//! Of the rounds that count, those of the more frequent class are kept. The results are their
+//! medians.
 
 use std::{io, time::Duration};
 
@@ -16,33 +17,33 @@ use crate::limits::{
     readings_agree, transfer_ns,
 };
 
-/// Lines that are loaded one after the other, and copied, from another core: those that its second
+/// The bytes that are loaded line by line, and copied, from another core: lines that its second
 /// cache holds.
 const LOADED_BYTES: usize = 64 << 10;
 const COPIED_BYTES: usize = 256 << 10;
-/// More than caches hold.
+/// More than the caches hold.
 const MEMORY_BYTES: usize = 128 << 20;
 const MEMORY_COPY_BYTES: usize = 32 << 20;
-/// One measurement of a round takes so long.
+/// The time of one measurement of a round.
 const READING: Duration = Duration::from_millis(10);
-/// Rounds of a distance, at least, and at most: if none counts until then, the machine is too
-/// unsteady.
+/// The least number of rounds for a distance, and the most: if none counts until then, the machine
+/// is too unsteady.
 const MIN_ROUNDS: usize = 8;
 const MOST_ROUNDS: usize = 200;
-/// Rounds that may be lost because a busy machine lets a thread wait for a second.
+/// The rounds that may be lost because a busy machine suspends a thread for a second.
 const MOST_LOST: u32 = 20;
 
 /// The measurements.
 pub struct Measured {
     pub(super) ghz: f64,
-    /// A load that finds its line in each cache, nearest first.
+    /// The time of a load that finds its line in each cache, nearest first.
     pub(super) caches_ns: Vec<f64>,
     pub(super) memory_ns: f64,
     pub(super) memory_copy_gbps: f64,
     pub(super) copy_gbps: f64,
     pub(super) combine_gbps: f64,
     pub(super) fetch_add_ns: f64,
-    /// By distance, nearest first.
+    /// The measurements for each distance, nearest first.
     pub(super) between: Vec<Between>,
 }
 
@@ -52,14 +53,14 @@ pub(super) struct Between {
     pub(super) transfer_ns: f64,
     pub(super) load_ns: f64,
     pub(super) pull_gbps: f64,
-    /// Rounds that count, and all.
+    /// The number of rounds that count, and of all rounds.
     pub(super) rounds: (usize, usize),
 }
 
-/// Measures, about so long, and tells `show` which share is done.
+/// Measures for about `budget`, and passes the share of the work that is complete to `show`.
 ///
 /// # Errors
-/// When a thread cannot be bound, or the machine is too unsteady.
+/// When a thread cannot be bound to its core, or the machine is too unsteady.
 pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<Measured> {
     let steps = u32::try_from(plan.caches.len() + 6).unwrap_or(u32::MAX);
     let reading = budget / 2 / steps;
@@ -73,8 +74,8 @@ pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<
         let mut caches_ns = Vec::new();
         let mut nearer_bytes = usize::MAX;
         for cache in &plan.caches {
-            // Twice what the one before holds, so that it is of little use; half of it, so that
-            // what else runs there does not evict it.
+            // At least twice what the nearer cache holds, so that it is of little use; at most half
+            // of this cache, so that other programs do not evict the lines.
             caches_ns.push(load_ns(nearer_bytes.saturating_mul(2).min(cache.bytes / 2), reading));
             nearer_bytes = cache.bytes;
             step();
@@ -128,7 +129,7 @@ fn unsteady() -> io::Error {
     ))
 }
 
-/// A round's transfers before and after, and what was between.
+/// One round: the transfers before and after, and the measurements between them.
 #[derive(Clone, Copy)]
 struct Round {
     before_ns: f64,

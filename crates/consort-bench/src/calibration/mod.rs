@@ -1,8 +1,8 @@
-//! This machine as a description that others are simulated by: made of single operations alone.
+//! Calibration: describes this machine for simulations, by measurements of single operations alone.
 //!
-//! 1. `layout`: how the usable cores are connected;
-//! 2. `measure`: what single operations take, nobody in the way;
-//! 3. `describe`: the description that these come to.
+//! 1. `layout`: the layout of the usable cores;
+//! 2. `measure`: the times of single operations without contention;
+//! 3. `describe`: the description with these numbers.
 
 mod describe;
 mod layout;

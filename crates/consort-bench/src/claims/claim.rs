@@ -10,43 +10,43 @@ use crate::figures::{
     quantity::{Bound, Quantity, Source},
 };
 
-/// A claim of a paper's.
+/// A claim of a paper, and the experiment that checks it.
 pub struct Claim {
     /// Its name.
     pub id: &'static str,
-    /// Whose it is.
+    /// The paper.
     pub paper: &'static str,
     /// The claim in a sentence.
     pub about: &'static str,
     /// The same in a line, with figures.
     pub says: &'static str,
-    /// The figures that the paper gives: of which machine, of what, and how much.
+    /// The paper's figures: the machine, the quantity, and its value.
     pub bounds: &'static [Bound],
-    /// The fewest PEs that its experiment takes.
+    /// The least number of PEs that its experiment needs.
     pub least_pes: u32,
-    /// Where its experiment runs.
+    /// The place where its experiment runs.
     pub place: Place,
-    /// Runs the experiment and says how the claim stands.
+    /// Runs the experiment and returns its outcome for the claim.
     pub judge: fn(&Experiment<'_>) -> Result<Outcome>,
 }
 
-/// Where a claim's experiment runs.
+/// The place where a claim's experiment runs.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// On this machine.
     Here,
-    /// On this machine, and beside it on the paper's machines, simulated.
+    /// On this machine, and also on the paper's machines, simulated.
     BesideSimulated(fn(Source) -> Result<Vec<Quantity>>),
-    /// On a simulated machine alone.
+    /// On a simulated machine only.
     Simulated,
 }
 
 impl Claim {
-    /// Runs the experiment for `budget`, among so many PEs or those that suit it, and tells `show`
-    /// which share is done. With `whole` the paper's machines are simulated too.
+    /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it. Passes
+    /// the share that is complete to `show`. With `whole` the paper's machines are simulated too.
     ///
     /// # Errors
-    /// When a job or a simulation fails, or the experiment takes another number of PEs.
+    /// When a job or a simulation fails, or the experiment needs another number of PEs.
     pub fn evaluate(
         &self,
         pes: Option<u32>,
@@ -64,7 +64,7 @@ impl Claim {
     }
 }
 
-/// Puts what the paper's machines show beside what this machine does.
+/// Merges the quantities of the simulated machines into those of this machine.
 fn merge(quantities: &mut Vec<Quantity>, simulated: Vec<Quantity>) {
     for one in simulated {
         let same = |other: &&mut Quantity| {

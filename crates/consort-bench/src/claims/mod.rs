@@ -1,4 +1,4 @@
-//! The papers' claims, as rows of a table, and how each is evaluated.
+//! The papers' claims, as rows of a table, and their evaluation.
 
 mod claim;
 mod table;

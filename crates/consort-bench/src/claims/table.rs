@@ -1,4 +1,4 @@
-//! The claims, a row each.
+//! The claims, one in each row.
 
 use super::claim::{Claim, Place};
 use crate::figures::{
@@ -18,7 +18,7 @@ const THESIS: &str = "Petrović 2015";
 const GASNET: &str = "Nishtala, Zheng, Hargrove and Yelick 2011";
 const BUNDLED: &str = "Dinan et al. 2014";
 
-/// The claim of a name, in letters of either case.
+/// Finds a claim by its name, in upper or lower case.
 pub fn find(id: &str) -> Option<&'static Claim> {
     CLAIMS.iter().find(|claim| claim.id.eq_ignore_ascii_case(id))
 }
@@ -59,8 +59,8 @@ pub const CLAIMS: &[Claim] = &[
         paper: HOTPAR,
         about: "From which size on trees beat the flat reduction depends on the mode",
         says: "reduce: trees beat flat from 8 doubles on when Loose, from 32 when Strict",
-        // Section 4: the first size at which the best tree beats flat, and what the other mode's
-        // crossover costs.
+        // Section 4: the first size at which the best tree beats flat, and the loss with the other
+        // mode's crossover.
         bounds: &[
             bound(BARCELONA, "reduce, crossover loose", 8.0),
             bound(BARCELONA, "reduce, crossover strict", 32.0),
@@ -140,7 +140,7 @@ pub const CLAIMS: &[Claim] = &[
         paper: THESIS,
         about: "OC-BCAST has almost three times the throughput of the two-sided scatter-allgather",
         says: "SCC, OC-BCAST: almost 3x the throughput of scatter-allgather",
-        // What was measured lies within 10 % of the formulas, and k = 47 16 % under them.
+        // The measurements lie within 10 % of the formulas; that for k = 47 is 16 % below.
         bounds: &[
             bound(SCC, "1 MB, k=2", 35.22),
             bound(SCC, "1 MB, k=7", 34.30),
@@ -242,7 +242,7 @@ pub const CLAIMS: &[Claim] = &[
         about: "Dissemination takes N(k-1)log_k N messages; which radix is best depends on the \
                 machine",
         says: "dissemination: N(k-1)log_k N messages; its best radix is the machine's",
-        // The formula says how many, for each operation.
+        // The formula gives the number for each operation.
         bounds: &[],
         least_pes: 3,
         place: Place::Here,

@@ -28,7 +28,7 @@ struct Row {
     tree: Best,
 }
 
-/// Measures and judges.
+/// Runs the experiment on this machine, and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -68,10 +68,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     })
 }
 
-/// The same on the paper's machine.
+/// Runs the experiment on the paper's machine, simulated.
 ///
 /// # Errors
-/// When the simulation comes to no end.
+/// When the simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::new(NIAGARA2)?;
     let flat_ns = machine.barrier_ns(&measure::flat())?;

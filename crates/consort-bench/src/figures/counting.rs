@@ -1,5 +1,5 @@
-//! P3, P4, P5 (Dinan et al. 2014, sections 3.1 to 3.4): a ping-pong, an all-to-all and a stencil by
-//! counting puts, beside the ways that they replace.
+//! P3, P4, P5 (Dinan et al. 2014, sections 3.1 to 3.4): a ping-pong, an all-to-all and a stencil
+//! with counting puts, against the operations that these replace.
 
 use anyhow::{Result, ensure};
 
@@ -13,7 +13,7 @@ use crate::{
 /// The paper's machine.
 pub const MACHINE: &str = "xeon-x5680-infiniband";
 
-/// P3. Measures and judges.
+/// P3. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -23,7 +23,7 @@ pub fn ping_pong(experiment: &Experiment<'_>) -> Result<Outcome> {
     run(experiment, Workload::PingPong, 2, says)
 }
 
-/// P4. Measures and judges.
+/// P4. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -33,7 +33,7 @@ pub fn all_to_all(experiment: &Experiment<'_>) -> Result<Outcome> {
     run(experiment, Workload::AllToAll, pes, says)
 }
 
-/// P5. Measures and judges.
+/// P5. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -84,7 +84,7 @@ const fn name(workload: Workload) -> &'static str {
     }
 }
 
-/// Those of the class in which most sizes have times.
+/// The times of the class in which most sizes have times.
 fn of_one_class(times: Vec<Times>) -> Vec<Times> {
     let count = |class| times.iter().filter(|one| one.class == class).count();
     let most = times.iter().map(|one| one.class).max_by_key(|&class| count(class)).flatten();

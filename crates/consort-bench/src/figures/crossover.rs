@@ -1,5 +1,5 @@
-//! H4 (section 4, figure 4): from which size on the best tree beats the flat reduction, by mode,
-//! and what the other mode's crossover costs.
+//! H4 (section 4, figure 4): the size from which the best tree beats the flat reduction, by mode,
+//! and the loss with the other mode's crossover.
 
 use anyhow::Result;
 use consort::SyncModes;
@@ -16,12 +16,12 @@ use crate::{
     units::{ratio, time},
 };
 
-/// Vectors of doubles, as in the figure.
+/// Lengths of the vectors in doubles, as in the figure.
 const DOUBLES: [usize; 8] = [1, 4, 8, 16, 32, 128, 1024, 8192];
-/// Between those of the paper's machines where cores are few.
+/// The number of PEs on machines with few cores: between those of the paper's machines.
 const PES: u32 = 16;
 
-/// Flat and the best tree at one size.
+/// The times of flat and of the best tree at one size.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub(super) doubles: usize,
@@ -36,14 +36,14 @@ impl Pair {
     }
 }
 
-/// The crossovers, and what the other mode's crossover costs: each what it is, and its value.
+/// The crossovers, and the losses with the other mode's crossover: each quantity with its value.
 fn figures(
     loose: &[Pair],
     strict: &[Pair],
     source: Source,
     pes: u32,
 ) -> [(Quantity, Option<f64>); 4] {
-    // Without a crossover flat serves every size.
+    // Without a crossover flat serves all sizes.
     let from = |pairs| crossover(pairs).unwrap_or(usize::MAX);
     let doubles = |pairs| crossover(pairs).map(|doubles| doubles as f64);
     [
@@ -57,7 +57,7 @@ fn figures(
     })
 }
 
-/// Measures and judges.
+/// Runs the experiment on this machine, and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -90,10 +90,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The same on the paper's machine.
+/// Runs the experiment on the paper's machine, simulated.
 ///
 /// # Errors
-/// When the simulation comes to no end.
+/// When the simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::new(BARCELONA)?;
     let loose = described_pairs(&machine, SyncModes::LOOSE)?;
@@ -103,7 +103,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     Ok(figures.into_iter().filter_map(known).collect())
 }
 
-/// Flat and the best tree at each size on a described machine.
+/// Flat and the best tree at each size on a simulated machine.
 pub(super) fn described_pairs(machine: &Machine, sync: SyncModes) -> Result<Vec<Pair>> {
     let sizes_bytes = DOUBLES.map(|doubles| doubles * size_of::<f64>());
     let trees = machine.best_trees(sync, &sizes_bytes)?;
@@ -115,7 +115,7 @@ pub(super) fn described_pairs(machine: &Machine, sync: SyncModes) -> Result<Vec<
         .collect()
 }
 
-/// Flat and the best tree at each size that both can do.
+/// Flat and the best tree at each size that both can serve.
 pub(super) fn pairs(
     experiment: &Experiment<'_>,
     pes: u32,
@@ -141,13 +141,13 @@ pub(super) fn pairs(
         .collect())
 }
 
-/// The first size from which on the tree is never slower than flat; `None` if flat wins last.
+/// The size from which the tree is never slower than flat; `None` if flat wins at the largest.
 fn crossover(pairs: &[Pair]) -> Option<usize> {
     let won = pairs.iter().rev().take_while(|pair| pair.ratio() > 1.0);
     won.last().map(|pair| pair.doubles)
 }
 
-/// The loss of the worst size when trees serve from `from` doubles on instead of from `own` on.
+/// The largest loss at any size when trees serve from `from` doubles on instead of from `own` on.
 fn penalty(pairs: &[Pair], from: usize, own: usize) -> Option<f64> {
     let served = |pair: &Pair, from| if pair.doubles >= from { pair.tree.ns } else { pair.flat_ns };
     let losses = pairs.iter().map(|pair| served(pair, from) / served(pair, own));

@@ -1,10 +1,10 @@
 //! G6 (Nishtala et al. 2011, sections 3.2, 3.4 and 5.3): trees for rooted operations, and
-//! dissemination of radix 2, 4 and 8 for the others, against the flat way.
+//! dissemination of radix 2, 4 and 8 for the others, against flat algorithms.
 //!
-//! Messages are counted on a simulated machine with as many PEs as are a power of each radix:
-//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here: blocks go
-//! where they belong at once, so messages that wrap around the end of the buffer are two. Which
-//! radix is best depends on the machine.
+//! Messages are counted on a simulated machine whose number of PEs is a power of each radix:
+//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here. It puts
+//! blocks into their final places, so a message that wraps around the end of the buffer is sent as
+//! two. The best radix depends on the machine.
 
 use anyhow::Result;
 use consort::{Candidate, Collective, Rank, SyncModes};
@@ -24,20 +24,20 @@ use crate::{
 };
 
 const RADICES: [u64; 3] = [2, 4, 8];
-/// A power of each radix: messages are counted among so many.
+/// The number of PEs for counting messages: a power of each radix.
 const PES: u32 = 64;
-/// Between those of the paper's machines where cores are few.
+/// The number of PEs on machines with few cores: between those of the paper's machines.
 const PES_HERE: u32 = 16;
-/// On which it is simulated: a network, message buffers, coherent caches.
+/// The machines that are simulated: a network, message buffers, coherent caches.
 const MACHINES: [&str; 3] = ["cluster", "scc", "niagara2-x4"];
-/// Where messages are counted.
+/// The machine on which messages are counted.
 const COUNTED_ON: &str = MACHINES[0];
 
-/// An operation, by dissemination or by trees of several radices, or flat.
+/// An operation with an algorithm of several radices, dissemination or trees, or flat.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     collective: Collective,
-    /// The algorithm with a radix.
+    /// The algorithm, which has a parameter `radix`.
     algorithm: &'static str,
     bytes: usize,
 }
@@ -57,7 +57,7 @@ const KINDS: [Kind; 8] = [
     kind(Collective::Gather, "knomial", 8),
 ];
 
-/// Those that there are.
+/// The operations whose algorithm is in the registry.
 fn kinds() -> impl Iterator<Item = Kind> {
     KINDS.into_iter().filter(|kind| names(kind.collective).contains(&kind.algorithm))
 }
@@ -67,7 +67,7 @@ impl Kind {
         Candidate::new(self.algorithm).with("radix", radix)
     }
 
-    /// Each radix, and flat: what it is called, and the candidate.
+    /// The name and the candidate of each radix, and of flat.
     fn candidates(self) -> Vec<(String, Candidate)> {
         let radix = |radix| (format!("radix {radix}"), self.candidate(radix));
         let flat = ("flat".to_owned(), Candidate::new("flat"));
@@ -86,7 +86,7 @@ impl Kind {
         !self.collective.is_rooted()
     }
 
-    /// Messages and nanoseconds of a call, alone; none where the algorithm cannot serve.
+    /// The messages and the nanoseconds of a single call; `None` where the algorithm cannot serve.
     fn simulated(self, machine: &Machine, candidate: &Candidate) -> Result<Option<(f64, f64)>> {
         let pes = PES.min(machine.pes());
         let program = Program {
@@ -120,7 +120,7 @@ fn expected_messages(pes: u32, radix: u64) -> f64 {
     f64::from(pes) * (radix - 1) as f64 * rounds.round()
 }
 
-/// The messages of each kind that disseminates, by radix.
+/// The messages of each operation by dissemination, by radix.
 fn messages() -> Result<Vec<(Kind, u64, f64)>> {
     let machine = Machine::find(COUNTED_ON)?;
     let mut counted = Vec::new();
@@ -134,16 +134,16 @@ fn messages() -> Result<Vec<(Kind, u64, f64)>> {
     Ok(counted)
 }
 
-/// The best of some times, with what it is called.
+/// The name and the time of the fastest.
 fn winner(times: &[(String, f64)]) -> String {
     let best = times.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
     best.map_or("-".to_owned(), |(name, ns)| format!("{name} {}", time(*ns)))
 }
 
-/// Times by what the ways are called.
+/// Times by the names of candidates.
 type Times = Vec<(String, f64)>;
 
-/// G6. Measures, counts and judges.
+/// G6. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job or a simulation fails.
@@ -172,7 +172,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The counts of messages: how many are as the paper says, and how many there are.
+/// Counts messages. Returns in how many cases the number is the paper's, and the number of cases.
 fn count(
     experiment: &Experiment<'_>,
     page: &mut Page,
@@ -193,7 +193,8 @@ fn count(
     Ok((met, count))
 }
 
-/// The best way of each kind, here and on each machine; says which are the best here.
+/// The best candidate of each operation, here and on each machine. Returns the names of the best
+/// here.
 fn race(
     experiment: &Experiment<'_>,
     pes: u32,
@@ -232,7 +233,7 @@ fn race(
     Ok(winners)
 }
 
-/// Times here of each kind, by what the ways are called.
+/// The times of each operation here, by the names of candidates.
 fn here(experiment: &Experiment<'_>, pes: u32) -> Result<Vec<Times>> {
     let ways: Vec<_> = kinds().map(|kind| (kind, kind.candidates())).collect();
     let work = |kind: Kind, candidate: &Candidate| Work::Consort {
@@ -272,7 +273,7 @@ mod tests {
         assert!(counted.len() >= RADICES.len(), "{counted:?}");
         for (kind, radix, messages) in counted {
             let expected = expected_messages(PES, radix);
-            // Of n blocks that go, those of n - 1 PEs wrap around.
+            // Of the n blocks that a PE sends, those of n - 1 PEs wrap around.
             let each = expected / f64::from(PES);
             let wrap = if kind.collective == Collective::AllGather { 63.0 - each } else { 0.0 };
             assert_eq!(messages, expected + wrap, "{kind:?}, radix {radix}");

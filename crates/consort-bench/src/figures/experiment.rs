@@ -1,27 +1,27 @@
-//! Where and how long a claim's experiment runs, and what it comes to.
+//! The settings and the outcome of a claim's experiment.
 
 use consort::Waiting;
 
 use super::quantity::{Quantity, Source};
 use crate::page::Page;
 
-/// Where and how long a claim's experiment runs.
+/// The settings of a claim's experiment.
 pub struct Experiment<'e> {
-    /// The claim that it is for.
+    /// The claim that it checks.
     pub source: Source,
     /// The number of PEs that was asked for.
     pub pes: Option<u32>,
     /// The usable cores.
     pub cores: u32,
-    /// How long to measure, about.
+    /// The approximate measuring time.
     pub budget: std::time::Duration,
-    /// Is told which share is done.
+    /// Receives the share that is complete.
     pub show: &'e dyn Fn(f64),
 }
 
 /// The outcome of an experiment.
 pub struct Outcome {
-    /// How the claim stands here, in a few words.
+    /// The result for the claim, in a few words.
     pub verdict: String,
     /// The figure or table.
     pub page: Page,
@@ -30,17 +30,17 @@ pub struct Outcome {
 }
 
 impl Experiment<'_> {
-    /// The numbers of PEs to run with: as asked for, or the claim's.
+    /// The numbers of PEs to run with: the one that was asked for, or those of the claim.
     pub fn team_sizes(&self, of_claim: &[u32]) -> Vec<u32> {
         self.pes.map_or(of_claim.to_vec(), |pes| vec![pes])
     }
 
-    /// The number of PEs to run with, as asked for, or one a core.
+    /// The number of PEs to run with: the one that was asked for, or one for each core.
     pub fn team_size(&self) -> u32 {
         self.pes.unwrap_or(self.cores.max(2))
     }
 
-    /// A line that says what so many PEs mean here.
+    /// A line on the placement of this many PEs on this machine.
     pub fn placement(&self, pes: u32) -> String {
         let cores = self.cores;
         let waiting = Waiting::suited(pes as usize, cores as usize);

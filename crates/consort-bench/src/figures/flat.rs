@@ -1,5 +1,5 @@
-//! H5 (section 4, figure 6): with the 8 threads of Clovertown the flat reduction is best at every
-//! size, in both modes.
+//! H5 (section 4, figure 6): with Clovertown's 8 threads the flat reduction is best at every size,
+//! in both modes.
 
 use anyhow::Result;
 use consort::SyncModes;
@@ -13,22 +13,22 @@ use super::{
 };
 use crate::page::Page;
 
-/// Clovertown's threads.
+/// The number of Clovertown's threads.
 const PES: u32 = 8;
 
-/// At how many sizes flat is best, or as good.
+/// The number of sizes at which flat is the best, or as good.
 fn flat_wins(pairs: &[Pair]) -> usize {
     pairs.iter().filter(|pair| pair.ratio() <= AS_GOOD).count()
 }
 
-/// The share of such sizes, and what it is.
+/// The share of such sizes, as a quantity and its value.
 fn share(pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) -> (Quantity, f64) {
     let what = format!("reduce {sync}, share of sizes at which flat is best");
     let share = flat_wins(pairs) as f64 / pairs.len() as f64;
     (source.quantity(CLOVERTOWN, what, "ratio").among(pes), share)
 }
 
-/// Measures and judges.
+/// Runs the experiment on this machine, and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -56,10 +56,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The same on the paper's machine.
+/// Runs the experiment on the paper's machine, simulated.
 ///
 /// # Errors
-/// When the simulation comes to no end.
+/// When the simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::new(CLOVERTOWN)?;
     let of_mode = |sync| {

@@ -1,16 +1,16 @@
 //! G1, G4, G5 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
-//! Partitioned Global Address Space programming models", 2011): what modes, addresses and transfers
-//! make of each collective.
+//! Partitioned Global Address Space programming models", 2011): the effects of modes, addresses and
+//! transfers on each collective.
 //!
-//! Each compares two ways of making the same call, at several sizes, one PE a core, the best of a
-//! few candidates of each way:
+//! Each experiment compares two ways of making the same call, at several sizes, with one PE for
+//! each core and the best of a few candidates for each way:
 //!
 //! - G1 (sections 2.1 and 7): the loosest modes against the strictest;
 //! - G4 (sections 2.4 and 5.1): symmetric memory, where all addresses are known (Single), against
-//!   slices of each PE's own, whose addresses are told or whose data are copied (Local);
+//!   private slices, whose addresses are exchanged or whose data is copied (Local);
 //! - G5 (sections 3.3 and 5.2): data sent with its notification (signalling put), against a buffer
-//!   that is shown, read by the receivers and given back (rendezvous). As in the paper, a barrier
-//!   separates the calls.
+//!   that its owner exposes and the receivers read and detach (rendezvous). As in the paper, a
+//!   barrier separates the calls.
 
 use anyhow::Result;
 use consort::{Collective, Query, SyncMode, SyncModes};
@@ -28,7 +28,7 @@ use crate::{
     units::{ratio, size},
 };
 
-/// The paper's machines, and how it calls them.
+/// The paper's machine.
 pub const MACHINE: &str = "cray-xt4";
 
 const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
@@ -40,7 +40,7 @@ const RENDEZVOUS: &str = "direct";
 /// Algorithms that get from exposed buffers or from message buffers, and do not put.
 const BY_GET: [&str; 5] = [RENDEZVOUS, "shared", "oc_bcast", "knomial_get", "all_read"];
 
-/// Two ways of the same call, in nanoseconds.
+/// The times of two ways of the same call, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     collective: Collective,
@@ -59,7 +59,7 @@ impl Pair {
 /// A comparison of two ways over all collectives.
 struct Comparison<'c> {
     source: Source,
-    /// The two ways that the ratio is of.
+    /// The names of the two ways in the ratio.
     what: &'c str,
     sizes_bytes: &'c [usize],
     pes: u32,
@@ -157,7 +157,7 @@ fn any(_: &str) -> bool {
     true
 }
 
-/// G1. Measures and judges.
+/// G1. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -188,7 +188,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(experiment, verdict, says, more))
 }
 
-/// G4. Measures and judges.
+/// G4. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -212,7 +212,7 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(experiment, verdict, says, []))
 }
 
-/// G5. Measures and judges.
+/// G5. Runs the experiment and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -247,7 +247,7 @@ pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(experiment, verdict, says, more))
 }
 
-/// The first size from which on the second way is never slower than the first.
+/// The size from which the second way is never slower than the first.
 fn crossover(pairs: &[Pair]) -> Option<usize> {
     let won = pairs.iter().rev().take_while(|pair| pair.ratio() < 1.0);
     won.last().map(|pair| pair.bytes)

@@ -7,21 +7,21 @@ use consort_sim::{Simulation, machines};
 use super::measure::{self, Best, RADICES};
 use crate::{harness::Mode, simulation::Program};
 
-/// Machines of the paper: threads and sockets in its table 1.
+/// The paper's machines, with the threads and sockets of its table 1. This one has 256 threads.
 pub const NIAGARA2: &str = "niagara2-x4";
 /// 32 threads.
 pub const BARCELONA: &str = "barcelona-x8";
 /// 8 threads.
 pub const CLOVERTOWN: &str = "clovertown-x2";
 
-/// Calls of a row before those that are timed, timed ones, and more, so that all PEs are at work
-/// meanwhile.
+/// The calls in a row: those before the timed ones, the timed ones, and those after them, so that
+/// all PEs are busy during the timed ones.
 const CALLS: (usize, usize, usize) = (8, 8, 32);
-/// The same where each call begins when all have left the one before.
+/// The same for calls that each begin when all PEs have left the one before.
 const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
 /// More calls than any row has.
 const WINDOW: u64 = 1024;
-/// A tree so many times slower than the best at one size is not tried at larger ones.
+/// A tree this many times slower than the best at one size is not tried at larger ones.
 const HOPELESS: f64 = 1.5;
 
 /// The fitted parameters among all in the descriptions of the three machines and their costs.
@@ -31,7 +31,7 @@ Loose (H6), and that the third cache keeps no copies of other packages' lines to
 a crossover (H4). All others are published micro-measurements or assumptions that the \
 descriptions state.";
 
-/// A machine of the paper's, simulated.
+/// A simulated machine of the paper.
 pub(super) struct Machine {
     machine: machines::Machine,
     pub(super) pes: u32,
@@ -63,7 +63,7 @@ impl Machine {
         self.ns(Collective::Reduce, sync, bytes, candidate)
     }
 
-    /// The time of the flat reduction, likewise.
+    /// The time of the flat reduction in a row of them, in nanoseconds.
     pub(super) fn flat_ns(&self, sync: SyncModes, bytes: usize) -> Result<f64> {
         self.reduce_ns(sync, bytes, &Candidate::new("direct").with("block_bytes", 16384))
     }

@@ -1,4 +1,5 @@
-//! Kinds of work in turn: all of them briefly, then the best of each group longer.
+//! Measures kinds of work in turn: all of them for a short time, then the best of each group for
+//! longer.
 
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ use crate::{
     harness::{Conditions, Mode, Rounds, Session, Timing, Work, of_class},
 };
 
-/// How long a block of calls takes.
+/// The time of a block of calls.
 const BLOCK: Duration = Duration::from_micros(400);
-/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+/// The same where PEs share cores: a block begins and ends with turns of the scheduler.
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
-/// Of each group so many are measured again.
+/// The number of candidates of each group that are measured again.
 const FINALISTS: usize = 3;
-/// A choice within so much of the best is as good as it: medians of shared machines differ more.
+/// A choice within this ratio of the best counts as equally good: medians on shared machines vary
+/// by more.
 pub(super) const AS_GOOD: f64 = 1.02;
 
 /// The best of a group.
@@ -39,13 +41,13 @@ impl Best {
     }
 }
 
-/// A reduction of doubles in symmetric memory, so that it may be Loose.
+/// A reduction of doubles in symmetric memory, so that the modes may be Loose.
 pub(super) fn reduce(sync: SyncModes, bytes: usize, candidate: Candidate) -> Work {
     let collective = Collective::Reduce;
     Work::Consort { collective, sync, bytes, symmetric: true, candidate: Some(candidate) }
 }
 
-/// A broadcast to slices of the PEs' own.
+/// A broadcast to private slices.
 pub(super) fn broadcast(bytes: usize, candidate: Candidate) -> Work {
     let (collective, sync) = (Collective::Broadcast, SyncModes::MINE);
     Work::Consort { collective, sync, bytes, symmetric: false, candidate: Some(candidate) }
@@ -57,15 +59,15 @@ pub(super) fn barrier(candidate: Candidate) -> Work {
     Work::Consort { collective, sync, bytes: 0, symmetric: false, candidate: Some(candidate) }
 }
 
-/// Everything that can serve such a reduction.
+/// All candidates that can serve such a reduction.
 pub(super) fn all_reductions(sync: SyncModes, pes: u32, bytes: usize) -> Vec<Work> {
     let candidates =
         Algorithms::here().candidates(&sums(Collective::Reduce, sync, pes, bytes, true));
     candidates.into_iter().map(|candidate| reduce(sync, bytes, candidate)).collect()
 }
 
-/// Of the algorithms that `fit`, by name, the finalists by the model, each with its best
-/// parameters: among few PEs many values of a radix are the same tree.
+/// The finalists by the model among the algorithms whose names `fit`, each with its best
+/// parameters: with few PEs many values of a radix give the same tree.
 pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
     let here = Algorithms::here();
     let cost = |candidate: &Candidate| here.estimate_ns(query, candidate);
@@ -84,7 +86,7 @@ pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
 /// The radices of the paper's trees (Nishtala and Yelick 2009, table 2).
 pub(super) const RADICES: [u64; 5] = [1, 2, 4, 8, 16];
 
-/// The k-nomial trees that differ from each other, and from the flat tree, on so many PEs.
+/// The k-nomial trees for this many PEs that differ from each other and from the flat tree.
 pub(super) fn trees(pes: u32) -> Vec<Candidate> {
     let radices = RADICES.iter().filter(|&&radix| radix < u64::from(pes) || radix == 1);
     radices.map(|&radix| Candidate::new("knomial").with("radix", radix)).collect()
@@ -96,8 +98,8 @@ pub(super) fn flat() -> Candidate {
 }
 
 impl Experiment<'_> {
-    /// Medians in nanoseconds, by calls in a row; `None` for what cannot be done here. All are of
-    /// one class of the transfer.
+    /// The medians in nanoseconds of calls in a row; `None` for work that cannot be done here. All
+    /// medians are of one class of the transfer.
     pub(super) fn medians(
         &self,
         pes: u32,
@@ -122,7 +124,7 @@ impl Experiment<'_> {
         Ok(collected.timings.iter().map(|timing| median_ns(timing, class)).collect())
     }
 
-    /// The best of each group; `None` where nothing of a group can be done here.
+    /// The best of each group; `None` where no work of a group can be done here.
     pub(super) fn best(
         &self,
         pes: u32,
@@ -165,7 +167,7 @@ impl Experiment<'_> {
     }
 }
 
-/// The class of which the work with the fewest blocks has most.
+/// The class in which the work with the fewest blocks has the most.
 fn common_class(timings: &[Timing]) -> Option<TransferClass> {
     let classes = [None, Some(TransferClass::Near), Some(TransferClass::Far)];
     let able = || timings.iter().filter(|timing| timing.error.is_none());

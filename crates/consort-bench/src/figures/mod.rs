@@ -2,14 +2,14 @@
 //!
 //! The claims H are those of Nishtala and Yelick, "Optimizing collective communication on
 //! multicores" (HotPar 2009), whose machines had 8, 32 and 256 threads. The same experiment runs
-//! here, natively, with the same kinds of trees. Where it needs more PEs than this machine has
-//! cores, they share them: its figures then tell of scheduling first, and the page says so.
-//! Beside that it runs on the paper's machines, simulated. The claims G and P are about networks;
+//! here, natively, with the same kinds of trees. If it needs more PEs than this machine has cores,
+//! they share cores. Its figures then mainly measure scheduling, and the page states so. The
+//! experiment also runs on the paper's machines, simulated. The claims G and P are about networks;
 //! their experiments run here, where PEs share memory.
 //!
-//! 1. `experiment`: where it runs, and what it comes to; `quantity`: one figure, as a line of JSON;
-//! 2. `measure`: kinds of work in turn, all of them briefly, then the best of each group longer;
-//! 3. `hotpar`: the paper's machines, simulated; `bars`: bars in text;
+//! 1. `experiment`: the settings and the outcome; `quantity`: one figure, as a line of JSON;
+//! 2. `measure`: measures kinds of work in turn, all of them briefly, then the best of each group;
+//! 3. `hotpar`: the paper's machines, simulated; `bars`: bars of text characters;
 //! 4. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
 //! 5. `scc`: T2 to T5 and T7, of Petrović's thesis (2015) on the Intel SCC, simulated;
 //! 6. `gasnet`, `dissemination`: G1, G4, G5, G6, of Nishtala et al. on GASNet's collectives (2011);

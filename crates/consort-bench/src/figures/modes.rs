@@ -16,12 +16,12 @@ use crate::{
     units::{ratio, size, time},
 };
 
-/// 8 B to 64 kB.
+/// Sizes from 8 B to 64 kB.
 const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
-/// Beside one PE a core.
+/// The second team size, besides one PE for each core.
 const OVERSUBSCRIBED: u32 = 16;
 
-/// Strict and Loose at one size, in nanoseconds.
+/// The times of Strict and Loose at one size, in nanoseconds.
 struct Row {
     bytes: usize,
     strict_ns: f64,
@@ -34,7 +34,7 @@ impl Row {
     }
 }
 
-/// The figures of some rows: a ratio for each, the median and the most; each with its value.
+/// The figures of some rows: a ratio for each, the median and the largest, each with its value.
 fn figures(rows: &[Row], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
     let mut ratios: Vec<f64> = rows.iter().map(Row::ratio).collect();
     let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);
@@ -48,7 +48,7 @@ fn figures(rows: &[Row], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
     rows.iter().map(of_size).chain(all).map(quantity).collect()
 }
 
-/// Measures and judges.
+/// Runs the experiment on this machine, and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -90,10 +90,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict: verdicts.join("; "), page, quantities })
 }
 
-/// The same on the paper's machine.
+/// Runs the experiment on the paper's machine, simulated.
 ///
 /// # Errors
-/// When the simulation comes to no end.
+/// When the simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::new(NIAGARA2)?;
     let strict = machine.best_trees(SyncModes::STRICT, &SIZES_BYTES)?;

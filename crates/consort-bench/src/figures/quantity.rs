@@ -1,4 +1,4 @@
-//! One figure of a paper, and what stands beside it, as a line of JSON.
+//! One figure of a paper with the values to compare, as a line of JSON.
 
 use serde::Serialize;
 
@@ -13,24 +13,24 @@ pub struct Bound {
     pub value: f64,
 }
 
-/// A row of what a paper says.
+/// A figure that a paper gives.
 pub const fn bound(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
     Bound { machine, quantity, value }
 }
 
-/// The claim that figures are for, and what its paper says of them.
+/// A claim, with the figures that its paper gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     /// The claim's name.
     pub claim: &'static str,
-    /// The paper's value.
+    /// The paper's figures.
     pub bounds: &'static [Bound],
 }
 
-/// A figure. What is not known is null.
+/// A figure with the values to compare. Unknown values are null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
-    /// The claim that it is for.
+    /// The claim that it belongs to.
     pub claim: &'static str,
     /// The paper's machine.
     pub machine: &'static str,
@@ -46,11 +46,11 @@ pub struct Quantity {
     pub simulated: Option<f64>,
     /// The value on this machine.
     pub native: Option<f64>,
-    /// The simulated figure, or else the model's, against the paper's.
+    /// The relative error of the simulated figure, or else of the model's, against the paper's.
     pub rel_error: Option<f64>,
 }
 
-/// Nothing here is more exact.
+/// Rounds to three digits after the point: no value is more exact.
 fn thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
@@ -62,7 +62,7 @@ impl Source {
         self.bounds.iter().find(same).map(|bound| bound.value)
     }
 
-    /// A figure of a machine of the paper, beside what the paper says of it.
+    /// A quantity of a machine of the paper, with the paper's value.
     pub fn quantity(
         &self,
         machine: &'static str,
@@ -85,18 +85,18 @@ impl Source {
 }
 
 impl Quantity {
-    /// The same of so many PEs.
+    /// The same quantity for this many PEs.
     pub fn among(mut self, pes: u32) -> Self {
         self.quantity += &format!(", {pes} PEs");
         self
     }
 
-    /// With what this machine shows.
+    /// Adds the value on this machine.
     pub fn native(self, native: impl Into<Option<f64>>) -> Self {
         Self { native: native.into().map(thousandths), ..self }
     }
 
-    /// With what the paper's machine shows, simulated.
+    /// Adds the value on the paper's machine, simulated.
     pub fn simulated(self, simulated: f64) -> Self {
         let rel_error = self.paper.map(|paper| thousandths(simulated / paper - 1.0));
         Self { simulated: Some(thousandths(simulated)), rel_error, ..self }

@@ -13,10 +13,10 @@ use crate::page::Page;
 
 /// 1024 doubles.
 const BYTES: usize = 8 << 10;
-/// Barcelona's threads; radix 16 needs more than 16.
+/// The number of Barcelona's threads; radix 16 needs more than 16.
 const PES: u32 = 32;
 
-/// Columns of table 2: of which machine, whether Strict, and what it is called in a narrow table.
+/// The columns of table 2: the machine, whether it is Strict, and a short name.
 const COLUMNS: [(&str, bool, &str); 4] = [
     (BARCELONA, false, "Barc. Loose"),
     (BARCELONA, true, "Barc. Strict"),
@@ -24,7 +24,7 @@ const COLUMNS: [(&str, bool, &str); 4] = [
     (NIAGARA2, true, "Niag. Strict"),
 ];
 
-/// Microseconds by radix, where they could be measured.
+/// Times in microseconds by radix, where they could be measured.
 type Column = Vec<Option<f64>>;
 
 /// A figure of table 2.
@@ -33,7 +33,7 @@ fn figure(source: Source, machine: &'static str, strict: bool, radix: u64) -> Qu
     source.quantity(machine, format!("reduce 8 kB {mode} radix {radix}"), "us")
 }
 
-/// Measures and judges.
+/// Runs the experiment on this machine, and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
@@ -79,10 +79,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The same on the paper's machines.
+/// Runs the experiment on the paper's machines, simulated.
 ///
 /// # Errors
-/// When a simulation comes to no end.
+/// When a simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for (name, strict, _) in COLUMNS {
@@ -96,7 +96,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     Ok(all)
 }
 
-/// The place and the value of the least.
+/// The index and the value of the least.
 fn best(column: &[Option<f64>]) -> Option<(usize, f64)> {
     let known = column.iter().enumerate().filter_map(|(index, us)| Some((index, (*us)?)));
     known.min_by(|(_, one), (_, other)| one.total_cmp(other))
@@ -115,7 +115,7 @@ fn table(page: &mut Page, source: Source, loose: &[Option<f64>], strict: &[Optio
     page.table(header, RADICES.into_iter().enumerate().map(row).collect(), 0..7);
 }
 
-/// A time, and what multiple it is of its column's best.
+/// A time, and its ratio to the best of its column.
 fn cell(column: &Column, index: usize) -> String {
     let (Some(us), Some((best_index, best_us))) = (column[index], best(column)) else {
         return "-".to_owned();
@@ -143,7 +143,7 @@ mod tests {
         RADICES[best]
     }
 
-    /// The largest error of the times over a column's best.
+    /// The largest error of the ratios of times to the column's best.
     fn relative_error(found: &[f64; 5], paper: &[f64; 5], best: usize) -> f64 {
         let relative = |us: &[f64; 5], at: usize| us[at] / us[best];
         let error = |at| (relative(found, at) / relative(paper, at) - 1.0).abs();
@@ -168,7 +168,7 @@ mod tests {
         let machine = Machine::new(NIAGARA2).unwrap();
         let found = us(&machine, SyncModes::STRICT);
         assert_eq!(winner(&found), 4, "{found:?}");
-        // The chain is a known miss.
+        // The chain's deviation is known.
         let (mut trees, paper) = (found, NIAGARA2_STRICT);
         trees[0] = paper[0] / paper[2] * found[2];
         assert!(relative_error(&trees, &paper, 2) < 0.4, "{found:?}");
@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn the_smallest_subtree_first_halves_the_critical_path() {
-        // Radix 2 of 32: 5 passes, after which the root has waited for all; the largest first: 15.
+        // Radix 2 of 32: after 5 passes the root has waited for all; with the largest subtree first
+        // after 15.
         let machine = Machine::new(BARCELONA).unwrap();
         let smallest = tree(2).with("largest_first", 0);
         let [largest, smallest] = [tree(2), smallest]

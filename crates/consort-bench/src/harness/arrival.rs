@@ -1,4 +1,4 @@
-//! When the PEs come to a call: together, or each after random work of its own.
+//! The arrival of PEs at a call: together, or each after random work of its own.
 
 use std::{
     hint::spin_loop,
@@ -9,10 +9,10 @@ use consort::{Arrival, Rank};
 
 use crate::draws::Draws;
 
-/// A skewed PE works for a random time below so many nanoseconds before each call.
+/// A skewed PE works for a random time below this many nanoseconds before each call.
 pub const SKEW_NS: u64 = 2000;
 
-/// One PE's work between calls: the same lengths in every session.
+/// One PE's work between calls. Its lengths are the same in every session.
 pub(super) struct Delays {
     arrival: Arrival,
     draws: Draws,
@@ -24,7 +24,7 @@ impl Delays {
         Self { arrival, draws: Draws::new(seed) }
     }
 
-    /// Works, and returns for how many nanoseconds.
+    /// Works, and returns the time in nanoseconds.
     #[inline]
     pub(super) fn work(&mut self) -> u64 {
         if self.arrival == Arrival::Together {

@@ -1,9 +1,9 @@
-//! How one block of calls is timed.
+//! Times one block of calls.
 //!
-//! Calls alone begin at one moment of the common clock where each PE has a core: after a barrier
-//! PE 0 announces a moment shortly ahead, and all wait for it. So the barrier's own skew, when one
-//! PE leaves it before another, does not enter into the figure. Where PEs share cores nobody can
-//! wait for a moment without keeping others from it, and the barrier alone has to do.
+//! Single calls begin at one moment of the common clock if each PE has a core: after a barrier PE 0
+//! announces a moment shortly ahead, and all PEs wait for it. So the barrier's own skew, when one
+//! PE leaves it before another, is not part of the result. Where PEs share cores, a PE that waits
+//! for a moment would keep others from it. There only the barrier separates the calls.
 
 use std::{
     hint::spin_loop,
@@ -20,18 +20,18 @@ use super::{
     work::{Bench, Work},
 };
 
-/// Round trips of a reading of the transfer, and before it: the two must find each other first.
+/// Round trips of a reading of the transfer, and those before it, in which the two PEs meet.
 const READING_ROUNDS: u32 = 100;
 const MEETING_ROUNDS: u32 = 10;
 /// How far ahead the start of a call is announced.
 const AHEAD_NS: u64 = 600;
 
-/// A block as all PEs saw it together.
+/// The result of a block over all PEs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Taken {
     /// Time of a call.
     pub(super) ns: f64,
-    /// 99th percentile of the calls, or the same.
+    /// 99th percentile of the calls, or the same value.
     pub(super) p99_ns: f64,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Clock<'m, 'p> {
     shared: &'m Shared,
     world: Team<'p>,
     delays: Delays,
-    /// When the last call began that all began together.
+    /// The start of the last call that all PEs began together.
     went_ns: u64,
 }
 
@@ -57,7 +57,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         Self { mode, conditions, shared, world, delays, went_ns: 0 }
     }
 
-    /// The one-way transfer between PEs 0 and 1 now; known to PE 0 only.
+    /// Measures the one-way transfer between PEs 0 and 1; PE 0 alone gets the result.
     pub(super) fn reading(&self) -> Option<f64> {
         let rank = self.world.rank().0;
         let ping_pong = self.shared.ping_pong.as_ref().filter(|_| rank < 2)?;
@@ -65,7 +65,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         ping_pong.one_way_ns(rank, READING_ROUNDS).ok()
     }
 
-    /// Makes `calls` calls and times them. What it says is meaningful on PE 0 only.
+    /// Makes `calls` calls and times them. The result is meaningful on PE 0 only.
     pub(super) fn block(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<Taken> {
         match self.mode {
             Mode::Throughput => self.in_a_row(work, bench, calls)?,
@@ -90,7 +90,8 @@ impl<'m, 'p> Clock<'m, 'p> {
             work.call(bench, &self.shared.peers)?;
         }
         let end_ns = self.now_ns();
-        // A delay that took longer than it should is not the call's fault, but cannot be told.
+        // A delay that took longer than intended is no part of the call, but cannot be separated
+        // from it.
         let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
         *spans(self.shared, self.world.rank()) = vec![span];
         Ok(())
@@ -113,14 +114,14 @@ impl<'m, 'p> Clock<'m, 'p> {
         Ok(())
     }
 
-    /// Waits for the moment that PE 0 names. All have passed a barrier since the last.
+    /// Waits for the moment that PE 0 announces. All PEs have passed a barrier since the last one.
     fn start_together(&mut self) -> Result<()> {
         if self.shared.ping_pong.is_none() {
             return Ok(());
         }
         let go_ns = &self.shared.go_ns;
         if self.world.rank() == Rank(0) {
-            // Relaxed, here and below: the moment itself is all that is passed on.
+            // Relaxed, here and below: no other data is published with the moment.
             go_ns.store(self.now_ns() + AHEAD_NS, Relaxed);
         }
         while go_ns.load(Relaxed) == self.went_ns {
@@ -149,7 +150,7 @@ fn spans(shared: &Shared, rank: Rank) -> MutexGuard<'_, Vec<Span>> {
     shared.spans[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The longest local time, by the call.
+/// The longest local time of any PE, divided by the number of calls.
 fn longest(shared: &Shared, calls: u64) -> Taken {
     let ranks = 0..u32::try_from(shared.spans.len()).unwrap_or(u32::MAX);
     let local = |rank| spans(shared, Rank(rank)).iter().map(|(start, end)| end - start).sum();
@@ -157,7 +158,8 @@ fn longest(shared: &Shared, calls: u64) -> Taken {
     Taken { ns, p99_ns: ns }
 }
 
-/// Median and 99th percentile over the calls of the time from first, or last, start to last end.
+/// Median and 99th percentile over the calls, each from its first start to its last end or, with
+/// skewed arrival, from its last start to its last end.
 fn each(shared: &Shared, arrival: Arrival) -> Taken {
     let ranks = 0..u32::try_from(shared.spans.len()).unwrap_or(u32::MAX);
     let all: Vec<Vec<Span>> = ranks.map(|rank| spans(shared, Rank(rank)).clone()).collect();

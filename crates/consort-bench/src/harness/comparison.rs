@@ -1,5 +1,5 @@
-//! The gain of tuning: the choices beside a thread library and simpler algorithms, measured anew,
-//! each point in runs of its own.
+//! The gain by tuning: the choices against a thread library and simpler algorithms, measured again,
+//! each point in launches of its own.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -18,30 +18,30 @@ use crate::{
     peers::threads,
 };
 
-/// Sizes that a reader wants to see; the nearest of the grid are taken.
+/// Sizes of interest to a reader; the nearest ones of the grid are used.
 const SIZES_BYTES: [u64; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
-/// The thread libraries proper: what a programmer has anyway.
+/// The system's thread libraries, which a programmer has in any case.
 const LIBRARIES: [&str; 2] = ["pthread", "std"];
-/// One point takes no longer, whatever the budget.
+/// The most time for one point, whatever the budget.
 const LONGEST: Duration = Duration::from_millis(300);
-/// ... and is not worth less.
+/// The least time for one point.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// One point: times of a call in nanoseconds; `None` for what does not apply.
+/// One point: times of a call in nanoseconds; `None` for those that do not apply.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
     #[serde(flatten)]
     asked: Asked,
-    /// The call.
+    /// The query.
     #[serde(skip)]
     pub query: Query,
     /// The faster of the thread libraries.
     pub library: Option<&'static str>,
     /// Its time.
     pub library_ns: Option<f64>,
-    /// The flat tree's.
+    /// The time of the flat tree.
     pub flat_ns: Option<f64>,
-    /// The fastest k-nomial tree.
+    /// The radix of the fastest k-nomial tree.
     pub tree_radix: Option<u64>,
     /// Its time.
     pub tree_ns: Option<f64>,
@@ -50,25 +50,25 @@ pub struct Point {
     pub chosen: Candidate,
     /// Its time.
     pub chosen_ns: Option<f64>,
-    /// In symmetric memory, by the choices for those modes.
+    /// The time in symmetric memory with Loose modes, by the choice for these.
     pub loose_ns: Option<f64>,
-    /// The same when Strict.
+    /// The same with Strict modes.
     pub strict_ns: Option<f64>,
 }
 
 impl Point {
-    /// How many times as long the thread library takes.
+    /// The time of the thread library as a multiple of the choice's.
     pub fn gain(&self) -> Option<f64> {
         Some(self.library_ns? / self.chosen_ns?)
     }
 
-    /// How many times as long a Strict call takes as a Loose one.
+    /// The time of a Strict call as a multiple of a Loose one's.
     pub fn strictness(&self) -> Option<f64> {
         Some(self.strict_ns? / self.loose_ns?)
     }
 }
 
-/// The points of a grid that are worth showing.
+/// The points of a grid that are shown.
 fn queries(grid: &Grid) -> Vec<Query> {
     let distance = |one: u64, other: u64| one.max(other) / one.min(other).max(1);
     let mut sizes: Vec<u64> = SIZES_BYTES
@@ -94,8 +94,8 @@ fn queries(grid: &Grid) -> Vec<Query> {
     queries
 }
 
-/// Measures the points within about `budget`, until `stop` is set, and tells `show` how many are
-/// done, of how many, and which is next.
+/// Measures the points within about `budget`, until `stop` is set. Passes the number of complete
+/// points, that of all, and a description of the next to `show`.
 ///
 /// # Errors
 /// When a job cannot be launched or fails.
@@ -113,7 +113,7 @@ pub fn run(
     for (index, query) in queries.iter().enumerate() {
         let left_count = u32::try_from(queries.len() - index).unwrap_or(u32::MAX);
         let share = budget.saturating_sub(started.elapsed()) / left_count;
-        // Relaxed: the flag carries nothing but itself.
+        // Relaxed: the flag publishes no other data.
         if stop.load(Ordering::Relaxed) || share < SHORTEST {
             break;
         }
@@ -125,7 +125,7 @@ pub fn run(
     Ok(points)
 }
 
-/// One point; `None` if nothing can serve it.
+/// Measures one point; `None` if no candidate can serve it.
 fn point(
     threads: &Threads,
     wisdom: &Wisdom,

@@ -1,4 +1,4 @@
-//! One figure: a line of JSON, or of a table.
+//! One figure: a line of JSON, or a row of a table.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -17,9 +17,9 @@ pub struct Figure {
     pub bench: &'static str,
     /// Threads, processes, or a simulated machine.
     pub fabric: Cow<'static, str>,
-    /// How many PEs.
+    /// The number of PEs.
     pub pes: u32,
-    /// Which PEs: all of them.
+    /// The team: all PEs.
     pub team: &'static str,
     /// The algorithm that served.
     pub algorithm: Option<String>,
@@ -31,11 +31,11 @@ pub struct Figure {
     pub bytes: Option<usize>,
     /// Calls in a row, or each alone.
     pub mode: &'static str,
-    /// How the PEs came to a call.
+    /// The arrival of the PEs at a call.
     pub arrival: &'static str,
-    /// Where the PEs ran.
+    /// The placement of the PEs.
     pub placement: String,
-    /// How they waited.
+    /// The way in which they waited.
     pub waiting: Option<String>,
     /// The median of a call, over the blocks.
     pub median_ns: Option<f64>,
@@ -43,13 +43,13 @@ pub struct Figure {
     pub ci95_ns: Option<(f64, f64)>,
     /// The 99th percentile.
     pub p99_ns: Option<f64>,
-    /// How many blocks there were.
+    /// The number of blocks.
     pub reps: usize,
     /// The library, or the limit; null for Consort.
     pub peer: Option<String>,
-    /// The median over the blocks of their time in transfers of their moment.
+    /// The median over the blocks of the ratio of their time to the transfer at that moment.
     pub ratio_to_limit: Option<f64>,
-    /// The one-way transfer of a cache line meanwhile.
+    /// The one-way transfer of a cache line during the measurement.
     pub c2c_ns: Option<f64>,
     /// Its class.
     #[serde(serialize_with = "class")]
@@ -58,16 +58,16 @@ pub struct Figure {
     pub memcpy_gbps: Option<f64>,
     /// The same for a buffer that another core has just rewritten.
     pub pull_gbps: Option<f64>,
-    /// Bandwidth as a share of that limit; for people.
+    /// The bandwidth as a share of each limit; for tables only.
     #[serde(skip)]
     pub shares: Vec<(Limit, f64)>,
-    /// Blocks that were discarded; for people.
+    /// The number of discarded blocks; for tables only.
     #[serde(skip)]
     pub discarded: usize,
-    /// Why there is no figure; for people.
+    /// The reason why there is no figure; for tables only.
     #[serde(skip)]
     pub absent: Option<String>,
-    /// Whether Consort chose the algorithm; for people.
+    /// Whether Consort chose the algorithm; for tables only.
     #[serde(skip)]
     pub chosen: bool,
 }
@@ -80,7 +80,7 @@ fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<
 }
 
 impl Figure {
-    /// Of threads that come to calls together, without times.
+    /// A figure of threads that arrive at calls together, without times.
     pub fn of(bench: &'static str, pes: u32, mode: Mode) -> Figure {
         Figure {
             bench,
@@ -93,12 +93,12 @@ impl Figure {
         }
     }
 
-    /// Of Consort itself, not of another library or the machine.
+    /// Whether it is a figure of Consort itself, not of another library or the machine.
     pub fn is_ours(&self) -> bool {
         self.peer.is_none()
     }
 
-    /// Of the machine.
+    /// Whether it is a limit of the machine.
     pub fn is_limit(&self) -> bool {
         self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
     }
@@ -109,7 +109,7 @@ impl Figure {
         Some((high - low) / 2.0 / self.median_ns? * 100.0)
     }
 
-    /// The same with the times of `summary`.
+    /// The same figure with the times of `summary`.
     pub fn with(self, summary: &Summary) -> Figure {
         Figure {
             median_ns: Some(hundredths(summary.median)),
@@ -121,7 +121,7 @@ impl Figure {
     }
 }
 
-/// Nothing here is more exact.
+/// Rounds to two digits after the point: no value is more exact.
 pub fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }

@@ -20,7 +20,7 @@ use super::{
 use crate::{limits::PingPong, peers::threads::peers};
 
 impl Session {
-    /// Measures until the budget is spent; every work gets one block at least.
+    /// Measures until the budget is spent, but at least one block of every work.
     ///
     /// # Errors
     /// When the job cannot be launched or fails.
@@ -28,7 +28,8 @@ impl Session {
         self.run_in(Pes::threads(self.pes), conditions)
     }
 
-    /// The same in a job that is launched as `pes` says, with as many PEs as the session has.
+    /// As [`Session::run_under`], in a job that is launched by `pes`, which has as many PEs as the
+    /// session.
     ///
     /// # Errors
     /// When the job cannot be launched or fails.
@@ -36,8 +37,8 @@ impl Session {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let shared = Shared {
             ping_pong: (fits && self.pes > 1).then(PingPong::new),
-            // SAFETY: each PE passes its own rank, below `pes`, and all make the calls that PE 0
-            // decides on, in the same order and on buffers of the same lengths.
+            // SAFETY: each PE passes its own rank, which is below `pes`. All PEs make the calls
+            // that PE 0 decides, in the same order and on buffers of the same lengths.
             #[expect(unsafe_code, reason = "peers trust their callers to match")]
             peers: unsafe { peers(self.pes) },
             decisions: Default::default(),

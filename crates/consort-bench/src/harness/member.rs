@@ -12,17 +12,18 @@ use super::{
 };
 use crate::limits::readings_agree;
 
-/// Calls before a block: a new plan's first calls find no line where it will be later.
+/// Calls before a block: the first calls of a new plan find its cache lines elsewhere.
 const CALLS_BEFORE: u64 = 16;
-/// Warm-up goes on until calls in a row take so long together...
+/// Warm-up continues until a block of calls takes this long...
 const WARM_UP_NS: f64 = 50_000.0;
-/// ... or are so many.
+/// ... or has this many calls.
 const MOST_WARM_UP_CALLS: u64 = 1 << 16;
-/// The fastest of so many tries counts, for one may be interrupted...
+/// The fastest of this many tries counts, since one may be interrupted...
 const WARM_UP_TRIES: u32 = 3;
 /// ... unless a try takes longer than an interruption.
 const RETRY_NS: f64 = 10_000_000.0;
-/// Decisions of warm-up, besides a number of calls: four times as many calls, or the same again.
+/// The decisions in warm-up, besides a number of calls: four times as many calls, or the same
+/// number again.
 const MORE: u64 = 0;
 const AGAIN: u64 = u64::MAX;
 /// The most calls of a block.
@@ -37,13 +38,13 @@ pub(super) struct Member<'m, 'p> {
     shared: &'m Shared,
     world: Team<'p>,
     clock: Clock<'m, 'p>,
-    /// The candidate that serves now instead of Consort's choice.
+    /// The candidate that is forced at present.
     forced: Option<(Collective, Candidate)>,
-    /// Decisions so far.
+    /// The number of decisions so far.
     decided: usize,
 }
 
-/// Says when a PE leaves, also by a panic.
+/// Notes that a PE has left, even by a panic.
 struct Leaving<'m>(&'m Shared);
 
 impl Drop for Leaving<'_> {
@@ -99,7 +100,8 @@ impl<'m, 'p> Member<'m, 'p> {
         Ok(timings)
     }
 
-    /// Buffers for all works. Those alike share them, so that they are measured on the same pages.
+    /// Prepares buffers for all works. Works of the same kind share them, so that they are measured
+    /// on the same pages.
     fn prepare(&self) -> Result<Vec<Rc<Bench<'p>>>> {
         let mut benches: Vec<Rc<Bench<'p>>> = Vec::new();
         for (index, work) in self.session.work.iter().enumerate() {
@@ -112,7 +114,7 @@ impl<'m, 'p> Member<'m, 'p> {
         Ok(benches)
     }
 
-    /// One block, and the readings around it.
+    /// Measures one block, and the transfer before and after it.
     fn take(
         &mut self,
         work: &Work,
@@ -137,7 +139,8 @@ impl<'m, 'p> Member<'m, 'p> {
         Ok(())
     }
 
-    /// Calls until their time is known: how many fit into a block, and who served them.
+    /// Makes calls until their time is known. Returns how many fit into a block, and the candidate
+    /// that served them.
     fn warm_up(&mut self, work: &Work, bench: &Bench<'_>) -> Result<(u64, Option<Candidate>)> {
         self.serve(work);
         if let Err(error) = work.call(bench, &self.shared.peers) {
@@ -153,7 +156,7 @@ impl<'m, 'p> Member<'m, 'p> {
             tries += 1;
             let start = Instant::now();
             let taken_ns = self.clock.block(work, bench, calls)?.ns.max(1.0);
-            // Most of a block of calls alone lies between the calls.
+            // Most of the time of a block of single calls passes between the calls.
             let spent_ns = match self.session.mode {
                 Mode::Throughput => taken_ns,
                 Mode::Latency => start.elapsed().as_nanos() as f64 / calls as f64,
@@ -175,10 +178,10 @@ impl<'m, 'p> Member<'m, 'p> {
         }
     }
 
-    /// Tells all PEs what PE 0 has decided.
+    /// Passes PE 0's decision to all PEs.
     fn agree(&mut self, mine: u64) -> Result<u64> {
-        // Two cells in turn: nobody writes one before all have passed the barrier of the next
-        // decision, and so have read this one.
+        // Two cells in turn: a cell is written again only after all PEs have passed the barrier of
+        // the next decision, and so have read this one.
         let cell = &self.shared.decisions[self.decided % 2];
         self.decided += 1;
         if self.world.rank() == Rank(0) {
@@ -188,7 +191,8 @@ impl<'m, 'p> Member<'m, 'p> {
         Ok(cell.load(Relaxed))
     }
 
-    /// Has the work's algorithm serve. A change drops all plans: no change, no cost.
+    /// Forces the work's algorithm. A change drops all plans, so nothing is done if it is in force
+    /// already.
     fn serve(&mut self, work: &Work) {
         let wanted = match work {
             Work::Consort { collective, candidate: Some(candidate), .. } => {

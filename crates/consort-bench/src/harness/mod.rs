@@ -1,12 +1,13 @@
-//! Measuring: many kinds of work in one launch, in turn, each beside the limit of that moment.
+//! Measures many kinds of work in one launch, in turn, together with the limits at that moment.
 //!
-//! 1. `work`: what is timed, calls of Consort and of its peers;
-//!    `values` are what a call takes along;
-//! 2. `session`: one launch that times several kinds of work, block by block; `launch` launches
-//!    it, and each PE is a `member`, which times blocks by a `clock`;
-//! 3. `rounds`: sessions and slices of limits in turn, until the figures are sure or time is up;
-//! 4. `run`: what a run says, as a `figure` for each kind of work and class of the transfer;
-//! 5. `workbench`: what the tuner measures with; [`comparison`]: what tuning gains.
+//! 1. `work`: the calls of Consort and of its peers that are timed; `values`: collectives of
+//!    values;
+//! 2. `session`: one launch that times several kinds of work, block by block; `launch` starts it,
+//!    and each PE is a `member`, which times blocks by a `clock`;
+//! 3. `rounds`: sessions and readings of limits in turn, until the figures are precise or time is
+//!    up;
+//! 4. `run`: the results of a run, as a `figure` for each kind of work and class of the transfer;
+//! 5. `workbench`: the measurements for the tuner; [`comparison`]: the gain by tuning.
 
 mod arrival;
 mod clock;

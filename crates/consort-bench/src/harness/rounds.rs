@@ -1,8 +1,8 @@
-//! Sessions and slices of limits in turn, until the figures are sure or time is up.
+//! Runs sessions and readings of limits in turn, until the figures are precise or time is up.
 //!
-//! A round is one slice of each limit at each size, then one session of all work. Rounds are short
-//! against the run, so that figures and limits see the same changes of the machine. The run ends
-//! when every work's median is within 2 % at 95 % confidence, or with the budget.
+//! A round is one reading of each limit at each size, then one session of all work. Rounds are
+//! short against the run, so that figures and limits see the same changes of the machine. The run
+//! ends when every work's median is within 2 % at 95 % confidence, or with the budget.
 
 use std::time::{Duration, Instant};
 
@@ -16,16 +16,16 @@ use super::{
 };
 use crate::limits::{Limit, Limits};
 
-/// Half the width of the interval of a median that is sure enough, as a share of it.
+/// The half-width of the interval of a precise median, as a share of the median.
 const PRECISION: f64 = 0.02;
-/// Fewer blocks are not sure, however well they agree.
+/// With fewer blocks a median does not count as precise.
 const MIN_BLOCKS: usize = 20;
-/// Rounds that the budget is divided into, unless they get too short or too long.
+/// The number of rounds into which the budget is divided, unless they get too short or too long.
 const ROUNDS: u32 = 10;
 const SHORTEST_ROUND: Duration = Duration::from_millis(30);
 const LONGEST_ROUND: Duration = Duration::from_millis(500);
 
-/// How long beyond the budget a disturbed machine is given to yield a block of each work.
+/// The additional time in which a disturbed machine may yield a block of each work.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A measurement in rounds.
@@ -33,27 +33,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Rounds<'r> {
     /// The session of one round. Its budget counts for the whole run.
     pub session: Session,
-    /// Under which conditions.
+    /// The conditions of its calls.
     pub conditions: Conditions,
-    /// The limits beside it.
+    /// The limits that are measured too.
     pub limits: &'r [Limit],
-    /// The sizes at which limits are read.
+    /// The sizes at which limits are measured.
     pub sizes_bytes: &'r [usize],
 }
 
 /// The outcome of all rounds.
 #[derive(Debug)]
 pub struct Collected {
-    /// One for each work.
+    /// The blocks of each work.
     pub timings: Vec<Timing>,
-    /// The limits of the same time.
+    /// The limits during the run.
     pub limits: Limits,
-    /// How the PEs waited.
+    /// The way in which the PEs waited.
     pub waiting: Waiting,
 }
 
 impl Rounds<'_> {
-    /// Measures, and tells `progress` after each round which share of the budget is spent.
+    /// Measures. Passes the share of the budget that is spent to `progress` after each round.
     ///
     /// # Errors
     /// When a job cannot be launched or fails.
@@ -83,18 +83,18 @@ impl Rounds<'_> {
     }
 }
 
-/// The blocks of one class; without classes, all.
+/// The blocks of one class; `None` is the class of blocks without a transfer.
 pub fn of_class(timing: &Timing, class: Option<TransferClass>) -> Vec<Block> {
     timing.blocks.iter().copied().filter(|block| block.class() == class).collect()
 }
 
-/// Whether a work has a block that counts, or cannot have any.
+/// Whether a work has a block that was kept, or cannot have any.
 fn is_measured(timing: &Timing) -> bool {
     timing.error.is_some() || !timing.blocks.is_empty()
 }
 
-/// Whether the medians of a work's classes are sure: of each class with enough blocks to count,
-/// and there is one.
+/// Whether the medians of a work's classes are precise: those of each class with enough blocks, and
+/// there is such a class.
 fn is_sure(timing: &Timing) -> bool {
     let classes = [None, Some(TransferClass::Near), Some(TransferClass::Far)];
     let sizable: Vec<Vec<f64>> = classes
@@ -106,7 +106,7 @@ fn is_sure(timing: &Timing) -> bool {
     timing.error.is_some() || (!sizable.is_empty() && sizable.iter().all(sure))
 }
 
-/// The sizes that occur among `work`, each once, rising; barriers have none.
+/// The distinct sizes of `work`, ascending; barriers have none.
 pub fn sizes_bytes(work: &[Work]) -> Vec<usize> {
     let mut sizes: Vec<usize> = work.iter().map(Work::bytes).filter(|&bytes| bytes > 0).collect();
     sizes.sort_unstable();

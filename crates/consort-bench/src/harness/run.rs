@@ -16,29 +16,29 @@ use crate::{
     peers::threads::names,
 };
 
-/// A run: everything that its figures have in common.
+/// The settings that the figures of a run have in common.
 #[derive(Debug)]
 pub struct Run {
     /// The collective.
     pub what: Collective,
     /// The number of PEs.
     pub pes: u32,
-    /// Whether calls were alone.
+    /// Single calls, or calls in a row.
     pub mode: Mode,
-    /// How calls were made.
+    /// The conditions of the calls.
     pub conditions: Conditions,
     /// Whether the buffers lie in symmetric memory.
     pub symmetric: bool,
-    /// How the PEs waited.
+    /// The way in which the PEs waited.
     pub waiting: Waiting,
-    /// The cores that there are.
+    /// The number of usable cores.
     pub usable_cores: usize,
     /// The processor of each PE, where each has one.
     pub cpus: Option<Vec<u32>>,
 }
 
 impl Run {
-    /// Of a session that was run so, on this machine.
+    /// A run of this session on this machine.
     pub fn new(
         what: Collective,
         session: &Session,
@@ -60,13 +60,13 @@ impl Run {
         }
     }
 
-    /// Whether contributors rewrite their buffers.
+    /// Whether PEs rewrite their contributions before each call.
     pub fn rewrites(&self) -> bool {
         self.mode == Mode::Latency && self.conditions.rewrite
     }
 
-    /// The limits that a collective's bandwidth is a share of. Data that nobody rewrites may come
-    /// from a core's own cache.
+    /// The limits whose shares a collective's bandwidth is shown as. Data that is not rewritten may
+    /// come from a core's own cache.
     pub fn share_limits(&self) -> &'static [Limit] {
         match self.what {
             Collective::Barrier => &[],
@@ -89,7 +89,7 @@ impl Run {
         }
     }
 
-    /// The figures of one work: one for each class that has blocks of it, or one without times.
+    /// The figures of one work: one for each class with blocks of it, or one without times.
     pub fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
         let blank = Figure { bytes, discarded: timing.discarded, ..self.blank() };
@@ -107,7 +107,7 @@ impl Run {
             }
             Work::Peer { index, .. } => Figure {
                 fabric: "threads".into(),
-                // A barrier before and one after: all enter and leave together.
+                // A barrier before and one after: all PEs enter and leave together.
                 sync: Some("strict".to_owned()),
                 peer: names().get(*index).map(|&name| name.to_owned()),
                 ..blank
@@ -158,7 +158,7 @@ impl Run {
         })
     }
 
-    /// The bandwidth that was reached, as a share of each limit.
+    /// The bandwidth as a share of each limit.
     fn shares(
         &self,
         bytes: usize,
@@ -172,7 +172,7 @@ impl Run {
             .collect()
     }
 
-    /// The limits themselves, as if they were peers: the time for a buffer of each size.
+    /// The limits themselves as figures of peers: the time for a buffer of each size.
     pub fn limit_figures(&self, sizes: &[usize], collected: &Collected) -> Vec<Figure> {
         let mut figures = Vec::new();
         let classes = [Some(TransferClass::Near), Some(TransferClass::Far)];
@@ -187,7 +187,8 @@ impl Run {
                     let summary = Summary {
                         median: ns(gbps.median),
                         ci95: (ns(high), ns(low)),
-                        // The slowest: a slice is already a median of several passes.
+                        // The slowest reading, since a reading is already a median of several
+                        // passes.
                         p99: ns(low),
                         count: gbps.count,
                     };
@@ -207,15 +208,15 @@ impl Run {
     }
 }
 
-/// Bytes that a core has to move one after the other: to each receiver its copy, all at once; and
-/// one combination fewer than there are contributions.
+/// The bytes that a core has to move sequentially. The copies to several receivers are concurrent.
+/// Combining takes one operation fewer than there are contributions.
 fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
     let others = pes.saturating_sub(1);
     let times = match what.regular() {
         Collective::Barrier => 0,
         Collective::Broadcast | Collective::Scatter | Collective::Gather => 1,
-        // Everyone has to receive as many blocks, or to combine them; partial results of an
-        // all-reduce or a scan can be shared out among all.
+        // Every PE has to receive as many blocks, or to combine them. In an all-reduce or a scan
+        // the partial results can be divided among all PEs.
         Collective::AllGather
         | Collective::AllToAll
         | Collective::Reduce
@@ -227,7 +228,7 @@ fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
     f64::from(times) * bytes as f64
 }
 
-/// The limits of bandwidth that matter to a collective.
+/// The limits of bandwidth that apply to a collective.
 pub fn limits_of(what: Collective) -> &'static [Limit] {
     match what {
         Collective::Barrier => &[],

@@ -1,16 +1,16 @@
-//! A launch in which several kinds of work are timed in turn: they share the machine's mood.
+//! A launch in which several kinds of work are timed in turn, under the same state of the machine.
 //!
-//! PE 0 decides how many calls a block has and which work is next, and the others agree at a
-//! barrier. Before and after each block PEs 0 and 1 play ping-pong: the one-way transfer of that
-//! moment. A block whose two readings differ by over a fifth is discarded.
+//! PE 0 decides how many calls a block has and which work is next, and passes that to the others at
+//! a barrier. Before and after each block PEs 0 and 1 play ping-pong, which measures the one-way
+//! transfer at that moment. A block is discarded if its two readings differ by more than a fifth.
 //!
 //! | | a block's time of one call | skewed arrival |
 //! | --- | --- | --- |
 //! | throughput | the longest local time of any PE over calls in a row | less its own delays |
 //! | latency | median over calls, each alone: first start to last end | last start to last end |
 //!
-//! Each work gets blocks in turn, and some calls before each block: a change of algorithm has the
-//! calls planned anew.
+//! Each work gets blocks in turn, with some calls before each block, since a change of the
+//! algorithm drops all plans.
 
 use std::time::Duration;
 
@@ -49,28 +49,28 @@ impl Mode {
 /// Kinds of work to be timed in one launch.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// PEs.
+    /// The number of PEs.
     pub pes: u32,
-    /// How they wait, or as suits the machine.
+    /// The way in which they wait; `None` for the one that suits the machine.
     pub waiting: Option<Waiting>,
     /// The kinds of work, timed in turn.
     pub work: Vec<Work>,
-    /// In a row or alone.
+    /// Single calls, or calls in a row.
     pub mode: Mode,
     /// The time for all of it.
     pub budget: Duration,
-    /// How long a block is to take.
+    /// The intended time of a block.
     pub block: Duration,
 }
 
-/// Under which conditions calls are made.
+/// The conditions under which calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
-    /// When the PEs come to a call.
+    /// The arrival of the PEs at a call.
     pub arrival: Arrival,
-    /// How many buffers serve in turn.
+    /// The number of buffers that are used in turn.
     pub buffers: usize,
-    /// Whether contributors rewrite their buffers before each call, where calls are alone.
+    /// Whether PEs rewrite their contributions before each call, when calls are single.
     pub rewrite: bool,
 }
 
@@ -87,12 +87,12 @@ pub struct Block {
     pub ns: f64,
     /// 99th percentile over the block's calls where each is timed; else the time of a call.
     pub p99_ns: f64,
-    /// The one-way transfer of that moment, in nanoseconds; `None` where PEs share cores.
+    /// The one-way transfer at that moment, in nanoseconds; `None` where PEs share cores.
     pub transfer_ns: Option<f64>,
 }
 
 impl Block {
-    /// How far apart PEs 0 and 1 were.
+    /// The class of the transfer between PEs 0 and 1.
     pub fn class(&self) -> Option<TransferClass> {
         self.transfer_ns.map(TransferClass::of)
     }
@@ -101,21 +101,21 @@ impl Block {
 /// The blocks of one work.
 #[derive(Clone, Debug, Default)]
 pub struct Timing {
-    /// Its blocks that count.
+    /// The blocks that were kept.
     pub blocks: Vec<Block>,
-    /// Blocks discarded because the machine changed meanwhile.
+    /// The number of blocks discarded because the machine changed during them.
     pub discarded: usize,
-    /// The algorithm that served it, where Consort did.
+    /// The algorithm, for calls of Consort.
     pub algorithm: Option<Candidate>,
-    /// Why it could not be measured.
+    /// The reason why it could not be measured.
     pub error: Option<Error>,
 }
 
 /// The outcome of a session.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// One for each work.
+    /// The blocks of each work.
     pub timings: Vec<Timing>,
-    /// How the PEs waited.
+    /// The way in which the PEs waited.
     pub waiting: Waiting,
 }

@@ -1,8 +1,8 @@
-//! Collectives of values: a call takes them along, so that they may be Loose without
-//! symmetric memory.
+//! Collectives of values. A call copies its values, so the modes may be Loose without symmetric
+//! memory.
 //!
-//! A value is an array of doubles of one of a few lengths. An array has no sum of the library's:
-//! longer ones than one double are added up by a closure, whose class is ordered.
+//! A value is an array of doubles, of one of a few lengths. The library has no sum of arrays:
+//! values longer than one double are added up by a closure, whose class is ordered.
 
 use consort::{Collective, Operator, Pod, Query, Rank, Result, Sum, Team};
 use consort_fabric::OperatorClass;

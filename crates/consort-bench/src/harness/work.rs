@@ -1,4 +1,4 @@
-//! Kinds of work to be timed: calls of Consort and of its peers.
+//! The kinds of work that are timed: calls of Consort and of its peers.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,34 +14,34 @@ use crate::peers::threads::Peer;
 pub enum Work {
     /// A collective of Consort.
     Consort {
-        /// Which.
+        /// The collective.
         collective: Collective,
         /// Its modes.
         sync: SyncModes,
         /// Bytes of a block; whole doubles.
         bytes: usize,
-        /// In symmetric memory rather than in slices.
+        /// Whether the buffers are symmetric memory, not slices.
         symmetric: bool,
-        /// By this algorithm, or by the one that Consort chooses.
+        /// The algorithm; `None` for the one that Consort chooses.
         candidate: Option<Candidate>,
     },
-    /// The same by a thread library, by its index in [`crate::peers::threads::peers`].
+    /// The same collective by a thread library.
     Peer {
-        /// Which library.
+        /// The library, as an index into [`crate::peers::threads::peers`].
         index: usize,
-        /// Which collective.
+        /// The collective.
         collective: Collective,
         /// Bytes of a block; whole doubles.
         bytes: usize,
     },
 }
 
-/// One PE's buffers for one work: as many as serve in turn.
+/// One PE's buffers for one work, which are used in turn.
 pub struct Bench<'p> {
     team: Team<'p>,
     buffers: Vec<Buffers<'p>>,
     turn: Cell<usize>,
-    /// The data that symmetric memory is rewritten from.
+    /// The data for rewriting symmetric memory.
     contents: Vec<f64>,
 }
 
@@ -65,7 +65,7 @@ impl Bench<'_> {
 }
 
 impl Work {
-    /// A call that `query` asks about, served by `candidate`.
+    /// A call as in `query`, served by `candidate`.
     pub fn of(query: &Query, candidate: &Candidate) -> Self {
         Self::Consort {
             collective: query.collective,
@@ -94,7 +94,7 @@ impl Work {
         matches!(self, Self::Consort { symmetric: true, .. })
     }
 
-    /// Whether both can be done on the same buffers.
+    /// Whether both works can use the same buffers.
     pub fn shares(&self, other: &Self) -> bool {
         self.bytes() == other.bytes()
             && self.symmetric() == other.symmetric()
@@ -125,7 +125,7 @@ impl Work {
         Ok(Bench { team, buffers, turn: Cell::new(0), contents: vec![1.5; source_len] })
     }
 
-    /// Rewrites what this PE contributes to the next call.
+    /// Rewrites this PE's contribution to the next call.
     pub fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
         let rank = bench.team.rank();
         if !bench.contents.is_empty() {

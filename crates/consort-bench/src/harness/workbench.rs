@@ -1,15 +1,15 @@
 //! The workbench of the tuner: candidates, timed in turn in one launch.
 //!
-//! All modes are timed by throughput, calls in a row on one buffer: that is what a loop of calls
-//! gets, and the only way in which Loose calls show what they gain; Strict calls in a row cannot
-//! overlap, so that nothing is hidden. An ordered reduction is timed with sums, for its class
-//! decides which algorithms may serve it, and not what an element costs.
+//! All modes are timed by throughput, calls in a row on one buffer. That is the time of calls in a
+//! loop, and the only measurement that shows the gain of Loose calls. Strict calls in a row cannot
+//! overlap, so nothing is hidden. An ordered reduction is timed with sums, since its class
+//! determines which algorithms may serve it, and not the time of an element.
 //!
 //! A Strict operation contains a barrier. While it is timed, that is the fastest barrier measured
-//! for the team so far, whatever wisdom there is elsewhere.
+//! for the team so far, whatever other wisdom there is.
 //!
-//! Where the cores moved between near and far meanwhile, all candidates are judged by blocks of
-//! one of the two: the one in which the candidate with the fewest blocks has more.
+//! If the cores moved between near and far during a measurement, all candidates are judged by
+//! blocks of one class: the one in which the candidate with the fewest blocks has more.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -23,12 +23,12 @@ use super::{
     work::Work,
 };
 
-/// How long a block of calls takes; a block has one call at least.
+/// The time of a block of calls; a block has at least one call.
 const BLOCK: Duration = Duration::from_micros(300);
-/// The same where PEs share cores: it begins and ends with turns of the scheduler.
+/// The same where PEs share cores: a block begins and ends with turns of the scheduler.
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
-/// Measures on this machine.
+/// The workbench of this machine.
 #[derive(Debug, Default)]
 pub struct Threads {
     conditions: Conditions,
@@ -37,7 +37,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// A workbench that knows the barriers of `wisdom`, whose PEs come to calls as it says.
+    /// A workbench with the barriers and the arrival of `wisdom`.
     pub fn new(wisdom: Option<&Wisdom>) -> Self {
         let entries = wisdom.into_iter().flat_map(Wisdom::entries);
         let barriers = entries
@@ -48,8 +48,8 @@ impl Threads {
         Self { conditions, barriers: barriers.collect() }
     }
 
-    /// Times kinds of work in turn, within about `budget`: for each what its blocks say, `None`
-    /// where it cannot be done.
+    /// Times kinds of work in turn, within about `budget`. Returns the sample of each; `None` where
+    /// the work cannot be done.
     ///
     /// # Errors
     /// When the job cannot be launched or fails.
@@ -59,7 +59,7 @@ impl Threads {
         work: Vec<Work>,
         budget: Duration,
     ) -> Result<Vec<Option<Sample>>, Error> {
-        // The rest goes to the launch and to warming up.
+        // The rest of the time is for the launch and for warming up.
         let budget = budget / 5 * 4;
         let fits = pes <= Algorithms::here().cores();
         let block = if fits { BLOCK } else { SHARED_BLOCK };
@@ -75,8 +75,8 @@ impl Threads {
 }
 
 impl Catalog for Threads {
-    /// None for calls that cannot be made: what leaves early takes a value along, or its data
-    /// lies in symmetric memory.
+    /// None for calls that cannot be measured: with exit mode None the data must be a value or lie
+    /// in symmetric memory.
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
         let leaves_early = query.sync.exit == SyncMode::None;
         if leaves_early && !query.symmetric && !values::can_ask(query) {
@@ -118,7 +118,8 @@ impl Workbench for Threads {
     }
 }
 
-/// The entry and exit barrier of a query's calls, by `wisdom` or the model, if one does.
+/// The entry and exit barrier of a query's calls, by `wisdom` or the model; `None` if they have
+/// none.
 pub fn entry_and_exit_barrier(wisdom: Option<&Wisdom>, query: &Query) -> Option<Candidate> {
     let Query { collective, sync, .. } = *query;
     let has_one = [sync.entry, sync.exit].contains(&SyncMode::All);
@@ -133,8 +134,9 @@ pub fn entry_and_exit_barrier(wisdom: Option<&Wisdom>, query: &Query) -> Option<
     Some(selected.candidate.into_owned())
 }
 
-/// Of which class the blocks are to be: the one in which the work with the fewest has more, then
-/// the one with more in all; `None` for any, where no class has some of each work.
+/// The class of the blocks that count: the one in which the work with the fewest blocks has more,
+/// then the one with more blocks in all. `None` for blocks of any class, if no class has blocks of
+/// each work.
 fn class(timings: &[Timing]) -> Option<TransferClass> {
     let able = || timings.iter().filter(|timing| !timing.blocks.is_empty());
     let count = |timing: &Timing, class| {
@@ -152,7 +154,7 @@ fn class(timings: &[Timing]) -> Option<TransferClass> {
         .map(|(_, class)| class)
 }
 
-/// The sample that the blocks of a class make.
+/// The sample of the blocks of a class.
 fn sample(timing: &Timing, class: Option<TransferClass>) -> Option<Sample> {
     let counts = |block: &&Block| class.is_none() || block.class() == class;
     let blocks: Vec<f64> = timing.blocks.iter().filter(counts).map(|block| block.ns).collect();

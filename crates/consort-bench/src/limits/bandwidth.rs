@@ -1,9 +1,9 @@
-//! How fast one core moves and adds data: its own, and another core's.
+//! The bandwidth at which one core copies and adds data: its own, and another core's.
 //!
-//! All figures are bytes written to the target per nanosecond (GB/s). The buffers of a core's own
-//! are warm and reused in each pass. For the other kind, an owner on the second core adds to each
-//! word of its buffer, which leaves the lines dirty in the owner's caches as far as they fit, and
-//! only what the first core then does with them is timed.
+//! All figures are bytes written to the target per nanosecond (GB/s). A core's own buffers are warm
+//! and reused in each pass. For the other kind, the owner, on the second core, adds to each word of
+//! its buffer. That leaves the lines dirty in the owner's caches, as far as they fit. Only the
+//! first core's work on them is then timed.
 
 use std::{
     convert::Infallible,
@@ -17,8 +17,8 @@ use consort_native::affinity::CpuId;
 
 use super::between::{after_rewriting, sample};
 
-/// Smaller local buffers are passed over so often that a sample covers so many bytes: the clock
-/// takes tens of nanoseconds.
+/// The least number of bytes of a sample. Smaller local buffers are passed over several times,
+/// since reading the clock takes tens of nanoseconds.
 const SAMPLE_BYTES: usize = 1 << 20;
 
 /// The bandwidth of memcpy on the calling thread in GB/s, for a buffer of `bytes` bytes (rounded
@@ -71,7 +71,7 @@ fn local_gbps(bytes: usize, budget: Duration, mut pass: impl FnMut()) -> f64 {
     median(&mut samples)
 }
 
-/// Passes `(target, own, theirs)` to `pass` on core `a` each time that `b` has rewritten `theirs`.
+/// Calls `pass` with `(target, own, theirs)` on core `a` each time that `b` has rewritten `theirs`.
 fn remote_gbps(
     a: CpuId,
     b: CpuId,
@@ -107,7 +107,7 @@ fn words(bytes: usize) -> usize {
 }
 
 fn gbps(bytes: usize, time: Duration) -> f64 {
-    // A clock too coarse to see the pass at all shows its least step.
+    // A pass below the resolution of the clock counts as 1 ns.
     bytes as f64 / (time.as_secs_f64() * 1e9).max(1.0)
 }
 

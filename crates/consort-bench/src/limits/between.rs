@@ -1,5 +1,5 @@
-//! Two threads, each bound to a core: the transfer of a line between them, and what one of them
-//! does with what the other has just rewritten.
+//! Two threads on two cores: the transfer of a line between them, and the use by one of lines that
+//! the other has just rewritten.
 
 use std::{
     hint::black_box,
@@ -18,9 +18,10 @@ use consort_native::affinity::{self, CpuId};
 
 use super::ping_pong::{PingPong, Unanswered};
 
-/// Round trips in one timed block: below 10 ms on any machine, far above the clock's resolution.
+/// The round trips of a timed block: less than 10 ms on any machine, far above the clock's
+/// resolution.
 const BLOCK_ROUNDS: u32 = 500;
-/// A median of fewer samples means nothing, whatever the budget.
+/// The least number of samples for a median, whatever the budget.
 const MIN_SAMPLES: usize = 3;
 
 /// The time in nanoseconds in which a cache line written on one core becomes readable on the
@@ -36,7 +37,7 @@ pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
         |link| {
             link.run(0, BLOCK_ROUNDS)?;
             let mut samples = sample(budget, || link.one_way_ns(0, BLOCK_ROUNDS))?;
-            // Read on the other side after the next block, whose pings carry it there.
+            // Relaxed: the other side reads it after the next block, whose pings publish it.
             stop.store(true, Ordering::Relaxed);
             link.run(0, BLOCK_ROUNDS)?;
             Ok(median(&mut samples))
@@ -50,8 +51,8 @@ pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
     )
 }
 
-/// Makes a buffer on core `b`, and again and again has `b` rewrite it and core `a` use it: the
-/// median of what `measured` says.
+/// Makes a buffer on core `b`. Then, repeatedly, core `b` rewrites it and core `a` uses it. Returns
+/// the median of the results of `measured`.
 pub(super) fn after_rewriting<T: Send>(
     a: CpuId,
     b: CpuId,
@@ -60,7 +61,7 @@ pub(super) fn after_rewriting<T: Send>(
     rewrite: impl Fn(&mut [T]) + Sync,
     mut measured: impl FnMut(&[T]) -> f64 + Send,
 ) -> io::Result<f64> {
-    // The ping-pong takes turns, so that the lock is never contended.
+    // The ping-pong alternates the two sides, so the lock is never contended.
     let shared = Mutex::new(Vec::new());
     let stop = AtomicBool::new(false);
     pair(
@@ -68,12 +69,13 @@ pub(super) fn after_rewriting<T: Send>(
         b,
         |link| {
             let mut samples = sample(budget, || {
-                // The first round asks the owner for new contents, the second waits for them.
+                // The first round requests new contents from the owner, and the second waits for
+                // them.
                 link.run(0, 1)?;
                 link.run(0, 1)?;
                 Ok(measured(&lock(&shared)))
             })?;
-            // Read on the other side after the next round, whose ping carries it there.
+            // Relaxed: the other side reads it after the next round, whose ping publishes it.
             stop.store(true, Ordering::Relaxed);
             link.run(0, 1)?;
             Ok(median(&mut samples))
@@ -96,7 +98,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Samples until the budget is spent.
+/// Takes samples until the budget is spent.
 pub(super) fn sample<E>(
     budget: Duration,
     mut one: impl FnMut() -> Result<f64, E>,
@@ -130,7 +132,7 @@ fn pair<T: Send>(
     let second = second.unwrap_or_else(|panic| resume_unwind(panic));
     match (first, second) {
         (Ok(value), Ok(())) => Ok(value),
-        // The one that broke off tells why; the other only that it got no answer.
+        // The side that failed has the reason; the other only knows that it got no answer.
         (Err(error), Err(reason)) if error.kind() == io::ErrorKind::TimedOut => Err(reason),
         (Err(error), _) | (_, Err(error)) => Err(error),
     }

@@ -1,4 +1,4 @@
-//! How long a core waits for one line, when it must have it before it knows the next.
+//! The latency of a load whose address depends on the load before.
 
 use std::{
     convert::Infallible,
@@ -14,14 +14,14 @@ use consort_native::affinity::CpuId;
 use super::between::{after_rewriting, sample};
 use crate::draws::step;
 
-/// The fewest loads that one sample times: the clock takes tens of nanoseconds.
+/// The fewest loads of a sample: reading the clock takes tens of nanoseconds.
 const SAMPLE_LOADS: usize = 4096;
-/// Steps that one sample of the clock times.
+/// The steps of a sample of the core's clock.
 const SAMPLE_STEPS: u32 = 1 << 14;
-/// Three shifts and three exclusive ors, each of which needs the one before.
+/// Three shifts and three exclusive ors, each of which depends on the one before.
 const CYCLES_PER_STEP: f64 = 6.0;
 
-/// A line of a chain: the number of the next one, and a word that may be rewritten.
+/// A line of a chain: the number of the next one, and a word for rewriting the line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Link {
@@ -30,7 +30,7 @@ struct Link {
 }
 
 /// A chain through all lines of `bytes` bytes (one at least), in an order that no prefetcher
-/// foresees: a random cycle (Sattolo 1986), the same each time.
+/// predicts: a random cycle (Sattolo 1986), the same each time.
 fn chain(bytes: usize) -> Vec<Link> {
     let count = (bytes / size_of::<Link>()).max(1);
     let mut order: Vec<usize> = (0..count).collect();
@@ -54,9 +54,8 @@ fn follow(chain: &[Link], loads: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / loads as f64
 }
 
-/// The time in nanoseconds that a load takes on the calling thread whose address depends on the
-/// load before, among `bytes` bytes of the thread's own: of the cache that they fit into, or of
-/// memory.
+/// The latency in nanoseconds of a load whose address depends on the load before, on the calling
+/// thread, among `bytes` bytes of its own: that of the cache in which they fit, or of memory.
 pub fn load_ns(bytes: usize, budget: Duration) -> f64 {
     let chain = chain(bytes);
     let loads = chain.len().max(SAMPLE_LOADS);
@@ -65,7 +64,7 @@ pub fn load_ns(bytes: usize, budget: Duration) -> f64 {
     median(&mut samples)
 }
 
-/// As [`load_ns`] on core `a`, among lines that core `b` has rewritten just before.
+/// As [`load_ns`] on core `a`, among lines that core `b` has just rewritten.
 ///
 /// # Errors
 /// As for [`transfer_ns`](super::transfer_ns).
@@ -75,8 +74,8 @@ pub fn pull_load_ns(a: CpuId, b: CpuId, bytes: usize, budget: Duration) -> io::R
     after_rewriting(a, b, budget, make, rewrite, |chain| follow(chain, chain.len()))
 }
 
-/// The time in nanoseconds of an atomic addition to a word that the calling thread's core has for
-/// itself.
+/// The time in nanoseconds of an atomic addition to a word that only the calling thread's core has
+/// cached.
 pub fn fetch_add_ns(budget: Duration) -> f64 {
     let word = AtomicU64::new(0);
     let one = || {
@@ -90,8 +89,8 @@ pub fn fetch_add_ns(budget: Duration) -> f64 {
     median(&mut samples)
 }
 
-/// The clock of the calling thread's core in GHz: how fast it gets through instructions of one
-/// cycle of which each needs the one before.
+/// The clock of the calling thread's core in GHz: the rate of one-cycle instructions that each
+/// depend on the one before.
 pub fn clock_ghz(budget: Duration) -> f64 {
     let mut state = black_box(1);
     let mut one = || {

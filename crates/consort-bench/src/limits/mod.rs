@@ -1,19 +1,20 @@
-//! The physical limits that a collective's time is held against, measured on given cores.
+//! The physical limits with which a collective's time is compared, measured on given cores.
 //!
 //! No algorithm between two cores is faster than the transfer of one cache line, and none moves
-//! data faster than a core copies or adds it. These figures change within seconds where virtual
-//! cores wander over physical ones: measure them next to what they are compared with.
+//! data faster than a core copies or adds it. These limits change within seconds where virtual
+//! cores move between physical ones. So measure them close to the times that are compared with
+//! them.
 //!
 //! - [`transfer_ns`]: one line, one way, by ping-pong; [`PingPong`] is the same for two threads
-//!   that are there already;
-//! - [`copy_gbps`], [`pull_gbps`]: memcpy of the core's own data, and of data that another core
-//!   has just rewritten;
+//!   that exist already;
+//! - [`copy_gbps`], [`pull_gbps`]: memcpy of the core's own data, and of data that another core has
+//!   just rewritten;
 //! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise;
 //! - [`load_ns`], [`pull_load_ns`]: a load that depends on the one before, likewise;
 //! - [`fetch_add_ns`], [`clock_ghz`]: an atomic addition, and the core's clock.
 //!
-//! Each measures for about its budget, but at least thrice, and gives the median. [`Limits`] are
-//! readings of them over a run, and [`survey`] measures between many processors.
+//! Each measures for about its budget, but at least three times, and returns the median. [`Limits`]
+//! holds readings of them over a run, and [`survey`] measures between many processors.
 
 mod bandwidth;
 mod between;

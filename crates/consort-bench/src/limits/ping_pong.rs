@@ -1,10 +1,9 @@
-//! Two threads that answer each other, for timing the transfer of one cache line.
+//! A ping-pong of two threads, for timing the transfer of one cache line.
 //!
-//! Each side owns a counter on a line of its own. In round `n` side 0 writes `n` and waits for
-//! side 1's counter to reach it; side 1 waits for side 0's counter, then writes `n`. A round is
-//! two transfers on the critical path. The counters go on from one run to the next, so that
-//! nothing has to be reset between two uses. Two lines a counter keep the adjacent-line
-//! prefetcher out of it.
+//! Each side owns a counter on a line of its own. In round `n` side 0 writes `n` and waits until
+//! side 1's counter reaches it; side 1 waits for side 0's counter, then writes `n`. A round is two
+//! transfers on the critical path. The counters continue from one run to the next, so nothing has
+//! to be reset between two uses. Each counter has two lines, against the adjacent-line prefetcher.
 
 use std::{
     hint::spin_loop,
@@ -15,10 +14,10 @@ use std::{
 
 /// How long one side waits for the other in one round.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The clock is looked at once in so many spins.
+/// The clock is read once in this many spins.
 const SPINS_PER_LOOK: u32 = 1 << 12;
 
-/// The other side of a [`PingPong`] did not answer within a second, or had left it for good.
+/// The other side of a [`PingPong`] did not answer within a second, or has abandoned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the other side of the ping-pong did not answer within 1 s")]
 pub struct Unanswered;
@@ -35,13 +34,13 @@ struct Line<T>(T);
 
 /// The shared part of a ping-pong between two threads.
 ///
-/// Both call [`run`](PingPong::run) with the same number of rounds, one as side 0 and one as
-/// side 1. What a side wrote before its run, the other may read after it.
+/// Both threads call [`run`](PingPong::run) with the same number of rounds, one as side 0 and one
+/// as side 1. Data that a side wrote before its run may be read by the other side after it.
 #[derive(Debug, Default)]
 pub struct PingPong {
     /// The last round that each side has written.
     rounds: [Line<AtomicU64>; 2],
-    /// A side has given up: the counters can no longer be trusted to agree.
+    /// Whether a side has given up: the counters may not agree any longer.
     broken: Line<AtomicBool>,
 }
 
@@ -54,11 +53,11 @@ impl PingPong {
     /// Plays `rounds` round trips as `side` 0 or 1.
     ///
     /// # Errors
-    /// When the other side takes more than a second over a round; every later run of both sides
-    /// then fails at once.
+    /// When a round of the other side takes more than a second. Every later run of both sides then
+    /// fails at once.
     ///
     /// # Panics
-    /// If `side` is neither 0 nor 1.
+    /// When `side` is neither 0 nor 1.
     pub fn run(&self, side: u32, rounds: u32) -> Result<(), Unanswered> {
         assert!(side < 2, "a ping-pong has sides 0 and 1, not {side}");
         if self.broken.0.load(Ordering::Relaxed) {
@@ -79,7 +78,8 @@ impl PingPong {
         Ok(())
     }
 
-    /// As [`run`](PingPong::run), timed: nanoseconds for one transfer, one way, on the average.
+    /// As [`run`](PingPong::run), timed: returns the mean time of a one-way transfer in
+    /// nanoseconds.
     ///
     /// # Errors
     /// As for [`run`](PingPong::run).
@@ -89,7 +89,7 @@ impl PingPong {
         Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(rounds) / 2.0)
     }
 
-    /// Tells the other side, now or whenever it looks, that this one will not answer.
+    /// Makes the other side's present run, or its next one, fail: this side will not answer.
     pub fn abandon(&self) {
         self.broken.0.store(true, Ordering::Relaxed);
     }

@@ -7,8 +7,8 @@
 //! | combine | adds two buffers of its own into a third: load, add, store |
 //! | pull, combine | the same, one of the two just rewritten by the next core |
 //!
-//! Bandwidths are in bytes of the target. Each reading has the transfer before and after it; it is
-//! discarded when these differ by over a fifth, and belongs to their class else.
+//! Bandwidths are in bytes of the target. Each reading has a transfer before and after it. It is
+//! discarded if these differ by more than a fifth; otherwise it belongs to their class.
 
 use std::{fmt, io, time::Duration};
 
@@ -24,13 +24,13 @@ use super::{
     between::transfer_ns,
 };
 
-/// Time for one reading of a bandwidth, and of the transfer; the least number of samples that the
-/// measurements insist on takes longer at large sizes.
+/// The time for one reading of a bandwidth, and of the transfer. At large sizes a bandwidth takes
+/// longer, since it needs a least number of samples.
 const BANDWIDTH_SLICE: Duration = Duration::from_millis(3);
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
 
-/// Whether two readings of the transfer are of the same state of the machine: they differ by no
-/// more than a fifth.
+/// Whether two readings of the transfer show the same state of the machine: they differ by at most
+/// a fifth.
 pub fn readings_agree(one_ns: f64, other_ns: f64) -> bool {
     (one_ns - other_ns).abs() <= 0.2 * one_ns.min(other_ns)
 }
@@ -38,13 +38,13 @@ pub fn readings_agree(one_ns: f64, other_ns: f64) -> bool {
 /// A limit of bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Copying one's own.
+    /// Copying the core's own data.
     Copy,
-    /// Copying what another has rewritten.
+    /// Copying data that another core has rewritten.
     Pull,
-    /// Adding one's own.
+    /// Adding the core's own data.
     Combine,
-    /// Adding to one's own what another has rewritten.
+    /// Adding data that another core has rewritten to the core's own.
     PullCombine,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A bandwidth that was read once.
+/// One reading of a bandwidth.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     limit: Limit,
@@ -71,20 +71,20 @@ struct Reading {
 /// The limits of a run so far.
 #[derive(Debug, Default)]
 pub struct Limits {
-    /// Two cores, where there are two: the first does the work, the other rewrites.
+    /// Two cores, if there are two: the first measures, the other rewrites.
     cpus: Vec<CpuId>,
     readings: Vec<Reading>,
 }
 
 impl Limits {
-    /// None so far, for the first two cores that PEs are placed on.
+    /// No readings yet, for the first two cores on which PEs are placed.
     pub fn new() -> Self {
         let topology = Topology::discover();
         let cpus = topology.placement(2).or_else(|| topology.placement(1)).unwrap_or_default();
         Self { cpus, readings: Vec::new() }
     }
 
-    /// Reads each of `limits` once at each size. What cannot be measured here is left out.
+    /// Reads each of `limits` once at each size. Limits that cannot be measured here are left out.
     pub fn read(&mut self, limits: &[Limit], sizes_bytes: &[usize]) {
         for &bytes in sizes_bytes {
             let mut before = self.transfer();

@@ -1,7 +1,7 @@
-//! Transfers between many processors and bandwidths of one, and how a budget is spent on them.
+//! A survey of transfers between many processors and of the bandwidths of one, within a budget.
 //!
-//! One half goes to the transfers between pairs of processors, in several passes over all pairs;
-//! the other to the bandwidths of one core, alone and against its nearest neighbour.
+//! One half of the budget is for the transfers between pairs of processors, in several passes over
+//! all pairs. The other is for the bandwidths of one core, alone and with its nearest neighbour.
 
 use std::{io, time::Duration};
 
@@ -19,21 +19,21 @@ use super::{
 };
 use crate::asked::shown;
 
-/// How many processors are measured unless all are asked for.
+/// The most processors that are measured, unless all are asked for.
 const SAMPLE: usize = 16;
-/// The sizes of the buffers: in the nearest cache, in the next, and in memory or almost.
+/// The sizes of the buffers: in the nearest cache, in the next, and mostly in memory.
 const SIZES_BYTES: [usize; 3] = [32 << 10, 1 << 20, 32 << 20];
-/// How often each pair is read when the budget allows.
+/// The number of readings of each pair, if the budget allows.
 const PASSES: u32 = 5;
-/// A reading takes no less time, whatever its budget: threads must be made, and blocks run.
+/// The least time of a reading, whatever its budget: threads are started, and blocks run.
 const SHORTEST: Duration = Duration::from_millis(2);
-/// A longer reading is no better.
+/// The most time of a reading; a longer one is no more precise.
 const LONGEST: Duration = Duration::from_millis(250);
 
 /// The processors to measure, and the time for it.
 pub struct Plan {
     cpus: Vec<CpuId>,
-    /// Whose bandwidth is measured, and the neighbour that it pulls from.
+    /// The processor whose bandwidth is measured, and the neighbour that rewrites data for it.
     cpu: CpuId,
     neighbour: Option<CpuId>,
     budget: Duration,
@@ -44,9 +44,9 @@ pub struct Plan {
 pub struct Measured {
     /// Each pair once, the lower processor first.
     pub transfers: Vec<Transfer>,
-    /// Whose bandwidth was measured.
+    /// The processor whose bandwidth was measured.
     pub bandwidth_cpu: u32,
-    /// The processor that rewrites what is pulled.
+    /// The processor that rewrites the data of pulls.
     pub bandwidth_neighbour: Option<u32>,
     /// One for each size.
     pub bandwidths: Vec<Bandwidth>,
@@ -68,25 +68,25 @@ pub struct Transfer {
     pub class: TransferClass,
 }
 
-/// GB/s of one core for buffers of one size; null where a neighbour is missing.
+/// The bandwidths of one core in GB/s for buffers of one size; null where a neighbour is missing.
 #[derive(Serialize)]
 pub struct Bandwidth {
     /// The size of a buffer.
     pub bytes: usize,
-    /// Copying the core's own.
+    /// Copying the core's own data.
     pub copy_gbps: f64,
-    /// Copying what the neighbour has just rewritten.
+    /// Copying data that the neighbour has just rewritten.
     pub pull_gbps: Option<f64>,
-    /// Adding the core's own.
+    /// Adding the core's own data.
     pub combine_gbps: f64,
-    /// Adding what the neighbour has just rewritten.
+    /// Adding data that the neighbour has just rewritten.
     pub pull_combine_gbps: Option<f64>,
-    /// The transfer to the neighbour, read right after.
+    /// The transfer to the neighbour, read immediately afterwards.
     pub transfer: Option<Transfer>,
 }
 
 impl Plan {
-    /// Between all processors or a sample of them, within a budget.
+    /// A plan for all processors or a sample of them, within a budget.
     pub fn new(topology: &Topology, all: bool, budget: Duration) -> Plan {
         let allowed = topology.allowed();
         let near = topology.placement(2).unwrap_or_else(|| allowed.to_vec());
@@ -101,7 +101,7 @@ impl Plan {
     }
 }
 
-/// Pairs of neighbours by number, spread evenly: both short and long ways are among them.
+/// A sample of pairs of neighbours by number, evenly spread: it has both short and long distances.
 fn sample(cpus: &[CpuId]) -> Vec<CpuId> {
     if cpus.len() <= SAMPLE {
         return cpus.to_vec();
@@ -110,7 +110,7 @@ fn sample(cpus: &[CpuId]) -> Vec<CpuId> {
     starts.flat_map(|start| [cpus[start], cpus[start + 1]]).collect()
 }
 
-/// Passes over `pairs` pairs, and the time for one reading.
+/// The number of passes over `pairs` pairs, and the time for one reading.
 fn schedule(pairs: usize, budget: Duration) -> (u32, Duration) {
     let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
     let each = budget / pairs;
@@ -119,7 +119,8 @@ fn schedule(pairs: usize, budget: Duration) -> (u32, Duration) {
     (passes, (each / passes).min(LONGEST))
 }
 
-/// Measures, and tells `show` what is measured, which step it is at, and of how many.
+/// Measures. Passes the present kind of measurement, the number of the step, and that of all steps
+/// to `show`.
 ///
 /// # Errors
 /// When a thread cannot be bound, or gets no processor time for a second.
@@ -176,7 +177,7 @@ fn bandwidth(plan: &Plan, bytes: usize, reading: Duration) -> io::Result<Bandwid
     Ok(Bandwidth { bytes, copy_gbps, pull_gbps, combine_gbps, pull_combine_gbps, transfer })
 }
 
-/// Nothing here is more exact than a tenth.
+/// Rounds to one digit after the point: no value is more exact.
 fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

@@ -1,7 +1,6 @@
 //! The barriers of the thread libraries, behind one trait.
 //!
-//! Each adds nothing to its library's call but the choice of a rank's own state where the library
-//! wants one.
+//! Each implementation only adds the choice of a rank's own state, for libraries that need one.
 #![expect(unsafe_code, reason = "libraries want a rank's own state, and a C barrier")]
 
 use std::cell::UnsafeCell;
@@ -11,7 +10,7 @@ pub(super) trait Barrier: Sync {
     /// The name of its library.
     const NAME: &'static str;
 
-    /// Returns when all have called it.
+    /// Returns when all threads have called it.
     ///
     /// # Safety
     /// `rank` is below the number of threads, and no other thread uses it at the same time.
@@ -30,15 +29,15 @@ impl Barrier for StdBarrier {
 
 /// `hurdles`: a central counter with sense reversal, spinning, then yielding.
 pub(super) struct HurdlesBarrier {
-    /// Each rank's own handle, with the sense it is in.
+    /// Each rank's own handle, with its present sense.
     handles: Box<[Handle]>,
 }
 
 #[repr(align(128))]
 struct Handle(UnsafeCell<hurdles::Barrier>);
 
-// SAFETY: the cell is used in `HurdlesBarrier::wait` alone, whose caller promises that one thread
-// at a time does so. That thread may change, for `hurdles::Barrier` is Send.
+// SAFETY: the cell is only used in `HurdlesBarrier::wait`, whose caller ensures that one thread at
+// a time does so. Different threads may use it in turn, since `hurdles::Barrier` is Send.
 unsafe impl Sync for Handle {}
 
 impl HurdlesBarrier {
@@ -54,7 +53,7 @@ impl Barrier for HurdlesBarrier {
 
     unsafe fn wait(&self, rank: u32) {
         let handle = self.handles[rank as usize].0.get();
-        // SAFETY: the caller promises that no other thread has this rank, and the reference does
+        // SAFETY: the caller ensures that no other thread uses this rank, and the reference does
         // not outlive the call.
         let handle = unsafe { &mut *handle };
         handle.wait();
@@ -71,22 +70,22 @@ mod pthread {
     use std::mem::MaybeUninit;
     use std::ptr;
 
-    /// The C library's `pthread_barrier_t`. It must not move, hence the box.
+    /// The C library's `pthread_barrier_t`. It must not move, so it is in a box.
     pub(in super::super) struct PthreadBarrier(Box<UnsafeCell<MaybeUninit<Raw>>>);
 
     type Raw = libc::pthread_barrier_t;
 
-    // SAFETY: `pthread_barrier_wait` is made to be called by several threads at once, and is all
-    // that is done through a shared reference.
+    // SAFETY: `pthread_barrier_wait` may be called by several threads at once, and it is the only
+    // operation through a shared reference.
     unsafe impl Sync for PthreadBarrier {}
 
     impl PthreadBarrier {
         /// # Panics
-        /// If `pes` is 0, or more than the C library's barrier can count.
+        /// When `pes` is 0, or more than the C library's barrier can count.
         pub(in super::super) fn new(pes: u32) -> PthreadBarrier {
             let barrier = PthreadBarrier(Box::new(UnsafeCell::new(MaybeUninit::uninit())));
-            // SAFETY: the place is valid for writes and stays where it is; null asks for the
-            // default attributes.
+            // SAFETY: the memory is valid for writes and does not move; null selects the default
+            // attributes.
             let status = unsafe { libc::pthread_barrier_init(barrier.raw(), ptr::null(), pes) };
             assert_eq!(status, 0, "no pthread barrier of {pes} threads");
             barrier
@@ -101,8 +100,8 @@ mod pthread {
         const NAME: &'static str = "pthread";
 
         unsafe fn wait(&self, _rank: u32) {
-            // SAFETY: the barrier was initialised in `new`, has not moved since, and is destroyed
-            // only when nobody has a reference to it any more.
+            // SAFETY: the barrier was initialised in `new` and has not moved since. It is destroyed
+            // only when no reference to it is left.
             let status = unsafe { libc::pthread_barrier_wait(self.raw()) };
             debug_assert!(status == 0 || status == libc::PTHREAD_BARRIER_SERIAL_THREAD);
         }
@@ -110,7 +109,8 @@ mod pthread {
 
     impl Drop for PthreadBarrier {
         fn drop(&mut self) {
-            // SAFETY: it was initialised, and the exclusive reference shows that nobody waits.
+            // SAFETY: it was initialised, and the exclusive reference shows that no thread waits in
+            // it.
             let status = unsafe { libc::pthread_barrier_destroy(self.raw()) };
             debug_assert_eq!(status, 0);
         }

@@ -1,7 +1,7 @@
 //! The libraries that Consort is compared with.
 //!
-//! 1. [`threads`]: the collectives that a programmer writes with a library's barrier;
-//! 2. [`mpi`]: the installed MPI libraries, by a program in C.
+//! 1. [`threads`]: collectives that a programmer writes with the barrier of a thread library;
+//! 2. [`mpi`]: the installed MPI libraries, measured by a program in C.
 
 mod barriers;
 pub mod mpi;

@@ -1,18 +1,18 @@
 //! The thread libraries that Consort is compared with.
 //!
-//! A thread library offers a barrier and shared memory. The collectives here are what a programmer
-//! writes with these:
+//! A thread library has a barrier and shared memory. The collectives here are those that a
+//! programmer writes with these:
 //!
-//! 1. everyone publishes where its data lies;
+//! 1. every thread publishes the address of its data;
 //! 2. barrier;
-//! 3. everyone copies from there what it is to have, or adds it up in rank order;
-//! 4. barrier, so that nobody changes the data while it is still read.
+//! 3. every thread copies its blocks from there, or adds them up in rank order;
+//! 4. barrier, so that no thread changes data that others still read.
 //!
-//! Cost: two barriers, and the copies of a PE or its passes over what it adds. Nothing is cut
-//! into pieces, and nothing overlaps.
+//! Cost: two barriers, and the copies of a thread or its passes over the data that it adds. There
+//! are no chunks, and nothing overlaps.
 //!
-//! The unsafe blocks answer to the promise that [`peers`] asks for:
-//! (P1) a rank is used by one thread at a time, and only ranks below `pes` are;
+//! The unsafe blocks rely on the contract of [`peers`]:
+//! (P1) each rank is used by one thread at a time, and is below `pes`;
 //! (P2) all ranks make the same calls in the same order, with the same root and blocks of
 //!      the same length.
 #![expect(unsafe_code, reason = "threads read each other's buffers between two barriers")]
@@ -33,11 +33,11 @@ pub trait Peer: Sync {
     /// The name of the library.
     fn name(&self) -> &'static str;
 
-    /// Returns when all have called it.
+    /// Returns when all threads have called it.
     fn barrier(&self, rank: u32);
 
-    /// Does what `collective` says with `source`, as long as the blocks that `rank` contributes,
-    /// and `target`, as long as those that it receives. Contributions are added in rank order.
+    /// Performs `collective` with `source`, which has the blocks that `rank` contributes, and
+    /// `target`, which has those that it receives. Contributions are added in rank order.
     fn collective(
         &self,
         collective: Collective,
@@ -51,8 +51,8 @@ pub trait Peer: Sync {
 /// All libraries for teams of `pes` threads: pthread (on Linux), std, hurdles.
 ///
 /// # Safety
-/// Each rank is used by one thread at a time, and is below `pes`. On each peer all `pes` ranks
-/// make the same calls in the same order, and with the same root and blocks of the same length.
+/// Each rank is used by one thread at a time, and is below `pes`. On each peer all `pes` ranks make
+/// the same calls in the same order, with the same root and blocks of the same length.
 pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
     vec![
         #[cfg(target_os = "linux")]
@@ -64,16 +64,16 @@ pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
 
 /// The names of all libraries, in the order of [`peers`].
 pub fn names() -> Vec<&'static str> {
-    // SAFETY: none of them is used.
+    // SAFETY: no call is made on any of them.
     unsafe { peers(1) }.iter().map(|peer| peer.name()).collect()
 }
 
-/// Where a rank's data lies, on lines of its own.
+/// The address of a rank's data, on lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
 struct Published(AtomicPtr<u8>);
 
-/// Threads with a barrier. Made by [`peers`] alone, so that P1 and P2 hold.
+/// Threads with a barrier. Only [`peers`] makes it, so P1 and P2 hold.
 struct Team<B> {
     barrier: B,
     published: Box<[Published]>,
@@ -85,12 +85,12 @@ impl<B: Barrier> Team<B> {
     }
 
     fn wait(&self, rank: u32) {
-        // SAFETY: P1 is what it asks for.
+        // SAFETY: `wait` requires P1.
         unsafe { self.barrier.wait(rank) }
     }
 
-    // Relaxed is enough: the barrier that every caller puts between a publication and its use
-    // orders the data that is published, too.
+    // Relaxed is sufficient: every caller has a barrier between a publication and its use, which
+    // orders the published data, too.
     fn publish(&self, rank: u32, data: *mut u8) {
         self.published[rank as usize].0.store(data, Ordering::Relaxed);
     }
@@ -121,8 +121,9 @@ impl<B: Barrier> Peer for Team<B> {
             let block = |of: u32, index: u32| {
                 let theirs = self.published[of as usize].0.load(Ordering::Relaxed).cast::<f64>();
                 // SAFETY: by P2 each rank has published all blocks that it contributes, of `len`
-                // doubles each, before the barrier above, and keeps them borrowed, unchanged, until
-                // all have reached the one below; `index` is less than their number.
+                // doubles each, before the barrier above. It keeps them borrowed and unchanged
+                // until all ranks have reached the barrier below. `index` is less than their
+                // number.
                 unsafe { slice::from_raw_parts(theirs.wrapping_add(index as usize * len), len) }
             };
             let mine = if collective == Collective::ReduceScatter { rank } else { 0 };
@@ -149,7 +150,7 @@ impl<B: Barrier> Peer for Team<B> {
     }
 }
 
-/// The target becomes the sum, unless there is nothing to add.
+/// Sets the target to the sum of the blocks, if there are any.
 fn add<'a>(target: &mut [f64], mut blocks: impl Iterator<Item = &'a [f64]>) {
     if let Some(first) = blocks.next() {
         target.copy_from_slice(first);
@@ -169,8 +170,8 @@ mod tests {
     /// Runs `member` with each peer on 1, 2 and 5 threads: peer, number of threads, rank.
     fn each_team(member: impl Fn(&dyn Peer, u32, u32) + Sync) {
         for pes in [1, 2, 5] {
-            // SAFETY: each of the `pes` threads has a rank of its own, and `member` does the same
-            // on all of them.
+            // SAFETY: each of the `pes` threads has a rank of its own, and `member` makes the same
+            // calls on all of them.
             for peer in unsafe { peers(pes) } {
                 let (peer, member) = (&*peer, &member);
                 thread::scope(|scope| {
@@ -205,7 +206,7 @@ mod tests {
         });
     }
 
-    /// Element `i` of block `b` of rank `r` is a number of its own.
+    /// Each element `i` of each block `b` of each rank `r` is a different number.
     #[test]
     fn all_get_what_the_oracle_says() {
         each_team(|peer, pes, rank| {

@@ -1,4 +1,4 @@
-//! Broadcasts that only their source calls: the experiments of Petrović 2015, section 3.3.4.
+//! Asynchronous broadcasts: the experiments of Petrović 2015, section 3.3.4.
 
 use anyhow::{Result, anyhow};
 use consort::Rank;
@@ -6,32 +6,32 @@ use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
 use consort_fabric::Poisoned;
 use consort_sim::{Pe, Simulation};
 
-/// How messages go.
+/// The settings of the broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// Children of a PE, at most.
+    /// The most children of a PE.
     pub k: u32,
     /// Bytes of a chunk.
     pub chunk_bytes: usize,
-    /// Who goes first.
+    /// The order in which a PE serves sources.
     pub turns: Turns,
 }
 
 /// The throughput of several sources at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregate {
-    /// Megabytes that come to a PE in a second, in the mean over all PEs.
+    /// Megabytes that a PE receives in a second: the mean over all PEs.
     pub mbps: f64,
-    /// Messages of the source that got the fewest through, over those of the one that got the
-    /// most.
+    /// The messages of the source that completed the fewest, divided by those of the source that
+    /// completed the most.
     pub fairness: f64,
 }
 
 /// The time of a broadcast from PE 0, in nanoseconds: from its call until every PE has the message,
-/// and the source knows that it is free again. The mean of so many, each alone.
+/// and the source has all acknowledgements. The mean of `calls` calls, each alone.
 ///
 /// # Errors
-/// When the simulation comes to no end.
+/// When the simulation fails.
 pub fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -> Result<f64> {
     let outcome = simulation.run(async |pe: &Pe<'_>| {
         let mut broadcasts = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
@@ -63,11 +63,11 @@ pub fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -
     Ok(sum_ns / f64::from(calls))
 }
 
-/// The throughput when the first `sources` PEs broadcast messages of so many bytes without end:
-/// counted for `window_ns`, from `window_ns / 2` on.
+/// The throughput when the first `sources` PEs continuously broadcast messages of this many bytes.
+/// It is counted for `window_ns`, from `window_ns / 2` on.
 ///
 /// # Errors
-/// When the simulation comes to no end, or nothing has come through.
+/// When the simulation fails, or no message was received.
 pub fn aggregate(
     simulation: &Simulation,
     way: Way,
@@ -106,7 +106,7 @@ pub fn aggregate(
         return Err(anyhow!("no message came through in {window_ns} ns"));
     }
     let least = totals.iter().copied().min().unwrap_or(0);
-    // A source has its own messages already.
+    // A source does not receive its own messages.
     let seen = counts.len() as f64 * f64::from(sources) - f64::from(sources);
     let each = f64::from(totals.iter().sum::<u32>()) / seen * f64::from(sources);
     Ok(Aggregate {

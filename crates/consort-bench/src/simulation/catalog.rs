@@ -1,4 +1,4 @@
-//! The algorithms that a described machine can run, and what the model expects of them there.
+//! The algorithms that a described machine can run, and the model's estimates for them.
 
 use anyhow::{Result, ensure};
 use consort::{Candidate, Query};
@@ -18,7 +18,7 @@ impl Described {
     /// The first `pes` PEs of `machine`.
     ///
     /// # Errors
-    /// When it has fewer.
+    /// When the machine has fewer.
     pub fn of(machine: Machine, pes: u32) -> Result<Self> {
         let most = machine.pes();
         ensure!((1..=most).contains(&pes), "--pes {pes}: {} has {most} PEs", machine.name);
@@ -53,7 +53,8 @@ mod tests {
     use super::*;
     use crate::harness::Mode;
 
-    /// What the model chooses of `algorithm`, or of all, over the best, both simulated.
+    /// The time of the model's choice, among all algorithms or those named `algorithm`, divided by
+    /// the best; both are simulated.
     fn penalty(name: &str, collective: Collective, bytes: u64, algorithm: Option<&str>) -> f64 {
         let machine = Machine::find(name).unwrap();
         let pes = machine.pes();
@@ -92,7 +93,7 @@ mod tests {
         simulated_ns(&chosen) / best_ns
     }
 
-    /// The degree of OC-BCAST follows from the model, with contention; nothing is searched.
+    /// The model with contention determines the degree of OC-BCAST; nothing is searched.
     #[test]
     fn a_trees_degree_is_chosen_by_formula() {
         for lines in [1, 32, 96, 192, 1024] {

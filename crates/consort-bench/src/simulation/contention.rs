@@ -1,16 +1,16 @@
-//! Many cores at one message buffer: the experiment of Petrović 2015, section 4.1.3.
+//! Many cores access one message buffer: the experiment of Petrović 2015, section 4.1.3.
 
 use anyhow::{Result, anyhow};
 use consort::Rank;
 use consort_fabric::{Rma, Span};
 use consort_sim::{Operands, Pe, Simulation};
 
-/// How cores use the buffer of core 0.
+/// The way in which cores access the buffer of core 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Each gets so many lines, again and again.
+    /// Each core repeatedly gets its bytes.
     Get,
-    /// Each puts so many.
+    /// Each core repeatedly puts its bytes.
     Put,
 }
 
@@ -19,16 +19,16 @@ pub enum Access {
 pub struct Contention {
     /// The mean time of an operation, in nanoseconds, over all cores.
     pub mean_ns: f64,
-    /// That of the core that was fastest in the mean.
+    /// The mean time of the fastest core.
     pub fastest_ns: f64,
-    /// That of the slowest.
+    /// The mean time of the slowest core.
     pub slowest_ns: f64,
 }
 
-/// Has the first `accessors` cores use the buffer of core 0 at once, for `window_ns`.
+/// Makes the first `accessors` cores access the buffer of core 0 at once, for `window_ns`.
 ///
 /// # Errors
-/// When the machine has not so many cores, or no such buffers.
+/// When the machine has fewer cores, or no such buffers.
 pub fn contention(
     simulation: &Simulation,
     access: Access,

@@ -1,4 +1,4 @@
-//! The machines that can be simulated, by name: those that come along, and the one at hand.
+//! The machines that can be simulated, by name: the shipped ones, and this machine.
 
 use std::path::PathBuf;
 
@@ -6,30 +6,29 @@ use anyhow::{Context, Result, bail};
 use consort_sim::machines::Machine;
 use consort_tuner::{Arrival, default_path};
 
-/// The name of the description of the machine at hand.
+/// The name of the description of this machine.
 const HOST: &str = "host";
 
-/// The machine of a name, of a description's path, or at hand.
+/// The machine of this name: a shipped one, that of a description's path, or this machine.
 ///
 /// # Errors
-/// When there is none, or its description has a flaw.
+/// When there is none, or its description has an error.
 pub fn find(name: &str) -> Result<Machine> {
     Ok(Machine::find(&place(name)?)?)
 }
 
-/// Where the description of the machine at hand is kept: next to wisdom.
+/// The path of the description of this machine: beside wisdom.
 ///
 /// # Errors
-/// When there is no place for it.
+/// When there is no configuration directory.
 pub fn host_path() -> Result<PathBuf> {
     Ok(default_path(Arrival::Together)?.with_file_name("host.toml"))
 }
 
-/// The path of the description of the machine at hand, if it is asked for; any
-/// other name as it is.
+/// The path of the description of this machine if `name` is `host`; any other name as it is.
 ///
 /// # Errors
-/// When the machine at hand has no description.
+/// When this machine has no description.
 pub fn place(name: &str) -> Result<String> {
     if name != HOST {
         return Ok(name.to_owned());

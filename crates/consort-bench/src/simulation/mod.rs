@@ -1,9 +1,9 @@
-//! Collectives on machines that are described, not had.
+//! Collectives on machines that are described, not at hand.
 //!
-//! 1. [`machines`]: descriptions by name; `catalog`: the algorithms that one can run;
-//! 2. [`program`]: what the PEs of a simulation run; `simulated`: what it came to, a call;
-//! 3. `spread`: who had the data from whom;
-//! 4. [`async_broadcasts`] and `contention`: experiments on message buffers that are no
+//! 1. [`machines`]: descriptions by name; `catalog`: the algorithms that a machine can run;
+//! 2. [`program`]: the program of a simulation's PEs; `simulated`: the results of a call;
+//! 3. `spread`: the paths of data between PEs;
+//! 4. [`async_broadcasts`] and `contention`: experiments on message buffers that are not
 //!    collectives.
 
 pub mod async_broadcasts;

@@ -10,7 +10,7 @@ use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
 
 use crate::{asked::sums, harness::Mode};
 
-/// The barrier by which Strict calls are entered and left.
+/// The entry and exit barrier of Strict calls.
 pub fn barrier() -> Candidate {
     Candidate::new("dissemination").with("radix", 2)
 }
@@ -18,43 +18,43 @@ pub fn barrier() -> Candidate {
 /// Calls of one collective.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
-    /// By which algorithm.
+    /// The algorithm with its parameters.
     pub candidate: Candidate,
-    /// In which modes.
+    /// The modes.
     pub sync: SyncModes,
-    /// From or to which PE.
+    /// The root.
     pub root: Rank,
     /// Bytes of a block.
     pub bytes: usize,
     /// Whether the buffers lie in the symmetric heap.
     pub symmetric: bool,
-    /// In a row or each alone.
+    /// Single calls, or calls in a row.
     pub mode: Mode,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
 }
 
-/// When a PE entered and left a call, in nanoseconds.
+/// The times when a PE entered and left each call, in nanoseconds.
 type Times = Vec<(f64, f64)>;
 
 /// The outcome of a simulated program.
 #[derive(Debug)]
 pub struct Played {
-    /// The time of each call, in nanoseconds: alone, from the first entry to the last exit; in a
-    /// row, from last exit to last exit.
+    /// The time of each call, in nanoseconds. For single calls it is from the first entry to the
+    /// last exit; for calls in a row, from last exit to last exit.
     pub calls_ns: Vec<f64>,
-    /// How long each PE was in calls, in nanoseconds of all calls.
+    /// The time that each PE spent in all calls, in nanoseconds.
     pub within_ns: Vec<f64>,
-    /// Who left the last call last.
+    /// The last PE to leave the last call.
     pub last: Rank,
     /// The simulator's counts.
     pub outcome: Outcome<()>,
 }
 
 impl Played {
-    /// The time of a call, in nanoseconds: the middle one of calls alone; the mean of calls in a
+    /// The time of a call, in nanoseconds: the median of single calls, or the mean of calls in a
     /// row after the first, which fills the pipeline.
     ///
     /// # Errors
@@ -70,26 +70,26 @@ impl Played {
 }
 
 impl Program {
-    /// A call of it.
+    /// The description of one of its calls.
     fn call(&self, pes: u32) -> CallSpec {
         let query = sums(self.collective, self.sync, pes, self.bytes, self.symmetric);
         CallSpec { root: self.root, ..CallSpec::from(&query) }
     }
 
-    /// What a schedule is made for.
+    /// The setting for which its schedule is made.
     pub fn setting(&self, pes: u32, capabilities: Capabilities) -> Setting {
         Setting::of(self.call(pes), capabilities)
     }
 
-    /// Runs it.
+    /// Runs the program.
     ///
     /// # Errors
-    /// When the algorithm cannot serve the call, or the simulation comes to no end.
+    /// When the algorithm cannot serve the call, or the simulation fails.
     pub fn play(&self, simulation: &Simulation, pes: u32) -> Result<Played> {
         self.play_showing(simulation, pes, &|_| {})
     }
 
-    /// Runs it and tells `show` meanwhile which share of the calls is done.
+    /// Runs the program, and passes the share of the calls that is complete to `show`.
     ///
     /// # Errors
     /// As [`Program::play`].
@@ -140,7 +140,7 @@ struct Player<'p> {
     plans: Plans,
     data: Data,
     show: &'p dyn Fn(f64),
-    /// Calls that some PE has left.
+    /// The number of calls that some PE has left.
     left: Cell<u64>,
 }
 
@@ -202,13 +202,13 @@ impl Player<'_> {
     }
 }
 
-/// The data that PEs send, made once for all of them and all calls.
+/// The data that PEs send, made once for all PEs and calls.
 struct Data {
     bytes: usize,
     pattern: Vec<u8>,
 }
 
-/// So many calls in a row send different data: more than are under way at once.
+/// The number of successive calls that send different data: more than can be pending at once.
 const DIFFERENT: u8 = 64;
 /// Bytes of the numbers that a reduction adds.
 const WORD: usize = size_of::<u64>();
@@ -219,14 +219,14 @@ impl Data {
         Self { bytes, pattern: (0..bytes + usize::from(DIFFERENT)).map(byte).collect() }
     }
 
-    /// Block `index` of what PE `rank` contributes to a call that combines nothing.
+    /// Block `index` of the contribution of PE `rank` to a call that combines nothing.
     fn block(&self, rank: Rank, index: u32, call: u64) -> &[u8] {
         let turn = call + 5 * u64::from(rank.0) + 11 * u64::from(index);
         &self.pattern[usize::try_from(turn % u64::from(DIFFERENT)).unwrap_or(0)..][..self.bytes]
     }
 
-    /// The numbers of block `index` of what PE 0 adds; other PEs add multiples of them. They are so
-    /// small that the sum of all PEs' multiples is one, too.
+    /// The numbers of block `index` of PE 0's contribution to a sum; other PEs add multiples of
+    /// them. They are so small that the sum of all multiples is not larger than a word.
     fn words(&self, index: u32) -> impl Iterator<Item = u64> {
         self.block(Rank(0), index, 0).chunks_exact(WORD).map(|word| {
             let [low, middle, high, ..] = *word else { return 0 };
@@ -234,7 +234,7 @@ impl Data {
         })
     }
 
-    /// The numbers of block `index`, so many times.
+    /// The numbers of block `index`, multiplied by `times`.
     fn multiple(&self, index: u32, times: u64) -> impl Iterator<Item = u8> {
         self.words(index).flat_map(move |word| (word * times).to_ne_bytes())
     }
@@ -249,7 +249,7 @@ impl Data {
         blocks.flat_map(|index| self.block(rank, index, call)).copied().collect()
     }
 
-    /// Whether a PE has received what it must.
+    /// Whether a PE has received the correct data.
     fn is_right(&self, program: &Program, me: Rank, pes: u32, call: u64, received: &[u8]) -> bool {
         let Program { collective, root, .. } = *program;
         if collective.target_blocks(pes, me == root) == 0 {
@@ -282,7 +282,7 @@ impl Data {
     }
 }
 
-/// The middle one of the calls' times, in nanoseconds.
+/// The median of the calls' times, in nanoseconds.
 ///
 /// # Errors
 /// When there is none.

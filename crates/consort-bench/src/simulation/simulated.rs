@@ -1,4 +1,5 @@
-//! The outcome of a simulation: the time of a call, the data it moved, and where the time went.
+//! The results of a simulation: the time of a call, the data that it moved, and the causes of its
+//! time.
 
 use std::{
     collections::BTreeMap,
@@ -20,37 +21,37 @@ use crate::{
     units,
 };
 
-/// The conditions that all simulations of a run have in common.
+/// The settings that all simulations of a run have in common.
 #[derive(Debug)]
 pub struct Conditions {
     /// The collective.
     pub what: Collective,
-    /// On which machine.
+    /// The machine.
     pub machine: Machine,
     /// The bytes of its lines.
     pub line_bytes: usize,
-    /// How many of its PEs.
+    /// The number of its PEs that are used.
     pub pes: u32,
-    /// From or to which PE.
+    /// The root.
     pub root: Rank,
-    /// In which modes.
+    /// The modes.
     pub sync: SyncModes,
-    /// In a row or each alone.
+    /// Single calls, or calls in a row.
     pub mode: Mode,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
     /// The seed of random delays.
     pub seed: u64,
     /// Whether all distances are the shortest.
     pub near: bool,
-    /// Whether nobody queues.
+    /// Whether queueing is disabled.
     pub uncontended: bool,
-    /// Whether what is fitted to outcomes counts.
+    /// Whether fitted parameters are used.
     pub fitted: bool,
 }
 
 impl Conditions {
-    /// A size for people: in lines, where it is whole ones, and in bytes.
+    /// A size for people: in lines, if it is a multiple of a line, and in bytes.
     pub fn size(&self, bytes: usize) -> String {
         let shown = units::size(bytes as u64);
         match bytes / self.line_bytes {
@@ -60,12 +61,12 @@ impl Conditions {
         }
     }
 
-    /// Whether lines go from cache to cache.
+    /// Whether lines are transferred between coherent caches.
     pub fn is_coherent(&self) -> bool {
         matches!(self.machine.kind, Kind::Coherent(_))
     }
 
-    /// The parts of the machine that are simulated, in words.
+    /// The effects that are simulated, in words.
     pub fn how(&self) -> String {
         let distances = if self.near { "all distances the shortest" } else { "its distances" };
         let queues = if self.uncontended { "nobody queues" } else { "contention" };
@@ -74,14 +75,14 @@ impl Conditions {
     }
 }
 
-/// One simulation: figures a call.
+/// The results of one simulation, for one call.
 #[derive(Debug)]
 pub struct Simulated {
     /// The algorithm.
     pub candidate: Candidate,
     /// Bytes of a block.
     pub bytes: usize,
-    /// From the first entry to the last exit, or in a row from exit to exit.
+    /// The time from the first entry to the last exit or, in a row, from exit to exit.
     pub call_ns: f64,
     /// The times of all calls.
     calls_ns: Vec<f64>,
@@ -91,40 +92,40 @@ pub struct Simulated {
     pub message_bytes: f64,
     /// Transfers of cache lines, on coherent machines.
     pub transfers: f64,
-    /// The mean of all PEs.
+    /// The mean time of all PEs.
     pub mean: Spent,
-    /// Of the PE that left the last call last.
+    /// The time of the PE that left the last call last.
     pub last: Spent,
-    /// Which that was.
+    /// The rank of that PE.
     pub last_pe: Rank,
-    /// Events of the simulation.
+    /// The number of events of the simulation.
     pub events: u64,
-    /// How long it took to simulate.
+    /// The real time of the simulation.
     pub took: Duration,
-    /// The steps of each PE, if they were traced.
+    /// The trace, if it was enabled.
     pub trace: Trace,
 }
 
-/// Where the time of a PE goes, in nanoseconds a call.
+/// The causes of a PE's time, in nanoseconds per call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
-    /// By the causes that the simulator knows.
+    /// The time for each cause that the simulator knows.
     pub by_cause_ns: [f64; Cause::EVERY.len()],
-    /// The rest.
+    /// The rest, in which the PE waits.
     pub waiting_ns: f64,
 }
 
 impl Spent {
-    /// The time that `pes` PEs spent in so many calls each.
+    /// The time that `pes` PEs spent in this many calls each.
     fn of(total: &Total, within_ns: f64, pes: u32, calls: u64) -> Self {
         let whole = f64::from(pes) * calls as f64;
         let by_cause_ns = Cause::EVERY.map(|cause| total.spent_ns(cause) / whole);
-        // A random delay that an operation was spared is time that was not spent.
+        // A random delay may make an operation shorter than the time that was accounted for it.
         let waiting_ns = (within_ns / whole - by_cause_ns.iter().sum::<f64>()).max(0.0);
         Self { by_cause_ns, waiting_ns }
     }
 
-    /// By name, in hundredths of a nanosecond, for programs.
+    /// The times by name, in hundredths of a nanosecond, for programs.
     fn record(&self) -> BTreeMap<String, f64> {
         let cause = |(cause, ns): (Cause, f64)| {
             (format!("{}_ns", cause.name().replace('-', "_")), hundredths(ns))
@@ -134,7 +135,7 @@ impl Spent {
     }
 }
 
-/// One line of JSON: a figure as of `consort bench`, and what only a simulation can tell.
+/// One line of JSON: a figure as in `consort bench`, and the details of the simulation.
 #[derive(Debug, Serialize)]
 pub struct Record {
     #[serde(flatten)]
@@ -149,12 +150,12 @@ struct Details {
     near: bool,
     contention: bool,
     fitted: bool,
-    /// Of all PEs, a call.
+    /// Of all PEs, per call.
     messages: f64,
     message_bytes: f64,
-    /// Of cache lines; null where no caches are coherent.
+    /// Transfers of cache lines; null on machines without coherent caches.
     line_transfers: Option<f64>,
-    /// Where the time of a PE goes, a call.
+    /// The causes of the time of a PE, per call.
     mean: BTreeMap<String, f64>,
     last: BTreeMap<String, f64>,
     last_pe: u32,
@@ -162,7 +163,7 @@ struct Details {
 }
 
 impl Simulated {
-    /// Simulates, and tells `show` which share is done.
+    /// Simulates, and passes the share that is complete to `show`.
     ///
     /// # Errors
     /// As [`Program::play`].
@@ -196,12 +197,12 @@ impl Simulated {
         })
     }
 
-    /// The bytes of a call by its time, in 10^6 B/s; nothing for a barrier.
+    /// The bytes of a call divided by its time, in 10^6 B/s; `None` for a barrier.
     pub fn mbps(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.bytes as f64 / self.call_ns * 1e3)
     }
 
-    /// The simulation as JSON.
+    /// The results as JSON.
     pub fn record(&self, conditions: &Conditions) -> Record {
         let Conditions { what, machine, pes, sync, mode, .. } = conditions;
         let figure = Figure {

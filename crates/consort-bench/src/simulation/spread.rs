@@ -1,8 +1,9 @@
-//! How data spread from the root, how it came together there, or how news of PE 0 spread: a tree.
+//! The tree by which data spread from the root, was combined at the root, or by which PE 0's
+//! arrival at a barrier became known.
 //!
-//! Read off the trace: of a broadcast, a PE's parent is whom it first had data from; of a
-//! reduction, whom it last gave data to; of a barrier, who first told it that PE 0 had come,
-//! itself or by what others had told.
+//! It is derived from the trace. In a broadcast, a PE's parent is the PE from which it first
+//! received data. In a reduction, it is the PE to which it last sent data. In a barrier, it is the
+//! PE whose signal first implied that PE 0 had entered, directly or through earlier signals.
 
 use std::collections::HashMap;
 
@@ -12,32 +13,32 @@ use consort_sim::{Step, Trace};
 /// A message of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Who sent it.
+    /// The sender.
     pub from: u32,
-    /// Who had it.
+    /// The receiver.
     pub to: u32,
-    /// When it left.
+    /// The time when it was sent.
     pub from_ps: u64,
-    /// When it was there.
+    /// The time when it arrived.
     pub to_ps: u64,
 }
 
-/// A PE's place when the tree is drawn from left to right.
+/// The position of a PE when the tree is drawn from left to right.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
     /// The PE.
     pub rank: u32,
-    /// Of the root 0.
+    /// The root has depth 0.
     pub depth: usize,
-    /// Leaves have successive rows; others are amid their children.
+    /// The row: leaves have successive rows, and other nodes are in the middle of their children.
     pub row: f64,
-    /// Whether it passes nothing on.
+    /// Whether it has no children.
     pub is_leaf: bool,
     /// The message from or to its parent.
     pub edge: Option<Edge>,
 }
 
-/// The messages, by the PE that is not the parent.
+/// The messages of the tree, by the PE that is not the parent.
 fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edge>> {
     let mut messages: Vec<(Edge, &Step)> =
         trace.steps().iter().filter_map(|step| Some((message(step)?, step))).collect();
@@ -58,7 +59,7 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
         return edges;
     }
     known[root as usize] = Some(0);
-    // What a counter tells: who was the first that knew and counted there.
+    // The first informed PE that changed each counter: later readers of the counter learn from it.
     let mut counters: HashMap<u32, Edge> = HashMap::new();
     for (edge, step) in messages {
         let knows = |pe: u32| known[pe as usize].is_some_and(|since| since <= edge.from_ps);
@@ -69,7 +70,8 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
             let first = counters.get(&edge.to).copied();
             (edge.from, first.map(|first| Edge { to: edge.from, to_ps: edge.to_ps, ..first }))
         } else {
-            // A sender knows what it sends; when it began to is not in the receiver's step.
+            // A PE that sends data has it. The receiver's step does not contain the time at which
+            // sending began.
             (edge.to, (knows(edge.from) || step.what == "receive").then_some(edge))
         };
         if let (Some(edge), None) = (edge, known[told as usize]) {
@@ -80,12 +82,13 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
     edges
 }
 
-/// A step on a word that several PEs change.
+/// Whether a step is an operation on a word that several PEs change.
 fn is_word(step: &Step) -> bool {
     matches!(step.what, "count" | "atomic")
 }
 
-/// Who told or gave something to whom. What is received is not also taken as sent.
+/// The message of a step, if it has one. A message is counted where it is received, not where it is
+/// sent.
 fn message(step: &Step) -> Option<Edge> {
     let (me, peer) = (step.pe, step.peer?);
     let (from, to) = match step.what {
@@ -101,11 +104,11 @@ fn message(step: &Step) -> Option<Edge> {
     })
 }
 
-/// The tree: each PE after its parent. PEs that have none are roots of their own.
+/// The tree: each PE after its parent. PEs without a parent are further roots.
 pub fn tree(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Node> {
     let mut edges = edges(what, trace, pes, root);
     for edge in edges.iter_mut().flatten() {
-        // A receiver's step begins with waiting: the message left when its sender began.
+        // A receiver's step begins with waiting; the message was sent when its sender's step began.
         let sent = trace.steps().iter().rev().find(|step| {
             let pair = (step.pe, step.peer) == (edge.from, Some(edge.to));
             step.what == "send" && pair && step.from_ps < edge.to_ps
@@ -134,13 +137,13 @@ pub fn tree(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Node> {
 struct Layout {
     edges: Vec<Option<Edge>>,
     children: Vec<Vec<u32>>,
-    /// Taken so far.
+    /// The rows used so far.
     rows: f64,
     nodes: Vec<Node>,
 }
 
 impl Layout {
-    /// Places a PE and all below it, and says in which row.
+    /// Places a PE and its subtree, and returns the PE's row.
     fn place(&mut self, rank: u32, depth: usize) -> f64 {
         let children = std::mem::take(&mut self.children[rank as usize]);
         let at = self.nodes.len();
@@ -164,7 +167,7 @@ mod tests {
     use super::*;
     use crate::harness::Mode;
 
-    /// The parent of each PE but the root, as traced on the SCC.
+    /// The parent of each PE but the root, from a trace on the SCC.
     fn parents(collective: Collective, candidate: &str, pes: u32, root: u32) -> Vec<(u32, u32)> {
         let sync =
             if collective == Collective::Barrier { SyncModes::STRICT } else { SyncModes::MINE };

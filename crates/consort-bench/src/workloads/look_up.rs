@@ -1,15 +1,16 @@
-//! The time to ask compiled wisdom for a choice, and its size.
+//! The time of a look-up in compiled wisdom, and the size of that.
 //!
-//! The wisdom is that of this machine; what it says nothing of is filled up with the model's
-//! choices, for all collectives in the tuner's modes and at every power of two of bytes, so that
-//! the table is as large as tables get. It is compiled for one team, as at a launch.
+//! The wisdom is that of this machine. Missing entries are filled with the model's choices, for all
+//! collectives in the tuner's modes and at every power of two of bytes. So the table is as large as
+//! tables get. It is compiled for one team, as at a launch.
 //!
-//! Queries are drawn at random, so many that no branch predictor learns them, and asked in blocks:
-//! *alone*, where what is asked next depends on the last answer, and *in a row*, where a processor
-//! works on several at once. Both times contain reading the queries, which is timed by itself too.
+//! Queries are drawn at random, so many that no branch predictor learns them. They are looked up in
+//! blocks: *alone*, where the next query depends on the last result, and *in a row*, where a
+//! processor overlaps several. Both times include reading the queries, which is also timed by
+//! itself.
 //!
 //! Source of the question: Nishtala, Zheng, Hargrove and Yelick 2011, section 3.6, whose index has
-//! about 48 bytes an entry and look-ups that do not matter.
+//! about 48 bytes per entry, and look-ups of negligible time.
 
 use std::{
     array,
@@ -27,41 +28,41 @@ use crate::{
     harness::{Figure, Mode},
 };
 
-/// Queries of a kind; a power of two.
+/// The number of queries of a kind; a power of two.
 const QUERIES: usize = 1 << 16;
-/// Look-ups of a block.
+/// The look-ups of a block.
 pub const BLOCK: usize = 1024;
-/// Of each kind, however small the budget.
+/// The least number of blocks of each kind, however small the budget.
 const FEWEST_BLOCKS: usize = 8;
-/// The smallest and the largest size of the grid.
+/// The smallest and the largest size of the grid, as powers of two.
 const POWERS: (u32, u32) = (3, 22);
 
 const KINDS: [&str; 5] =
     ["sizes in the table", "sizes between", "not in the table", "all of these", "the loop itself"];
-/// The kind that asks nothing: queries are read, and that is all.
+/// The kind without look-ups: queries are only read.
 const LOOP: usize = 4;
 const WAYS: [&str; 2] = ["alone", "in a row"];
 
-/// Look-ups in a table, in blocks.
+/// The results of look-ups in a table.
 pub struct LookUps {
     /// PEs of the team that the table is for.
     pub pes: u32,
-    /// Entries of the table, and its size in bytes.
+    /// The number of entries of the table.
     pub entries: usize,
-    /// The table's size with the candidates that it names.
+    /// The table's size in bytes, with the candidates that it names.
     pub bytes: usize,
-    /// Choices that it was made of.
+    /// The number of choices from which it was compiled.
     pub choices: usize,
-    /// Those of them that are of this machine's wisdom.
+    /// The number of those from this machine's wisdom.
     pub own: usize,
-    /// Of each kind of query and way of asking: their names, and nanoseconds a look-up.
+    /// For each kind of query and way of look-up: the names, and the nanoseconds of a look-up.
     pub times: Vec<(&'static str, &'static str, Summary)>,
 }
 
-/// Measures.
+/// Measures look-ups in the table of a team of `pes`.
 ///
 /// # Errors
-/// When there is no place for wisdom.
+/// When there is no configuration directory.
 pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
     let mut wisdom = here()?;
@@ -82,7 +83,7 @@ pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
 }
 
 impl LookUps {
-    /// A figure of each kind and way.
+    /// A figure for each kind and way.
     pub fn figures(&self) -> Vec<Figure> {
         let params: BTreeMap<String, u64> =
             [("entries".to_owned(), self.entries as u64), ("bytes".to_owned(), self.bytes as u64)]
@@ -100,7 +101,7 @@ impl LookUps {
     }
 }
 
-/// This machine's wisdom, as a launch would find it; else one that says nothing.
+/// This machine's wisdom, as a launch finds it, or else empty wisdom.
 fn here() -> Result<Wisdom, WisdomError> {
     let identity = Algorithms::here().identity();
     let path = default_path(Arrival::Together)?;
@@ -112,7 +113,7 @@ fn here() -> Result<Wisdom, WisdomError> {
     }))
 }
 
-/// The model's choices for teams of `pes`, where the wisdom has none.
+/// Adds the model's choices for teams of `pes` where the wisdom has none.
 fn fill(wisdom: &mut Wisdom, pes: u32) {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
     let model = Selector::new(algorithms, Measured::Nothing);
@@ -128,7 +129,7 @@ fn fill(wisdom: &mut Wisdom, pes: u32) {
     }
 }
 
-/// Queries of each kind.
+/// The queries of each kind.
 fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()] {
     let known: Vec<Query> =
         wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
@@ -158,10 +159,10 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     })
 }
 
-/// Nanoseconds a look-up, of blocks.
+/// Nanoseconds of a look-up, for each block of each kind and way.
 type Samples = [[Vec<f64>; WAYS.len()]; KINDS.len()];
 
-/// Blocks of each kind and way, in turn until the time is over.
+/// Measures blocks of each kind and way, in turn until the time is over.
 fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) -> Samples {
     let mut samples = Samples::default();
     let (begun, mut next) = (Instant::now(), [0; KINDS.len()]);
@@ -182,7 +183,7 @@ fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) ->
     samples
 }
 
-/// A block of look-ups, from the query `next` on.
+/// Times a block of look-ups, from the query `next` on.
 #[inline(never)]
 fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
     queries: &'q [Query],
@@ -192,7 +193,7 @@ fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
     let begun = Instant::now();
     for _ in 0..BLOCK {
         let found = black_box(ask(&queries[*next % QUERIES]));
-        // Which is next is known, or depends on the answer.
+        // The next query is fixed, or depends on the result.
         *next += if IS_ALONE { 1 + usize::from(found.is_none()) } else { 1 };
     }
     begun.elapsed().as_secs_f64() * 1e9 / BLOCK as f64

@@ -1,9 +1,10 @@
 //! The gain and the cost of refining choices while a program runs.
 //!
-//! Each kind of call starts from the worst choice that the tuner's model can think of, as wisdom.
-//! One launch keeps it, one refines it, and one is made to use what the second came to: what the
-//! third saves against the second is the cost of refining, looking up and trying again included.
-//! The refining launch says after how many calls, and how long, its last choice was made.
+//! Each kind of call starts with the slowest choice by the tuner's model, given as wisdom. One
+//! launch keeps it, one refines it, and one is forced to use the choice that the second found. The
+//! time of the second over that of the third is the cost of refinement, including look-ups and
+//! later tries. The refining launch reports after how many calls, and how long, its last choice was
+//! made.
 
 use std::time::{Duration, Instant};
 
@@ -17,26 +18,26 @@ use crate::{
     harness::{Figure, Mode},
 };
 
-/// The share of the time in calls that trying may cost.
+/// The share of the time in calls that refinement may cost.
 pub const SHARE: f64 = 0.05;
-/// Calls of a block.
+/// The calls of a block.
 const BLOCK: u32 = 64;
-/// The calls unless sizes are given.
+/// The default kinds of calls.
 const KINDS: [(Collective, usize); 3] = [
     (Collective::AllReduce, 8),
     (Collective::Broadcast, 8 << 10),
     (Collective::AllGather, 64 << 10),
 ];
 
-/// The outcome of a launch, on PE 0.
+/// The results of a launch, on PE 0.
 pub struct Run {
-    /// Of the last half of the blocks, in nanoseconds a call.
+    /// The time of a call in nanoseconds, over the last half of the blocks.
     pub calls: Summary,
     /// The last choice.
     pub choice: Option<Candidate>,
-    /// Calls before it.
+    /// The number of calls before it.
     pub after_calls: u64,
-    /// The same as a time.
+    /// The time before it.
     pub after: Duration,
 }
 
@@ -46,21 +47,21 @@ pub struct Refining {
     pub collective: Collective,
     /// The size of a block.
     pub bytes: usize,
-    /// How many PEs call it.
+    /// The number of PEs.
     pub pes: u32,
-    /// The worst choice.
+    /// The slowest choice by the model.
     pub bad: Candidate,
-    /// With the worst choice throughout.
+    /// The launch with the slowest choice throughout.
     pub kept: Run,
-    /// With the worst choice at first.
+    /// The launch with the slowest choice at first.
     pub refined: Run,
-    /// The choice that the refining launch came to.
+    /// The choice that the refining launch found.
     pub found: Candidate,
-    /// With that throughout.
+    /// The launch with that choice throughout.
     pub forced: Run,
 }
 
-/// Measures each kind of call, or the same kinds at these sizes.
+/// Measures the default kinds of calls, or the same collectives at these sizes.
 ///
 /// # Errors
 /// When a job fails, or wisdom cannot be written.
@@ -101,12 +102,12 @@ pub fn measure(
 }
 
 impl Refining {
-    /// The cost of refining, as a share of the time with the last choice forced.
+    /// The cost of refinement, as a share of the time with the last choice forced.
     pub fn cost(&self) -> f64 {
         self.refined.calls.median / self.forced.calls.median - 1.0
     }
 
-    /// A figure of each launch.
+    /// A figure for each launch.
     pub fn figures(&self) -> [Figure; 3] {
         let Self { collective, bytes, pes, bad, kept, refined, found, forced } = self;
         let ways = [("kept", bad, kept), ("refined", found, refined), ("forced", found, forced)];
@@ -121,7 +122,7 @@ impl Refining {
     }
 }
 
-/// The candidate that the model thinks slowest.
+/// The slowest candidate by the model.
 fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
     let (algorithms, query) =
         (Algorithms::here(), sums(collective, SyncModes::MINE, pes, bytes, false));
@@ -132,7 +133,7 @@ fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
         .with_context(|| format!("nothing serves {collective} of {bytes} bytes"))
 }
 
-/// Wisdom of one entry.
+/// Wisdom with one entry.
 fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) -> Wisdom {
     let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
     wisdom.insert(Entry {
@@ -148,7 +149,7 @@ fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) ->
     wisdom
 }
 
-/// Blocks of calls until the time is over.
+/// Makes blocks of calls until the time is over.
 fn member(pe: &Pe, collective: Collective, bytes: usize, budget: Duration) -> consort::Result<Run> {
     let world = pe.world();
     let is_root = world.rank() == Rank(0);
@@ -170,7 +171,7 @@ fn member(pe: &Pe, collective: Collective, bytes: usize, budget: Duration) -> co
             choice = served_by;
             (after_calls, after) = (block * u64::from(BLOCK), begun.elapsed());
         }
-        // By a collective that is not what is looked at.
+        // A scatter, since that is not one of the measured collectives.
         let goes_on = vec![u8::from(begun.elapsed() < budget); world.size() as usize];
         if world.scatter(&goes_on, Rank(0))? == 0 {
             break;

@@ -1,12 +1,13 @@
-//! A nonblocking broadcast, and as much computing meanwhile.
+//! A nonblocking broadcast with computation of the same length during it.
 //!
-//! - *late root*: the root works before it starts the broadcast; the others compute as long as a
-//!   blocking broadcast would make them wait, and then wait for the rest. Against the longer of
-//!   the two.
-//! - *busy*: all start, compute as long as the broadcast takes, and wait. Against the sum.
+//! - *late root*: the root computes before it starts the broadcast. The others compute for as long
+//!   as a blocking broadcast would make them wait, and then wait for the rest. The result is
+//!   compared with the longer of the two.
+//! - *busy*: all PEs start, compute for as long as the broadcast takes, and wait. The result is
+//!   compared with the sum.
 //!
-//! Copying is a processor's work: what overlaps is waiting with computing, not two kinds of work
-//! on one core. Computing offers the library a turn every 20 us, as a program would now and then.
+//! Copying needs a processor. So computation overlaps with waiting, not with other work on the same
+//! core. Every 20 us the computation calls the library, as a program would from time to time.
 //!
 //! Source of the question: nonblocking collectives in Nishtala, Zheng, Hargrove and Yelick 2011,
 //! section 3.
@@ -21,27 +22,27 @@ use consort_fabric::statistics::Summary;
 
 use crate::harness::{Figure, Mode};
 
-/// Sizes unless others are asked for.
+/// The default sizes.
 pub const SIZES_BYTES: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
-/// A late root comes so many broadcasts late.
+/// The delay of a late root, in broadcasts.
 const LATE: f64 = 10.0;
-/// How long is computed between two turns of the library.
+/// The computing time between two calls of the library.
 const SLICE_NS: f64 = 20_000.0;
 
 const ROOT: Rank = Rank(0);
-/// A blocking broadcast is taken to be as long as the last so many were in the middle: cores move
-/// apart and together while this runs.
+/// The length of a blocking broadcast is taken as the median of this many last ones, since cores
+/// move apart and together during the measurement.
 const RECENT: usize = 15;
 
-/// One sample of each way, in nanoseconds on the PE that takes longest.
+/// One sample of each way, in nanoseconds on the slowest PE.
 struct Sample {
     /// A blocking broadcast.
     alone_ns: f64,
-    /// The median of the last blocking ones: so long is computed.
+    /// The median of the last blocking ones, which is the computing time.
     typical_ns: f64,
-    /// One whose root is late, with computing.
+    /// A broadcast with a late root, with computation.
     late_ns: f64,
-    /// One while all compute.
+    /// A broadcast while all PEs compute.
     busy_ns: f64,
 }
 
@@ -49,13 +50,13 @@ struct Sample {
 pub struct Overlap {
     /// The size of the broadcast.
     pub bytes: usize,
-    /// How many PEs there are.
+    /// The number of PEs.
     pub pes: u32,
     /// A blocking broadcast, in nanoseconds.
     pub alone: Summary,
-    /// One whose root is late, with computing, in nanoseconds.
+    /// A broadcast with a late root, with computation, in nanoseconds.
     pub late: Summary,
-    /// One while all compute, in nanoseconds.
+    /// A broadcast while all PEs compute, in nanoseconds.
     pub busy: Summary,
     /// The time with a late root, as a multiple of the longer of computing and waiting.
     pub of_longer: f64,
@@ -95,7 +96,7 @@ pub fn measure(
 }
 
 impl Overlap {
-    /// A figure of each way.
+    /// A figure for each way.
     pub fn figures(&self) -> [Figure; 3] {
         let ways = [("blocking", self.alone), ("late root", self.late), ("busy", self.busy)];
         ways.map(|(way, times)| {
@@ -109,7 +110,7 @@ impl Overlap {
     }
 }
 
-/// Computes for so long, and lets the library go on now and then, which takes time besides.
+/// Computes for a time, and calls the library from time to time, which takes additional time.
 fn compute(world: Team<'_>, ns: f64) -> Result<()> {
     let mut left = Duration::from_secs_f64(ns / 1e9);
     while !left.is_zero() {
@@ -124,8 +125,8 @@ fn compute(world: Team<'_>, ns: f64) -> Result<()> {
     Ok(())
 }
 
-/// The time of a call on `data` that all begin together, the longest of all PEs'. The data is in
-/// the caches where a blocking broadcast leaves it.
+/// The time of a call on `data` that all PEs begin together, on the slowest PE. The data is in the
+/// caches where a blocking broadcast leaves it.
 fn timed(
     world: Team<'_>,
     data: &mut [f64],
@@ -138,7 +139,7 @@ fn timed(
     world.all_reduce(begun.elapsed().as_secs_f64() * 1e9, Max)
 }
 
-/// Samples until the time is over.
+/// Takes samples until the time is over.
 fn member(pe: &Pe, bytes: usize, budget: Duration) -> Result<Vec<Sample>> {
     let world = pe.world();
     let is_root = world.rank() == ROOT;

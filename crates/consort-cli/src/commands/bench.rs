@@ -1,13 +1,13 @@
-//! `consort bench`: what a collective takes here, beside the machine's limits and its peers.
+//! `consort bench`: times a collective here, together with the machine's limits and its peers.
 //!
 //! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
 //! the limits in between, so that all of them see the same changes of the machine. An MPI is
 //! another program: it runs once, after the others, between two readings of the transfer.
 //!
-//! 1. `arguments`: what can be asked for; `options`: the same checked, as a list of work;
+//! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
 //! 2. `text`: the tables for people;
-//! 3. `counting`: what is no collective but done by counting puts, printed on its own;
-//! 4. `online`, `overlap`, `look_up`: refined choices, computing beside a broadcast, compiled
+//! 3. `counting`: workloads with counting puts;
+//! 4. `online`, `overlap`, `look_up`: refined choices, computation during a broadcast, compiled
 //!    wisdom.
 
 mod arguments;
@@ -33,8 +33,8 @@ impl Bench {
     /// Checks the options, measures and prints.
     ///
     /// # Errors
-    /// When options contradict each other, nothing could be measured, or the file to write cannot
-    /// be written.
+    /// When options contradict each other, nothing could be measured, or the output file cannot be
+    /// written.
     pub(crate) fn run(&self) -> Result<()> {
         let what = match self.what {
             What::Collective(what) => what,

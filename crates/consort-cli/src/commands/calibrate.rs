@@ -1,7 +1,7 @@
 //! `consort calibrate`: measures single operations of this machine, and describes it by them.
 //!
-//! What it writes is the machine `host`, on which everything simulated can run. Nothing in it is an
-//! outcome: how well it foretells what collectives take here, `consort predict` shows.
+//! The description is the machine `host`, on which every simulation can run. It contains no times
+//! of collectives. `consort predict` shows how well it predicts these.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -58,7 +58,7 @@ impl Calibrate {
             .context("cannot measure this machine")?;
         drop(progress);
         let text = description(&plan, &measured, &topology.machine_key());
-        // What cannot be read is not written.
+        // A description that cannot be read back is not written.
         let machine = Machine::parse(&path.to_string_lossy(), &text)?;
         replace_file(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
         output::print(&machine::page(&machine))?;

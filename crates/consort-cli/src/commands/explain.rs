@@ -1,4 +1,4 @@
-//! `consort explain`: which algorithm serves a call here, and how it was chosen.
+//! `consort explain`: shows which algorithm serves a call here, and how it was chosen.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ Examples:
   consort explain broadcast --bytes 1M --all        with what the model expects of all others
   consort explain broadcast --machine scc --all     on a machine that is not here, by the model";
 
-/// Tell which algorithm serves a call, and how it was chosen
+/// Show which algorithm serves a call, and how it was chosen
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
@@ -45,20 +45,20 @@ pub(crate) struct Explain {
     /// The buffers lie in symmetric memory, as they must in a call that may return early
     #[arg(long)]
     symmetric: bool,
-    /// The operator does not commute, as every closure
+    /// The operator does not commute, as for every closure
     #[arg(long)]
     ordered: bool,
-    /// Every candidate, with what the model expects of it
+    /// Show every candidate with the model's estimate
     #[arg(long)]
     all: bool,
-    /// Tell what the model expects on another machine, which `consort machines` shows: its name, or
-    /// the path of a description that ends in .toml
+    /// Show the model's choice on another machine, which `consort machines` lists: its name, or the
+    /// path of a description that ends in .toml
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
     machine: Option<String>,
-    /// How PEs come to calls: together or skewed
+    /// How PEs arrive at calls: together or skewed
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: Arrival,
-    /// The wisdom to ask [default: CONSORT_WISDOM, or the user's]
+    /// The wisdom to use [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
     /// Write one JSON object, to the file or else to standard output (`-`)
@@ -66,23 +66,23 @@ pub(crate) struct Explain {
     json: Option<PathBuf>,
 }
 
-/// What `--json` writes.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Explained {
     #[serde(flatten)]
     record: Record,
     /// `exact`, `nearest` or `model`.
     origin: &'static str,
-    /// The bytes and PEs that were asked for; the others are those of the entry that answers.
+    /// The bytes and PEs that were asked for; those of `record` are the entry's.
     asked_bytes: u64,
     asked_pes: u32,
-    /// The barrier within a Strict call.
+    /// The entry and exit barrier of a Strict call.
     barrier: Option<String>,
-    /// Where wisdom is, if there is any that can be used.
+    /// The path of the wisdom, if there is any that can be used.
     wisdom: Option<PathBuf>,
-    /// The described machine, if it is not the one at hand.
+    /// The described machine, if it is not this one.
     machine: Option<String>,
-    /// By the model; with `--all`.
+    /// The candidates with the model's estimates; with `--all`.
     candidates: Option<Vec<Estimate>>,
 }
 
@@ -94,10 +94,10 @@ struct Estimate {
 }
 
 impl Explain {
-    /// Explains.
+    /// Prints the choice and its origin.
     ///
     /// # Errors
-    /// When the wisdom that was named cannot be used, or the output cannot be written.
+    /// When the named wisdom cannot be used, or the output cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
         if let Some(name) = &self.machine {
             return self.described(&machines::find(name)?);
@@ -128,7 +128,7 @@ impl Explain {
         self.tell(&selected, barrier.as_ref(), place, estimates)
     }
 
-    /// The call that is asked about, among so many PEs.
+    /// The query about the call, for this many PEs.
     fn query(&self, pes: u32) -> Query {
         let operator =
             if self.ordered { OperatorClass::Ordered } else { OperatorClass::Commutative };
@@ -138,12 +138,12 @@ impl Explain {
             pes,
             bytes: self.bytes as u64,
             operator,
-            // A slice cannot be left behind by a call that may return early.
+            // A call that may return early needs its data in symmetric memory.
             symmetric: self.symmetric || self.sync.exit == SyncMode::None,
         }
     }
 
-    /// What the model expects on a described machine.
+    /// Prints the model's choice on a described machine.
     fn described(&self, machine: &Machine) -> Result<()> {
         let pes = self.pes.unwrap_or(machine.pes());
         let catalog = Described::of(machine.clone(), pes)?;
@@ -189,13 +189,13 @@ impl Explain {
     }
 }
 
-/// Where the answer holds, and where it may come from.
+/// The machine of a choice, and its wisdom.
 enum Place {
-    /// Here, with wisdom.
+    /// This machine, with the wisdom at this path.
     Wisdom(PathBuf),
-    /// Here, without any for PEs that come so.
+    /// This machine, without wisdom for this arrival.
     NoWisdom(Arrival),
-    /// On a described machine.
+    /// A described machine.
     Machine(String),
 }
 

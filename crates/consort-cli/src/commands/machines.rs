@@ -1,4 +1,4 @@
-//! `consort machines`: the machines that can be simulated, and what their descriptions say.
+//! `consort machines`: lists the machines that can be simulated, and shows their descriptions.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub(crate) struct Machines {
     json: Option<PathBuf>,
 }
 
-/// What `--json` writes for each machine when none is named.
+/// The output of `--json` for each machine if none is named.
 #[derive(Serialize)]
 struct Summary {
     name: String,
@@ -42,7 +42,7 @@ struct Summary {
     source: String,
 }
 
-/// What `--json` writes for the machine that is named.
+/// The output of `--json` for the named machine.
 #[derive(Serialize)]
 struct Whole {
     pes: u32,
@@ -51,10 +51,11 @@ struct Whole {
 }
 
 impl Machines {
-    /// Prints.
+    /// Prints the list, or the named machine.
     ///
     /// # Errors
-    /// When there is no such machine, its description has a flaw, or the output cannot be written.
+    /// When there is no such machine, its description has an error, or the output cannot be
+    /// written.
     pub(crate) fn run(&self) -> Result<()> {
         let Some(name) = &self.name else {
             let machines: Result<Vec<Machine>, _> = Machine::shipped().map(Machine::find).collect();

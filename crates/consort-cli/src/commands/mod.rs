@@ -1,4 +1,4 @@
-//! The subcommands, a file each; none imports another.
+//! The subcommands, one in each file; none imports another.
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;

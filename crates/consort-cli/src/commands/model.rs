@@ -1,4 +1,4 @@
-//! `consort model`: what models in closed form say of machines that are not here.
+//! `consort model`: evaluates models in closed form of machines that are not at hand.
 //!
 //! 1. `scc`: broadcasts on the Intel SCC, and the tables of the thesis that modelled it;
 //! 2. `cluster`: collectives on clusters of any size.
@@ -14,7 +14,7 @@ Examples:
   consort model scc --table 4.2         the thesis' throughputs, beside what the formulas give
   consort model cluster --pes 1000000   collectives of a million PEs, by LogGP";
 
-/// Tell by formula how fast collectives are on a machine that is not here
+/// Estimate by formulas how fast collectives are on a machine that is not at hand
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Model {

@@ -1,4 +1,4 @@
-//! `consort predict`: what the description of this machine foretells, against what is measured.
+//! `consort predict`: compares predictions by this machine's description with measurements.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -22,7 +22,7 @@ Examples:
   consort predict --sync strict --bytes 8,8k     of these calls
   consort predict --machine ./mine.toml          of another description of this machine";
 
-/// Compare what the description of this machine foretells with what is measured
+/// Compare predictions by the description of this machine with measurements
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Predict {
@@ -52,7 +52,7 @@ impl Predict {
     /// Simulates, measures and prints.
     ///
     /// # Errors
-    /// When there is no description, it is of other cores than these, or measuring fails.
+    /// When there is no description, it has too few PEs, or measuring fails.
     pub(crate) fn run(&self) -> Result<()> {
         if let Some(sync) = self.sync.iter().find(|sync| sync.exit == SyncMode::None) {
             bail!(

@@ -1,4 +1,4 @@
-//! `consort reproduce`: a paper's figure or table, beside what this machine shows.
+//! `consort reproduce`: a paper's figure or table, with the results of this machine.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -15,9 +15,9 @@ use crate::{
     output::{self, progress::Progress},
 };
 
-/// For all claims together, unless said otherwise.
+/// The default budget of all claims together.
 const QUICK: Duration = Duration::from_secs(7);
-/// For one claim, unless said otherwise.
+/// The default budget of one claim.
 const THOROUGH: Duration = Duration::from_secs(15);
 
 const EXAMPLES: &str = "\
@@ -28,11 +28,12 @@ Examples:
   consort reproduce G5 --pes 4      among so many PEs
   consort reproduce P4 --json -     for programs, one figure a line";
 
-/// Run papers' experiments here, beside the papers' figures; without a claim, all in brief.
+/// Run papers' experiments here and compare with the papers' figures; without a claim, all in
+/// brief.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reproduce {
-    /// The claims; without one, how each stands here
+    /// The claims; without one, the result for each here
     #[arg(value_parser = named(), ignore_case = true, value_name = "CLAIM")]
     claims: Vec<Named>,
     /// Number of PEs instead of those that suit a claim
@@ -56,7 +57,7 @@ impl std::fmt::Debug for Named {
     }
 }
 
-/// Reads the name of a claim, in letters of either case.
+/// Parses the name of a claim, in upper or lower case.
 fn named() -> impl TypedValueParser<Value = Named> {
     let values = CLAIMS.iter().map(|claim| PossibleValue::new(claim.id).help(claim.about));
     PossibleValuesParser::new(values)
@@ -67,7 +68,7 @@ impl Reproduce {
     /// Measures and prints.
     ///
     /// # Errors
-    /// When options are out of range, a job fails, or the file to write cannot be written.
+    /// When options are out of range, a job fails, or the output file cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
         let claims = || self.claims.iter().map(|named| named.0);
         let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
@@ -86,7 +87,7 @@ impl Reproduce {
         if self.claims.is_empty() { self.all_in_brief() } else { self.each_in_full() }
     }
 
-    /// Runs a claim's experiment for so long.
+    /// Runs a claim's experiment with a budget.
     fn outcome(&self, claim: &Claim, budget: Duration) -> Result<Outcome> {
         let progress = Progress::new(claim.id);
         let whole = !self.claims.is_empty() || self.json.is_some();
@@ -133,10 +134,10 @@ fn is_simulated(claim: &Claim) -> bool {
     matches!(claim.place, Place::Simulated)
 }
 
-/// A claim's figure or table, and how it stands.
+/// A claim's figure or table, and its verdict.
 fn in_full(claim: &Claim, outcome: &Outcome) -> String {
     let text = format!("{}: {}\n\n{}\n", claim.id, claim.says, output::page(&outcome.page));
-    // What is about the SCC alone has a table of its own, with all that is simulated.
+    // A claim about the SCC alone has a table of its own, with all simulated values.
     if is_simulated(claim) {
         return text + &output::wrapped(&format!("Simulated: {}", outcome.verdict));
     }
@@ -147,7 +148,7 @@ fn in_full(claim: &Claim, outcome: &Outcome) -> String {
     }
 }
 
-/// All that was simulated, against the paper.
+/// A table of all simulated quantities and the paper's values.
 fn simulated(quantities: &[Quantity]) -> String {
     let header = ["simulated machine", "quantity", "unit", "paper", "simulated", "error"];
     let mut table = output::table(header.map(str::to_owned).to_vec());

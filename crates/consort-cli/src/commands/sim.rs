@@ -1,9 +1,9 @@
-//! `consort sim`: what a collective takes on a machine that is described, not had.
+//! `consort sim`: simulates a collective on a described machine.
 //!
-//! 1. `arguments`: what can be asked for; `options`: the same checked, as a list of programs;
+//! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of programs;
 //!    `candidates`: the algorithms;
-//! 2. `report`: the tables for people; `curves`: times by size, drawn;
-//! 3. `picture`: who had it from whom, and what each PE did when.
+//! 2. `report`: the tables for people; `curves`: curves of times by size;
+//! 3. `picture`: the tree of messages, and the timeline of each PE.
 
 mod arguments;
 mod candidates;
@@ -28,11 +28,12 @@ impl Sim {
     /// Checks the options, simulates, writes files and prints.
     ///
     /// # Errors
-    /// When options contradict each other, nothing of the kind can be simulated, or a file cannot
-    /// be written.
+    /// When options contradict each other, none of the algorithms can be simulated, or a file
+    /// cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
         let Options { conditions, simulation, programs, unable } = Options::of(self)?;
-        // Nobody waits for a simulation to hear that its outcome cannot be kept.
+        // Files are created before the simulation, which may take long, so that an error is found
+        // at once.
         let json = self.json.as_ref().filter(|path| path.as_os_str() != "-");
         for path in [self.trace.as_ref(), self.picture.as_ref(), json].into_iter().flatten() {
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,8 +1,8 @@
-//! `consort topo`: what this machine is made of, and how fast its cores reach each other.
+//! `consort topo`: the parts of this machine, and the transfers between its cores.
 //!
-//! The figures are the limits that the benchmarks' ratios are against. They change within seconds
-//! on shared machines, so that each pair of processors is read several times, spread over the
-//! whole run: the median is printed, and pairs that moved between near and far are named.
+//! The figures are the limits to which the benchmarks' ratios refer. They change within seconds on
+//! shared machines. So each pair of processors is read several times, spread over the whole run.
+//! The median is printed, and pairs that moved between near and far are named.
 
 mod heat;
 mod machine;
@@ -36,7 +36,7 @@ impl Topo {
     /// Reads, measures and prints.
     ///
     /// # Errors
-    /// When the file to write cannot be written. What cannot be measured is said in the output.
+    /// When the output file cannot be written. An error of measuring is part of the output.
     pub(crate) fn run(&self) -> Result<()> {
         let topology = Topology::discover();
         let measured = (!self.budget.is_zero())
@@ -51,7 +51,7 @@ impl Topo {
     }
 }
 
-/// Measures, with a bar of progress on a terminal.
+/// Measures, with a progress bar on a terminal.
 fn measure(plan: &Plan) -> io::Result<survey::Measured> {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len}") {
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// A whole run with the smallest budget, on whatever this machine is.
+    /// A whole run with the smallest budget, on any machine.
     #[test]
     fn the_file_is_one_json_object() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,14 @@
-//! `consort tune`: measures which algorithm is the fastest for what, and keeps it as wisdom.
+//! `consort tune`: measures which algorithm is the fastest for which query, and saves that as
+//! wisdom.
 //!
-//! 1. Wisdom is taken up where it was left, and saved at once, to see that it can be.
-//! 2. The search runs for the larger part of the budget; `watch` shows it, and saves now and then.
-//! 3. A comparison measures what was gained against a thread library and simpler algorithms.
-//! 4. `report` tells.
+//! 1. Existing wisdom is loaded, and saved at once to check that it can be.
+//! 2. The search runs for the larger part of the budget; `watch` shows it, and saves from time to
+//!    time.
+//! 3. A comparison measures the gain against a thread library and simpler algorithms.
+//! 4. `report` prints the result.
 //!
-//! It may be interrupted at any time: what was found is kept, and the next run goes on from there.
-//! With `--check` nothing is tuned: the choices are held against all other candidates.
+//! It may be interrupted at any time: the entries found so far are saved, and the next run
+//! continues. With `--check` nothing is tuned: the choices are compared with all other candidates.
 
 mod check;
 mod report;
@@ -34,10 +36,10 @@ use check::Request;
 use report::Story;
 use watch::{Meter, Watch};
 
-/// The comparison's share of the budget, and its most.
+/// The comparison's share of the budget (one part in this many), and its longest time.
 const COMPARISON_SHARE: u32 = 6;
 const COMPARISON_MOST: Duration = Duration::from_secs(10);
-/// The status of a check that failed.
+/// The exit status of a check that failed.
 const CHECK_FAILED: u8 = 3;
 
 const EXAMPLES: &str = "\
@@ -49,7 +51,7 @@ Examples:
 
 Ctrl-C keeps what is found; the next run goes on from there.";
 
-/// Measure which algorithm is the fastest for what, and keep it as wisdom
+/// Measure which algorithm is the fastest for which query, and save that as wisdom
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
@@ -73,8 +75,8 @@ pub(crate) struct Tune {
     /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose]
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     sync: Vec<SyncModes>,
-    /// How PEs are to come to calls: together, or skewed, each after random work of up to 2 us; a
-    /// program says so by `Pes::arrival`
+    /// How PEs arrive at calls: together, or skewed, each after random work of up to 2 us; a
+    /// program sets it by `Pes::arrival`
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: Arrival,
     /// The wisdom to improve [default: CONSORT_WISDOM, or the user's]
@@ -83,11 +85,11 @@ pub(crate) struct Tune {
     /// Measure again what was measured before
     #[arg(long)]
     retune: bool,
-    /// Measure what the choices lose against the best, and tune nothing; exit with 3 if fewer
-    /// than 90 % of them are within 10 %
+    /// Measure what the choices lose against the best, and tune nothing; exit with 3 if fewer than
+    /// 90 % of them are within 10 %
     #[arg(long, conflicts_with = "retune")]
     check: bool,
-    /// Check so many queries, evenly spread, instead of all
+    /// Check N queries, evenly spread, instead of all
     #[arg(long, value_name = "N", requires = "check")]
     sample: Option<usize>,
     /// Write one JSON object, to the file or else to standard output (`-`)
@@ -114,7 +116,7 @@ impl Tune {
         result
     }
 
-    /// Whose wisdom it is to be.
+    /// The identity of the wisdom to tune.
     fn identity(&self) -> Identity {
         Algorithms::here().identity().clone().with(self.arrival)
     }
@@ -152,7 +154,7 @@ impl Tune {
         let search = Search { grid, rigour: self.rigour, budget, retune: self.retune, stop };
         let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
         let failure = watch.failure.take();
-        // Also after a failure: what was won before it is worth keeping.
+        // Also after a failure: entries that were won before it are kept.
         wisdom.save(path)?;
         if let Some(failure) = failure {
             return Err(failure.into());
@@ -195,8 +197,8 @@ impl Tune {
     }
 }
 
-/// The wisdom to go on from: what is in the file, if it fits. What another version has left is put
-/// aside, and what is no wisdom of this machine is not touched.
+/// The wisdom to continue from: that of the file, if it fits. Wisdom of another version or set of
+/// candidates is set aside. A file that is not wisdom of this machine is not touched.
 fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     let error = match Wisdom::load(path, identity) {
         Ok(wisdom) => return Ok(wisdom),

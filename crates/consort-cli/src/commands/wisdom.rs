@@ -1,4 +1,4 @@
-//! `consort wisdom`: where wisdom is, what is in it, and how it gets in and out.
+//! `consort wisdom`: the path and the entries of wisdom, its merging, import and export.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ Examples:
 
 Wisdom fits machines of the same kind, and the version of the library that made it.";
 
-/// Show, merge, import and export what tuning has taught
+/// Show, merge, import and export the results of tuning
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Wisdom {
@@ -39,9 +39,9 @@ pub(crate) struct Wisdom {
 
 #[derive(clap::Subcommand, Debug)]
 enum Action {
-    /// Print where wisdom is kept
+    /// Print the path of the wisdom
     Path,
-    /// Print whose wisdom it is, and its entries
+    /// Print the machine and version of the wisdom, and its entries
     Show {
         /// Only these: barrier, broadcast, reduce, all_reduce
         #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -50,7 +50,7 @@ enum Action {
         #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
         json: Option<PathBuf>,
     },
-    /// Take what other files know better: by rigour, then by the narrower interval
+    /// Take the better entries of other files: by rigour, then by the narrower interval
     Merge {
         /// Wisdom of the same machine, version and algorithms
         #[arg(required = true, value_name = "FILE")]
@@ -69,20 +69,20 @@ enum Action {
     },
 }
 
-/// What `show --json` writes.
+/// The output of `show --json`.
 #[derive(Debug, Serialize)]
 struct Shown<'s> {
     path: &'s Path,
     machine: &'s str,
     library: &'s str,
     candidates: String,
-    /// Why it is not used here; null where it is.
+    /// The reason why it is not used here; null if it is.
     misfit: Option<String>,
     entries: Vec<Record>,
 }
 
 impl Wisdom {
-    /// Does what was asked for.
+    /// Performs the subcommand.
     ///
     /// # Errors
     /// When a file cannot be read or written, is no wisdom, or does not fit.

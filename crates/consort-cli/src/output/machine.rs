@@ -1,4 +1,4 @@
-//! A machine as text: what it is made of, and what its operations cost in nanoseconds.
+//! A machine as text: its parts, and the times of its operations in nanoseconds.
 
 use consort_bench::units;
 use consort_sim::machines::{
@@ -7,7 +7,8 @@ use consort_sim::machines::{
 
 use super::{finish, table, time, wrapped};
 
-/// So many distances fit beside each other; of more, the first two and the last are shown.
+/// The most distances that are shown beside each other; of more, the first two and the last are
+/// shown.
 const DISTANCES_SHOWN: usize = 6;
 
 const STATES: [(State, &str); 5] = [
@@ -25,10 +26,10 @@ const OPS: [(AtomicOp, &str); 4] = [
     (AtomicOp::Swap, "swap"),
 ];
 
-/// What there is to say of a machine.
+/// Names and values of a machine's parts.
 type Facts = Vec<(&'static str, String)>;
 
-/// All about a machine.
+/// The description of a machine as text.
 pub(crate) fn page(machine: &Machine) -> String {
     let (facts, costs) = match &machine.kind {
         Kind::Coherent(machine) => (coherent(machine), coherent_costs(machine)),
@@ -106,7 +107,7 @@ fn coherent(machine: &Coherent) -> Facts {
     facts
 }
 
-/// A row for each operation and each state that has one in the description.
+/// A row for each operation and each state that has a row in the description.
 fn coherent_costs(machine: &Coherent) -> String {
     let last = machine.distances.len() - 1;
     let columns: Vec<usize> =

@@ -1,10 +1,10 @@
-//! A bar that shows how much of a budget is spent; on a terminal only.
+//! A bar that shows the spent share of a budget, on a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
 
-/// A bar on standard error, gone when dropped.
+/// A bar on standard error, removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
 
@@ -19,12 +19,12 @@ impl Progress {
         Self(bar)
     }
 
-    /// Another name for what is going on.
+    /// Changes the name of the bar.
     pub(crate) fn rename(&self, name: &str) {
         self.0.set_message(name.to_owned());
     }
 
-    /// Shows a share of the whole.
+    /// Shows this share of the whole.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

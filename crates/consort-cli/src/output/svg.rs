@@ -1,13 +1,13 @@
-//! The few elements of SVG that pictures are made of, and round numbers for their axes.
+//! The few elements of SVG in the pictures, and round numbers for their axes.
 
 use std::fmt::Display;
 
-/// What text and lines are drawn in.
+/// The colour of text and lines.
 pub(crate) const INK: &str = "#222222";
-/// What should be seen last.
+/// The colour of background parts.
 pub(crate) const FAINT: &str = "#dddddd";
 
-/// Where a text is, beside its point.
+/// The position of a text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -15,7 +15,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A picture that grows downwards: its height is known at the end.
+/// A picture that grows downwards: its height is set at the end.
 #[derive(Debug)]
 pub(crate) struct Svg {
     width: f64,
@@ -67,7 +67,7 @@ impl Svg {
         self.push("polyline", &attributes, None);
     }
 
-    /// A filled box; `title` is shown where the pointer rests.
+    /// A filled box; `title` is shown under the pointer.
     pub(crate) fn block(
         &mut self,
         (x, y): (f64, f64),
@@ -89,7 +89,7 @@ impl Svg {
         self.push("circle", &attributes, Some(titled(title)));
     }
 
-    /// The file's text.
+    /// The text of the SVG file.
     pub(crate) fn finish(self, height: f64) -> String {
         let Self { width, elements } = self;
         format!(
@@ -108,7 +108,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Round numbers from 0 to `most`: 1, 2 or 5 times a power of ten apart, `about` of them or fewer.
+/// Round numbers from 0 to `most`: multiples of 1, 2 or 5 times a power of ten, `about` of them or
+/// fewer.
 pub(crate) fn ticks(most: f64, about: f64) -> Vec<f64> {
     if most <= 0.0 {
         return vec![0.0];
@@ -119,7 +120,7 @@ pub(crate) fn ticks(most: f64, about: f64) -> Vec<f64> {
     (0..).map(|index| f64::from(index) * step).take_while(|&tick| tick <= most).collect()
 }
 
-/// Powers of ten between two numbers above 0, with 2 and 5 times them where those are few.
+/// Powers of ten between two positive numbers, with 2 and 5 times them where those are few.
 pub(crate) fn log_ticks(least: f64, most: f64) -> Vec<f64> {
     let decades = (most / least).log10();
     let times: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -132,7 +133,7 @@ pub(crate) fn log_ticks(least: f64, most: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A number without zeros at its end.
+/// A number without trailing zeros.
 pub(crate) fn plain(value: f64) -> impl Display {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,5 +1,5 @@
-//! The library's warnings, on standard error as lines that begin with `warning:`, each once however
-//! often it comes: a command may launch many jobs of a kind.
+//! Prints the library's warnings on standard error, as lines that begin with `warning:`. Each is
+//! printed once, since a command may launch many similar jobs.
 
 use std::{
     collections::HashSet,
@@ -40,7 +40,7 @@ where
     }
 }
 
-/// Shows them from now on.
+/// Enables the printing of warnings.
 pub(crate) fn show() {
     tracing_subscriber::fmt()
         .with_max_level(Level::WARN)

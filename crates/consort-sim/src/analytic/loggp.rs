@@ -1,15 +1,15 @@
-//! LogGP: messages between the processors of a cluster, in four numbers.
+//! LogGP: messages between the processors of a cluster, by four parameters.
 //!
 //! Source: Alexandrov, Ionescu, Schauser and Scheiman, "LogGP: Incorporating Long Messages into the
 //! LogP Model" (SPAA 1995), after Culler et al. 1993. A message of `b` bytes keeps its sender busy
 //! for `o`, goes into the network byte by byte in `G` each, arrives `L` after its last byte, and
-//! keeps its receiver busy for `o`. The next message may follow `g` after the last byte of one.
+//! keeps its receiver busy for `o`. The sender's next message may follow `g` after the last byte.
 //!
-//! All times are in closed form, so that a million processors cost no more than two. Trees and
-//! barriers are exact where the number of processors is a power of the radix, and else bounds from
-//! above: as if their last level were full.
+//! All times are closed formulas, so a million processors take no longer to compute than two. Trees
+//! and barriers are exact where the number of processors is a power of the radix. Elsewhere they
+//! are upper bounds, as if the last level were full.
 //!
-//! Left out on purpose: contention in the network, and the time of operators but for reductions.
+//! Left out on purpose: contention in the network, and the time of operators except in reductions.
 
 /// The parameters, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,20 +25,22 @@ pub struct LogGp {
 }
 
 impl LogGp {
-    /// One message, `o + (b - 1) G + L + o`; without bytes it takes what one byte does.
+    /// One message, `o + (b - 1) G + L + o`. A message without bytes takes as long as one byte.
     #[must_use]
     pub fn message_ns(&self, bytes: u64) -> f64 {
         2.0 * self.overhead_ns + self.latency_ns + self.stream_ns(bytes as f64)
     }
 
-    /// From the start of a message to the start of the sender's next, `max(g, o) + (b - 1) G`.
+    /// The time from the start of a message to the start of the sender's next, `max(g, o) + (b - 1)
+    /// G`.
     #[must_use]
     pub fn interval_ns(&self, bytes: u64) -> f64 {
         self.start_ns() + self.stream_ns(bytes as f64)
     }
 
     /// A broadcast by the k-nomial tree: in each level every processor that has the message sends
-    /// it to `radix - 1` others. The last of them has it latest, unless the sender itself is.
+    /// it to `radix - 1` others. The level ends when the last of them has it, or when the sender is
+    /// free again.
     ///
     /// # Panics
     /// When there is no processor, or the radix is below 2.
@@ -50,8 +52,8 @@ impl LogGp {
         f64::from(rounds(pes, radix)) * last_ns.max(others * interval_ns)
     }
 
-    /// A reduction by the k-nomial tree: in each level every processor but one in `radix` sends
-    /// what it has, and the one receives and combines them in turn, `combine_ns` for each.
+    /// A reduction by the k-nomial tree: in each level all processors but one in `radix` send their
+    /// data. The one receives and combines the others' in turn, `combine_ns` for each.
     ///
     /// # Panics
     /// When there is no processor, or the radix is below 2.
@@ -62,23 +64,24 @@ impl LogGp {
         f64::from(rounds(pes, radix)) * level_ns
     }
 
-    /// A dissemination barrier: in each round everyone sends a byte to `radix - 1` others, and
-    /// then receives as many.
+    /// A dissemination barrier: in each round every processor sends a byte to `radix - 1` others,
+    /// and then receives as many.
     ///
     /// # Panics
     /// When there is no processor, or the radix is below 2.
     #[must_use]
     pub fn barrier_ns(&self, pes: u64, radix: u64) -> f64 {
         let after_first = (radix - 2) as f64;
-        // The last signal arrives, or is received after all those that waited for the sends.
+        // The last signal arrives, or is received after all that arrived during the sends.
         let last_ns = after_first * self.start_ns()
             + 2.0 * self.overhead_ns
             + self.latency_ns.max(after_first * self.overhead_ns);
         f64::from(rounds(pes, radix)) * last_ns.max((after_first + 1.0) * self.start_ns())
     }
 
-    /// A broadcast down a chain, or a reduction up one, in `chunks` equal parts: the first passes
-    /// all processors, and each other one follows as fast as one of them receives and sends.
+    /// A broadcast down a chain, or a reduction up one, in `chunks` equal chunks. The first chunk
+    /// passes all processors. Each other chunk follows after the time in which a processor receives
+    /// and sends one.
     ///
     /// # Panics
     /// When there is no processor, or no chunk.
@@ -114,7 +117,7 @@ fn rounds(pes: u64, radix: u64) -> u32 {
 mod tests {
     use super::*;
 
-    /// Numbers by which each term of a sum can be told from the others.
+    /// Parameters whose digits identify each term of a sum.
     const DIGITS: LogGp =
         LogGp { latency_ns: 1000.0, overhead_ns: 10.0, gap_ns: 100.0, gap_per_byte_ns: 1.0 };
 
@@ -134,7 +137,8 @@ mod tests {
         assert_eq!(busy.interval_ns(5), 304.0);
     }
 
-    /// Nine processors, radix 3: twice one interval and a message. Four, radix 4, are flat.
+    /// Nine processors, radix 3: twice an interval and a message. Four with radix 4 are one flat
+    /// level.
     #[test]
     fn broadcasts() {
         assert_eq!(DIGITS.broadcast_ns(9, 3, 1), 2.0 * (100.0 + 1020.0));
@@ -145,8 +149,8 @@ mod tests {
         assert_eq!(narrow.broadcast_ns(8, 2, 1), 3.0 * 5000.0);
     }
 
-    /// As a broadcast backwards, if combining is free; else the last combination shows, and the
-    /// others where they take longer than the messages' interval.
+    /// If combining is free, a reduction takes as long as a broadcast. Else the last combination is
+    /// added, and each other one where it takes longer than the messages' interval.
     #[test]
     fn reductions() {
         assert_eq!(DIGITS.reduce_ns(9, 3, 1, 0.0), DIGITS.broadcast_ns(9, 3, 1));
@@ -168,14 +172,15 @@ mod tests {
     fn chains() {
         assert_eq!(DIGITS.chain_ns(4, 9, 3), 3.0 * 1022.0 + 2.0 * 102.0);
         assert_eq!(DIGITS.chain_ns(2, 9, 1), DIGITS.message_ns(9));
-        // Two overheads a chunk are more than the interval, except where nobody passes on.
+        // Two overheads for each chunk are more than the interval, except where no processor passes
+        // it on.
         let busy = LogGp { overhead_ns: 300.0, ..DIGITS };
         assert_eq!(busy.chain_ns(3, 2, 2), 2.0 * 1600.0 + 600.0);
         assert_eq!(busy.chain_ns(2, 2, 2), 1600.0 + 300.0);
         assert_eq!(DIGITS.chain_ns(1, 9, 3), 0.0);
     }
 
-    /// By formula, so that the largest team is as quick to work out as the smallest.
+    /// Computed by a formula, so the largest team takes no longer than the smallest.
     #[test]
     fn any_number_of_processors() {
         assert_eq!(DIGITS.broadcast_ns(1_000_000, 10, 1), 6.0 * (8.0 * 100.0 + 1020.0));

@@ -1,4 +1,4 @@
-//! Models in closed form, for any parameters: what a simulation is compared with.
+//! Models in closed form, for any parameters: for comparison with simulations.
 //!
 //! 1. `scc`: broadcasts on a mesh of cores with message buffers, the Intel SCC (Petrović 2015);
 //! 2. `loggp`: collectives on a cluster (Alexandrov et al. 1995).

@@ -1,26 +1,27 @@
 //! The Intel SCC: cores on a mesh, each with a buffer that every core can read and write.
 //!
 //! Source: Petrović, "Efficient Communication and Synchronization on Manycore Processors" (EPFL
-//! 2015), chapter 4. The numbers in the documentation are those of its formulas. A *latency* ends
-//! when the data are there, a time without that word when the operation returns.
+//! 2015), chapter 4. Numbers in the documentation are those of its formulas. A *latency* ends when
+//! the data has arrived. A time without that word ends when the operation returns.
 //!
-//! 1. here: parameters (Table 4.1); reads, writes, puts and gets (4.1 to 4.12);
+//! 1. this file: parameters (Table 4.1); reads, writes, puts and gets (4.1 to 4.12);
 //! 2. `one_sided`: OC-BCAST, a pipelined tree of gets (4.13, 4.15, 4.17 to 4.21, 4.23);
 //! 3. `two_sided`: sends and receives, and broadcasts made of them (4.14, 4.16, 4.22, 4.24).
 //!
-//! Two things are not in the formulas. A flag is read by a get, so that it costs the get's
-//! overhead too: Table 4.2 comes out so, and not otherwise; the formulas print the read of one
-//! line. And a buffer serves only so many lines a second ([`Scc::serve_ns`]), which the thesis
-//! measures (section 4.1.3) and leaves out.
+//! This model differs from the formulas in two points. A flag is read by a get, and so costs the
+//! get's overhead too: that reproduces Table 4.2, while the formulas as printed read one line only.
+//! And a buffer serves only so many lines per second ([`Scc::serve_ns`]), which the thesis measures
+//! (section 4.1.3) and leaves out.
 //!
-//! Left out on purpose: where on the mesh a core is. All pairs are [`Scc::buffer_hops`] apart.
+//! Left out on purpose: the positions of cores on the mesh. All pairs are [`Scc::buffer_hops`]
+//! apart.
 
 mod one_sided;
 mod two_sided;
 
-/// What a line occupies a tile of the SCC for. An assumption: with it 48 cores that get from one
-/// buffer at once are twice as slow as one alone, and up to 23 notice nothing, which is about what
-/// was measured (Petrović 2015, Figure 4.3a).
+/// How long a line occupies a tile of the SCC. An assumption: with it, 48 cores that get from one
+/// buffer at once are twice as slow as one alone, and up to 23 are not slowed down. That is close
+/// to the measurement (Petrović 2015, Figure 4.3a).
 pub const SERVE_NS: f64 = 11.7;
 
 /// The parameters; all times in nanoseconds, sizes in lines.
@@ -34,17 +35,17 @@ pub struct Scc {
     pub chunk_lines: u64,
     /// Lines that one send puts into the sender's buffer, `M_rcce`; at least 1.
     pub payload_lines: u64,
-    /// Routers between a core and another's buffer, `d_mpb`; the core's own buffer is at 1.
+    /// Routers between a core and another core's buffer, `d_mpb`; its own buffer is at distance 1.
     pub buffer_hops: u32,
     /// Routers between a core and its memory, `d_mem`.
     pub memory_hops: u32,
-    /// A packet through a router, `L_hop`.
+    /// The time of a packet through a router, `L_hop`.
     pub hop_ns: f64,
     /// The core's part of reading or writing a line of a buffer, `o^mpb`.
     pub mpb_ns: f64,
-    /// Of writing a line of memory, `o_w^mem`.
+    /// The core's part of writing a line of memory, `o_w^mem`.
     pub memory_write_ns: f64,
-    /// Of reading a line of memory, `o_r^mem`.
+    /// The core's part of reading a line of memory, `o_r^mem`.
     pub memory_read_ns: f64,
     /// A put from a buffer, without its lines, `o_put^mpb`.
     pub put_ns: f64,
@@ -54,11 +55,11 @@ pub struct Scc {
     pub put_memory_ns: f64,
     /// A get to memory, without its lines, `o_get^mem`.
     pub get_memory_ns: f64,
-    /// What OC-BCAST pays for reading a flag, without its line: `o_get^mpb`, or 0 as printed.
+    /// The time of reading a flag in OC-BCAST, without its line: `o_get^mpb`, or 0 as printed.
     pub flag_read_ns: f64,
-    /// A buffer serves one line in this time, whoever asks; 0 for no contention. It is part of
-    /// `mpb_ns`, and matters where the lines that many want at once take longer than each of
-    /// them would alone.
+    /// The time in which a buffer serves one line, for any core; 0 for no contention. It is part of
+    /// `mpb_ns`. It matters where the lines requested at once take longer in sum than each core's
+    /// would alone.
     pub serve_ns: f64,
 }
 
@@ -122,13 +123,13 @@ impl Scc {
         self.memory_read_ns + 2.0 * self.hops_ns(hops)
     }
 
-    /// (4.7) Putting lines from the core's own buffer to one so many hops away.
+    /// (4.7) Putting lines from the core's own buffer to one this many hops away.
     #[must_use]
     pub fn put_from_buffer_ns(&self, lines: u64, hops: u32) -> f64 {
         self.put_ns + lines as f64 * (self.read_buffer_ns(1) + self.write_buffer_ns(hops))
     }
 
-    /// (4.8) Putting lines from memory to a buffer so many hops away.
+    /// (4.8) Putting lines from memory to a buffer this many hops away.
     #[must_use]
     pub fn put_from_memory_ns(&self, lines: u64, hops: u32) -> f64 {
         let line_ns = self.read_memory_ns(self.memory_hops) + self.write_buffer_ns(hops);
@@ -147,22 +148,21 @@ impl Scc {
         self.put_from_memory_ns(lines, hops) - self.hops_ns(hops)
     }
 
-    /// (4.11) Getting lines from a buffer so many hops away to the core's own.
+    /// (4.11) Getting lines from a buffer this many hops away to the core's own.
     #[must_use]
     pub fn get_to_buffer_ns(&self, lines: u64, hops: u32) -> f64 {
         self.get_ns + lines as f64 * (self.read_buffer_ns(hops) + self.write_buffer_ns(1))
     }
 
-    /// (4.12) Getting lines from a buffer so many hops away to memory.
+    /// (4.12) Getting lines from a buffer this many hops away to memory.
     #[must_use]
     pub fn get_to_memory_ns(&self, lines: u64, hops: u32) -> f64 {
         let line_ns = self.read_buffer_ns(hops) + self.write_memory_ns(self.memory_hops);
         self.get_memory_ns + lines as f64 * line_ns
     }
 
-    /// (4.11) with contention: a get from a buffer of which `accesses` cores read or write as many
-    /// lines at the same time, the getter among them. None is done before the buffer has served
-    /// them all.
+    /// (4.11) with contention: a get from a buffer while `accesses` cores, the getter among them,
+    /// read or write as many lines each. None ends before the buffer has served all lines.
     #[must_use]
     pub fn contended_get_to_buffer_ns(&self, lines: u64, hops: u32, accesses: u32) -> f64 {
         let served_ns = f64::from(accesses) * lines as f64 * self.serve_ns;
@@ -187,7 +187,7 @@ fn levels(nodes: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Numbers by which each term of a sum can be told from the others.
+    /// Parameters whose digits identify each term of a sum.
     pub(super) fn digits() -> Scc {
         Scc {
             pes: 4,
@@ -219,8 +219,8 @@ mod tests {
         assert_eq!(scc.read_memory_ns(3), 106.0);
     }
 
-    /// Two lines, the other buffer 3 hops away, memory and the own buffer 1 hop away: a line is
-    /// read or written in 16 there, in 12 in the own buffer, and in memory read in 102 and written
+    /// Two lines. The other buffer is 3 hops away, memory and the own buffer 1 hop. A line is read
+    /// or written in 16 in the other buffer and in 12 in the own; memory is read in 102 and written
     /// in 202. The latency of a put is 3 less.
     #[test]
     fn puts_and_gets() {
@@ -241,7 +241,8 @@ mod tests {
         assert!((1.25..1.35).contains(&ratio), "{ratio}");
     }
 
-    /// Section 4.1.3: gets of 128 lines, without effect up to 24 cores, over twice as long at 48.
+    /// Section 4.1.3: gets of 128 lines are not slower with up to 24 cores, and take over twice as
+    /// long with 48.
     #[test]
     fn a_buffer_serves_24_cores_at_once() {
         let scc = Scc { serve_ns: SERVE_NS, ..Scc::table_4_1() };

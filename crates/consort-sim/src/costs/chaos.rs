@@ -1,19 +1,19 @@
-//! Any time at all: schedules at random, to find those that an algorithm does not survive.
+//! Random times: schedules for finding those under which an algorithm fails.
 //!
-//! Every operation takes a random time, now and then a very long one; what is sent may overtake
-//! what was sent before; and a put lands long after it has returned unless a fence follows. A seed
-//! says it all, so a schedule that fails can be run again.
+//! Every operation takes a random time, and from time to time a very long one. A message may
+//! overtake an earlier one. A put lands long after it has returned, unless a fence follows. The
+//! seed determines the whole schedule, so one that fails can be repeated.
 
 use consort_fabric::{Capabilities, Rank};
 
 use super::{Site, Where};
 use crate::{account::Cause, engine::Time};
 
-/// Picoseconds that a thing usually takes at most.
+/// The usual upper limit of a random time, in picoseconds.
 const USUAL: u64 = 100_000;
-/// One in so many takes far longer...
+/// One time in this many is much longer...
 const RARE: u64 = 8;
-/// ... at most so many times.
+/// ... up to this many times the usual limit.
 const LONGER: u64 = 100;
 
 /// Random costs, from a seed.

@@ -7,16 +7,16 @@
 //!
 //! Assumptions beyond the model:
 //!
-//! - every PE has an interface to the network of its own; what comes in too fast queues there, in
-//!   the order in which it has come, and the network itself never is too slow;
-//! - each hop after the first adds to `L`;
-//! - interfaces put and get without the PE at the other end: a put is a message that keeps nobody
-//!   busy where it lands, a get a message without data there and one with the data back, and an
-//!   atomic operation a get of a word;
-//! - what many have counted, such as exposures that are given back, is read like memory of one's
-//!   own;
-//! - in a node the sender copies a message, and it can be seen a line's transfer later;
-//! - a PE copies and combines in its own memory as fast as it copies messages.
+//! - Every PE has a network interface of its own. Messages that arrive too fast queue there, in the
+//!   order of arrival. The network itself is never the limit.
+//! - Each hop after the first adds to `L`.
+//! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
+//!   busy where it lands. A get is a message without data there and one with the data back. An
+//!   atomic operation is a get of a word.
+//! - A counter that peers add to, such as that of detached exposures, is read like the PE's own
+//!   memory.
+//! - Within a node the sender copies a message, which is visible after the transfer of one line.
+//! - A PE copies and combines in its own memory as fast as it copies messages.
 
 use std::cell::Cell;
 
@@ -41,7 +41,7 @@ pub(crate) struct Cluster {
     contention: bool,
 }
 
-/// When a PE's interface can send, and take, the first byte of another message.
+/// The times from which a PE's interface can send and accept the first byte of another message.
 #[derive(Default)]
 struct Interface {
     sends_from: Cell<Time>,
@@ -62,13 +62,13 @@ impl Cluster {
         }
     }
 
-    /// With queues at the interfaces, or without.
+    /// Enables or disables the queues at the interfaces.
     pub(crate) fn with_contention(mut self, contention: bool) -> Self {
         self.contention = contention;
         self
     }
 
-    /// With the network's distances, or all of them one hop.
+    /// Uses the network's distances, or one hop for all.
     pub(crate) fn with_distances(mut self, distances: bool) -> Self {
         if !distances {
             self.machine.hop_ns = 0.0;
@@ -95,7 +95,7 @@ impl Cluster {
         picoseconds(self.machine.latency_between_ns(a, b))
     }
 
-    /// From the first byte of a message to its last.
+    /// The time from the first byte of a message to its last.
     fn stream(&self, bytes: usize) -> Time {
         picoseconds(bytes.saturating_sub(1) as f64 * self.machine.gap_per_byte_ns)
     }
@@ -104,13 +104,13 @@ impl Cluster {
         picoseconds(bytes as f64 / self.machine.inside.copy_gbps)
     }
 
-    /// How long a message keeps each of two PEs busy.
+    /// The time for which a message keeps each of two PEs busy.
     fn overhead_between(&self, a: u32, b: u32) -> Time {
         if self.is_inside(a, b) { self.inside_overhead } else { self.overhead }
     }
 
-    /// The interface of `pe` sends a message, of which the first byte is there at a time. Returns
-    /// when the first and the last byte have left.
+    /// Sends a message, whose first byte is ready at a time, through the interface of `pe`. Returns
+    /// the times when the first and the last byte have left.
     fn send_from(&self, pe: u32, ready: Time, bytes: usize) -> (Time, Time) {
         let sends_from = &self.interfaces[pe as usize].sends_from;
         let first = if self.contention { ready.max(sends_from.get()) } else { ready };
@@ -119,7 +119,7 @@ impl Cluster {
         (first, last)
     }
 
-    /// When a message that comes to the interface of `to` now is handed on.
+    /// The time when the interface of `to` delivers a message that arrives now.
     pub(super) fn hands_on(&self, now: Time, from: Rank, to: Rank, bytes: usize) -> Time {
         if !self.contention || self.is_inside(from.0, to.0) {
             return now;
@@ -130,12 +130,12 @@ impl Cluster {
         handed_on
     }
 
-    /// The PE spends the time until then on something.
+    /// Spends the PE's time until then for a cause.
     async fn spend_until(site: Site<'_>, cause: Cause, until: Time) {
         site.spend(cause, until.saturating_sub(site.engine.now())).await;
     }
 
-    /// Sends so many bytes. Returns when they arrive.
+    /// Sends this many bytes. Returns their time of arrival.
     async fn inject(&self, site: Site<'_>, to: u32, bytes: usize, cause: Cause) -> Time {
         if self.is_inside(site.me, to) {
             site.spend(cause, self.inside_overhead + self.copying(bytes)).await;
@@ -146,7 +146,7 @@ impl Cluster {
         last + self.latency(site.me, to)
     }
 
-    /// Gets so many bytes.
+    /// Gets this many bytes.
     async fn fetch(&self, site: Site<'_>, from: u32, bytes: usize, cause: Cause) {
         if self.is_inside(site.me, from) {
             let moving = if site.me == from { 0 } else { self.inside_transfer };

@@ -1,20 +1,21 @@
-//! Cores whose caches are kept coherent: a line costs what its state and its distance say.
+//! Cores with coherent caches: the cost of a line depends on its state and its distance.
 //!
-//! The costs of a line are those of David, Guerraoui and Trigonakis 2013, Table 2. What is built on
-//! them:
+//! The costs of a line are those of David, Guerraoui and Trigonakis 2013, Table 2. The rest is
+//! built on them:
 //!
-//! - A flag is a line of its own. It is stored behind what the thread has done before, one store
-//!   after the other, while the thread goes on; who polls it then has to load it again.
-//! - Bulk data are read and written line by line. Lines in the own caches cost what the bandwidth
-//!   of copying and combining says. Accesses to others overlap, so many lines at most, and those to
-//!   so many bytes of the work; a thread goes on to its next operation before the last are done. A
-//!   flag that is set when it is first looked at is such an access too: its branch is foreseen.
-//! - Lines between caches, and all that comes from memory, queue for the hub, if there is one; what
-//!   comes from memory for its controller; transfers of one line follow each other.
+//! - A flag is a line of its own. Stores to flags follow the thread's earlier accesses, one after
+//!   the other, while the thread goes on. A thread that polls the flag has to load it again.
+//! - Bulk data is read and written line by line. Lines in the own caches take the time that the
+//!   bandwidth of copying and combining gives. Accesses to other lines overlap, up to a number of
+//!   lines and a number of bytes of work. A thread starts its next operation before the last
+//!   accesses are complete. Reading a flag that is already set is such an access too, since its
+//!   branch is predicted.
+//! - Transfers between caches and from memory queue for the hub, if there is one. Lines from memory
+//!   also queue for their controller. Transfers of one line follow each other.
 //! - Threads that share a core take turns at their own work: calls, copying and combining.
 //!
-//! A thread takes its place in a queue when it comes there, never before. Assumptions that no
-//! table has: the constants below, and those in `lines` and `window`.
+//! A thread enters a queue when it arrives there, never before. The constants below and those in
+//! `lines` and `window` are assumptions that no table contains.
 
 mod lines;
 #[cfg(test)]
@@ -36,25 +37,26 @@ use crate::{
     machines::{AtomicOp, Coherent as Machine, Layout, State},
 };
 
-/// Assumption: a call's own work, in cycles: to find its plan and number its messages.
+/// Assumption: a call's own work, in cycles: finding its plan and numbering its messages.
 pub(crate) const CALL_CYCLES: f64 = 20.0;
-/// Assumption: the work of each operation on data, in cycles: to find addresses and begin a loop.
+/// Assumption: the work of each operation on data, in cycles: computing addresses and starting a
+/// loop.
 const OPERATION_CYCLES: f64 = 10.0;
 /// Bytes of data in a line of a message.
 const PAYLOAD_BYTES: usize = consort_fabric::LINE_PAYLOAD_BYTES;
-/// Lines that a thread works on before another of its core has a turn.
+/// The lines that a thread works on before another thread of its core has a turn.
 const TURN_LINES: usize = 8;
-/// Bytes of work as which looking at a flag counts.
+/// The bytes of work that reading a flag counts as.
 const FLAG_BYTES: f64 = 8.0;
 
-/// Serves one after the other.
+/// A resource that serves one request after the other.
 #[derive(Default)]
 struct Server {
     free: Cell<Time>,
 }
 
 impl Server {
-    /// Whoever comes now is served for so long. Returns how long it waits before.
+    /// Serves a request that arrives now and takes `time`. Returns how long it waits before.
     fn take(&self, now: Time, time: Time) -> Time {
         let begins = now.max(self.free.get());
         self.free.set(begins + time);
@@ -62,7 +64,7 @@ impl Server {
     }
 }
 
-/// A word that is changed atomically: who changed it last, and until when its line is on its way.
+/// A word for atomic operations: the thread that changed it last, and the transfers of its line.
 #[derive(Default)]
 struct Word {
     last: Cell<u32>,
@@ -73,14 +75,14 @@ struct Word {
 pub(crate) struct Coherent {
     machine: Machine,
     limits: Limits,
-    /// Whether a thread does nothing before what it loads is there.
+    /// Whether a thread does nothing until its load is complete.
     in_order: bool,
     contention: bool,
     lines: RefCell<Lines>,
     windows: Vec<Window>,
     words: Vec<Word>,
     threads_per_core: u32,
-    /// Whom threads of a core share, if several do.
+    /// The shared core of each group of threads, if several threads share a core.
     cores: Vec<Server>,
     hub: Option<Server>,
     controllers: Vec<Server>,
@@ -91,7 +93,7 @@ pub(crate) struct Coherent {
 #[derive(Clone, Copy)]
 struct Pass {
     from: Where,
-    /// What is combined with it.
+    /// The second operand, if the pass combines.
     left: Option<Where>,
     to: Where,
     bytes: usize,
@@ -123,13 +125,13 @@ impl Coherent {
         }
     }
 
-    /// With queues, or without.
+    /// Enables or disables queueing.
     pub(crate) fn with_contention(mut self, contention: bool) -> Self {
         self.contention = contention;
         self
     }
 
-    /// When all that a PE has begun is done.
+    /// The time when all accesses that a PE has begun are complete.
     pub(crate) fn settled(&self, pe: u32) -> Time {
         self.windows[pe as usize].done()
     }
@@ -164,7 +166,7 @@ impl Coherent {
         if self.contention { server.take(now, picoseconds(time)) } else { 0 }
     }
 
-    /// The controller of a line's home.
+    /// The memory controller of a line's home.
     fn controller(&self, id: Id) -> &Server {
         let count = self.machine.memory.controllers;
         let each = (count / self.packages).max(1);
@@ -173,14 +175,15 @@ impl Coherent {
         &self.controllers[((package * each + id.index() % each) % count) as usize]
     }
 
-    /// What an access takes, where it is found, and what the thread waits for meanwhile.
+    /// Makes an access, by the place where the line was found, and spends the time that the thread
+    /// waits.
     async fn access(&self, pace: &mut Pace<'_>, found: Found, id: Id, writes: bool) {
         let (me, machine) = (pace.site.me, &self.machine);
         let cost = |holder, state| {
             if writes { self.store(me, holder, state) } else { self.load(me, holder, state) }
         };
         let (cause, time) = match found {
-            // That is part of what copying and combining take.
+            // The time of copying and combining includes this.
             Found::Own => return,
             Found::At(holder, state) => (Cause::OnChip, cost(holder, state)),
             Found::Memory => (Cause::OffChip, cost(id.home(), State::Invalid)),
@@ -207,12 +210,12 @@ impl Coherent {
         }
     }
 
-    /// The thread computes on so many bytes.
+    /// Computes on this many bytes.
     async fn compute(&self, pace: &mut Pace<'_>, bytes: usize, gbps: f64) {
         self.work(pace, picoseconds(bytes as f64 / gbps)).await;
     }
 
-    /// The thread works for so long, in turn with the others of its core.
+    /// Works for a time, in turn with the other threads of the core.
     async fn work(&self, pace: &mut Pace<'_>, time: Time) {
         if let Some(core) = self.cores.get((pace.site.me / self.threads_per_core) as usize)
             && self.contention
@@ -292,7 +295,7 @@ impl Coherent {
     pub(super) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         let mut pace = Pace::new(site);
         site.account.transfers(1);
-        // The receiver has read it when it was set last.
+        // The receiver has read the flag's line since it was last set.
         let time = self.store(site.me, to.0, State::Shared);
         let seen = self.window(site).store(&mut pace, time);
         pace.settle().await;
@@ -328,7 +331,7 @@ impl Coherent {
             self.compute(&mut pace, bytes, self.machine.copy_gbps).await;
         }
         pace.settle().await;
-        // A message of one line is like a flag; the stores of a longer one overlap.
+        // A message of one line is like a flag. The stores of a longer one overlap.
         let (mut queued, more) = (0, lines as Time - 1);
         if let Some(hub) = self.hub.as_ref().filter(|_| more > 0) {
             let time_ns = self.machine.hub_ns.unwrap_or(0.0) * lines as f64;

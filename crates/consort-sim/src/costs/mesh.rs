@@ -1,14 +1,14 @@
 //! Cores with message buffers on a mesh: the costs of the Intel SCC.
 //!
-//! Every line is moved by the core that calls, one after the other: `C_r^mpb`, `C_w^mpb`,
-//! `C_r^mem`, `C_w^mem` of Petrović 2015, section 4.1, formulas 4.1 to 4.12. A core's own memory is
-//! free of contention; the message buffers of a tile serve one line after the other, and routers
-//! on the way to it pass on what comes from each side in turn, so that cores far away wait longer
-//! (section 4.1.3: at 48 accessors the slowest is more than two times slower than the fastest).
+//! The calling core moves every line, one after the other: `C_r^mpb`, `C_w^mpb`, `C_r^mem`,
+//! `C_w^mem` of Petrović 2015, section 4.1, formulas 4.1 to 4.12. A core's own memory is free of
+//! contention. The message buffers of a tile serve one line after the other. Routers on the way
+//! there pass on requests from each side in turn, so that cores far away wait longer (section
+//! 4.1.3: with 48 accessors the slowest is more than two times slower than the fastest).
 //!
 //! Messages are RCCE's (section 4.2): the sender puts a piece into its own buffer and sets a flag
-//! at the receiver; the receiver gets it and sets a flag at the sender. What a core has lately read
-//! or written of its memory is in its caches and read again at no cost.
+//! at the receiver; the receiver gets it and sets a flag at the sender. Lines of memory that a core
+//! has lately read or written are in its caches, and reading them again costs nothing.
 
 mod interrupts;
 mod pace;
@@ -26,7 +26,7 @@ use crate::{
     machines::MessageBuffers,
 };
 
-/// Cores differ by so many picoseconds at random in each access, or they would step in time.
+/// The random variation of each access, in picoseconds; without it, cores would run in lockstep.
 const JITTER: Time = 20_000;
 /// Lines of a message buffer that RCCE keeps for flags: of 256, 251 are for the message.
 const RCCE_FLAG_LINES: usize = 5;
@@ -52,19 +52,18 @@ pub(crate) struct Mesh {
     flag_read: Time,
     serve: Time,
     overhead: Time,
-    /// Whoever uses a tile's buffers queues here, if anybody does.
+    /// The queues at the tiles' buffers, if contention is simulated.
     tiles: Option<Tiles>,
     queued_reads: u32,
     queued_writes: u32,
-    /// Whether flags are written by whole puts, and reset by whoever has seen them.
+    /// Whether a flag is written by a whole put, and reset by the core that has read it.
     resets: bool,
     controller: Controller,
     caches: Vec<Caches>,
     cache_lines: u32,
 }
 
-/// What a core has in its caches: when each line of its buffers was last touched, counted in
-/// touches.
+/// The contents of a core's caches: for each line of its buffers, the number of its last touch.
 #[derive(Default)]
 struct Caches {
     touches: Cell<u32>,
@@ -72,7 +71,7 @@ struct Caches {
     target: RefCell<Vec<u32>>,
 }
 
-/// What is done to a line of a message buffer.
+/// The kind of access to a line of a message buffer.
 #[derive(Clone, Copy)]
 enum Kind {
     Read,
@@ -80,13 +79,13 @@ enum Kind {
 }
 
 impl Mesh {
-    /// Interrupts some cores. Returns when each is reached. The core's own part is taken to be that
-    /// of any access to the mesh.
+    /// Interrupts some cores. Returns the times at which they are reached. The core's own part is
+    /// assumed to be that of any access to the mesh.
     pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
         self.controller.interrupt(site, to, self.buffer).await
     }
 
-    /// The core handles an interrupt.
+    /// Handles an interrupt.
     pub(crate) async fn interrupted(&self, site: Site<'_>) {
         self.controller.handle(site).await;
     }
@@ -132,13 +131,13 @@ impl Mesh {
         }
     }
 
-    /// With queues at the tiles, or without.
+    /// Enables or disables the queues at the tiles.
     pub(crate) fn with_contention(mut self, contention: bool) -> Self {
         self.tiles = self.tiles.filter(|_| contention);
         self
     }
 
-    /// With the mesh's distances, or all of them 1.
+    /// Uses the mesh's distances, or 1 for all.
     pub(crate) fn with_distances(mut self, distances: bool) -> Self {
         if !distances {
             self.distances.iter_mut().flatten().for_each(|distance| *distance = 1);
@@ -147,8 +146,8 @@ impl Mesh {
         self
     }
 
-    /// With what was fitted to outcomes, or without: the overhead of a call, and flags that are
-    /// written by whole puts and reset; and the time of a signal.
+    /// Enables or disables the parameters that were fitted to published results: the overhead of a
+    /// call, flags that are written by whole puts and reset, and the time of a signal.
     pub(crate) fn with_overhead(mut self, overhead: bool) -> Self {
         self.overhead *= Time::from(overhead);
         self.resets = overhead;
@@ -156,7 +155,8 @@ impl Mesh {
         self
     }
 
-    /// What a request takes of a queue that holds so many reads, or so many writes.
+    /// The room that a request takes in a queue. A queue has room for `queued_reads *
+    /// queued_writes`, so it holds `queued_reads` reads, or `queued_writes` writes.
     const fn size(&self, kind: Kind) -> u32 {
         match kind {
             Kind::Read => self.queued_writes,
@@ -164,13 +164,13 @@ impl Mesh {
         }
     }
 
-    /// Bytes of the pieces of RCCE's messages.
+    /// The size of the pieces of RCCE's messages, in bytes.
     pub(crate) const fn piece_bytes(&self) -> usize {
         (self.buffer_lines - RCCE_FLAG_LINES) * self.line_bytes
     }
 
     pub(super) fn capabilities(&self, pes: u32) -> Capabilities {
-        // A line for each flag: one for every peer.
+        // Each flag is a line, and there is one for every peer.
         let data_lines = self.buffer_lines.saturating_sub(pes as usize);
         Capabilities {
             inbox_channels: 1 << 20,
@@ -185,8 +185,8 @@ impl Mesh {
         self.distances[self.tile_of[from as usize]][self.tile_of[to as usize]]
     }
 
-    /// The core of `pace` reads or writes one line of the buffer of `owner`. Returns when the line
-    /// is there, before the core sees it.
+    /// Reads or writes one line of the buffer of `owner` by the core of `pace`. Returns the time
+    /// when the line has arrived, before the core is acknowledged.
     async fn access(&self, pace: &mut Pace<'_>, kind: Kind, owner: u32, cause: Cause) -> Time {
         let (site, me) = (pace.site, pace.site.me);
         let way = self.distance(me, owner) * self.hop;
@@ -207,7 +207,7 @@ impl Mesh {
         site.engine.now() + self.serve
     }
 
-    /// The core reads one line of its memory.
+    /// Reads one line of the core's memory.
     fn read_memory(&self, pace: &mut Pace<'_>, place: Place, line: usize) {
         let me = pace.site.me as usize;
         if !self.caches[me].touch(place, line, self.cache_lines) {
@@ -216,7 +216,7 @@ impl Mesh {
         }
     }
 
-    /// The core writes one line of its memory.
+    /// Writes one line of the core's memory.
     fn write_memory(&self, pace: &mut Pace<'_>, place: Place, line: usize) {
         let me = pace.site.me as usize;
         self.caches[me].touch(place, line, self.cache_lines);
@@ -268,7 +268,8 @@ impl Mesh {
     }
 
     pub(super) async fn combine(&self, site: Site<'_>, bytes: usize) {
-        // Both operands are in the caches: what is left is the core's work, a cycle or two a byte.
+        // Both operands are in the caches, so only the core's work remains, assumed to be two
+        // cycles per byte.
         let cycles = 2 * bytes as Time;
         site.spend(Cause::Compute, cycles * 1000).await;
     }
@@ -296,8 +297,8 @@ impl Mesh {
         self.access(pace, Kind::Write, to, Cause::Flags).await
     }
 
-    /// The core has polled a flag of its own since a time; it is set now. The poll that sees it is
-    /// the first that samples the flag after it was set.
+    /// Polls a flag of the core's own, since a time; the flag is set at the present time. The first
+    /// poll that samples the flag after it was set sees it.
     async fn poll(&self, site: Site<'_>, since: Time, call: Time) {
         let way = self.distance(site.me, site.me) * self.hop;
         let period = call + self.buffer + 2 * way;
@@ -346,7 +347,7 @@ impl Mesh {
         self.clear_flag(site, since).await;
     }
 
-    /// Sees that a flag is set, and resets it.
+    /// Waits for a flag that is set, and resets it.
     async fn clear_flag(&self, site: Site<'_>, since: Time) {
         self.poll(site, since, 0).await;
         let mut pace = Pace::new(site);
@@ -363,14 +364,14 @@ impl Mesh {
 }
 
 impl Caches {
-    /// Another call works on other memory.
+    /// Empties the caches: another call works on other memory.
     fn forget(&self) {
         self.touches.set(0);
         self.source.borrow_mut().clear();
         self.target.borrow_mut().clear();
     }
 
-    /// Touches a line, and says whether it was in the caches.
+    /// Touches a line. Returns whether it was in the caches.
     fn touch(&self, place: Place, line: usize, capacity: u32) -> bool {
         let lines = match place {
             Place::Source => &self.source,

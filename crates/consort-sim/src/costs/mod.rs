@@ -1,7 +1,7 @@
-//! What operations cost in virtual time: one file a kind of machine.
+//! The costs of operations in virtual time: one file for each kind of machine.
 //!
-//! A cost is spent by sleeping: an operation returns when its PE is free again, and says when what
-//! it sent arrives. Nothing here moves data.
+//! A cost is spent by sleeping. An operation returns when its PE is free again, with the time at
+//! which its data or signal arrives. Nothing in this module moves data.
 
 mod chaos;
 mod cluster;
@@ -20,7 +20,7 @@ use crate::{
     engine::{Engine, Time},
 };
 
-/// Where, and on whose account, an operation happens.
+/// The PE of an operation, its account, and the engine.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'w> {
     pub(crate) engine: &'w Engine,
@@ -29,14 +29,14 @@ pub(crate) struct Site<'w> {
 }
 
 impl Site<'_> {
-    /// The PE spends time on something.
+    /// Spends time for a cause.
     pub(crate) async fn spend(&self, cause: Cause, time: Time) {
         self.account.spend(cause, time);
         self.engine.sleep(time).await;
     }
 }
 
-/// Memory of a PE.
+/// A position in the memory of a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Where {
     pub(crate) pe: Rank,
@@ -47,9 +47,9 @@ pub(crate) struct Where {
 /// The costs of a machine.
 #[expect(clippy::large_enum_variant, reason = "a simulation has one, and moves none")]
 pub(crate) enum Costs {
-    /// Any time at all.
+    /// Random times.
     Chaos(Chaos),
-    /// Cores whose caches are kept coherent.
+    /// Cores with coherent caches.
     Coherent(Coherent),
     /// Cores with message buffers on a mesh.
     Mesh(Mesh),
@@ -57,7 +57,7 @@ pub(crate) enum Costs {
     Cluster(Cluster),
 }
 
-/// Calls the same method on the costs of whichever kind.
+/// Calls the same method on the costs of any kind.
 macro_rules! each {
     ($costs:expr, $kind:ident => $body:expr) => {
         match $costs {
@@ -70,13 +70,13 @@ macro_rules! each {
 }
 
 impl Costs {
-    /// What the machine's fabric can do.
+    /// The capabilities of the machine's fabric.
     pub(crate) fn capabilities(&self, pes: u32) -> Capabilities {
         each!(self, kind => kind.capabilities(pes))
     }
 
-    /// Bytes of the pieces in which sender and receiver hand a message over together; `None` where
-    /// a sender goes on without its receiver.
+    /// The size of the pieces in which sender and receiver transfer a message together, in bytes.
+    /// `None` if a sender goes on without its receiver.
     pub(crate) const fn hands_over(&self) -> Option<usize> {
         match self {
             Self::Chaos(_) | Self::Cluster(_) | Self::Coherent(_) => None,
@@ -84,13 +84,13 @@ impl Costs {
         }
     }
 
-    /// A call of a collective begins.
+    /// Begins a call of a collective.
     pub(crate) async fn begin(&self, site: Site<'_>) {
         each!(self, kind => kind.begin(site).await);
     }
 
-    /// Moves bytes from one memory to another, of which one at least is the PE's own. Returns when
-    /// they have landed.
+    /// Moves bytes from one memory to another; one of them at least is the PE's own. Returns the
+    /// time when they have landed.
     pub(crate) async fn transfer(
         &self,
         site: Site<'_>,
@@ -101,7 +101,7 @@ impl Costs {
         each!(self, kind => kind.transfer(site, from, to, bytes).await)
     }
 
-    /// Combines bytes of another memory with some of the PE's own, into its own.
+    /// Combines bytes of another memory with bytes of the PE's own, into its own.
     pub(crate) async fn get_combine(
         &self,
         site: Site<'_>,
@@ -117,22 +117,23 @@ impl Costs {
         self.combine(site, bytes).await;
     }
 
-    /// When all that a PE has begun is done, where that goes on beside what it does next.
+    /// The time when all accesses that a PE has begun are complete, on machines where they overlap
+    /// with its later operations.
     pub(crate) fn settled(&self, pe: Rank) -> Time {
         if let Self::Coherent(kind) = self { kind.settled(pe.0) } else { 0 }
     }
 
-    /// Combines so many bytes of the PE's own memory.
+    /// Combines this many bytes of the PE's own memory.
     pub(crate) async fn combine(&self, site: Site<'_>, bytes: usize) {
         each!(self, kind => kind.combine(site, bytes).await);
     }
 
-    /// Sets a flag at a peer. Returns when it is set there.
+    /// Sets a flag at a peer. Returns the time when it is set there.
     pub(crate) async fn signal(&self, site: Site<'_>, to: Rank) -> Time {
         each!(self, kind => kind.signal(site, to).await)
     }
 
-    /// Sees that a flag is set, for which the PE has polled since a time, and who has set it, if it
+    /// Reads a flag that is set. The PE has polled it since a time, and `from` has set it, if it
     /// was one PE.
     pub(crate) async fn observe(&self, site: Site<'_>, since: Time, from: Option<Rank>) {
         match self {
@@ -143,8 +144,8 @@ impl Costs {
         }
     }
 
-    /// When what comes to a PE now is handed on to it: later, if others are before it. A put is in
-    /// memory when it comes, but those after it wait.
+    /// The time when an arrival at a PE is delivered to it: later than now, if it queues behind
+    /// others. A put is in memory when it arrives, but later arrivals queue behind it.
     pub(crate) fn hands_on(&self, now: Time, from: Rank, to: Rank, bytes: usize) -> Time {
         match self {
             Self::Chaos(_) | Self::Mesh(_) | Self::Coherent(_) => now,
@@ -152,14 +153,14 @@ impl Costs {
         }
     }
 
-    /// Sends a message. Returns when it has arrived; one that is handed over has been put where the
-    /// receiver can get it.
+    /// Sends a message. Returns the time of its arrival. On machines with two-sided transfers that
+    /// is the time when the receiver can get it.
     pub(crate) async fn send(&self, site: Site<'_>, to: Rank, from: Where, bytes: usize) -> Time {
         each!(self, kind => kind.send(site, to, from, bytes).await)
     }
 
-    /// Takes a message that has arrived, and for which the PE has polled since a time. Returns when
-    /// its sender is notified, where it is.
+    /// Receives a message that has arrived. The PE has polled for it since a time. Returns the time
+    /// when its sender is notified, on machines with two-sided transfers.
     pub(crate) async fn receive(
         &self,
         site: Site<'_>,
@@ -171,13 +172,13 @@ impl Costs {
         each!(self, kind => kind.receive(site, since, from, to, bytes).await)
     }
 
-    /// Sees that a message that was handed over is taken.
+    /// Reads the notification that the receiver has taken a message of a two-sided transfer.
     pub(crate) async fn handed_over(&self, site: Site<'_>, since: Time) {
         each!(self, kind => kind.handed_over(site, since).await);
     }
 
-    /// Interrupts some peers. Returns when each is reached; where there are no interrupts,
-    /// it is a flag that is set at one after the other.
+    /// Interrupts some peers. Returns the times at which they are reached. On machines without
+    /// interrupts it sets a flag at one peer after the other.
     pub(crate) async fn interrupt(&self, site: Site<'_>, to: &[Rank]) -> Vec<Time> {
         if let Self::Mesh(mesh) = self {
             return mesh.interrupt(site, to).await;
@@ -189,7 +190,7 @@ impl Costs {
         arrivals
     }
 
-    /// A handler is called for what has come since the last time.
+    /// Calls a handler for the notifications since the last call.
     pub(crate) async fn interrupted(&self, site: Site<'_>) {
         match self {
             Self::Mesh(mesh) => mesh.interrupted(site).await,
@@ -197,8 +198,8 @@ impl Costs {
         }
     }
 
-    /// Changes a word at a peer and returns its old value; the change happens between the two times
-    /// that pass.
+    /// Spends the time to change a word at a peer and return its old value. The caller changes it
+    /// after that time.
     pub(crate) async fn reach_word(&self, site: Site<'_>, at: Rank) {
         each!(self, kind => kind.reach_word(site, at).await);
     }

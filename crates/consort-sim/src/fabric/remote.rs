@@ -1,4 +1,4 @@
-//! A simulated call on peers' memory: gets and puts, exposed buffers, and words of the heap.
+//! The one-sided part of a simulated call: gets and puts, exposed buffers, and words of the heap.
 
 use std::future::Future;
 
@@ -108,8 +108,8 @@ impl Rendezvous for Call<'_> {
 }
 
 impl Call<'_> {
-    /// An atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
-    /// consistent. Returns what was there.
+    /// Performs an atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
+    /// consistent. Returns the old value.
     ///
     /// # Errors
     /// When the job has failed.
@@ -139,7 +139,8 @@ impl Call<'_> {
         Ok(before)
     }
 
-    /// Waits on the 64-bit word at heap offset `word` of the caller's own memory.
+    /// Waits until the 64-bit word at heap offset `word` of the caller's own memory meets the
+    /// condition.
     ///
     /// # Errors
     /// When the job has failed.

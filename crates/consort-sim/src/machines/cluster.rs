@@ -16,25 +16,25 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
-    /// How many nodes there are.
+    /// The number of nodes.
     #[serde(deserialize_with = "reading::count")]
     pub nodes: u32,
     /// PEs of a node.
     #[serde(deserialize_with = "reading::count")]
     pub pes_per_node: u32,
-    /// `L`: from a node to one a single hop away.
+    /// `L`: the latency between nodes a single hop apart.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_ns: f64,
     /// `o`: how long a message occupies the PE that sends it, and the one that receives it.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
-    /// `g`: between two messages of a PE, each of which has an interface of its own.
+    /// `g`: the gap between two messages of a PE. Each PE has a network interface of its own.
     #[serde(deserialize_with = "reading::not_negative")]
     pub gap_ns: f64,
-    /// `G`: for each byte of a message after the first.
+    /// `G`: the time of each byte of a message after the first.
     #[serde(deserialize_with = "reading::positive")]
     pub gap_per_byte_ns: f64,
-    /// What each hop after the first adds to the latency.
+    /// The additional latency of each hop after the first.
     #[serde(deserialize_with = "reading::not_negative")]
     pub hop_ns: f64,
     /// How the nodes are connected.
@@ -94,7 +94,7 @@ impl Described for Cluster {
 }
 
 impl Cluster {
-    /// How many PEs there are.
+    /// The number of PEs.
     pub fn pes(&self) -> u32 {
         self.nodes * self.pes_per_node
     }
@@ -104,7 +104,7 @@ impl Cluster {
         pe / self.pes_per_node
     }
 
-    /// How many hops there are between two nodes: none from a node to itself.
+    /// The number of hops between two nodes: none from a node to itself.
     pub fn hops(&self, a: u32, b: u32) -> u32 {
         match &self.network {
             _ if a == b => 0,

@@ -1,4 +1,4 @@
-//! Machines whose caches are kept coherent: what a line costs by its state and its distance.
+//! Machines with coherent caches: the cost of a line depends on its state and its distance.
 //!
 //! The costs are those of David, Guerraoui and Trigonakis, "Everything you always wanted to know
 //! about synchronization but were afraid to ask" (2013): Table 2 has loads, stores and atomic
@@ -13,11 +13,11 @@ use super::{
     reading::{self, Flaw, ensure},
 };
 
-/// Cores whose caches are kept coherent.
+/// Cores with coherent caches.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coherent {
-    /// Core cycles a nanosecond.
+    /// Core cycles per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub ghz: f64,
     /// Bytes of a cache line.
@@ -25,43 +25,43 @@ pub struct Coherent {
     pub line_bytes: usize,
     /// The cores, and how they are connected.
     pub layout: Layout,
-    /// The names of the distances, the nearest first: `core`; where there are such, `die` and
-    /// `package`; then `1 hop`, `2 hops` and so on. A file for a mesh names `core`, `1 hop` and
-    /// the longest way; here are all between them too.
+    /// The names of the distances, the nearest first: `core`; where they exist, `die` and
+    /// `package`; then `1 hop`, `2 hops` and so on. A file for a mesh names `core`, `1 hop` and the
+    /// longest distance; here the distances between them are added.
     pub distances: Vec<String>,
-    /// Loading a word.
+    /// The costs of loading a word.
     pub load: Costs,
-    /// Storing a word.
+    /// The costs of storing a word.
     pub store: Costs,
-    /// Atomic operations.
+    /// The costs of atomic operations.
     pub atomic: Atomics,
     /// The caches, the nearest first.
     #[serde(rename = "cache")]
     pub caches: Vec<Cache>,
     /// The memory.
     pub memory: Memory,
-    /// How many accesses to lines overlap when a core reads or writes many in a row.
+    /// The number of accesses to lines that overlap when a core reads or writes many in a row.
     #[serde(deserialize_with = "reading::positive")]
     pub lines_in_flight: f64,
-    /// Bytes that a core works on at a time: only accesses to them overlap; as many as it likes if
-    /// not given.
+    /// The bytes that a core works on at a time: only accesses to these overlap. Unlimited if not
+    /// given.
     #[serde(default, deserialize_with = "reading::optional")]
     pub reorder_bytes: Option<f64>,
-    /// Bandwidth of a core that copies what its own cache holds, in bytes a nanosecond.
+    /// Bandwidth of a core that copies data in its own cache, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub copy_gbps: f64,
     /// Bandwidth of a core that adds doubles to others, all in its own cache, in bytes of the
-    /// result a nanosecond.
+    /// result per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub combine_gbps: f64,
-    /// How long a transfer of a line between caches occupies a place that all of them pass; none
-    /// if there is no such place.
+    /// How long a transfer of a line between caches occupies a hub that all transfers pass; `None`
+    /// if there is no hub.
     #[serde(default, deserialize_with = "reading::optional")]
     pub hub_ns: Option<f64>,
     /// How long a transfer occupies the line itself, so that the next one waits.
     #[serde(deserialize_with = "reading::not_negative")]
     pub line_serve_ns: f64,
-    /// Messages between cores in hardware; none if there are no such.
+    /// The hardware message queues between cores; `None` if there are none.
     #[serde(default)]
     pub queue: Option<MessageQueue>,
 }
@@ -69,15 +69,15 @@ pub struct Coherent {
 /// The state of a line in the cache that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// The only copy, and memory is stale.
+    /// The only copy; memory is stale.
     Modified,
-    /// One of several copies, and memory is stale.
+    /// One of several copies; memory is stale.
     Owned,
-    /// The only copy, as memory has it.
+    /// The only copy; memory is up to date.
     Exclusive,
-    /// One of several copies, as memory has it, or as an owner does.
+    /// One of several copies; memory or an owner is up to date.
     Shared,
-    /// In no cache: it comes from memory.
+    /// In no cache: it is loaded from memory.
     Invalid,
 }
 
@@ -87,23 +87,23 @@ impl State {
         [Self::Modified, Self::Owned, Self::Exclusive, Self::Shared, Self::Invalid];
 }
 
-/// What an operation on a line costs by the state that it finds, in cycles, a number a distance.
+/// The costs of an operation on a line by the line's state, in cycles, a number for each distance.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
     /// [`State::Modified`].
     #[serde(deserialize_with = "reading::row")]
     pub modified: Vec<f64>,
-    /// [`State::Owned`]; without it, as shared.
+    /// [`State::Owned`]; if not given, as shared.
     #[serde(default, deserialize_with = "reading::optional_row")]
     pub owned: Option<Vec<f64>>,
-    /// [`State::Exclusive`]; without it, as modified.
+    /// [`State::Exclusive`]; if not given, as modified.
     #[serde(default, deserialize_with = "reading::optional_row")]
     pub exclusive: Option<Vec<f64>>,
     /// [`State::Shared`].
     #[serde(deserialize_with = "reading::row")]
     pub shared: Vec<f64>,
-    /// [`State::Invalid`]; without it, as a load, which must have it.
+    /// [`State::Invalid`]; if not given, as a load, which must have it.
     #[serde(default, deserialize_with = "reading::optional_row")]
     pub invalid: Option<Vec<f64>>,
 }
@@ -127,17 +127,17 @@ impl AtomicOp {
         [Self::CompareExchange, Self::FetchAdd, Self::TestAndSet, Self::Swap];
 }
 
-/// What the atomic operations cost.
+/// The costs of the atomic operations.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Atomics {
     /// Compare and swap.
     pub compare_exchange: Costs,
-    /// Fetch and add; without it, as compare and swap.
+    /// Fetch and add; if not given, as compare and swap.
     pub fetch_add: Option<Costs>,
-    /// Test and set; without it, as compare and swap.
+    /// Test and set; if not given, as compare and swap.
     pub test_and_set: Option<Costs>,
-    /// Swap; without it, as compare and swap.
+    /// Swap; if not given, as compare and swap.
     pub swap: Option<Costs>,
 }
 
@@ -145,24 +145,24 @@ pub struct Atomics {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// Its size.
+    /// Its size in bytes.
     #[serde(deserialize_with = "reading::size")]
     pub bytes: usize,
-    /// How many lines of one set it holds.
+    /// The lines of one set.
     #[serde(deserialize_with = "reading::size")]
     pub ways: usize,
-    /// What a load takes that finds its line there.
+    /// The latency of a load that finds its line there, in cycles.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_cycles: f64,
-    /// How many hardware threads share one.
+    /// The number of hardware threads that share a cache of this level.
     #[serde(deserialize_with = "reading::count")]
     pub threads: u32,
-    /// Whether it keeps copies of what another cache of its level has as the last that wrote it.
+    /// Whether a cache keeps copies of lines whose last writer uses another cache of this level.
     #[serde(default = "foreign")]
     pub foreign: bool,
 }
 
-/// Without a word to the contrary a cache keeps everything.
+/// The default: a cache keeps all lines.
 const fn foreign() -> bool {
     true
 }
@@ -171,31 +171,31 @@ const fn foreign() -> bool {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// What a load takes from the nearest memory.
+    /// The time of a load from the nearest memory, in cycles.
     #[serde(deserialize_with = "reading::positive")]
     pub load_cycles: f64,
-    /// How many memory controllers there are.
+    /// The number of memory controllers.
     #[serde(deserialize_with = "reading::count")]
     pub controllers: u32,
-    /// Bandwidth of a controller, in bytes a nanosecond.
+    /// Bandwidth of a controller, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub gbps: f64,
 }
 
-/// Messages between cores in hardware: a buffer of each core, that several queues share.
+/// Hardware message queues between cores: each core has a buffer, which several queues share.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageQueue {
-    /// Words of 8 bytes that the buffer of a core holds.
+    /// The words of 8 bytes in the buffer of a core.
     #[serde(deserialize_with = "reading::size")]
     pub words: usize,
-    /// Queues that share the buffer.
+    /// The queues that share a buffer.
     #[serde(deserialize_with = "reading::count")]
     pub ways: u32,
-    /// What a link of the mesh takes.
+    /// The cycles of a link of the mesh.
     #[serde(deserialize_with = "reading::not_negative")]
     pub hop_cycles: f64,
-    /// What sending and receiving a message take besides the links.
+    /// The cycles of sending and receiving a message, without the links.
     #[serde(deserialize_with = "reading::not_negative")]
     pub message_cycles: f64,
 }
@@ -249,8 +249,8 @@ impl Described for Coherent {
 }
 
 impl Costs {
-    /// Checks that there is a number for each distance that a file names, and works out those of
-    /// the others: of the distances between the last two, which lie on the line through theirs.
+    /// Checks that there is a number for each distance that a file names. Computes those of the
+    /// distances between the last two by linear interpolation.
     fn complete(&mut self, keys: &str, named: usize, all: usize) -> Result<(), Flaw> {
         let rows = [
             ("modified", Some(&mut self.modified)),
@@ -274,7 +274,7 @@ impl Costs {
         Ok(())
     }
 
-    /// The row of a state, if it has one itself or by another state's.
+    /// The row of a state: its own, or that of the state which it defaults to.
     fn of(&self, state: State) -> Option<&[f64]> {
         match state {
             State::Modified => Some(&self.modified),
@@ -286,44 +286,44 @@ impl Costs {
     }
 }
 
-/// A part of a whole number of steps.
+/// The fraction of a number of steps.
 #[expect(clippy::cast_precision_loss, reason = "distances are few")]
 fn ratio(step: usize, steps: usize) -> f64 {
     step as f64 / steps as f64
 }
 
 impl Coherent {
-    /// How many hardware threads there are.
+    /// The number of hardware threads.
     pub fn threads(&self) -> u32 {
         self.layout.threads()
     }
 
-    /// How far two threads are apart, as an index into [`Self::distances`].
+    /// The distance of two threads, as an index into [`Self::distances`].
     pub fn distance(&self, a: u32, b: u32) -> usize {
         self.layout.distance(a, b)
     }
 
-    /// What loading costs a core that does not have the line, in nanoseconds.
+    /// The time of a load by a core that does not have the line, in nanoseconds.
     ///
     /// # Panics
-    /// If there is no such distance.
+    /// When there is no such distance.
     pub fn load_ns(&self, state: State, distance: usize) -> f64 {
         self.cost_ns(&self.load, state, distance)
     }
 
-    /// What storing costs a core that does not have the line for itself, in nanoseconds.
+    /// The time of a store by a core that does not have the line exclusively, in nanoseconds.
     ///
     /// # Panics
-    /// If there is no such distance.
+    /// When there is no such distance.
     pub fn store_ns(&self, state: State, distance: usize) -> f64 {
         self.cost_ns(&self.store, state, distance)
     }
 
-    /// What an atomic operation costs a core that does not have the line for itself, in
+    /// The time of an atomic operation by a core that does not have the line exclusively, in
     /// nanoseconds.
     ///
     /// # Panics
-    /// If there is no such distance.
+    /// When there is no such distance.
     pub fn atomic_ns(&self, op: AtomicOp, state: State, distance: usize) -> f64 {
         let Atomics { compare_exchange, fetch_add, test_and_set, swap } = &self.atomic;
         let costs = match op {
@@ -335,15 +335,15 @@ impl Coherent {
         self.cost_ns(costs.unwrap_or(compare_exchange), state, distance)
     }
 
-    /// What loading costs that finds its line in a level of the own caches, in nanoseconds.
+    /// The time of a load that finds its line in this level of the own caches, in nanoseconds.
     ///
     /// # Panics
-    /// If there is no such level, counted from 0.
+    /// When there is no such level, counted from 0.
     pub fn cache_ns(&self, level: usize) -> f64 {
         self.caches[level].latency_cycles / self.ghz
     }
 
-    /// What loading costs from the nearest memory, in nanoseconds.
+    /// The time of a load from the nearest memory, in nanoseconds.
     pub fn memory_ns(&self) -> f64 {
         self.memory.load_cycles / self.ghz
     }

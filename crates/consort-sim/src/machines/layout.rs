@@ -1,7 +1,7 @@
-//! How the cores of a coherent machine are connected, and so how far two threads are apart.
+//! The layout of the cores of a coherent machine, which gives the distances between threads.
 //!
-//! The distances are those by which David, Guerraoui and Trigonakis (2013) tell costs apart: on the
-//! same core, die or package, and by hops beyond. On a mesh each number of links is one.
+//! The distances are those for which David, Guerraoui and Trigonakis (2013) give costs: on the same
+//! core, die or package, and beyond that by hops. On a mesh each number of links is a distance.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reading::{self, Flaw, ensure, product};
 
-/// The cores of a coherent machine, and how they are connected.
+/// The layout of the cores of a coherent machine.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Layout {
@@ -27,11 +27,11 @@ pub enum Layout {
         /// Hardware threads of a core.
         #[serde(deserialize_with = "reading::count")]
         threads_per_core: u32,
-        /// Hops between each two dies, a row a die. Within a package they do not matter.
+        /// Hops between each two dies, a row for each die. Those within a package are ignored.
         hops: Vec<Vec<u32>>,
     },
-    /// A mesh of cores, numbered row by row, a thread each. The distance of two is the number of
-    /// links between them.
+    /// A mesh of cores, numbered row by row, with one thread each. The distance of two cores is the
+    /// number of links between them.
     Mesh {
         /// Cores from west to east.
         #[serde(deserialize_with = "reading::count")]
@@ -43,7 +43,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// How many hardware threads there are.
+    /// The number of hardware threads.
     pub fn threads(&self) -> u32 {
         match self {
             Self::Packages {
@@ -53,7 +53,7 @@ impl Layout {
         }
     }
 
-    /// How far two threads are apart, as an index into the names of the distances.
+    /// The distance of two threads, as an index into the names of the distances.
     pub(super) fn distance(&self, a: u32, b: u32) -> usize {
         let apart = match self {
             Self::Mesh { columns, .. } => {
@@ -78,7 +78,7 @@ impl Layout {
         apart as usize
     }
 
-    /// Whether it can be one.
+    /// Checks that the layout is consistent.
     pub(super) fn check(&self) -> Result<(), Flaw> {
         match self {
             Self::Mesh { columns, rows } => {
@@ -98,7 +98,7 @@ impl Layout {
         }
     }
 
-    /// The names of the distances that a file gives, and those of all.
+    /// The names of the distances that a file gives, and those of all distances.
     pub(super) fn distances(&self) -> (Vec<String>, Vec<String>) {
         let name = |hops: u32| format!("{hops} hop{}", if hops == 1 { "" } else { "s" });
         let mut all = vec!["core".to_owned()];
@@ -125,7 +125,7 @@ impl Layout {
     }
 }
 
-/// Hops must be those of the shortest ways between so many dies.
+/// Checks that hops are those of the shortest paths between this many dies.
 fn check_hops(hops: &[Vec<u32>], dies: usize) -> Result<(), Flaw> {
     let keys = "layout.packages.hops";
     let message = format!("expected {dies} rows, one a die, found {}", hops.len());

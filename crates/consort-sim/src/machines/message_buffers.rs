@@ -1,7 +1,7 @@
-//! Machines without coherent caches, whose cores reach message buffers by put and get.
+//! Machines without coherent caches, whose cores access message buffers by put and get.
 //!
 //! The model and its parameters are those of Petrović's thesis (EPFL 2015), section 4.1: tiles on a
-//! mesh with XY routing, each with the message buffers of its cores; a core moves one line at a
+//! mesh with XY routing, each with the message buffers of its cores. A core moves one line at a
 //! time, and waits for it.
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::{
     reading::{self, Flaw, ensure, product},
 };
 
-/// Cores with message buffers that all of them reach by put and get, a line at a time.
+/// Cores with message buffers that all cores access by put and get, a line at a time.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageBuffers {
@@ -24,7 +24,7 @@ pub struct MessageBuffers {
     /// Cores of a tile.
     #[serde(deserialize_with = "reading::count")]
     pub cores_per_tile: u32,
-    /// Core cycles a nanosecond.
+    /// Core cycles per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub ghz: f64,
     /// Bytes of a line, the unit of transfer.
@@ -36,7 +36,7 @@ pub struct MessageBuffers {
     /// Bytes of a core's cache for its private memory.
     #[serde(deserialize_with = "reading::size")]
     pub cache_bytes: usize,
-    /// What a packet takes through a router; `L_hop` in the model.
+    /// The time of a packet through a router; `L_hop` in the model.
     #[serde(deserialize_with = "reading::not_negative")]
     pub hop_ns: f64,
     /// A core's part in moving a line from or to a message buffer; `o^mpb`.
@@ -48,52 +48,52 @@ pub struct MessageBuffers {
     /// A core's part in reading a line from its memory; `o_r^mem`.
     #[serde(deserialize_with = "reading::positive")]
     pub memory_read_ns: f64,
-    /// What a put from the own message buffer takes besides moving lines; `o_put^mpb`.
+    /// The time of a put from the own message buffer, without its lines; `o_put^mpb`.
     #[serde(deserialize_with = "reading::not_negative")]
     pub put_ns: f64,
-    /// What a get to the own message buffer takes besides moving lines; `o_get^mpb`.
+    /// The time of a get to the own message buffer, without its lines; `o_get^mpb`.
     #[serde(deserialize_with = "reading::not_negative")]
     pub get_ns: f64,
-    /// What a put from memory takes besides moving lines; `o_put^mem`.
+    /// The time of a put from memory, without its lines; `o_put^mem`.
     #[serde(deserialize_with = "reading::not_negative")]
     pub put_memory_ns: f64,
-    /// What a get to memory takes besides moving lines; `o_get^mem`.
+    /// The time of a get to memory, without its lines; `o_get^mem`.
     #[serde(deserialize_with = "reading::not_negative")]
     pub get_memory_ns: f64,
-    /// What reading a flag takes besides reading its line.
+    /// The time of reading a flag, without reading its line.
     #[serde(deserialize_with = "reading::not_negative")]
     pub flag_read_ns: f64,
     /// How long a line occupies the message buffers of a tile; a part of [`Self::mpb_ns`].
     #[serde(deserialize_with = "reading::not_negative")]
     pub serve_ns: f64,
-    /// Requests to read that a router holds of each side, while a tile is busy.
+    /// The read requests that a router's queue for one side holds while a tile is busy.
     #[serde(deserialize_with = "reading::count")]
     pub queued_reads: u32,
-    /// Lines to write that it holds instead.
+    /// The lines to write that the queue holds instead.
     #[serde(deserialize_with = "reading::count")]
     pub queued_writes: u32,
     /// The tiles, by column and row, that have memory controllers.
     pub controllers: Vec<[u32; 2]>,
-    /// What an interrupt takes.
+    /// The costs of an interrupt.
     pub interrupt: Interrupt,
-    /// What a call takes besides all this. It is fitted to outcomes, and said to be wherever it is
-    /// used; without it, nothing is.
+    /// The additional time of a call. It is fitted to published results, and every use of it says
+    /// so. Without it nothing is fitted.
     #[serde(default, deserialize_with = "reading::optional")]
     pub overhead_ns: Option<f64>,
 }
 
-/// What an interrupt from core to core takes, in core cycles.
+/// The costs of an interrupt from core to core, in core cycles.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupt {
-    /// From the sending to the handler of one receiver.
+    /// The time from the sending to the handler of one receiver.
     #[serde(deserialize_with = "reading::positive")]
     pub latency_cycles: f64,
     /// How long a receiver occupies the status registers, which serve one core at a time.
     #[serde(deserialize_with = "reading::not_negative")]
     pub status_read_cycles: f64,
-    /// Until the program's handler runs, in nanoseconds. It is fitted to outcomes, as
-    /// [`MessageBuffers::overhead_ns`] is, and used together with it.
+    /// The time until the program's handler runs, in nanoseconds. It is fitted to published
+    /// results, as [`MessageBuffers::overhead_ns`] is, and used together with it.
     #[serde(default, deserialize_with = "reading::optional")]
     pub signal_ns: Option<f64>,
 }
@@ -129,7 +129,7 @@ impl Described for MessageBuffers {
 }
 
 impl MessageBuffers {
-    /// How many cores there are.
+    /// The number of cores.
     pub fn cores(&self) -> u32 {
         self.columns * self.rows * self.cores_per_tile
     }
@@ -141,37 +141,38 @@ impl MessageBuffers {
         (tile % self.columns, tile / self.columns)
     }
 
-    /// How many routers a packet passes between two cores: 1 on the same tile.
+    /// The number of routers that a packet passes between two cores: 1 on the same tile.
     pub fn distance(&self, a: u32, b: u32) -> u32 {
         routers(self.tile(a), self.tile(b))
     }
 
-    /// The tile of the memory controller that serves a core: the nearest, and the first of those.
+    /// The tile of the memory controller that serves a core: the nearest one, or the first of
+    /// these.
     ///
     /// # Panics
-    /// If there are no controllers, which no description has.
+    /// When there are no controllers, which a valid description excludes.
     pub fn controller(&self, core: u32) -> (u32, u32) {
         let tile = self.tile(core);
         let tiles = self.controllers.iter().map(|&[x, y]| (x, y));
         tiles.min_by_key(|&to| routers(tile, to)).expect("a description has controllers")
     }
 
-    /// How many routers a packet passes between a core and its memory controller.
+    /// The number of routers that a packet passes between a core and its memory controller.
     ///
     /// # Panics
-    /// If there are no controllers, which no description has.
+    /// When there are no controllers, which a valid description excludes.
     pub fn memory_distance(&self, core: u32) -> u32 {
         routers(self.tile(core), self.controller(core))
     }
 }
 
-/// Those that a packet passes under XY routing, both ends counted.
+/// The number of routers that a packet passes under XY routing, both ends included.
 fn routers((ax, ay): (u32, u32), (bx, by): (u32, u32)) -> u32 {
     1 + ax.abs_diff(bx) + ay.abs_diff(by)
 }
 
 impl Interrupt {
-    /// From the sending to the handler of one receiver, in nanoseconds.
+    /// The time from the sending to the handler of one receiver, in nanoseconds.
     pub fn latency_ns(&self, ghz: f64) -> f64 {
         self.latency_cycles / ghz
     }

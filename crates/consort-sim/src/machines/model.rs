@@ -1,4 +1,4 @@
-//! A described machine in the few numbers that the algorithms' cost functions are written over.
+//! A described machine as a [`MachineModel`], the parameters of the algorithms' cost functions.
 
 use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel};
 
@@ -6,11 +6,11 @@ use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
 use crate::costs::CALL_CYCLES;
 
 impl Machine {
-    /// What estimates for its first `pes` PEs are made of. Distances are means over the others of
-    /// PE 0; what depends on them is as if all were so far apart.
+    /// The parameters for estimates on its first `pes` PEs. Distances are means from PE 0 to the
+    /// others, and every cost that depends on a distance uses that mean.
     ///
     /// # Panics
-    /// If it has no such PEs.
+    /// When it has fewer PEs, or `pes` is 0.
     #[must_use]
     pub fn model(&self, pes: u32) -> MachineModel {
         assert!((1..=self.pes()).contains(&pes), "{} has {} PEs, not {pes}", self.name, self.pes());
@@ -22,7 +22,7 @@ impl Machine {
     }
 }
 
-/// The mean over the others of PE 0 among `pes`; alone, it is its own neighbour.
+/// The mean over the other PEs of PE 0 among `pes`; a single PE is its own neighbour.
 fn mean(pes: u32, of: impl Fn(u32) -> f64) -> f64 {
     let others = 1.min(pes - 1)..pes;
     let count = others.len() as f64;
@@ -49,7 +49,7 @@ fn coherent(machine: &Coherent, pes: u32) -> MachineModel {
     }
 }
 
-/// As in formulas 4.1 to 4.12 of the thesis: a core moves a line at a time.
+/// As in formulas 4.1 to 4.12 of the thesis: a core moves one line at a time.
 fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
     let there_ns = machine.mpb_ns
         + 2.0 * mean(pes, |other| f64::from(machine.distance(0, other))) * machine.hop_ns;
@@ -60,15 +60,15 @@ fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
         (machine.memory_read_ns + memory_hops, machine.memory_write_ns + memory_hops);
     let line_bytes = machine.line_bytes as f64;
     MachineModel {
-        // A flag is put; whoever waits for it gets it, which is its own work.
+        // A flag is put; the waiting core gets it, which is that core's own work.
         transfer_ns: machine.put_ns + here_ns + there_ns,
-        // From memory to the other's buffer, and from there to its memory.
+        // From memory to the other core's buffer, and from there to its memory.
         next_line_ns: (read_ns + there_ns + here_ns + write_ns) * LINE_PAYLOAD_BYTES as f64
             / line_bytes,
         overhead_ns: machine.get_ns + here_ns,
         // From memory to the own buffer, or back.
         copy_gbps: line_bytes / (here_ns + f64::midpoint(read_ns, write_ns)),
-        // From another's buffer to the own.
+        // From another core's buffer to the own.
         pull_gbps: line_bytes / (there_ns + here_ns),
         switch_ns: 0.0,
         serve_gbps: line_bytes / machine.serve_ns.max(f64::MIN_POSITIVE),
@@ -77,7 +77,7 @@ fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
 }
 
 fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
-    // The sender's part, and the way; the receiver's is its own work.
+    // The sender's overhead, and the latency; the receiver's overhead is its own work.
     let between_ns = |other| {
         if machine.node(other) == machine.node(0) {
             machine.inside.transfer_ns + machine.inside.overhead_ns
@@ -87,7 +87,7 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
         }
     };
     let transfer_ns = mean(pes, between_ns);
-    // A message's data also take their time where most of the others are in other nodes.
+    // The bandwidth of the network applies where most of the other PEs are in other nodes.
     let crosses = pes > machine.pes_per_node;
     let gbps = if crosses { 1.0 / machine.gap_per_byte_ns } else { machine.inside.copy_gbps };
     let (gap_ns, overhead_ns) = (machine.gap_ns, machine.overhead_ns);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     /// Two cores of a tile of the SCC, a router apart: a flag is put in 69 + 136 + 136 ns, and got
-    /// in 330 + 136; a line comes from buffer to buffer in 272 ns.
+    /// in 330 + 136 ns; a line is moved from buffer to buffer in 272 ns.
     #[test]
     fn two_cores_of_a_tile() {
         let model = model("scc", 2);
@@ -126,8 +126,8 @@ mod tests {
         near(model.overhead_ns, 466.0);
     }
 
-    /// Two cores of a die of a Barcelona: 252 cycles to load and 296 to store, of 2.3 GHz; 96 bytes
-    /// are in two lines.
+    /// Two cores of a die of a Barcelona: 252 cycles to load and 296 to store, at 2.3 GHz. The 96
+    /// bytes that a core works on at a time span two lines, so two accesses overlap.
     #[test]
     fn two_cores_of_a_die() {
         let model = model("barcelona-x8", 2);
@@ -136,7 +136,7 @@ mod tests {
         near(model.serve_gbps, 64.0 / 17.4);
     }
 
-    /// The PEs of a node, and two nodes, whose PEs are 15 times near and 16 times far.
+    /// The PEs of a node; and two nodes, in which PE 0 has 15 near and 16 far peers.
     #[test]
     fn nodes() {
         near(model("cluster", 16).transfer_ns, 120.0);

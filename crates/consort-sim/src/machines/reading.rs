@@ -1,20 +1,20 @@
-//! Reading descriptions: values that are checked while they are read, and the lines of flaws.
+//! Reads descriptions: checks values while they are read, and finds the lines of errors.
 //!
-//! A value that is wrong by itself is refused by the function that reads it, and `toml` knows
-//! where it stands. What contradicts another value is a [`Flaw`] at the keys that lead to it.
+//! The function that reads a value refuses it if it is wrong by itself, and `toml` knows its line.
+//! A value that contradicts another is a [`Flaw`] with the keys that lead to it.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use toml::{Spanned, de::DeTable};
 
-/// More PEs than this are a mistake in a file, not a machine.
+/// The most PEs of a machine; more are a mistake in a file.
 pub(super) const MOST_PES: u32 = 1 << 20;
 
-/// Something that contradicts the rest of a description.
+/// A value that contradicts the rest of a description.
 #[derive(Debug)]
 pub(super) struct Flaw {
-    /// The keys, and numbers in arrays from 0, that lead to it, as in `load.shared` or `hops.2`.
+    /// The keys, and array indices from 0, that lead to it, as in `load.shared` or `hops.2`.
     pub(super) keys: String,
-    /// What is wrong, and what was expected.
+    /// The error, and what was expected.
     pub(super) message: String,
 }
 
@@ -24,7 +24,7 @@ impl Flaw {
     }
 }
 
-/// `Ok` if it holds, or else the flaw.
+/// `Ok` if `holds`, or else the flaw.
 pub(super) fn ensure(
     holds: bool,
     keys: impl Into<String>,
@@ -33,7 +33,7 @@ pub(super) fn ensure(
     if holds { Ok(()) } else { Err(Flaw::new(keys, message)) }
 }
 
-/// The product of counts, if it is no more than a machine can have.
+/// The product of counts, if a machine can have so many PEs.
 pub(super) fn product(keys: &str, counts: &[u32]) -> Result<u32, Flaw> {
     let product = counts.iter().try_fold(1_u32, |product, &count| product.checked_mul(count));
     product.filter(|&pes| (1..=MOST_PES).contains(&pes)).ok_or_else(|| {
@@ -48,7 +48,7 @@ pub(super) fn line_at(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
-/// Where the value at some keys stands, or the innermost table around it that is there.
+/// The offset of the value at these keys, or of the innermost table around it that exists.
 pub(super) fn offset_of(document: &Spanned<DeTable<'_>>, keys: &str) -> usize {
     let mut keys = keys.split('.');
     let Some(mut value) = keys.next().and_then(|key| document.get_ref().get(key)) else {
@@ -74,7 +74,7 @@ pub(super) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Err
     Ok(text)
 }
 
-/// Reads how many there are of something that every machine has.
+/// Reads a count from 1 to [`MOST_PES`].
 pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let count = u32::deserialize(from)?;
     if !(1..=MOST_PES).contains(&count) {
@@ -101,7 +101,7 @@ pub(super) fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Err
     Err(D::Error::custom(format!("expected a number above 0, found {number}")))
 }
 
-/// Reads a number above 0 that need not be there.
+/// Reads a number above 0 for an optional key.
 pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     positive(from).map(Some)
 }
@@ -124,7 +124,7 @@ pub(super) fn row<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Err
     Ok(row.into_iter().map(|Cost(cost)| cost).collect())
 }
 
-/// Reads a row of numbers above 0 that need not be there.
+/// Reads a row of numbers above 0 for an optional key.
 pub(super) fn optional_row<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Vec<f64>>, D::Error> {

@@ -1,4 +1,5 @@
-//! What descriptions are read, which are refused, and at which line; any text is one or the other.
+//! Tests which descriptions are read, and which are refused at which line. Every text is one or the
+//! other.
 
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ fn edited(name: &str, old: &str, new: &str) -> String {
     text.replace(old, new)
 }
 
-/// The line and message that a text is refused with.
+/// The line and the message of the error for a text.
 #[track_caller]
 fn flaw(text: &str) -> (usize, String) {
     match Machine::parse("edited.toml", text) {
@@ -30,7 +31,7 @@ fn flaw(text: &str) -> (usize, String) {
     }
 }
 
-/// An edit is refused at the line of `at`, with a message that holds `says`.
+/// Asserts that an edit is refused at the line of `at`, with a message that contains `says`.
 #[track_caller]
 fn refused_at(at: &str, name: &str, old: &str, new: &str, says: &str) {
     let text = edited(name, old, new);
@@ -40,7 +41,7 @@ fn refused_at(at: &str, name: &str, old: &str, new: &str, says: &str) {
     assert!(message.contains(says), "`{says}` in `{message}`");
 }
 
-/// An edit is refused at its own line.
+/// Asserts that an edit is refused at its own line.
 #[track_caller]
 fn refused(name: &str, old: &str, new: &str, says: &str) {
     refused_at(new, name, old, new, says);
@@ -107,7 +108,7 @@ fn the_tiles_of_the_scc() {
     assert_eq!([(0, 0), (0, 1), (0, 2), (0, 47)].map(|(a, b)| scc.distance(a, b)), [1, 1, 2, 9]);
     let far = (0..48).flat_map(|a| (0..48).map(move |b| (a, b)));
     assert_eq!(far.map(|(a, b)| scc.distance(a, b)).max(), Some(9));
-    // The quadrant of a core has its controller.
+    // A core's controller is that of its quadrant.
     for core in 0..48 {
         let (x, y) = scc.tile(core);
         let of_quadrant = (if x < 3 { 0 } else { 5 }, if y < 2 { 0 } else { 2 });
@@ -135,7 +136,7 @@ fn distances_by_the_layout() {
     assert_eq!([(0, 0), (0, 1), (0, 6), (0, 35)].map(|(a, b)| tile.distance(a, b)), [0, 1, 1, 10]);
 }
 
-/// All threads of a machine have a distance whose costs are known.
+/// All pairs of threads of a machine have a distance with costs.
 #[test]
 fn every_distance_has_its_costs() {
     for name in Machine::shipped() {
@@ -168,7 +169,7 @@ fn costs_are_those_of_the_tables_in_nanoseconds() {
     near(xeon.load_ns(State::Modified, 3), 400.0 / 2.13);
     near(xeon.store_ns(State::Shared, 1), 116.0 / 2.13);
     near(xeon.atomic_ns(AtomicOp::Swap, State::Modified, 2), 324.0 / 2.13);
-    // Without a row of their own.
+    // States and operations without a row of their own.
     near(xeon.load_ns(State::Owned, 1), 44.0 / 2.13);
     near(xeon.store_ns(State::Invalid, 2), 492.0 / 2.13);
     near(xeon.atomic_ns(AtomicOp::Swap, State::Exclusive, 2), 324.0 / 2.13);
@@ -238,7 +239,7 @@ fn keys_that_are_missing_or_unknown() {
         let expected = format!("missing field `{key}`");
         assert_eq!(flaw(&edited("scc", line, "")), (1, expected));
     }
-    // In a table it is the table's line.
+    // A missing key of a table is reported at the table's line.
     let missing = "missing field `latency_cycles`";
     refused_at("[interrupt]", "scc", "latency_cycles = 2000", "", missing);
     let missing = "missing `invalid`";
@@ -289,8 +290,8 @@ fn parts_of_clusters_that_contradict_each_other() {
 }
 
 proptest! {
-    /// Cut short, with a piece overwritten, or with a piece taken out, a description is read or
-    /// refused, and at a line that it has.
+    /// A description that is truncated, or with a part overwritten or removed, is read or refused,
+    /// at a line that it has.
     #[test]
     fn no_text_is_too_strange(
         name in select(Machine::shipped().collect::<Vec<_>>()),
@@ -314,7 +315,8 @@ proptest! {
         }
     }
 
-    /// Numbers changed to others are read or refused, and what is read can be used.
+    /// With numbers replaced by others it is read or refused, and a machine that is read can be
+    /// used.
     #[test]
     fn no_number_is_too_strange(
         name in select(Machine::shipped().collect::<Vec<_>>()),
@@ -348,7 +350,7 @@ proptest! {
     }
 }
 
-/// Where the numbers of a description stand that are outside comments and words.
+/// The ranges of the numbers of a description that are outside comments and strings.
 fn numbers(text: &str) -> Vec<Range<usize>> {
     let starts = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at);
     let outside = starts.filter(|&at| {

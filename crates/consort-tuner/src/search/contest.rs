@@ -1,13 +1,13 @@
-//! One query's contest: which of its candidates is the fastest.
+//! The contest of a query: finds the fastest of its candidates.
 //!
-//! Successive halving: all in the field are measured interleaved for an equal part of the time;
-//! those whose interval lies above the best one's leave, and so does the slower half of the
-//! rest; the last round is a duel. Only the last round decides, so that choice and runner-up come
-//! from one run.
+//! Successive halving: each round measures the remaining candidates interleaved, for an equal part
+//! of the time. Those whose interval lies above the best one's leave, and so does the slower half
+//! of the rest. The last round is a duel. Only the last round decides, so that choice and runner-up
+//! come from one run.
 //!
-//! A launch gives its threads and buffers places for as long as it lasts, and where PEs share cores
-//! also an order of turns, which favours now one candidate and now another. So a duel is held in
-//! several launches, and the one whose outcome is in the middle counts.
+//! A launch fixes the places of its threads and buffers, and where PEs share cores also the order
+//! of their turns. That favours one candidate or another. So a duel is measured in several
+//! launches, and the one with the median outcome counts.
 
 use std::time::Duration;
 
@@ -17,21 +17,21 @@ use crate::{
     Confidence, Entry, Rigour, RunnerUp, Sample, Workbench, estimate::ranked, times::rounded_ns,
 };
 
-/// How many candidates the model lets through to be measured at [`Rigour::Measure`].
+/// The most candidates that the model lets through to be measured at [`Rigour::Measure`].
 const HANDFUL: usize = 6;
-/// Those are at most so many times slower, by the model, than its favourite.
+/// The model's estimate for them is at most this many times that of its favourite.
 const PRUNE_RATIO: f64 = 4.0;
-/// The most that one query may take; for [`Rigour::Exhaustive`] each of its candidates.
+/// The most time for one query; at [`Rigour::Exhaustive`] for each of its candidates.
 const MEASURE_CAP: Duration = Duration::from_millis(250);
 const PATIENT_CAP: Duration = Duration::from_secs(1);
 const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
-/// The least that is worth giving to a candidate.
+/// The least time for a candidate that gives a useful measurement.
 const FLOOR: Duration = Duration::from_millis(2);
 
-/// The launches of a duel: odd, so that there is one in the middle.
+/// The launches of a duel: odd, so that one has the median outcome.
 const DUEL_LAUNCHES: u32 = 3;
 
-/// Of fewer blocks the interval is only their range.
+/// With fewer blocks the confidence interval is only their range.
 const SURE_BLOCKS: u32 = 6;
 
 /// The candidates that a search at `rigour` measures.
@@ -42,8 +42,8 @@ pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> V
     }
     let limit_ns = ranked.first().map_or(0.0, |(_, best_ns)| best_ns * PRUNE_RATIO);
     let hopeful = ranked.into_iter().filter(|&(_, estimate_ns)| estimate_ns <= limit_ns);
-    // The model errs more between algorithms than between the parameters of one: the best of
-    // each algorithm goes first.
+    // The model errs more between algorithms than between parameters of one algorithm. So the best
+    // candidate of each algorithm comes first.
     let (mut field, mut others): (Vec<Candidate>, Vec<Candidate>) = Default::default();
     for (candidate, _) in hopeful {
         let is_first = field.iter().all(|known| known.algorithm != candidate.algorithm);
@@ -54,7 +54,8 @@ pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> V
     field
 }
 
-/// The time for a query with `field_size` candidates whose fair share of what is left is `share`.
+/// The time for a query with `field_size` candidates, if an equal share of the time left is
+/// `share`.
 pub(crate) fn slice(rigour: Rigour, field_size: usize, share: Duration) -> Duration {
     let field_count = u32::try_from(field_size.max(1)).unwrap_or(u32::MAX);
     let cap = match rigour {
@@ -67,8 +68,8 @@ pub(crate) fn slice(rigour: Rigour, field_size: usize, share: Duration) -> Durat
     share.clamp(floor, cap.max(floor))
 }
 
-/// Holds the contest at `query` among `field` within `slice`. `None` if nobody in it could be
-/// measured. `announce` gets the candidates that are measured next.
+/// Holds the contest for `query` among `field` within `slice`; `None` if no candidate could be
+/// measured. Passes the candidates of each round to `announce` before they are measured.
 pub(crate) fn hold<W: Workbench>(
     bench: &mut W,
     query: &Query,
@@ -96,7 +97,7 @@ pub(crate) fn hold<W: Workbench>(
     }
 }
 
-/// Measures all of `field` once: those that could be measured, the fastest first.
+/// Measures each of `field` once, and returns those that could be measured, the fastest first.
 pub(crate) fn ranking<W: Workbench>(
     bench: &mut W,
     query: &Query,
@@ -115,8 +116,8 @@ pub(crate) fn ranking<W: Workbench>(
     Ok(ranking)
 }
 
-/// Measures two candidates in several launches: the ranking of the launch in the middle, by how
-/// the first of the two compares with the other. One that could not be measured is missing.
+/// Measures two candidates in several launches. Returns the ranking of the launch in which the
+/// ratio of their times is the median. A candidate that could not be measured is missing in it.
 pub(crate) fn duel<W: Workbench>(
     bench: &mut W,
     query: &Query,
@@ -140,22 +141,22 @@ pub(crate) fn duel<W: Workbench>(
     Ok(launches.swap_remove(launches.len() / 2))
 }
 
-/// How many of at least two go on: the faster half, less who is clearly slower than the best,
-/// and two at least.
+/// How many candidates, of at least two, remain: the faster half without those clearly slower than
+/// the best, but at least two.
 fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
     let best_high_ns = ranking[0].1.ci95_ns.1;
     let open = ranking.iter().filter(|(_, sample)| sample.ci95_ns.0 <= best_high_ns).count();
     open.min(ranking.len().div_ceil(2)).max(2)
 }
 
-/// Whether `faster` is so for certain: there are blocks enough for the intervals to be of 95 %, and
-/// they do not overlap.
+/// Whether `faster` is clearly faster: both have enough blocks for an interval of 95 %, and the
+/// intervals do not overlap.
 fn are_apart(faster: &Sample, slower: &Sample) -> bool {
     let is_sure = faster.blocks.min(slower.blocks) >= SURE_BLOCKS;
     is_sure && faster.ci95_ns.1 < slower.ci95_ns.0
 }
 
-/// The entry that a ranking gives.
+/// The entry for a ranking.
 fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Option<Entry> {
     let mut ranking = ranking.into_iter();
     let (choice, sample) = ranking.next()?;

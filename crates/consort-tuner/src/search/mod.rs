@@ -1,13 +1,14 @@
 //! The search: fills wisdom for a grid of queries, within a budget.
 //!
-//! 1. Every query of the grid without an entry gets the model's estimate: from here on the
-//!    result is complete, and every later step only improves it.
-//! 2. The grid is measured in its order, the most useful first, in three quarters of the time.
-//! 3. Where the winner changes between neighbouring sizes, the size between is measured too,
+//! 1. Every query of the grid without an entry gets the model's estimate. From then on the result
+//!    is complete, and every later step only improves it.
+//! 2. The grid is measured in its order, the most useful queries first, in three quarters of the
+//!    time.
+//! 3. Where the winner changes between neighbouring sizes, the size between them is measured too,
 //!    the largest margin first, until the change is located or the time is over.
 //!
-//! It takes up existing wisdom: what was won at the same or a higher rigour is kept. So it can be
-//! stopped at any time, and goes on when it is called again.
+//! The search keeps existing entries that were won at the same or a higher rigour. So it can be
+//! stopped at any time, and continues when it is run again.
 
 pub(crate) mod contest;
 mod progress;
@@ -30,26 +31,26 @@ use crate::{
     row::crossovers,
 };
 
-/// Measuring failed as a whole; wisdom has everything won before.
+/// Measuring failed as a whole. Wisdom has all entries that were won before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("measuring failed at {}", describe(query))]
 pub struct SearchError<E: Error + 'static> {
-    /// What was being measured.
+    /// The query that was being measured.
     pub query: Query,
-    /// Why it failed.
+    /// The reason.
     pub source: E,
 }
 
-/// What to search, how hard, and for how long.
+/// The queries, the rigour and the time of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
-    /// The queries.
+    /// The grid of queries.
     pub grid: &'a Grid,
-    /// How hard to try.
+    /// How hard to search.
     pub rigour: Rigour,
-    /// Time for everything.
+    /// The time for the whole search.
     pub budget: Duration,
-    /// Whether to measure again what was won before.
+    /// Whether to measure again queries whose entries would be kept.
     pub retune: bool,
     /// Ends the search soon after it is set.
     pub stop: &'a AtomicBool,
@@ -59,7 +60,7 @@ impl Search<'_> {
     /// Searches with `bench` and writes into `wisdom`.
     ///
     /// # Errors
-    /// If measuring fails as a whole.
+    /// When measuring fails as a whole.
     pub fn run<W: Workbench<Error: 'static>, O: Observer>(
         &self,
         bench: &mut W,
@@ -95,12 +96,12 @@ impl Search<'_> {
     }
 }
 
-/// A search under way.
+/// A search in progress.
 struct Run<'a, W, O> {
     search: &'a Search<'a>,
     /// The rows of the grid.
     rows: BTreeSet<Query>,
-    /// Queries looked at in this run, whatever came of it.
+    /// The queries visited in this run, measured or not.
     visited: BTreeSet<Query>,
     total_count: usize,
     measured_count: usize,
@@ -112,7 +113,8 @@ struct Run<'a, W, O> {
 }
 
 impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
-    /// All steps; why it ended, and how many queries the refinement measured.
+    /// Runs all steps. Returns the reason why it ended, and how many queries the refinement
+    /// measured.
     fn everything(&mut self, points: &[Query]) -> Result<(Ending, usize), SearchError<W::Error>> {
         for query in points {
             self.estimate(query);
@@ -134,7 +136,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         Ok((ending, self.measured_count - before_count))
     }
 
-    /// Puts the model's estimate where there is no measurement, if it is to be had.
+    /// Inserts the model's estimate for a query that has no measurement, if the model has one.
     fn estimate(&mut self, query: &Query) {
         if !self.wisdom.entry(query).is_some_and(Entry::is_measured)
             && let Some(entry) = estimated(&*self.bench, query, |_| true)
@@ -143,16 +145,16 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         }
     }
 
-    /// Whether the entry for `query` stays as it is.
+    /// Whether the entry for `query` is kept.
     fn keeps(&self, query: &Query) -> bool {
         let Search { rigour, retune, .. } = *self.search;
         let is_enough = |own: &Entry| own.rigour >= rigour && !retune;
         rigour == Rigour::Estimate || self.wisdom.entry(query).is_some_and(is_enough)
     }
 
-    /// Looks at each of `work`, until `deadline` after the start if they can share the time, and
-    /// within the budget at any rate. Each takes its share, of one in `shares_each` of the time.
-    /// Why the search must end, if it must.
+    /// Visits each query of `work`. They share the time until `deadline` after the start, each with
+    /// one in `shares_each` equal shares, but none goes beyond the budget. Returns the reason why
+    /// the search must end, if it must.
     fn visit(
         &mut self,
         work: &[Query],
@@ -165,7 +167,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         self.kept_count += kept.len();
         self.visited.extend(kept);
         for (index, query) in open.iter().enumerate() {
-            // Relaxed: the flag carries nothing but itself.
+            // Relaxed: the flag publishes no other data.
             if stop.load(Ordering::Relaxed) {
                 return Ok(Some(Ending::Stopped));
             }
@@ -205,7 +207,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         Ok(())
     }
 
-    /// Looks between neighbours with different winners until there is nothing between them.
+    /// Measures sizes between neighbours with different winners until no such size is left.
     fn refine(&mut self) -> Result<Ending, SearchError<W::Error>> {
         let Search { rigour, budget, .. } = *self.search;
         loop {
@@ -222,7 +224,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             if rigour == Rigour::Estimate {
                 work.iter().for_each(|query| self.estimate(query));
             }
-            // What is found asks for about as much again, half as far apart.
+            // The crossovers found now lead to about as many again, half as far apart.
             if let Some(ending) = self.visit(&work, budget, 2)? {
                 return Ok(ending);
             }

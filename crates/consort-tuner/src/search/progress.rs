@@ -1,4 +1,4 @@
-//! What a search tells: how far it is, what it won, and what became of it.
+//! The reports of a search: its progress, each entry won, and its outcome.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use consort_fabric::{Candidate, Query};
 
 use crate::{Entry, Wisdom};
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Queries answered, measured or kept.
+    /// Queries that are done, measured or kept.
     pub done_count: usize,
-    /// Queries there are to answer, as far as is known: refinement adds to it.
+    /// Queries in all, as far as is known: refinement adds to it.
     pub total_count: usize,
     /// Time since the start.
     pub elapsed: Duration,
 }
 
-/// Who is told how the search goes.
+/// Receives the reports of a search.
 pub trait Observer {
     /// `candidates` are about to be measured at `query`.
     fn measuring(&mut self, progress: &Progress, query: &Query, candidates: &[Candidate]) {
         let _ = (progress, query, candidates);
     }
 
-    /// `entry` was won; `wisdom` has it already and can be saved.
+    /// `entry` was won; `wisdom` contains it already and can be saved.
     fn won(&mut self, progress: &Progress, entry: &Entry, wisdom: &Wisdom) {
         let _ = (progress, entry, wisdom);
     }
 }
 
-/// Nobody watches.
+/// Ignores all reports.
 impl Observer for () {}
 
-/// Why a search ended.
+/// The reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Everything was looked at.
+    /// All queries were visited.
     Complete,
     /// The time was over.
     OutOfBudget,
@@ -44,19 +44,19 @@ pub enum Ending {
     Stopped,
 }
 
-/// What a search did.
+/// The outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Why it ended.
+    /// The reason why it ended.
     pub ending: Ending,
     /// Queries newly measured.
     pub measured_count: usize,
     /// Of these, queries that refine the grid where the winner changes.
     pub refined_count: usize,
-    /// Queries whose entry was kept, as it was won at no less rigour.
+    /// Queries whose entry was kept, since it was won at the same or a higher rigour.
     pub kept_count: usize,
     /// Queries of the grid that have only an estimate.
     pub estimated_count: usize,
-    /// Time it took.
+    /// The time that it took.
     pub elapsed: Duration,
 }

@@ -1,8 +1,8 @@
-//! Where wisdom lies, and how it gets there whole.
+//! The path of wisdom, and its loading and atomic saving.
 //!
 //! Saving writes a new file in the same directory, flushes it to the disk and renames it over the
-//! old one: a reader sees the old or the new wisdom, and a crash leaves one of them. Two tuners
-//! saving at once do no harm beyond the last one's file being kept.
+//! old one. A reader sees the old or the new wisdom, and a crash leaves one of them. If two tuners
+//! save at once, the file of the last one remains.
 
 use std::{
     env,
@@ -19,34 +19,34 @@ use etcetera::BaseStrategy;
 use super::{Identity, Misfit, Wisdom, format::Flaw};
 use crate::Arrival;
 
-/// How many names are tried for a new file before giving up.
+/// How many names are tried for a new file.
 const NAME_TRIES: usize = 64;
 
-/// Why wisdom could not be loaded or saved.
+/// The reason why wisdom could not be loaded or saved.
 #[derive(Debug, thiserror::Error)]
 pub enum WisdomError {
-    /// There is no such file.
+    /// There is no file at this path.
     #[error("{} does not exist: `consort tune` makes it", path.display())]
     NotFound {
         /// The file.
         path: PathBuf,
     },
-    /// The file is there, and cannot be read.
+    /// The file exists but cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The file is truncated, or something else than wisdom.
+    /// The file is truncated, or is not wisdom.
     #[error("{}:{line}: not wisdom: {message}", path.display())]
     NotWisdom {
         /// The file.
         path: PathBuf,
-        /// The line of the flaw, from 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// What is wrong there, and what was expected.
+        /// The error, and what was expected.
         message: String,
     },
     /// The file is wisdom in another format.
@@ -71,24 +71,24 @@ pub enum WisdomError {
         /// What differs.
         misfit: Misfit,
     },
-    /// The file cannot be written; an old one is as it was.
+    /// The file cannot be written. An old one is unchanged.
     #[error("cannot write {}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// There is no place to keep configuration.
+    /// There is no home directory, and so no configuration directory.
     #[error("no home directory to keep wisdom in: set CONSORT_WISDOM to a file's path")]
     NoHome,
 }
 
 impl Wisdom {
-    /// Loads the wisdom at `path` for use by `identity`.
+    /// Loads the wisdom at `path` for use under `identity`.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, it is not wisdom, or it does not fit `identity`.
+    /// When there is no file, it cannot be read, it is not wisdom, or it does not fit `identity`.
     pub fn load(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
         let wisdom = Self::load_unfitted(path)?;
         identity
@@ -97,10 +97,10 @@ impl Wisdom {
         Ok(wisdom)
     }
 
-    /// Loads the wisdom at `path` whosever it is, to show or to copy it.
+    /// Loads the wisdom at `path`, whatever its identity, to show or to copy it.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, or it is not wisdom.
+    /// When there is no file, it cannot be read, or it is not wisdom.
     pub fn load_unfitted(path: &Path) -> Result<Self, WisdomError> {
         let path_buf = || path.to_owned();
         let bytes = fs::read(path).map_err(|source| match source.kind() {
@@ -117,11 +117,11 @@ impl Wisdom {
         })
     }
 
-    /// Saves to `path`, making its directory if need be; at every moment the old or the new
-    /// wisdom is there. A symbolic link is followed.
+    /// Saves to `path`, and creates its directory if necessary. At every moment the path has the
+    /// old or the new wisdom. A symbolic link is followed.
     ///
     /// # Errors
-    /// If it cannot be written; then nothing has changed.
+    /// When it cannot be written. Then nothing has changed.
     pub fn save(&self, path: &Path) -> Result<(), WisdomError> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         replace_file(&target, &self.to_string())
@@ -129,16 +129,16 @@ impl Wisdom {
     }
 }
 
-/// Where wisdom is kept: the file that `CONSORT_WISDOM` names, or else `consort/wisdom.toml` in
-/// the user's configuration directory.
+/// The path of wisdom: the file that `CONSORT_WISDOM` names, or else, in the user's configuration
+/// directory, `consort/wisdom.toml` or, for skewed arrival, `consort/wisdom-skewed.toml`.
 ///
 /// # Errors
-/// [`WisdomError::NoHome`] if there is neither.
+/// [`WisdomError::NoHome`] when the variable is not set and there is no home directory.
 pub fn default_path(arrival: Arrival) -> Result<PathBuf, WisdomError> {
     path_named(env::var_os("CONSORT_WISDOM"), arrival)
 }
 
-/// The path that the variable's value names, or the default.
+/// The path that the variable's value gives, or the default.
 fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, WisdomError> {
     if let Some(path) = variable.filter(|value| !value.is_empty()) {
         return Ok(path.into());
@@ -151,10 +151,10 @@ fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, W
     Ok(strategy.config_dir().join("consort").join(name))
 }
 
-/// Replaces `path` by a file with `text`, all or nothing, making its directory if need be.
+/// Replaces `path` atomically by a file with `text`, and creates its directory if necessary.
 ///
 /// # Errors
-/// If it cannot be written; then nothing has changed.
+/// When it cannot be written. Then nothing has changed.
 pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -164,21 +164,21 @@ pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let (temporary, file) = create_beside(directory)?;
     let written = write_flushed(file, text).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // The first error is the one to report, whether or not the remains can be removed.
+        // This error is reported, whether or not the temporary file can be removed.
         let _ = fs::remove_file(&temporary);
         return written;
     }
-    // The rename itself is durable once the directory is; not every file system can promise it.
+    // The rename is durable once the directory is flushed, which not every file system supports.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
 }
 
-/// Makes a new file in `directory`, passing over what a crashed process may have left.
+/// Makes a new file in `directory`, under a name that no file left by a crashed process has.
 fn create_beside(directory: &Path) -> io::Result<(PathBuf, File)> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let mut taken = None;
     for _ in 0..NAME_TRIES {
-        // Relaxed: only to make names distinct within this process.
+        // Relaxed: the serial only makes names distinct within this process.
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!(".wisdom.{}.{serial}.tmp", process::id()));
         match File::create_new(&path) {

@@ -1,8 +1,8 @@
-//! The text of wisdom: TOML with a `[wisdom]` head, then one `[[entry]]` a query.
+//! The text of wisdom: TOML with a `[wisdom]` head, then one `[[entry]]` for each query.
 //!
-//! The head counts the entries, and each entry ends with a key that must be there: a file cut
-//! short anywhere is noticed. Unknown keys, values out of range, and margins or confidences that
-//! contradict the times are errors too, each with its line.
+//! The head counts the entries, and each entry ends with a mandatory key, so a truncated file is
+//! noticed. Unknown keys, values out of range, and margins or confidences that contradict the times
+//! are errors too, each with its line.
 
 use std::{fmt, str::FromStr};
 
@@ -15,7 +15,7 @@ use crate::{Arrival, Confidence, Rigour, TransferClass};
 
 /// The version of the file format that this library reads and writes.
 pub const FORMAT: u64 = 2;
-/// How far a margin in the text may be from the one that its times give.
+/// The largest difference of a margin in the text from the one that its times give.
 const MARGIN_TOLERANCE: f64 = 1e-3;
 
 const PREFACE: &str = "\
@@ -24,16 +24,16 @@ const PREFACE: &str = "\
 
 ";
 
-/// What keeps a text from being wisdom.
+/// The reason why a text is not wisdom of this format.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// Something is wrong at a line, counted from 1.
+    /// An error at a line, counted from 1.
     Text { line: usize, message: String },
-    /// It is another format.
+    /// The text is in another format.
     Format { theirs: u64, ours: u64 },
 }
 
-/// A value written as its text.
+/// A value that is serialized as its text.
 struct Text<T>(T);
 
 impl<T: fmt::Display> Serialize for Text<T> {
@@ -48,7 +48,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     }
 }
 
-/// Sixteen hexadecimal digits.
+/// A hash as sixteen hexadecimal digits.
 struct Hash(u64);
 
 impl fmt::Display for Hash {
@@ -67,7 +67,7 @@ impl FromStr for Hash {
     }
 }
 
-/// The first thing read: whether the rest can be.
+/// The part of a file that is read first: its format decides whether the rest can be read.
 #[derive(Deserialize)]
 struct FirstSight {
     wisdom: FirstSightHead,
@@ -104,7 +104,7 @@ struct WrittenFile {
     entry: Vec<Row>,
 }
 
-/// An entry as it is written. The last key is one that must be there.
+/// An entry in the text. Its last key is mandatory.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -194,7 +194,7 @@ impl Row {
 }
 
 impl fmt::Display for Wisdom {
-    /// The text of its file.
+    /// Writes the text of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let identity = self.identity();
         let file = WrittenFile {
@@ -214,7 +214,7 @@ impl fmt::Display for Wisdom {
 }
 
 impl Wisdom {
-    /// Reads the content of a file.
+    /// Parses the content of a file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Flaw> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = line_at(bytes, error.valid_up_to());

@@ -1,24 +1,26 @@
-//! Whose wisdom it is: the machine, the version of the library, and the set of candidates.
+//! The identity of wisdom: the machine, the version of the library, the set of candidates, and the
+//! arrival.
 
 use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 use crate::{Arrival, Catalog, query::canonical};
 
-/// Whose wisdom it is: it is used only where all is the same.
+/// The identity of wisdom, which is used only where all of it is equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The machine, as the fabric names it: processor, topology, placement.
+    /// The machine, as the fabric describes it: processor, topology, placement.
     pub machine: String,
     /// The library's version.
     pub library: String,
-    /// A hash of the candidates that there were to choose from.
+    /// A hash of the candidates that the tuner had to choose from.
     pub candidates: u64,
-    /// How the PEs came to the calls that were measured.
+    /// How the PEs arrived at the calls that were measured.
     pub arrival: Arrival,
 }
 
 impl Identity {
-    /// The identity of wisdom made here and now: on `machine`, by this version, from `catalog`.
+    /// The identity of wisdom measured on `machine` with this version and the candidates of
+    /// `catalog`.
     #[must_use]
     pub fn new<C: Catalog + ?Sized>(machine: &str, catalog: &C) -> Self {
         Self {
@@ -29,16 +31,16 @@ impl Identity {
         }
     }
 
-    /// The same for PEs that come to calls like this.
+    /// The same identity with another arrival.
     #[must_use]
     pub fn with(self, arrival: Arrival) -> Self {
         Self { arrival, ..self }
     }
 
-    /// Whether wisdom of `other` may be used here.
+    /// Checks that wisdom of `other` may be used under this identity.
     ///
     /// # Errors
-    /// The first difference, machine before version before candidates.
+    /// The first difference: of machine, version, candidates or arrival, in this order.
     pub fn admit(&self, other: &Self) -> Result<(), Misfit> {
         let (theirs, ours) = (other.clone(), self.clone());
         if theirs.machine != ours.machine {
@@ -57,7 +59,7 @@ impl Identity {
     }
 }
 
-/// Why wisdom cannot be used here.
+/// The reason why wisdom cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// It was made on another machine.
@@ -79,21 +81,21 @@ pub enum Misfit {
         /// This version.
         ours: String,
     },
-    /// It was made when there were other algorithms or parameters to choose from.
+    /// It was made from other algorithms or parameters.
     #[error("stale, made from other algorithms: run `consort tune` again")]
     OtherCandidates,
-    /// It was made of calls that PEs came to otherwise.
+    /// It was made of calls with another arrival of the PEs.
     #[error("made for PEs that come {theirs}, and these come {ours}: name another file")]
     OtherArrival {
-        /// How they came.
+        /// The arrival of the wisdom.
         theirs: Arrival,
-        /// How they come here.
+        /// The arrival of this launch.
         ours: Arrival,
     },
 }
 
-/// A hash of what `catalog` offers to a fixed set of queries: it changes when algorithms or
-/// parameters come or go.
+/// A hash of the candidates of `catalog` for a fixed set of queries. It changes when algorithms or
+/// parameters are added or removed.
 fn candidate_set_hash<C: Catalog + ?Sized>(catalog: &C) -> u64 {
     let mut offers = Vec::new();
     for collective in Collective::EVERY {
@@ -115,7 +117,7 @@ fn candidate_set_hash<C: Catalog + ?Sized>(catalog: &C) -> u64 {
     fingerprint(offers.iter().map(String::as_str))
 }
 
-/// FNV-1a of the lines: the same on every machine and in every version.
+/// FNV-1a of the lines: equal on every machine and in every version.
 pub(super) fn fingerprint<'a>(lines: impl IntoIterator<Item = &'a str>) -> u64 {
     let bytes = lines.into_iter().flat_map(|line| line.bytes().chain([b'\n']));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -1,8 +1,9 @@
-//! Wisdom: what tuning one machine has taught, an entry a query.
+//! Wisdom: the results of tuning one machine, one entry for each query.
 //!
 //! 1. `mod.rs`: entries, and merging.
-//! 2. `identity.rs`: whose it is, and why it is refused elsewhere.
-//! 3. `format.rs`: the text, with every flaw named by its line.
+//! 2. `identity.rs`: the machine and library of wisdom, and the reasons why it is refused
+//!    elsewhere.
+//! 3. `format.rs`: the text; each error has its line.
 //! 4. `file.rs`: finding, loading and saving it.
 //!
 //! Wisdom belongs to one machine, one version of the library and one set of candidates. Where it
@@ -23,19 +24,19 @@ pub use identity::{Identity, Misfit};
 use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
 use identity::fingerprint;
 
-/// The second-best of an entry.
+/// The second-best candidate of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunnerUp {
-    /// Algorithm and parameters.
+    /// The algorithm and its parameters.
     pub candidate: Candidate,
-    /// Its median, or its estimate, in nanoseconds a call; no less than the choice's.
+    /// Its median, or its estimate, in nanoseconds a call; at least that of the choice.
     pub median_ns: f64,
 }
 
-/// What is known of one query, and how it was won.
+/// The result of tuning one query, and how it was won.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What was asked.
+    /// The query.
     pub query: Query,
     /// The best candidate found.
     pub choice: Candidate,
@@ -43,18 +44,18 @@ pub struct Entry {
     pub median_ns: f64,
     /// The 95 % confidence interval of the median; `None` at [`Rigour::Estimate`].
     pub ci95_ns: Option<(f64, f64)>,
-    /// The second-best, from the same run.
+    /// The second-best candidate, from the same run.
     pub runner_up: Option<RunnerUp>,
-    /// How far apart the cores were, where it is known.
+    /// How far apart the cores were, if that is known.
     pub class: Option<TransferClass>,
-    /// How sure it is that the choice beats the runner-up.
+    /// How certain it is that the choice beats the runner-up.
     pub confidence: Confidence,
-    /// How hard the tuner tried.
+    /// How hard the tuner searched.
     pub rigour: Rigour,
 }
 
 impl Entry {
-    /// By how much the runner-up is slower: 0.25 for a quarter.
+    /// The relative slowdown of the runner-up against the choice: 0.25 for a quarter.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
         self.runner_up.as_ref().map(|runner_up| runner_up.median_ns / self.median_ns - 1.0)
@@ -71,12 +72,12 @@ impl Entry {
         self.ci95_ns.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
     }
 
-    /// Whether this is better founded than `other`: by rigour, then by the narrower interval.
+    /// Whether this is more reliable than `other`: by rigour, then by the narrower interval.
     fn outranks(&self, other: &Self) -> bool {
         self.rigour > other.rigour || self.rigour == other.rigour && self.spread() < other.spread()
     }
 
-    /// What is wrong with it, as a sentence's end; `None` for a sound entry.
+    /// An error in the entry, as the end of a sentence; `None` for a sound entry.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
         let is_time = |time_ns: f64| TIMES_NS.contains(&time_ns);
         let holds = |(low, high): (f64, f64)| {
@@ -123,13 +124,13 @@ pub struct Wisdom {
 }
 
 impl Wisdom {
-    /// No wisdom yet, of `identity`.
+    /// Empty wisdom of this identity.
     #[must_use]
     pub fn new(identity: Identity) -> Self {
         Self { identity, entries: BTreeMap::new() }
     }
 
-    /// Whose it is.
+    /// The machine, library and candidates to which it belongs.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -146,23 +147,24 @@ impl Wisdom {
         self.entries.get(&canonical(query))
     }
 
-    /// Puts `entry` in, in place of one for the same query.
+    /// Inserts `entry`, and replaces one for the same query.
     ///
     /// # Panics
-    /// If the entry is not sound: a time that is not from 0.1 to 1e15 ns, an interval that does
-    /// not hold the median, a runner-up faster than the choice, a team of no PE, a query that is
-    /// not in the one form, or a confidence or an interval that does not go with its rigour.
+    /// When the entry is not sound: a time is not from 0.1 to 1e15 ns, the interval does not
+    /// contain the median, the runner-up is faster than the choice, the team has no PE, the query
+    /// is not canonical, or the confidence or the interval does not match the rigour.
     pub fn insert(&mut self, entry: Entry) {
         let flaw = entry.flaw();
         assert!(flaw.is_none(), "unsound entry: {}: {entry:?}", flaw.unwrap_or_default());
         self.entries.insert(entry.query, entry);
     }
 
-    /// Takes what `other` knows better: higher rigour wins, then the narrower confidence
+    /// Takes the better entries of `other`: higher rigour wins, then the narrower confidence
     /// interval. Returns how many entries it took.
     ///
     /// # Errors
-    /// If `other` is of another machine, version or set of candidates; then nothing is taken.
+    /// When `other` is of another machine, version, set of candidates or arrival. Then nothing is
+    /// taken.
     pub fn merge(&mut self, other: Self) -> Result<usize, Misfit> {
         self.identity.admit(&other.identity)?;
         let mut taken_count = 0;
@@ -175,7 +177,7 @@ impl Wisdom {
         Ok(taken_count)
     }
 
-    /// A hash of everything in it, by which processes can agree that they use the same.
+    /// A hash of all its content, by which processes can check that they use the same wisdom.
     #[must_use]
     pub fn digest(&self) -> u64 {
         fingerprint([self.to_string().as_str()])

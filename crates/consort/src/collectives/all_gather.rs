@@ -1,4 +1,4 @@
-//! Everyone's block, to everyone.
+//! All-gather: every PE gets every PE's block.
 
 use consort_fabric::{Collective, Pod};
 
@@ -9,8 +9,8 @@ use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element}
 
 /// # All-gather
 impl Team<'_> {
-    /// Returns everyone's `value`, in the order of the ranks. A value is copied into the call, so
-    /// it may be Loose.
+    /// Returns the `value` of every PE, in the order of the ranks. The value is copied into the
+    /// call, so the modes may be Loose.
     ///
     /// # Errors
     /// See [`Team`].
@@ -28,8 +28,8 @@ impl Team<'_> {
         Ok(all)
     }
 
-    /// Copies PE `i`'s `source` into everyone's `target` as its block `i`. The target is as many
-    /// blocks as there are PEs, of the length of a source.
+    /// Copies PE `i`'s `source` to block `i` of every PE's `target`. All sources have one length,
+    /// and the target has one block of that length for each PE.
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -38,8 +38,8 @@ impl Team<'_> {
         self.on_slices(Collective::AllGather, None, None, source, target)
     }
 
-    /// Copies PE `i`'s block `i` of `data` into everyone's block `i` of `data`. The own block is
-    /// copied before, since peers may read it while others' come.
+    /// Copies PE `i`'s block `i` of `data` to block `i` of every PE's `data`. This allocates a copy
+    /// of the PE's own block, since peers may read the block while theirs are written to `data`.
     ///
     /// # Errors
     /// [`Error::Blocks`] when `data` cannot be divided into as many blocks as there are PEs,
@@ -50,7 +50,7 @@ impl Team<'_> {
         self.all_gather_slice(&source, data)
     }
 
-    /// Copies PE `i`'s part of `source` into everyone's part of `target` as its block `i`.
+    /// Copies PE `i`'s part of `source` to block `i` of every PE's part of `target`.
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
@@ -62,8 +62,9 @@ impl Team<'_> {
         self.on_symmetric(Collective::AllGather, None, None, source, target)
     }
 
-    /// Returns everyone's `values` one after the other, and where each PE's are. An all-gather
-    /// before tells PEs how many they are. Exit mode None is as Mine.
+    /// Returns the `values` of all PEs one after the other, and the displacements of each PE's
+    /// block. PEs may give different numbers of values: a first all-gather exchanges the counts.
+    /// Exit mode None is treated as Mine.
     ///
     /// # Errors
     /// See [`Team`].
@@ -87,7 +88,8 @@ impl Team<'_> {
         Ok((all, blocks))
     }
 
-    /// Copies PE `i`'s `source` into everyone's `target` as its block `i`, which is as long.
+    /// Copies PE `i`'s `source` to block `i` of every PE's `target`. `blocks` gives that block the
+    /// same length.
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
@@ -102,10 +104,10 @@ impl Team<'_> {
         self.on_blocks(Collective::AllGatherVector, None, given, (target, Held::Each(blocks)))
     }
 
-    /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
-    /// PE, into everyone's part of `target` as its block `i`.
+    /// Copies the first `len` elements of PE `i`'s part of `source` to block `i` of every PE's part
+    /// of `target`. `len` may differ from PE to PE.
     ///
-    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
+    /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`]

@@ -1,4 +1,4 @@
-//! Everyone's data combined, on everyone.
+//! All-reduce: every PE gets the combination of all contributions.
 
 use consort_fabric::{Collective, Operator, Pod};
 
@@ -9,8 +9,9 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 /// # All-reduce
 impl Team<'_> {
-    /// Combines everyone's `value` in the order of the ranks; everyone gets the result. A value is
-    /// copied into the call, so it may be Loose. Operators are those of [`Team::reduce`].
+    /// Combines the `value` of every PE in the order of the ranks, and returns the result on every
+    /// PE. The value is copied into the call, so the modes may be Loose. Operators are those of
+    /// [`Team::reduce`].
     ///
     /// # Errors
     /// See [`Team`].
@@ -34,8 +35,8 @@ impl Team<'_> {
         Ok(result)
     }
 
-    /// Combines everyone's `source`, element by element and in the order of the ranks, into
-    /// everyone's `target`.
+    /// Combines the `source` of every PE, element by element and in the order of the ranks, into
+    /// every PE's `target`.
     ///
     /// # Errors
     /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
@@ -52,9 +53,9 @@ impl Team<'_> {
         self.on_slices(Collective::AllReduce, None, combination, source, target)
     }
 
-    /// Combines everyone's `data`, element by element and in the order of the ranks, into
-    /// everyone's `data`. Peers may still read what a PE contributes while it has the first
-    /// results: so the data is copied before.
+    /// Combines the `data` of every PE, element by element and in the order of the ranks, and
+    /// replaces it by the result. This allocates a copy of `data`, since peers may still read a
+    /// PE's contribution while its first results are written.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -67,7 +68,7 @@ impl Team<'_> {
         self.all_reduce_slice(&source, data, operator)
     }
 
-    /// Combines everyone's part of `source` into everyone's part of `target`.
+    /// Combines every PE's part of `source` into every PE's part of `target`.
     ///
     /// # Errors
     /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].

@@ -1,4 +1,4 @@
-//! A block from everyone to everyone: MPI's all-to-all.
+//! All-to-all: every PE has a block for every PE.
 
 use consort_fabric::{Collective, Pod};
 
@@ -9,8 +9,8 @@ use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element}
 
 /// # All-to-all
 impl Team<'_> {
-    /// Gives value `i` to PE `i`, and returns what each PE gave to this one, in the order of their
-    /// ranks. Values are copied into the call, so it may be Loose.
+    /// Sends value `i` to PE `i`, and returns the values that all PEs sent to this one, in the
+    /// order of their ranks. Values are copied into the call, so the modes may be Loose.
     ///
     /// # Errors
     /// [`Error::Blocks`] unless there is a value for each PE, and see [`Team`].
@@ -30,8 +30,8 @@ impl Team<'_> {
         Ok(all)
     }
 
-    /// Copies block `i` of PE `j`'s `source` into PE `i`'s `target` as its block `j`. Both are as
-    /// many blocks of equal length as there are PEs.
+    /// Copies block `i` of PE `j`'s `source` to block `j` of PE `i`'s `target`. Both buffers have
+    /// one block for each PE, all of one length.
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -40,8 +40,8 @@ impl Team<'_> {
         self.on_slices(Collective::AllToAll, None, None, source, target)
     }
 
-    /// Copies block `i` of PE `j`'s `data` into PE `i`'s `data` as its block `j`. The data is
-    /// copied before, since peers may read it while others' comes.
+    /// Copies block `i` of PE `j`'s `data` to block `j` of PE `i`'s `data`. This allocates a copy
+    /// of `data`, since peers may read it while their blocks are written to it.
     ///
     /// # Errors
     /// As [`Team::all_to_all_slice`].
@@ -50,8 +50,7 @@ impl Team<'_> {
         self.all_to_all_slice(&source, data)
     }
 
-    /// Copies block `i` of PE `j`'s part of `source` into PE `i`'s part of `target` as its block
-    /// `j`.
+    /// Copies block `i` of PE `j`'s part of `source` to block `j` of PE `i`'s part of `target`.
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
@@ -63,9 +62,9 @@ impl Team<'_> {
         self.on_symmetric(Collective::AllToAll, None, None, source, target)
     }
 
-    /// Gives block `i` of `values` to PE `i`, and returns what each PE gave to this one, in the
-    /// order of their ranks, and where that is. An all-to-all before tells PEs how long the blocks
-    /// are. Exit mode None is as Mine.
+    /// Sends block `i` of `values` to PE `i`. Returns the blocks that all PEs sent to this one, in
+    /// the order of their ranks, and their displacements. A first all-to-all exchanges the lengths
+    /// of the blocks. Exit mode None is treated as Mine.
     ///
     /// # Errors
     /// [`Error::Displacements`], and see [`Team`].
@@ -96,8 +95,8 @@ impl Team<'_> {
         Ok((all, received))
     }
 
-    /// Copies block `i` of PE `j`'s `source` into PE `i`'s `target` as its block `j`, which is as
-    /// long.
+    /// Copies block `i` of PE `j`'s `source` to block `j` of PE `i`'s `target`, which has the same
+    /// length.
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
@@ -113,10 +112,10 @@ impl Team<'_> {
         self.on_blocks(Collective::AllToAllVector, None, (source, given), (target, received))
     }
 
-    /// Copies block `i` of PE `j`'s part of `source` into PE `i`'s part of `target` as its block
-    /// `j`, which is as long.
+    /// Copies block `i` of PE `j`'s part of `source` to block `j` of PE `i`'s part of `target`,
+    /// which has the same length.
     ///
-    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
+    /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when two PEs give

@@ -1,4 +1,4 @@
-//! The barrier.
+//! The barrier of a team.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{Result, Team};
 
 /// # Barrier
 impl Team<'_> {
-    /// Returns when all PEs of the team have called it. Modes do not matter.
+    /// Returns when all PEs of the team have called it, whatever the modes.
     ///
     /// # Errors
     /// See [`Team`].
@@ -22,7 +22,7 @@ impl Team<'_> {
         self.first_barrier()
     }
 
-    /// Plans the barrier, and makes it.
+    /// Plans the barrier, keeps the plan, and runs it.
     #[cold]
     fn first_barrier(&self) -> Result<()> {
         let ready = self.state.prepare(&CallSpec::barrier(self.size()))?;

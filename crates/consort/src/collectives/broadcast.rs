@@ -1,4 +1,4 @@
-//! The root's data, to everyone.
+//! Broadcast: every PE gets the root's data.
 
 use consort_fabric::{Collective, Pod, Rank};
 use consort_native::{Buffer, Operands};
@@ -9,7 +9,8 @@ use crate::{Result, Symmetric, Team, collectives::brought, symmetric::element::E
 
 /// # Broadcast
 impl Team<'_> {
-    /// Returns the root's `value` on every PE. A value is copied into the call, so it may be Loose.
+    /// Returns the root's `value` on every PE. The value is copied into the call, so the modes may
+    /// be Loose.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
@@ -29,7 +30,7 @@ impl Team<'_> {
         Ok(value)
     }
 
-    /// Copies the root's `data` into everyone's `data`, any number of elements.
+    /// Copies the root's `data` into every PE's `data`, which has the same length.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -58,8 +59,8 @@ impl Team<'_> {
         )
     }
 
-    /// Copies the root's part of `data` into everyone's part. With Loose modes a PE may return, and
-    /// call again, while data still moves.
+    /// Copies the root's part of `data` into every PE's part. With Loose modes a PE may return, and
+    /// make further calls, while data still moves.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].

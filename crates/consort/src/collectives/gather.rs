@@ -1,4 +1,4 @@
-//! Everyone's block, to the root.
+//! Gather: the root gets every PE's block.
 
 use consort_fabric::{Collective, Pod, Rank};
 
@@ -9,8 +9,8 @@ use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element}
 
 /// # Gather
 impl Team<'_> {
-    /// Returns everyone's `value`, in the order of the ranks, on the root, and `None` elsewhere.
-    /// A value is copied into the call, so it may be Loose.
+    /// Returns on the root the `value` of every PE, in the order of the ranks, and `None`
+    /// elsewhere. The value is copied into the call, so the modes may be Loose.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
@@ -29,8 +29,8 @@ impl Team<'_> {
         Ok(is_root.then_some(all))
     }
 
-    /// Copies PE `i`'s `source` into the root's `target` as its block `i`. The target is as many
-    /// blocks as there are PEs, of the length of a source; elsewhere it is not touched.
+    /// Copies PE `i`'s `source` to block `i` of the root's `target`. All sources have one length,
+    /// and the target has one block of that length for each PE. Other PEs' `target` is not touched.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
@@ -40,7 +40,7 @@ impl Team<'_> {
         self.on_slices(Collective::Gather, Some(root), None, source, target)
     }
 
-    /// Copies PE `i`'s part of `source` into the root's part of `target` as its block `i`.
+    /// Copies PE `i`'s part of `source` to block `i` of the root's part of `target`.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
@@ -53,9 +53,9 @@ impl Team<'_> {
         self.on_symmetric(Collective::Gather, Some(root), None, source, target)
     }
 
-    /// Returns everyone's `values` one after the other, and where each PE's are, on the root, and
-    /// `None` elsewhere. A gather before tells the root how many they are. Exit mode None is as
-    /// Mine.
+    /// Returns on the root the `values` of all PEs one after the other, and the displacements of
+    /// each PE's block; `None` elsewhere. PEs may give different numbers of values: a first gather
+    /// sends the counts to the root. Exit mode None is treated as Mine.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
@@ -91,8 +91,8 @@ impl Team<'_> {
         Ok(blocks.map(|blocks| (all, blocks)))
     }
 
-    /// Copies PE `i`'s `source` into the root's `target` as its block `i`, which is as long.
-    /// Elsewhere target and blocks do not matter.
+    /// Copies PE `i`'s `source` to block `i` of the root's `target`, which has the same length.
+    /// Other PEs' `target` and `blocks` are ignored.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
@@ -110,11 +110,10 @@ impl Team<'_> {
         self.on_blocks(Collective::GatherVector, Some(root), given, (target, received))
     }
 
-    /// Copies the first `len` elements of PE `i`'s part of `source`, which may differ from PE to
-    /// PE, into the root's part of `target` as its block `i`. Elsewhere than on the root the blocks
-    /// do not matter.
+    /// Copies the first `len` elements of PE `i`'s part of `source` to block `i` of the root's part
+    /// of `target`. `len` may differ from PE to PE. Other PEs' `blocks` are ignored.
     ///
-    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
+    /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],

@@ -1,4 +1,4 @@
-//! The collectives of a team: a file each, with its forms for values, slices and symmetric memory.
+//! The collectives of a team, one in each file: on values, slices and symmetric memory.
 
 mod all_gather;
 mod all_reduce;
@@ -23,17 +23,18 @@ fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
     Some((Kernel::new::<T, O>(operator), O::NAME))
 }
 
-/// What a result holds before it comes.
+/// A vector of zeros, for a result.
 pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 
 /// # Collectives as a parameter
 impl Team<'_> {
-    /// Any collective but a barrier, on slices: for programs that take the collective as a
-    /// parameter, as benchmarks do. The operator and the root do not matter where there are none.
+    /// Any collective but a barrier, on slices: for programs whose parameter is the collective,
+    /// such as benchmarks. The operator is ignored where nothing is combined, and the root where
+    /// the collective has none.
     ///
-    /// A broadcast uses `source` on the root alone, and `target` elsewhere. Vector variants move
+    /// A broadcast reads `source` on the root and writes `target` elsewhere. Vector variants move
     /// blocks of equal length here.
     ///
     /// # Errors
@@ -72,7 +73,7 @@ impl Team<'_> {
         self.on_symmetric(collective, root, combination, source, target)
     }
 
-    /// Makes a call on slices, of which those that this PE has no use for are ignored.
+    /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
     #[inline]
     fn on_slices<T: Pod>(
         &self,
@@ -104,8 +105,8 @@ impl Team<'_> {
         )
     }
 
-    /// Everyone's `value`, in the order of the ranks, by a call that goes by this name. All have
-    /// come before anyone returns.
+    /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE
+    /// returns when it has all values.
     pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size() as usize);
         let kind = (Collective::AllGather, SyncModes::MINE);
@@ -117,7 +118,7 @@ impl Team<'_> {
         self.state.run_new(&*ready, &operands).map(|()| all)
     }
 
-    /// What a PE has of a buffer that is the root's alone.
+    /// This PE's layout of a buffer that only the root has.
     fn held_by_root<'p>(&self, root: Rank, blocks: &'p Displacements) -> Held<'p> {
         if self.rank() == root { Held::Each(blocks) } else { Held::One(0) }
     }
@@ -156,7 +157,7 @@ impl Team<'_> {
         self.state.call::<T>((collective, self.sync()), root, 0, true, &operands, "")
     }
 
-    /// Makes a call in symmetric memory, of which a PE ignores what it has no use for.
+    /// Makes a call in symmetric memory. Memory that this PE neither reads nor writes is ignored.
     #[inline]
     fn on_symmetric<T: Element>(
         &self,
@@ -169,7 +170,7 @@ impl Team<'_> {
         if source.is(target) {
             return Err(Error::InPlace);
         }
-        // Lengths are the same on all PEs, so they are those of the root.
+        // Lengths are the same on all PEs, so all check them as the root does.
         let blocks = self.blocks(collective, true);
         let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
         let is_root = root == Some(self.rank());
@@ -193,7 +194,7 @@ impl Team<'_> {
         )
     }
 
-    /// How many blocks a PE contributes and receives.
+    /// The numbers of blocks that a PE contributes and receives.
     #[inline]
     fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
         let pes = self.size();
@@ -201,9 +202,9 @@ impl Team<'_> {
     }
 }
 
-/// What a PE brings to a call in symmetric memory, blocking or not. The memory of a broadcast is
-/// the root's source and everyone else's target. To all others a PE brings both buffers: one that
-/// it has no use for says where the root's lies.
+/// The source and the target that a PE passes to a call in symmetric memory, blocking or not. In a
+/// broadcast the memory is the source of the root and the target of all other PEs. In any other
+/// collective a PE passes both buffers: one that it does not use gives the offset of the root's.
 #[inline]
 pub(crate) fn brought<'b>(
     collective: Collective,
@@ -218,16 +219,17 @@ pub(crate) fn brought<'b>(
     }
 }
 
-/// What a PE has of a buffer in a vector variant.
+/// The blocks of a PE in one buffer of a vector variant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held<'p> {
-    /// One block of so many elements, from the first one on: what it gives or gets itself.
+    /// One block of this many elements at the start of the buffer: the PE's own.
     One(usize),
     /// A block for each PE.
     Each(&'p Displacements),
 }
 
-/// Where what a PE of a team of `pes` contributes and receives lies, in buffers of these lengths.
+/// The layouts of the blocks that a PE contributes and receives, in a team of `pes` and in buffers
+/// of these lengths.
 pub(crate) fn layouts<'l, T: Pod>(
     pes: u32,
     (source_len, contributed): (usize, Held<'l>),
@@ -254,13 +256,14 @@ pub(crate) fn layouts<'l, T: Pod>(
     ])
 }
 
-/// The length by which a plan is made: that of a block, or none, where PEs differ in it.
+/// The length for which a plan is made: that of a block; 0 for vector variants, whose lengths
+/// differ.
 #[inline]
 pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
     if collective.is_vector() { 0 } else { len }
 }
 
-/// The length of a block, by the lengths of the buffers that a PE has a use for.
+/// The length of a block, from the lengths of the buffers that this PE uses.
 #[inline]
 fn block_len(
     collective: Collective,

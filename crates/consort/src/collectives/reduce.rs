@@ -1,4 +1,4 @@
-//! Everyone's data combined, on the root.
+//! Reduce: the root gets the combination of all contributions.
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
@@ -9,8 +9,8 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 /// # Reduce
 impl Team<'_> {
-    /// Combines everyone's `value` in the order of the ranks; the result is on the root, `None`
-    /// elsewhere.
+    /// Combines the `value` of every PE in the order of the ranks. Returns the result on the root,
+    /// and `None` elsewhere.
     ///
     /// The operator is one of [`Sum`](crate::Sum), [`Product`](crate::Product),
     /// [`Min`](crate::Min), [`Max`](crate::Max), the bitwise ones, or an associative closure; see
@@ -44,8 +44,8 @@ impl Team<'_> {
         Ok((self.rank() == root).then_some(result))
     }
 
-    /// Combines everyone's `source`, element by element and in the order of the ranks, into the
-    /// root's `target`. Elsewhere `target` is not touched, and may be empty.
+    /// Combines the `source` of every PE, element by element and in the order of the ranks, into
+    /// the root's `target`. Other PEs' `target` is not touched, and may be empty.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with
@@ -63,8 +63,8 @@ impl Team<'_> {
         self.on_slices(Collective::Reduce, Some(root), combination, source, target)
     }
 
-    /// Combines everyone's part of `source` into the root's part of `target`. With Loose modes a PE
-    /// may return, and call again, while data still moves.
+    /// Combines every PE's part of `source` into the root's part of `target`. With Loose modes a PE
+    /// may return, and make further calls, while data still moves.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see

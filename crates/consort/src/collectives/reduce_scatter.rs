@@ -1,4 +1,4 @@
-//! Everyone's blocks combined, block `i` on PE `i`.
+//! Reduce-scatter: PE `i` gets the combination of all blocks `i`.
 
 use consort_fabric::{Collective, Operator, Pod};
 
@@ -9,9 +9,9 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 /// # Reduce-scatter
 impl Team<'_> {
-    /// Combines everyone's values `i` in the order of the ranks, and returns the result on PE `i`.
-    /// There are as many values as PEs. They are copied into the call, so it may be Loose.
-    /// Operators are those of [`Team::reduce`].
+    /// Combines value `i` of every PE in the order of the ranks, and returns the result on PE `i`.
+    /// Each PE gives one value for each PE. Values are copied into the call, so the modes may be
+    /// Loose. Operators are those of [`Team::reduce`].
     ///
     /// # Errors
     /// [`Error::Blocks`] unless there is a value for each PE, and see [`Team`].
@@ -30,9 +30,8 @@ impl Team<'_> {
         Ok(mine)
     }
 
-    /// Combines everyone's blocks `i` of `source`, element by element and in the order of the
-    /// ranks, into PE `i`'s `target`. A source is as many blocks as there are PEs, of the length of
-    /// a target.
+    /// Combines block `i` of every PE's `source`, element by element and in the order of the ranks,
+    /// into PE `i`'s `target`. A source has one block of the target's length for each PE.
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -47,7 +46,7 @@ impl Team<'_> {
         self.on_slices(Collective::ReduceScatter, None, combination, source, target)
     }
 
-    /// Combines everyone's blocks `i` of their parts of `source` into PE `i`'s part of `target`.
+    /// Combines block `i` of every PE's part of `source` into PE `i`'s part of `target`.
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].

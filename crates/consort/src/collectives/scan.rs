@@ -1,4 +1,4 @@
-//! The data of the PEs up to one combined, with its own or without.
+//! Scans: PE `i` gets the combination of the contributions of PEs 0 to `i`, or 0 to `i - 1`.
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
@@ -10,7 +10,7 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 /// # Inclusive and exclusive scan
 impl Team<'_> {
     /// Combines the values of PEs 0 to `i` in the order of the ranks, and returns the result on PE
-    /// `i`. A value is copied into the call, so it may be Loose. Operators are those of
+    /// `i`. The value is copied into the call, so the modes may be Loose. Operators are those of
     /// [`Team::reduce`].
     ///
     /// # Errors
@@ -48,8 +48,8 @@ impl Team<'_> {
         self.on_slices(Collective::Scan, None, combination, source, target)
     }
 
-    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`, which is copied before, since
-    /// peers may read it while the result comes.
+    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. This allocates a copy of `data`,
+    /// since peers may read it while the result is written to it.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -73,14 +73,14 @@ impl Team<'_> {
     }
 
     /// Combines the values of the PEs before PE `i` in the order of their ranks, and returns the
-    /// result on PE `i`; `None` on PE 0, before which there is none.
+    /// result on PE `i`. Returns `None` on PE 0, which has no PE before it.
     ///
     /// # Errors
     /// See [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Sum};
-    /// // Where each PE's part begins in what they write together.
+    /// // The place of each PE's part in a file that all write together.
     /// let all = Pes::threads(3).run(|pe| pe.world().exclusive_scan(100_u64, Sum))?;
     /// assert_eq!((all[0].1, all[2].1), (None, Some(200)));
     /// # Ok::<(), consort::Error>(())
@@ -99,7 +99,7 @@ impl Team<'_> {
     }
 
     /// Combines the `source` of the PEs before PE `i`, element by element and in the order of the
-    /// ranks, into PE `i`'s `target`. That of PE 0 is not touched.
+    /// ranks, into PE `i`'s `target`. PE 0's `target` is not touched.
     ///
     /// # Errors
     /// As [`Team::scan_slice`].

@@ -1,4 +1,4 @@
-//! Block `i` of the root, to PE `i`.
+//! Scatter: PE `i` gets the root's block `i`.
 
 use consort_fabric::{Collective, Pod, Rank};
 
@@ -9,9 +9,9 @@ use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element}
 
 /// # Scatter
 impl Team<'_> {
-    /// Returns value `i` of the root's on PE `i`. The root gives as many values as there are PEs;
-    /// elsewhere `values` does not matter, and may be empty. Values are copied into the call, so it
-    /// may be Loose.
+    /// Returns the root's value `i` on PE `i`. The root gives one value for each PE. Other PEs'
+    /// `values` are ignored, and may be empty. Values are copied into the call, so the modes may be
+    /// Loose.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
@@ -32,8 +32,8 @@ impl Team<'_> {
         Ok(mine)
     }
 
-    /// Copies block `i` of the root's `source` into PE `i`'s `target`. The source is as many blocks
-    /// as there are PEs, of the length of a target; elsewhere it does not matter.
+    /// Copies block `i` of the root's `source` to PE `i`'s `target`. The source has one block of
+    /// the target's length for each PE. Other PEs' `source` is ignored.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
@@ -56,9 +56,9 @@ impl Team<'_> {
         self.on_symmetric(Collective::Scatter, Some(root), None, source, target)
     }
 
-    /// Returns PE `i`'s block of the root's `values`; elsewhere these and `blocks` do not matter,
-    /// and may be empty. A scatter before tells PEs how long their blocks are. Exit mode None is as
-    /// Mine.
+    /// Returns block `i` of the root's `values` on PE `i`. Other PEs' `values` and `blocks` are
+    /// ignored, and may be empty. A first scatter sends each PE the length of its block. Exit mode
+    /// None is treated as Mine.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
@@ -92,8 +92,8 @@ impl Team<'_> {
         Ok(mine)
     }
 
-    /// Copies block `i` of the root's `source` into PE `i`'s `target`, which is as long. Elsewhere
-    /// source and blocks do not matter.
+    /// Copies block `i` of the root's `source` to PE `i`'s `target`, which has the same length.
+    /// Other PEs' `source` and `blocks` are ignored.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
@@ -111,11 +111,10 @@ impl Team<'_> {
         self.on_blocks(Collective::ScatterVector, Some(root), (source, given), (target, received))
     }
 
-    /// Copies block `i` of the root's part of `source` into PE `i`'s part of `target`: `len`
-    /// elements there, which may differ from PE to PE, from the first one on. Elsewhere than on the
-    /// root the blocks do not matter.
+    /// Copies block `i` of the root's part of `source` to the first `len` elements of PE `i`'s part
+    /// of `target`. `len` may differ from PE to PE. Other PEs' `blocks` are ignored.
     ///
-    /// Exit mode None is as Mine: nobody leaves while its buffer is exposed.
+    /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],

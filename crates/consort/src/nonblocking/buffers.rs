@@ -1,4 +1,4 @@
-//! What an operation keeps for its call: buffers, their layouts, and the operator.
+//! The data of an operation: buffers, their layouts, and the operator.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -7,16 +7,16 @@ use consort_native::{Block, Buffer, Job, Operands};
 
 use crate::{Displacements, collectives::brought, symmetric::element::Element};
 
-/// What contributions are combined with, if they are.
+/// The operator of a nonblocking call, if it combines contributions.
 pub(super) trait Combine<T>: Send {
     fn combination(&self) -> Option<(Kernel<'_>, &'static str)>;
 }
 
-/// With an operator.
+/// Combines with an operator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct With<O>(pub(super) O);
 
-/// Not at all.
+/// Combines nothing: the call only moves data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nothing;
 
@@ -32,16 +32,16 @@ impl<T> Combine<T> for Nothing {
     }
 }
 
-/// What an operation keeps for its call.
+/// The buffers of an operation.
 pub(super) trait Buffers: Send {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
 }
 
-/// Where a PE's blocks lie in a buffer of a vector variant, kept by its operation.
+/// The layout of a PE's blocks in a buffer of a vector variant, owned by its operation.
 pub(super) enum OwnedLayout {
-    /// As this says.
+    /// Blocks of equal length, or one block.
     Even(Layout<'static>),
-    /// As these say, in elements.
+    /// Blocks at these displacements, in elements.
     Each { blocks: Displacements, element_bytes: usize },
 }
 
@@ -50,7 +50,7 @@ impl OwnedLayout {
         Self::Each { blocks, element_bytes: size_of::<T>() }
     }
 
-    /// One block, from the first element on.
+    /// One block at the start of the buffer.
     pub(super) fn one<T: Pod>(len: usize) -> Self {
         Self::Even(Layout::whole(len * size_of::<T>()))
     }
@@ -63,7 +63,7 @@ impl OwnedLayout {
     }
 }
 
-/// What a call moves, and how it is combined.
+/// The buffers and the operator of a call, owned by its operation.
 pub(super) struct Owned<T, C> {
     pub(super) source: Vec<T>,
     pub(super) target: Vec<T>,
@@ -82,7 +82,7 @@ impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
     }
 }
 
-/// The symmetric memory of a call, which is not used again while it is under way.
+/// The symmetric memory of a call. The program does not use it while the call is pending.
 pub(super) struct InHeap<T, C> {
     pub(super) collective: Collective,
     pub(super) is_root: bool,

@@ -1,20 +1,20 @@
-//! Nonblocking collectives: they are started, go on while the PE does something else, and are
-//! waited for later, in any order.
+//! Nonblocking collectives. They progress while the PE does something else, and are waited for
+//! later, in any order.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `request` | the request for one call |
-//! | `buffers` | what an operation keeps for its call |
+//! | `buffers` | the buffers and the operator of an operation |
 //! | `starts` | a team's calls, which own their data |
-//! | `vector` | those of the vector variants |
-//! | `overlap` | calls that borrow it, within a scope |
+//! | `vector` | a team's vector variants, which own their data |
+//! | `overlap` | calls that borrow their data, within a scope |
 //! | `planned` | calls that are planned once and started many times |
 //!
-//! A call has its number from the start, so all PEs of a team start and make its calls in one
-//! order; what happens then depends on nobody's order. It is driven by an *operation*, an `async`
-//! block that owns the plan, the PE's part of the call and the data, and leaves what came of it in
-//! a place that the request shares. So a request that is dropped or forgotten changes nothing: the
-//! operation ends by itself, at the latest when the PE does.
+//! A call gets its number when it is started, so all PEs of a team start and make its calls in one
+//! order. After that, calls complete in any order. An *operation* drives the call: an `async` block
+//! that owns the plan, the PE's endpoint of the call and the data, and stores the result in a place
+//! that it shares with the request. So dropping or forgetting a request changes nothing: the
+//! operation completes by itself, at the latest when the PE's program returns.
 
 mod buffers;
 mod overlap;
@@ -42,7 +42,7 @@ use request::Completion;
 
 use crate::{Error, Result, Team, collectives::planned_len, runtime::plans::Ready};
 
-/// Which collective, besides what it combines with.
+/// A collective with its root and length, without its operator.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     collective: Collective,
@@ -73,15 +73,15 @@ impl<'p> Team<'p> {
         self.state.plan_to_start(&call, combination.as_ref().map(|(kernel, _)| kernel))
     }
 
-    /// Where the blocks of a call lie, if it is a vector variant.
+    /// The layouts of a call with blocks of equal length, if it is a vector variant.
     fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[OwnedLayout; 2]> {
         let is_root = root == Some(self.rank());
         let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
         layouts.map(|layouts| layouts.map(OwnedLayout::Even))
     }
 
-    /// Fails unless a PE's source and target are as many blocks as it contributes and receives.
-    /// Returns how many those are.
+    /// Fails unless the lengths of source and target match the blocks that this PE contributes and
+    /// receives. Returns the numbers of these blocks.
     fn check_blocks(
         &self,
         kind: Kind,
@@ -89,7 +89,7 @@ impl<'p> Team<'p> {
         target_len: usize,
     ) -> Result<(usize, usize)> {
         let (pes, collective) = (self.size(), kind.collective);
-        // Symmetric memory is of the same length on all PEs, so it is the root's.
+        // Symmetric memory has the same length on all PEs, so all check it as the root does.
         let is_root = kind.symmetric || kind.root == Some(self.rank());
         let contributed = collective.source_blocks(pes, is_root) as usize;
         let received = collective.target_blocks(pes, is_root) as usize;
@@ -100,11 +100,12 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan, a vector variant with layouts. Its operation keeps `buffers`,
-    /// gives them to `finish` at its end, and counts among `also` until it is gone.
+    /// Starts a call by this plan, with `layouts` if it is a vector variant. Its operation owns
+    /// `buffers` and passes them to `finish` at its end. `also` counts the operation until it is
+    /// dropped.
     ///
     /// # Safety
-    /// What `buffers` and `finish` borrow lives until the operation is gone.
+    /// All that `buffers` and `finish` borrow must live until the operation has been dropped.
     #[expect(unsafe_code, reason = "declares what borrowed data must see to")]
     unsafe fn launch<'f, C, B>(
         &self,
@@ -129,10 +130,11 @@ impl<'p> Team<'p> {
                         layouts.as_ref().map(|both| both.each_ref().map(OwnedLayout::layout));
                     let operands =
                         Operands { layouts: layouts.as_ref(), ..buffers.operands(begun.job()) };
-                    // SAFETY: made once, and this operation alone drives it.
+                    // SAFETY: this block alone makes the call's view, once, and this operation
+                    // alone drives it.
                     let call = unsafe { begun.call(&operands) };
                     let mut algorithm = ready.fly(&call);
-                    // As in a blocking call, a panic is reported before the call ends.
+                    // As in a blocking call, a panic fails the job before the call ends.
                     poll_fn(|context| {
                         let poll = AssertUnwindSafe(|| algorithm.as_mut().poll(context));
                         catch_unwind(poll).unwrap_or_else(|panic| {
@@ -149,10 +151,10 @@ impl<'p> Team<'p> {
                 begun.wake();
             };
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
-            // SAFETY: all that the operation owns may move: its parts are `Send` by the bounds
-            // above, plans and begun calls are, and the futures of all algorithms are, as a test
-            // asserts one by one (`tests/it/send.rs`). What it borrows lives, by the caller's
-            // promise.
+            // SAFETY: the operation may be sent to another thread. Its parts are `Send` by the
+            // bounds above; plans and begun calls are `Send`; so are the futures of all algorithms,
+            // which a test asserts one by one (`tests/it/send.rs`). All that the operation borrows
+            // lives until it is dropped, by the contract of this function.
             unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;

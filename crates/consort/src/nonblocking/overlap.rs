@@ -1,17 +1,18 @@
 //! Nonblocking collectives on borrowed data, within a scope that ends when all of them have.
 //!
-//! The operations touch data that the caller has borrowed for the scope. So the scope is not left,
-//! whether by returning, by an error or by a panic, before the last of its operations is gone; and
-//! since it only ever exists as a borrow that its closure gets, nobody can forget it. As in
-//! [`std::thread::scope`].
+//! The operations access data that the caller has borrowed for the scope. So the scope is not left,
+//! whether by a return, an error or a panic, before its last operation has been dropped. The
+//! closure gets the scope only as a borrow, so nobody can forget it. [`std::thread::scope`] works
+//! in the same way.
 //!
 //! | the closure | the scope |
 //! | --- | --- |
 //! | returns | waits for its calls as a blocking call does |
 //! | panics | fails the job, so that its calls end at once; then waits for them |
 //!
-//! What the closure returns, and what it and the operators of its calls panic with, is the
-//! program's: it may panic when it is dropped. So all of it is kept until the last call is gone.
+//! The closure's result and the payloads of panics, in it or in operators of its calls, are values
+//! of the program, and dropping them may panic. So all of them are kept until the last operation
+//! has been dropped.
 
 use std::{
     fmt,
@@ -31,7 +32,7 @@ use super::{
 use crate::Error;
 use crate::{Result, Team};
 
-/// What a call moves, and how it is combined.
+/// The borrowed buffers and the operator of a call.
 struct Borrowed<'s, T, C> {
     source: &'s [T],
     target: &'s mut [T],
@@ -78,16 +79,16 @@ pub struct Overlap<'scope, 'env: 'scope> {
 /// # Nonblocking collectives on borrowed slices
 impl<'p> Team<'p> {
     /// Runs `body`, which may start calls on slices that it borrows until the end of the scope, and
-    /// waits until all of them are complete. Local, but the calls that `body` starts are
+    /// then waits until all these calls are complete. Local, but the calls that `body` starts are
     /// collective.
     ///
-    /// It blocks, so it is not for `async` code: calls that own their data are.
+    /// It blocks, so do not use it in `async` code: use calls that own their data there.
     ///
     /// # Errors
-    /// That of `body`, else that of a call that did not succeed; see [`Team`].
+    /// The error of `body`, else that of a call that failed; see [`Team`].
     ///
     /// # Panics
-    /// When `body` or an operator of its calls does, once no peer can touch the borrowed data.
+    /// When `body` or an operator of its calls panics, once no peer can access the borrowed data.
     ///
     /// ```
     /// # use consort::{Pes, Rank};
@@ -114,7 +115,7 @@ impl<'p> Team<'p> {
         let overlap = Overlap { team: *self, operations: Tally::default(), scope, env };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
         let (outcome, panics) = overlap.end(outcome);
-        // From here on nothing that is borrowed is touched, whatever panics.
+        // All operations have been dropped, so nothing accesses the borrowed data, whatever panics.
         match outcome {
             Err(panic) => {
                 panics.into_iter().for_each(discard);
@@ -135,8 +136,8 @@ impl<'p> Team<'p> {
 }
 
 impl<'scope, 'env> Overlap<'scope, 'env> {
-    /// Waits until all operations are gone, and returns what they have panicked with. It keeps what
-    /// the closure came to, and nothing leaves it before, not even a panic.
+    /// Waits until all operations have been dropped, and returns the payloads of their panics. It
+    /// holds the outcome of the closure until then, and catches all panics.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
         let mut panics = Vec::new();
         while !self.operations.is_zero() {
@@ -149,19 +150,19 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         (outcome, panics)
     }
 
-    /// Moves operations on until all are gone, or the job has failed.
+    /// Drives operations until all have been dropped, or the job has failed.
     fn drain(&self) {
         let endpoint = &self.team.state.endpoint;
         let _inside = self.team.state.go_inside();
         let number = endpoint.first_under_way().unwrap_or(0);
         if endpoint.block_until(number, || self.operations.is_zero().then_some(())).is_err() {
-            // They end at the next poll, whoever polls.
+            // The job has failed: each operation ends at its next poll, here or on the helper.
             endpoint.progress();
             thread::yield_now();
         }
     }
 
-    /// Starts a broadcast of the root's `data` into everyone's. See [`Team::start_broadcast`].
+    /// Starts a broadcast of the root's `data` into every PE's. See [`Team::start_broadcast`].
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -176,7 +177,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         self.start(kind, Borrowed { source, target, combine: Nothing })
     }
 
-    /// Starts a reduction to the root's `target`; elsewhere it is not touched. See
+    /// Starts a reduction to the root's `target`. Other PEs' `target` is not touched. See
     /// [`Team::start_reduce`].
     ///
     /// # Errors
@@ -193,7 +194,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         self.start(kind, Borrowed { source, target, combine: With(operator) })
     }
 
-    /// Starts a reduction to everyone's `target`. See [`Team::start_all_reduce`].
+    /// Starts a reduction to every PE's `target`. See [`Team::start_all_reduce`].
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -207,8 +208,8 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         self.start(kind, Borrowed { source, target, combine: With(operator) })
     }
 
-    /// Starts any collective but a barrier; as [`Team::collective_slice`]. Blocks are of `len`
-    /// elements.
+    /// Starts any collective but a barrier, on blocks of `len` elements. See
+    /// [`Team::collective_slice`].
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
@@ -245,8 +246,8 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
             target: if received > 0 { target } else { &mut [] },
             combine,
         };
-        // SAFETY: what the buffers borrows lives for all of the scope, which ends when its
-        // operations are gone; see `Team::overlap`.
+        // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
+        // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
             team.launch(ready, buffers, layouts, |_| (), Some(&self.operations))

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{Error, Result, Team};
 
-/// Starts a call on its data.
+/// The function that starts a planned call on its data.
 type Start<'p, T> = Box<dyn Fn(Vec<T>) -> Result<Request<'p, Vec<T>>> + 'p>;
 
-/// A nonblocking call that is planned already, from [`Team::plan_broadcast`] or
-/// [`Team::plan_all_reduce`]. Which algorithm serves it was decided then.
+/// A planned nonblocking call, from [`Team::plan_broadcast`] or [`Team::plan_all_reduce`]. Its
+/// algorithm was chosen when it was planned.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -40,7 +40,7 @@ pub struct Planned<'p, T> {
 /// # Nonblocking collectives that are planned once
 impl<'p> Team<'p> {
     /// Plans broadcasts of `len` elements from the root. Local, but all PEs of the team start the
-    /// same.
+    /// same calls.
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Plan`], [`Error::Freed`].
@@ -51,7 +51,7 @@ impl<'p> Team<'p> {
         Ok(Planned { len, start: Box::new(start) })
     }
 
-    /// Plans all-reduces of `len` elements. Local, but all PEs of the team start the same.
+    /// Plans all-reduces of `len` elements. Local, but all PEs of the team start the same calls.
     ///
     /// # Errors
     /// [`Error::Plan`], [`Error::Freed`].
@@ -83,7 +83,7 @@ impl<'p> Team<'p> {
 }
 
 impl<'p, T: Pod> Planned<'p, T> {
-    /// Starts the call on `data`, of the length that was planned. Collective.
+    /// Starts the call on `data`, which has the planned length. Collective.
     ///
     /// # Errors
     /// [`Error::Lengths`], and see [`Team`].

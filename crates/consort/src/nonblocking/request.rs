@@ -12,7 +12,7 @@ use consort_fabric::{Op, Poisoned};
 
 use crate::{Error, Result, runtime::state::State};
 
-/// What came of a call, once it is over.
+/// The state of a request: pending, completed with a result, or taken.
 #[derive(Debug)]
 enum Outcome<B> {
     UnderWay,
@@ -20,7 +20,7 @@ enum Outcome<B> {
     Taken,
 }
 
-/// Where an operation leaves what came of it.
+/// The place where an operation stores its result, shared with the request.
 #[derive(Debug)]
 pub(super) struct Completion<B>(Mutex<Outcome<B>>);
 
@@ -43,7 +43,7 @@ impl<B> Completion<B> {
         !matches!(*self.outcome(), Outcome::UnderWay)
     }
 
-    /// What came of it, once; `None` while it is under way.
+    /// The result of the operation, once; `None` while it is pending.
     fn take(&self) -> Option<Result<Op<B>>> {
         let mut outcome = self.outcome();
         if let Outcome::UnderWay = *outcome {
@@ -59,13 +59,13 @@ impl<B> Completion<B> {
 /// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
 ///
 /// It progresses whenever its PE is in any call of the library, most of all while the PE waits
-/// there, and all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). A PE that
-/// computes for long without them calls [`Team::progress`](crate::Team::progress) now and then;
-/// others may wait for it meanwhile.
+/// there, and all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). Without
+/// helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress) from time
+/// to time, since others may wait for it.
 ///
-/// It is also a future, for any executor: a poll that finds the call under way moves it on and
-/// wakes its task at once. A request that is dropped or forgotten changes nothing: the call is
-/// completed, at the latest when the PE's program returns.
+/// It is also a future, for any executor: a poll of a pending call drives it and wakes the task at
+/// once. Dropping or forgetting a request changes nothing: the call is completed, at the latest
+/// when the PE's program returns.
 ///
 /// ```
 /// use consort::{Pes, Rank, Sum};
@@ -100,7 +100,7 @@ impl<'p, B> Request<'p, B> {
         self.number
     }
 
-    /// Whether the call is complete; moves it on. Waits for nothing.
+    /// Whether the call is complete. Drives the PE's pending calls, and waits for nothing.
     ///
     /// # Errors
     /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`].
@@ -108,18 +108,18 @@ impl<'p, B> Request<'p, B> {
         if self.completion.is_over() {
             return Ok(true);
         }
-        let _inside = self.state.go_inside()?; // moves it on
+        let _inside = self.state.go_inside()?; // drives pending calls
         if self.completion.is_over() {
             return Ok(true);
         }
         self.state.ensure_sound().map(|()| false)
     }
 
-    /// Waits until the call is complete, and returns what came of it.
+    /// Waits until the call is complete, and returns its result.
     ///
     /// # Errors
     /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`];
-    /// [`Error::Taken`] after it was polled as a future until it was ready.
+    /// [`Error::Taken`] if it was polled as a future until it was ready.
     pub fn wait(self) -> Result<B> {
         let _inside = self.state.go_inside()?;
         let endpoint = &self.state.endpoint;

@@ -1,4 +1,4 @@
-//! A team's nonblocking collectives on data that they own, and on symmetric memory.
+//! A team's nonblocking collectives on data that they own, and in symmetric memory.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -16,23 +16,24 @@ use crate::{
 
 /// # Nonblocking collectives
 impl<'p> Team<'p> {
-    /// Moves the nonblocking calls of this PE on, of all its teams. Local.
+    /// Drives the pending nonblocking calls of this PE, of all its teams. Local.
     ///
     /// # Errors
     /// [`Error::PeFailed`], [`Error::Mismatched`], [`Error::Reentrant`], [`Error::Freed`].
     pub fn progress(&self) -> Result<()> {
-        drop(self.state.enter()?); // moves them on
+        drop(self.state.enter()?); // drives them
         self.state.ensure_sound()
     }
 
-    /// Starts a barrier: it is complete when all PEs of the team have started it. Modes do not
+    /// Starts a barrier, which is complete when all PEs of the team have started it. Modes do not
     /// matter.
     ///
-    /// As all nonblocking calls, it is one of the team's calls, in their order; but other calls may
-    /// be made and started while it is under way, and waited for in any order. Starting one waits
-    /// for nothing, unless a window of calls (64, or 16 in teams of more than 64 PEs) is under way:
-    /// then for the oldest, on all PEs. Algorithms that use message buffers, of which there is one
-    /// a PE, do not serve nonblocking calls.
+    /// Like all nonblocking calls, it counts as one of the team's calls, which all PEs start or
+    /// make in one order. Other calls may be made and started while it is pending, and waited for
+    /// in any order. Starting a call waits for nothing, unless as many calls as the window holds
+    /// (64, or 16 in teams of more than 64 PEs) are pending: then it waits until all PEs have
+    /// completed the oldest ones. A PE has one message buffer, so algorithms that use it do not
+    /// serve nonblocking calls.
     ///
     /// # Errors
     /// See [`Team`].
@@ -51,7 +52,7 @@ impl<'p> Team<'p> {
         self.with(SyncModes::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
     }
 
-    /// Starts a barrier that goes by this name.
+    /// Starts a barrier of this name.
     pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Request<'p, ()>> {
         let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.size()) };
         let ready = self.state.prepare_named(&call, name)?;
@@ -59,8 +60,8 @@ impl<'p> Team<'p> {
         self.start_by(ready, nothing, |_, _| ())
     }
 
-    /// Starts a broadcast of the root's `data`; elsewhere `data` is of the same length, and its
-    /// content does not matter. See [`Team::broadcast_slice`] and [`Team::start_barrier`].
+    /// Starts a broadcast of the root's `data`. Other PEs pass `data` of the same length, whose
+    /// content is ignored. See [`Team::broadcast_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
@@ -98,7 +99,7 @@ impl<'p> Team<'p> {
         self.start_by(ready, Owned { source, target, combine: Nothing }, finish)
     }
 
-    /// Starts a reduction to the root, which gets the result, and the others `None`. See
+    /// Starts a reduction. The root gets the result, and the others `None`. See
     /// [`Team::reduce_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
@@ -115,7 +116,7 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, With(operator), finish)
     }
 
-    /// Starts a reduction of which everyone gets the result. See [`Team::all_reduce_slice`] and
+    /// Starts a reduction whose result every PE gets. See [`Team::all_reduce_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
@@ -129,8 +130,8 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, With(operator), |_, target| target)
     }
 
-    /// Starts a scatter: PE `i` gets block `i` of the root's `source`, `len` elements. Elsewhere
-    /// the source does not matter. See [`Team::scatter_slice`] and [`Team::start_barrier`].
+    /// Starts a scatter: PE `i` gets block `i` of the root's `source`, `len` elements. Other PEs'
+    /// `source` is ignored. See [`Team::scatter_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
@@ -144,7 +145,7 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts a gather: the root gets everyone's `source`, and the others `None`. See
+    /// Starts a gather. The root gets every PE's `source`, and the others `None`. See
     /// [`Team::gather_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
@@ -159,7 +160,7 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, move |_, target| is_root.then_some(target))
     }
 
-    /// Starts a gather of which everyone gets the result. See [`Team::all_gather_slice`] and
+    /// Starts a gather whose result every PE gets. See [`Team::all_gather_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
@@ -169,8 +170,8 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts an all-to-all of `source`, a block for each PE. See [`Team::all_to_all_slice`] and
-    /// [`Team::start_barrier`].
+    /// Starts an all-to-all of `source`, which has one block for each PE. See
+    /// [`Team::all_to_all_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
@@ -179,8 +180,8 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts a reduction of `source`, a block for each PE, which gets its block of the result. See
-    /// [`Team::reduce_scatter_slice`] and [`Team::start_barrier`].
+    /// Starts a reduce-scatter of `source`, which has one block for each PE: PE `i` gets block `i`
+    /// of the result. See [`Team::reduce_scatter_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
@@ -206,7 +207,7 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, With(operator), |_, target| target)
     }
 
-    /// Starts an exclusive scan, of which PE 0 gets `None`. See [`Team::exclusive_scan_slice`] and
+    /// Starts an exclusive scan. PE 0 gets `None`. See [`Team::exclusive_scan_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
@@ -221,9 +222,10 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, With(operator), move |_, target| (!is_first).then_some(target))
     }
 
-    /// Starts any collective but a barrier in symmetric memory, which stays as it is until the call
-    /// is complete. The operator and the root do not matter where there are none; a broadcast uses
-    /// `source` alone. See [`Team::collective_symmetric`] and [`Team::start_barrier`].
+    /// Starts any collective but a barrier in symmetric memory, which must not be changed until the
+    /// call is complete. The operator is ignored where nothing is combined, and the root where the
+    /// collective has none. A broadcast uses `source` alone. See [`Team::collective_symmetric`] and
+    /// [`Team::start_barrier`].
     ///
     /// # Errors
     /// Those of the blocking method that is named after the collective.
@@ -281,7 +283,7 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// Starts a call on data of its own; the target is made here.
+    /// Starts a call on data that it owns, and allocates the target.
     fn start_on<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
         &self,
         kind: Kind,

@@ -12,8 +12,8 @@ use crate::{Displacements, Result, Team, collectives::blank};
 
 /// # Nonblocking vector variants
 impl<'p> Team<'p> {
-    /// Starts a vector scatter: PE `i` gets block `i` of the root's `source`, `len` elements.
-    /// Elsewhere source and blocks do not matter. See [`Team::scatter_vector_slice`] and
+    /// Starts a vector scatter: PE `i` gets block `i` of the root's `source`, `len` elements. Other
+    /// PEs' `source` and `blocks` are ignored. See [`Team::scatter_vector_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
@@ -35,8 +35,8 @@ impl<'p> Team<'p> {
         self.start_vector(Collective::ScatterVector, Some(root), (source, given), target, |all| all)
     }
 
-    /// Starts a vector gather: the root gets everyone's `source` as its blocks, and the others
-    /// `None`. Elsewhere the blocks do not matter. See [`Team::gather_vector_slice`] and
+    /// Starts a vector gather: the root gets PE `i`'s `source` as block `i`, and the others `None`.
+    /// Other PEs' `blocks` are ignored. See [`Team::gather_vector_slice`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl<'p> Team<'p> {
         self.start_vector(Collective::GatherVector, Some(root), (source, given), target, finish)
     }
 
-    /// Starts a vector all-gather: everyone gets everyone's `source` as its blocks. See
+    /// Starts a vector all-gather: every PE gets PE `i`'s `source` as block `i`. See
     /// [`Team::all_gather_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<'p> Team<'p> {
         self.start_vector(Collective::AllGatherVector, None, (source, given), target, |all| all)
     }
 
-    /// Starts a vector all-to-all: everyone gets a block of everyone's `source` as its blocks. See
+    /// Starts a vector all-to-all: PE `i` gets block `i` of PE `j`'s `source` as block `j`. See
     /// [`Team::all_to_all_vector_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
@@ -93,7 +93,8 @@ impl<'p> Team<'p> {
         self.start_vector(Collective::AllToAllVector, None, source, target, |all| all)
     }
 
-    /// Starts a call of a vector variant on data of its own. Displacements have been checked.
+    /// Starts a call of a vector variant on data that it owns. The caller has checked the
+    /// displacements.
     fn start_vector<T: Pod + Send, B: Send + 'static>(
         &self,
         collective: Collective,

@@ -1,4 +1,4 @@
-//! From a call's description to a plan that is kept for it, or to a new one, and the call by it.
+//! Finds the plan that is kept for a call, or makes a new one, and runs it.
 
 use std::{any::type_name, sync::Arc};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How contributions are combined, and the operator's name.
+/// The operator and its name, if contributions are combined.
 pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
 
 impl Hold<'_> {
@@ -40,7 +40,7 @@ impl Hold<'_> {
         self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands)
     }
 
-    /// Makes the call by a plan that is new.
+    /// Makes the call by a new plan: apart from `run`, so that calls by kept plans stay short.
     #[cold]
     #[inline(never)]
     pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
@@ -62,7 +62,8 @@ impl Hold<'_> {
         }
     }
 
-    /// A blocking call of this team on blocks of `len` elements that are no symmetric memory.
+    /// The description of a blocking call of this team on blocks of `len` elements outside
+    /// symmetric memory.
     pub(crate) fn spec<T: Pod>(
         &self,
         (collective, sync): (Collective, SyncModes),
@@ -83,13 +84,13 @@ impl Hold<'_> {
         }
     }
 
-    /// The plan of a nonblocking call, as it is kept or a new one.
+    /// The plan of a nonblocking call: the kept one, or a new one.
     pub(crate) fn plan_to_start(
         &self,
         call: &CallSpec,
         kernel: Option<&Kernel<'_>>,
     ) -> Result<Arc<dyn Ready>> {
-        drop(self.enter()?); // an operator must not plan either
+        drop(self.enter()?); // an operator may not plan calls either
         let key = Key::of(call, kernel);
         if let Some(ready) = self.cache.share(&key) {
             return Ok(ready);
@@ -100,10 +101,10 @@ impl Hold<'_> {
         Ok(ready)
     }
 
-    /// Makes a plan, and a call by it.
+    /// Makes a plan, and the call by it.
     #[cold]
     fn call_by_new_plan(&self, key: Key, call: &CallSpec, operands: &Operands<'_>) -> Result<()> {
-        drop(self.enter()?); // what makes no call leaves no plan, and refines nothing
+        drop(self.enter()?); // a call that is refused leaves no plan and refines nothing
         check_root(call)?;
         if let Some(refinements) = &self.refinements {
             return self.refine(refinements, key, call, operands);

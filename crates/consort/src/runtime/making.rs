@@ -1,4 +1,4 @@
-//! How an algorithm, of the registry or of the program's own, becomes a plan.
+//! Makes plans of algorithms: those of the registry and the program's own.
 
 use std::{any::type_name, sync::Arc};
 
@@ -9,7 +9,7 @@ use consort_native::CallNumber;
 use super::plans::{Prepared, Ready};
 use crate::Result;
 
-/// An algorithm that the registry does not know.
+/// An algorithm of the program, which is not in the registry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside {
     pub(super) type_name: &'static str,

@@ -1,13 +1,13 @@
-//! What serves the calls of a team's PE.
+//! The state and the machinery that serve a team's calls on one PE.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `dispatch` | from a call to a plan that is kept for it, or to a new one, and the call by it |
-//! | `plans` | plans that are kept |
-//! | `planning`, `making` | how a plan is made |
-//! | `selection`, `wisdom` | which candidate serves a call |
-//! | `refinement`, `refining` | choices that are refined while the program runs |
-//! | `state` | what a team's PE keeps between calls, and how a call is entered |
+//! | `dispatch` | finds the plan that is kept for a call, or makes a new one, and runs it |
+//! | `plans` | keeps plans |
+//! | `planning`, `making` | make plans |
+//! | `selection`, `wisdom` | select the candidate that serves a call |
+//! | `refinement`, `refining` | refine choices while the program runs |
+//! | `state` | what a PE keeps of a team between calls, and the entry of a call |
 //! | `teams` | where a PE keeps the states of its teams |
 
 pub(crate) mod dispatch;

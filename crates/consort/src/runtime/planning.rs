@@ -1,4 +1,4 @@
-//! How a plan is made: a candidate is selected, its algorithm makes a schedule, and the call gets a
+//! Makes a plan: selects a candidate, lets its algorithm make a schedule, and gives the call a
 //! number by its name.
 
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use super::{making::Maker, plans::Ready, state::Hold};
 use crate::{Algorithms, ChosenBy, Error, Result};
 
 impl Hold<'_> {
-    /// Which candidate serves a call.
+    /// Selects the candidate that serves a call.
     pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
         self.choices.borrow().select(call)
     }
 
-    /// Which candidates may serve a call, the one that does first.
+    /// The candidates that may serve a call. The first is the one that serves it without
+    /// refinement.
     pub(crate) fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         self.choices.borrow().contestants(call)
     }
 
-    /// A barrier of all PEs of the team, who do `what` as well.
+    /// A barrier of the team in a call named `what`. A PE that makes another call gets an error.
     #[cold]
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
         let ready = self.prepare_named(&CallSpec::barrier(self.endpoint.size()), what)?;
@@ -34,12 +35,12 @@ impl Hold<'_> {
         self.prepare_by(call, &self.select(call).0)
     }
 
-    /// Plans a call that goes by this name.
+    /// Plans a call of this name.
     pub(crate) fn prepare_named(&self, call: &CallSpec, name: &str) -> Result<Arc<dyn Ready>> {
         self.prepare_as(call, &self.select(call).0, name)
     }
 
-    /// Plans a call that `candidate` is to serve.
+    /// Plans a call for `candidate`.
     pub(crate) fn prepare_by(
         &self,
         call: &CallSpec,
@@ -48,7 +49,7 @@ impl Hold<'_> {
         self.prepare_as(call, candidate, &call.to_string())
     }
 
-    /// Plans a call that `candidate` is to serve and that goes by this name.
+    /// Plans a call of this name for `candidate`.
     fn prepare_as(
         &self,
         call: &CallSpec,

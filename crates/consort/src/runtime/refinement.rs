@@ -1,23 +1,24 @@
-//! Choices refined while the program runs: which candidate serves a call when, and its time.
+//! Choices refined while the program runs: which candidate serves which call, and the times of
+//! calls.
 //!
-//! Who is tried, and how often, is decided in `consort_tuner::online`; here calls are counted and
-//! timed. All PEs of a team make the same calls, so they count alike; their clocks are added up in
-//! an all-reduce before anything is decided, so they decide alike. While a kind of call rests its
-//! plan is kept like any other, and a call costs what it costs without.
+//! `consort_tuner::online` decides which candidates are tried and how often. This module counts
+//! calls and times them. All PEs of a team make the same calls, so they count alike. They add up
+//! their times in an all-reduce before any decision, so they decide alike. While a kind of call
+//! rests, its plan is kept like any other, and a call costs as much as without refinement.
 //!
-//! A kind is all calls that PEs must make alike: it has names, not addresses, since PEs may come
-//! from different places of a program. OwnedLayout plans are found by addresses, so a PE may have
-//! one where another has none. That must not show:
+//! A kind is all calls that must be equal on all PEs. It is identified by names, not by addresses,
+//! since PEs may make a call from different places of a program. Kept plans are found by addresses,
+//! so a PE may have one where another has none. That must not change which candidate serves a call:
 //!
 //! | a call of a kind that rests | is served by |
 //! | --- | --- |
-//! | whose plan is kept | that plan: the incumbent's |
-//! | whose plan is not kept, or was driven out | the incumbent |
-//! | that begins the quarter of the window in which the rest ends | the incumbent, the last time |
+//! | its plan is kept | that plan, which is the incumbent's |
+//! | its plan is not kept, or was replaced | the incumbent |
+//! | it begins the quarter of the window in which the rest ends | the incumbent, the last time |
 //!
 //! A rest ends where a quarter of the window begins, since all kept plans expire there, during the
-//! call that begins it. So that call still rests, and the next one of its kind finds no plan, on
-//! all PEs.
+//! call that begins the quarter. So that call still rests, and the next one of its kind finds no
+//! plan, on all PEs.
 
 use std::{
     cell::{Cell, RefCell},
@@ -31,25 +32,26 @@ use consort_tuner::online::Refinement;
 use super::plans::Ready;
 use crate::Result;
 
-/// Kinds of calls that are refined at a time, but for those of a quarter of the window.
+/// The most kinds of calls refined at a time. More may be added until the next quarter of the
+/// window begins.
 const MOST_KINDS: usize = 256;
 
-/// What a team's PE knows of the kinds of calls that it refines.
+/// The state of refinement of a team on one PE.
 pub(crate) struct Refinements {
     share: f64,
     kinds: RefCell<HashMap<CallSpec, Kind>>,
-    /// Kinds made since all were last forgotten; the same on all PEs.
+    /// Kinds added since the last time that all were dropped; the same on all PEs.
     made: Cell<usize>,
-    /// How often all were forgotten.
+    /// How many times all kinds were dropped.
     era: Cell<u64>,
-    /// The first call before which kept plans must expire, because some kind's rest ends there. It
-    /// may be earlier than needed, never later.
+    /// The first call before which kept plans must expire, because the rest of some kind ends
+    /// there. It may be earlier than needed, never later.
     wakes: Cell<u64>,
-    /// The plan of the call that adds times up: apart from the program's own ones.
+    /// The plan of the all-reduce that adds times up, apart from the program's own plans.
     deciding: RefCell<Option<Arc<dyn Ready>>>,
 }
 
-/// How far the refinement of one kind of calls is.
+/// The state of refinement of one kind of calls.
 pub(crate) struct Kind {
     pub(crate) refinement: Refinement,
     /// By candidate.
@@ -59,7 +61,7 @@ pub(crate) struct Kind {
 }
 
 impl Refinements {
-    /// Refining at the cost of at most `share` of the time in calls.
+    /// Refinement that costs at most `share` of the time in calls.
     pub(crate) fn new(share: f64) -> Self {
         Self {
             share,
@@ -71,9 +73,9 @@ impl Refinements {
         }
     }
 
-    /// Whether kept plans are to expire before call number `call` begins a quarter of the window:
-    /// some kind has rested, and this call is the last of its rest; or there are so many kinds, and
-    /// plans that they hold, that all are forgotten.
+    /// Whether kept plans must expire before call number `call`, which begins a quarter of the
+    /// window. They must if this call is the last of some kind's rest. They also must if there are
+    /// too many kinds, with the plans that they hold: then all kinds are dropped.
     pub(crate) fn is_due(&self, call: u64) -> bool {
         let is_full = self.made.get() >= MOST_KINDS;
         let is_due = is_full || call >= self.wakes.get();
@@ -86,8 +88,8 @@ impl Refinements {
         is_due
     }
 
-    /// Takes what is known of a kind of calls, with the era in which it was taken: that of a new
-    /// kind among `candidates`, if nothing is.
+    /// Takes the state of a kind of calls, or a new one among `candidates`, and the era in which it
+    /// was taken.
     pub(crate) fn take(
         &self,
         call: &CallSpec,
@@ -101,24 +103,24 @@ impl Refinements {
         (kind, self.era.get())
     }
 
-    /// Puts back what was taken, unless all was forgotten since.
+    /// Puts back the state of a kind, unless all kinds were dropped since it was taken.
     pub(crate) fn put_back(&self, call: &CallSpec, kind: Kind, era: u64) {
         if self.is_known(era) {
             self.kinds.borrow_mut().insert(*call, kind);
         }
     }
 
-    /// Whether what was taken in this era is not forgotten.
+    /// Whether the state of a kind that was taken in this era has not been dropped since.
     pub(crate) fn is_known(&self, era: u64) -> bool {
         self.era.get() == era
     }
 
-    /// Has kept plans expire before the call after number `until`.
+    /// Makes kept plans expire before the call after number `until`.
     pub(crate) fn wake_by(&self, until: u64) {
         self.wakes.set(self.wakes.get().min(until));
     }
 
-    /// The plan of the call that adds times up, made by `prepare` when it is first asked for.
+    /// The plan of the all-reduce that adds times up. `prepare` makes it at the first use.
     pub(crate) fn deciding(
         &self,
         prepare: impl FnOnce() -> Result<Arc<dyn Ready>>,
@@ -130,7 +132,7 @@ impl Refinements {
         Ok(Arc::clone(self.deciding.borrow_mut().insert(ready)))
     }
 
-    /// Forgets all, since algorithms were forced or no longer are.
+    /// Drops all kinds, since algorithms were forced or are chosen again.
     pub(crate) fn clear(&self) {
         self.wakes.set(u64::MAX);
         self.made.set(0);

@@ -1,4 +1,4 @@
-//! A call whose choice is refined: by the candidate whose turn it is.
+//! Makes a call of a kind whose choice is being refined.
 
 use std::{sync::Arc, time::Instant};
 
@@ -15,7 +15,7 @@ use super::{
 use crate::{Error, Result};
 
 impl Hold<'_> {
-    /// Makes a call by the candidate whose turn it is.
+    /// Makes a call by the candidate that refinement selects.
     #[cold]
     pub(crate) fn refine(
         &self,
@@ -42,7 +42,8 @@ impl Hold<'_> {
             let calls = self.endpoint.calls();
             if let Some(until) = kind.rests_until.filter(|&until| calls <= until) {
                 let ready = self.plan_of(kind, kind.refinement.incumbent(), call)?;
-                // Adding times up may have begun a quarter in which all kinds were forgotten.
+                // The all-reduce of the times may have begun a quarter of the window, in which all
+                // kinds were dropped.
                 if refinements.is_known(era) {
                     refinements.wake_by(until);
                     self.keep(call, key, &ready);
@@ -74,7 +75,7 @@ impl Hold<'_> {
         }
     }
 
-    /// The plan of a candidate, made when it is first tried.
+    /// The plan of a candidate, made at its first try.
     fn plan_of(&self, kind: &mut Kind, index: usize, call: &CallSpec) -> Result<Arc<dyn Ready>> {
         if let Some(ready) = &kind.plans[index] {
             return Ok(Arc::clone(ready));
@@ -84,8 +85,8 @@ impl Hold<'_> {
         Ok(ready)
     }
 
-    /// Adds up the times of all PEs, in a call of its own: a plan that the program has for such a
-    /// call may be kept on one PE and not on another.
+    /// Adds up the times of all PEs, in a call of its own name. A plan that the program has for
+    /// such an all-reduce may be kept on one PE and not on another.
     fn add_up(&self, refinements: &Refinements, times: &[u64; TIMES]) -> Result<[u64; TIMES]> {
         let kernel = Kernel::new::<u64, _>(&Sum);
         let ready = refinements.deciding(|| {

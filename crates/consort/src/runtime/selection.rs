@@ -1,4 +1,4 @@
-//! Which algorithm serves a call: forced, by wisdom, or by the model.
+//! Selects the candidate that serves a call: forced, by wisdom, or by the model.
 
 use std::{
     collections::HashMap,
@@ -11,20 +11,20 @@ use consort_tuner::{Arrival, ChosenBy, Measured, Selector, Table};
 use super::{making::Outside, wisdom::Source};
 use crate::{Algorithms, Result};
 
-/// How a job chooses among the algorithms of a collective. The same on all PEs.
+/// The settings by which a job chooses among the algorithms of a collective; the same on all PEs.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
     forced: HashMap<Collective, Candidate>,
-    /// Those of the forced candidates that are no algorithms of the registry.
+    /// The algorithms of forced candidates that are not in the registry.
     outside: HashMap<Collective, Outside>,
     wisdom: Option<Arc<Table>>,
-    /// The share of the time in calls that refining them may cost, if they are refined.
+    /// The share of the time in calls that refinement may cost, if choices are refined.
     online: Option<f64>,
-    /// By team size, as the first PE to ask found it.
+    /// The wisdom for teams of all sizes, shared by all PEs.
     source: Arc<Launched>,
 }
 
-/// The wisdom of a launch, for teams of all sizes.
+/// The wisdom of a launch. The first PE that needs the table for a team size loads it for all PEs.
 #[derive(Debug)]
 struct Launched {
     source: Source,
@@ -33,8 +33,8 @@ struct Launched {
 }
 
 impl Choices {
-    /// Choices by the wisdom of `source` for teams of `pes` that come to calls like this where it
-    /// says anything, by the model elsewhere.
+    /// Choices for teams of `pes` whose PEs arrive at calls like this: by the wisdom of `source`
+    /// where it has an entry, by the model elsewhere.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
@@ -45,8 +45,8 @@ impl Choices {
         Ok(Self { forced: HashMap::new(), outside: HashMap::new(), wisdom, online: None, source })
     }
 
-    /// The same for a team of another size. The wisdom is the same on all PEs, whatever becomes of
-    /// the file meanwhile: without a file the model chooses.
+    /// The choices for a team of another size. All PEs get the same wisdom, even if the file
+    /// changes while they ask for it. Without a usable file the model chooses.
     pub(crate) fn of_team(&self, pes: u32) -> Self {
         let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,17 +55,19 @@ impl Choices {
         Self { wisdom: wisdom.clone(), ..self.clone() }
     }
 
-    /// The same, refined while the program runs, at the cost of at most this share of the time.
+    /// Refines choices while the program runs, at the cost of at most this share of the time in
+    /// calls.
     pub(crate) fn refine(&mut self, share: f64) {
         self.online = Some(share);
     }
 
-    /// What refining may cost, if it is done.
+    /// The share of the time that refinement may cost, if choices are refined.
     pub(crate) fn online(&self) -> Option<f64> {
         self.online
     }
 
-    /// The same, but calls of `collective` are served by `candidate`, or fail.
+    /// Forces `candidate` for calls of `collective`, which fail if it cannot serve them; `None`
+    /// ends that.
     pub(crate) fn force(&mut self, collective: Collective, candidate: Option<Candidate>) {
         self.outside.remove(&collective);
         match candidate {
@@ -74,7 +76,7 @@ impl Choices {
         };
     }
 
-    /// The same, by an algorithm that the registry does not know.
+    /// Forces an algorithm that is not in the registry.
     pub(crate) fn force_outside(
         &mut self,
         collective: Collective,
@@ -85,12 +87,12 @@ impl Choices {
         self.outside.insert(collective, outside);
     }
 
-    /// The algorithm that serves calls of `collective`, where the registry does not know it.
+    /// The forced algorithm of `collective`, if it is not in the registry.
     pub(crate) fn outside(&self, collective: Collective) -> Option<Outside> {
         self.outside.get(&collective).copied()
     }
 
-    /// The barrier by which a team of `pes` enters and leaves its calls: one of the registry.
+    /// The entry and exit barrier of the calls of a team of `pes`: always one of the registry.
     pub(crate) fn select_entry_and_exit_barrier(&self, pes: u32) -> Candidate {
         let mut selector = self.selector(Collective::Barrier);
         if self.outside.contains_key(&Collective::Barrier) {
@@ -99,20 +101,20 @@ impl Choices {
         Self::selected(&selector, &CallSpec::barrier(pes)).0
     }
 
-    /// The candidate that serves a call, and where it came from.
+    /// The candidate that serves a call, and the origin of that choice.
     pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
         Self::selected(&self.selector(call.collective), call)
     }
 
     fn selected(selector: &Selector<'_, Algorithms>, call: &CallSpec) -> (Candidate, ChosenBy) {
         let selected = selector.select(call);
-        // Where nothing can serve a call, that is what the plan of this one says.
+        // If no candidate can serve the call, making the plan of this one returns the error.
         let none = || (Candidate::new("direct"), ChosenBy::Model);
         selected.map_or_else(none, |selected| (selected.candidate.into_owned(), selected.by))
     }
 
-    /// The candidate that serves a call, and then those that are worth trying while the program
-    /// runs, the most promising first.
+    /// The candidate that serves a call, and then those worth trying while the program runs, the
+    /// most promising first.
     pub(crate) fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         let contestants = self.selector(call.collective).contestants(call);
         if contestants.is_empty() { vec![self.select(call).0] } else { contestants }

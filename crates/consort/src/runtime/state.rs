@@ -1,4 +1,4 @@
-//! What a team's PE keeps between calls, and how a call is entered.
+//! A PE's state of a team between calls, and the entry of a call.
 
 use std::{
     cell::{Cell, RefCell},
@@ -20,42 +20,44 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// The PE is in a call, of whatever team.
+/// The PE is in a call of one of its teams.
 const INSIDE: u8 = 1;
-/// There may be operations to move on.
+/// Operations may be pending.
 const OPERATIONS: u8 = 2;
-/// A panic has taken along what peers wait for: if it was caught, the job fails.
+/// A panic has dropped asynchronous broadcasts that peers wait for. If it was caught, the job
+/// fails.
 const ABANDONED: u8 = 4;
 
-/// How long a PE that has ended waits for handles on its symmetric memory.
+/// How long a PE waits, at its end, for other threads to drop handles on its symmetric memory.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long it sleeps between looks.
+/// How long it sleeps between two checks.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// What a team's PE keeps between calls.
+/// A PE's state of a team between calls.
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     pub(crate) choices: RefCell<Choices>,
     pub(crate) cache: Cache,
     pub(crate) barrier: RefCell<Option<Arc<dyn Ready>>>,
     flow: RefCell<Flow>,
-    /// Refines choices, if the launch asked for it.
+    /// Refinement of choices, if the launch enabled it.
     pub(crate) refinements: Option<Refinements>,
     /// Calls whose number has none of these bits begin a quarter of the window.
     quarter_mask: Cell<u64>,
     pub(super) synchronized: Cell<bool>,
-    /// Whether a nonblocking call was begun in this quarter.
+    /// Whether a nonblocking call was started in this quarter.
     started: Cell<bool>,
-    /// [`INSIDE`], [`OPERATIONS`] and [`ABANDONED`], of the PE and so of all its teams.
+    /// The flags [`INSIDE`], [`OPERATIONS`] and [`ABANDONED`]. The PE's teams share them.
     presence: Rc<Cell<u8>>,
-    /// Where the PE keeps it; 0 for the world's.
+    /// The number of this state among the PE's states; 0 for the world's.
     number: usize,
-    /// Teams that have had this state and were freed: it serves one after the other.
+    /// How many teams with this state have been freed. A state serves one team after another.
     generation: Cell<u32>,
     is_freed: Cell<bool>,
 }
 
-/// A hold on the state of a team, which may be freed, and then be another team's.
+/// A reference to the state of a team. The team may be freed, and its state then serve another
+/// team.
 #[derive(Clone, Copy)]
 pub(crate) struct Hold<'p> {
     state: &'p State,
@@ -86,7 +88,7 @@ impl State {
             cache: Cache::default(),
             barrier: RefCell::new(None),
             flow: RefCell::new(flow),
-            // Nothing is under way before the first call.
+            // No call is pending before the first one.
             synchronized: Cell::new(true),
             started: Cell::new(false),
             presence,
@@ -96,18 +98,18 @@ impl State {
         }
     }
 
-    /// The state of a team made of this one.
+    /// The state of a team that was formed from this one.
     pub(crate) fn of_part(&self, number: usize, part: Group) -> Self {
         let endpoint = self.endpoint.end_of(part);
         let choices = self.choices.borrow().of_team(endpoint.size());
         Self::of(number, endpoint, choices, Rc::clone(&self.presence))
     }
 
-    /// Becomes the state of another team made of `parent`, after its own was freed.
+    /// Serves another team, formed from `parent`, after its own was freed.
     pub(crate) fn serve_again(&self, parent: &Self, part: Group) {
         assert!(self.is_freed.replace(false), "a state serves one team at a time");
-        // SAFETY: its team is freed, so no call of it is alive, and nothing borrows its group,
-        // which this crate never keeps a borrow of.
+        // SAFETY: the team of this state is freed, so none of its calls is alive. Nothing else
+        // borrows its group, since this crate never keeps a borrow of a group.
         #[expect(unsafe_code, reason = "gives the state of a freed team to another")]
         unsafe {
             self.endpoint.serve_again(part);
@@ -121,7 +123,7 @@ impl State {
         self.started.set(false);
     }
 
-    /// Where the PE keeps it.
+    /// The number of this state among the PE's states.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
@@ -131,7 +133,7 @@ impl State {
         self.is_freed.get()
     }
 
-    /// Fails once the job has failed.
+    /// Returns the job's error once the job has failed.
     pub(crate) fn ensure_sound(&self) -> Result<()> {
         let job = self.endpoint.job();
         if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
@@ -144,7 +146,8 @@ impl State {
         drained.map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
-    /// Waits until no other thread has a handle on this PE's symmetric memory, for a while.
+    /// Waits until no other thread has a handle on this PE's symmetric memory, for [`PATIENCE`] at
+    /// most.
     pub(crate) fn end_sharing(&self) -> Result<()> {
         let handles = self.endpoint.shared_handles();
         let begun = Instant::now();
@@ -159,7 +162,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses calls from within a call, and moves operations on if there are any.
+    /// Enters a call. Refuses calls from within a call, and drives operations if there may be any.
     #[inline(always)]
     pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
@@ -168,8 +171,8 @@ impl State {
         }
     }
 
-    /// There is something to look at first: a call that this comes from, operations, or what a
-    /// panic has left.
+    /// Enters a call when a flag is set: the PE is in a call already, operations may be pending, or
+    /// a panic has dropped asynchronous broadcasts.
     #[cold]
     fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
         self.presence.set(before | INSIDE);
@@ -187,7 +190,8 @@ impl State {
         Ok(inside)
     }
 
-    /// A panic unwinds, and drops what peers wait for. Uncaught, it tells its own story.
+    /// Notes that a panic, which unwinds, drops asynchronous broadcasts that peers wait for. If
+    /// nobody catches the panic, the job fails with the panic itself.
     pub(crate) fn abandon(&self) {
         self.presence.set(self.presence.get() | ABANDONED);
     }
@@ -201,7 +205,7 @@ impl State {
         Error::of_job(self.endpoint.job())
     }
 
-    /// Fails if a panic that was caught has taken along what peers wait for.
+    /// Fails if a caught panic has dropped asynchronous broadcasts that peers wait for.
     pub(crate) fn ensure_kept(&self) -> Result<()> {
         if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
     }
@@ -211,7 +215,7 @@ impl State {
         if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
-    /// What is due before the next call, if it begins a quarter of the window.
+    /// Settles credits and expires plans before a call that begins a quarter of the window.
     #[cold]
     fn turn(&self) -> Result<()> {
         if self.refinements.as_ref().is_some_and(|one| one.is_due(self.endpoint.calls())) {
@@ -221,16 +225,17 @@ impl State {
             Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
         let mut turn = self.flow.borrow_mut().turn_after(quarter);
         let is_idle = self.endpoint.engine().is_idle();
-        // Without operations all calls so far are complete: the credit can be given at once.
+        // Without operations all calls so far are complete, so the credit can be given at once.
         if !is_idle && let Some(credit) = turn.take_credit() {
             self.endpoint.owe(credit);
         }
-        // SAFETY: `turn` alone drives the view, to its end, and `run` refuses calls from within a
-        // call.
+        // SAFETY: `turn` alone drives the view, to its end, and `go_inside` refuses calls from
+        // within a call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.view(&Operands::NONE) };
         let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
-        // The first call of the quarter before the last: who has begun it has given the credit.
+        // The first call of the quarter before the last: a PE that has begun it has given the
+        // credit.
         let until = calls.checked_sub(2 * quarter_calls);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
         if !is_idle {
@@ -241,43 +246,43 @@ impl State {
     }
 
     /// The first call, at least `ahead` calls after number `call`, that begins a quarter of the
-    /// window; the last number of all where there is none.
+    /// window; `u64::MAX` if there is none.
     pub(crate) fn quarter_from(&self, call: u64, ahead: u64) -> u64 {
         let quarter_calls = self.quarter_mask.get() + 1;
         call.saturating_add(ahead).checked_next_multiple_of(quarter_calls).unwrap_or(u64::MAX)
     }
 
-    /// Keeps a plan for such calls.
+    /// Keeps a plan for calls with this key.
     pub(crate) fn keep(&self, call: &CallSpec, key: Key, ready: &Arc<dyn Ready>) {
         self.cache.keep(call.collective, key, ready);
     }
 }
 
 impl<'p> Hold<'p> {
-    /// A hold on the state of a team that was made just now.
+    /// A reference to the state of a team that has just been made.
     pub(crate) fn new(state: &'p State) -> Self {
         Self { state, generation: state.generation.get() }
     }
 
-    /// The state, whatever team has it: for what concerns the PE alone.
+    /// The state, whichever team it serves: for data of the PE itself.
     pub(crate) fn whoever(&self) -> &'p State {
         self.state
     }
 
-    /// Fails once the team is freed.
+    /// Returns [`Error::Freed`] once the team is freed.
     #[inline(always)]
     pub(crate) fn ensure_alive(&self) -> Result<()> {
         if self.generation == self.state.generation.get() { Ok(()) } else { Err(Error::Freed) }
     }
 
-    /// Refuses calls from within a call, and of a team that is freed.
+    /// Enters a call. Refuses calls from within a call, and calls of a freed team.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Inside<'p>> {
         self.ensure_alive()?;
         self.state.go_inside()
     }
 
-    /// Lets go of all that is large, once all PEs of the team have agreed to.
+    /// Frees the team's plans and memory, once all its PEs have agreed to.
     pub(crate) fn free(&self) -> Result<()> {
         let _inside = self.enter()?;
         self.is_freed.set(true);
@@ -287,8 +292,9 @@ impl<'p> Hold<'p> {
         if let Some(refinements) = &self.refinements {
             refinements.clear();
         }
-        // SAFETY: no call is alive, for all that make one hold what `enter` gives; so nothing
-        // borrows the group, which this crate never keeps a borrow of.
+        // SAFETY: no call is alive: all that make one hold the `Inside` that `enter` returns, and
+        // this function holds the only one. So nothing borrows the group, since this crate never
+        // keeps a borrow of it.
         #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
         unsafe {
             self.endpoint.leave();
@@ -296,8 +302,8 @@ impl<'p> Hold<'p> {
         Ok(())
     }
 
-    /// Begins a nonblocking call, once there is room for it in the window: what `begin` gets is its
-    /// own, and what it launches is polled for the first time.
+    /// Starts a nonblocking call, once the window has room for it. Passes the call to `begin`, and
+    /// polls the operation that `begin` launches for the first time.
     pub(crate) fn start<R>(
         &self,
         ready: &dyn Ready,
@@ -314,7 +320,7 @@ impl<'p> Hold<'p> {
     }
 }
 
-/// Clears the mark that a call is under way.
+/// Marks that the PE is in a call, until it is dropped.
 pub(crate) struct Inside<'s>(&'s Cell<u8>);
 
 impl Drop for Inside<'_> {

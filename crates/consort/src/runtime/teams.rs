@@ -1,4 +1,4 @@
-//! Where a PE keeps the states of the teams that it has made.
+//! The states of the teams that a PE has made.
 
 use std::cell::{Cell, OnceCell, RefCell};
 
@@ -6,8 +6,8 @@ use consort_native::Group;
 
 use super::state::State;
 
-/// The states of the teams that a PE has made, which stay where they are: a binary tree, in which
-/// the number of a team leads to it, bit by bit from the lowest.
+/// The states of the teams that a PE has made, at fixed addresses. They form a binary tree: the
+/// bits of a team's number, from the lowest, are the path to its state.
 #[derive(Default)]
 pub(crate) struct Teams {
     root: Node,
@@ -23,8 +23,8 @@ struct Node {
 }
 
 impl Teams {
-    /// The state for a PE's part in a team that is made of `parent`: that of a team that was freed,
-    /// or a new one, which is kept for as long as the PE lives.
+    /// The state for a PE's part in a team formed from `parent`: that of a freed team, or a new
+    /// one, which lives as long as the PE.
     pub(crate) fn state_for(&self, parent: &State, part: Group) -> &State {
         let spare = self.spare.borrow_mut().pop();
         if let Some(state) = spare.and_then(|number| self.node(number).state.get()) {
@@ -35,7 +35,7 @@ impl Teams {
         self.node(number).state.get_or_init(|| parent.of_part(number, part))
     }
 
-    /// The node of a number, from 1 on: its highest bit says where it ends.
+    /// The node of a number, from 1 on. The path ends at the number's highest bit.
     fn node(&self, mut number: usize) -> &Node {
         let mut node = &self.root;
         while number > 1 {
@@ -45,12 +45,12 @@ impl Teams {
         node
     }
 
-    /// Has the state of a team that is freed serve others.
+    /// Makes the state of a freed team available to other teams.
     pub(crate) fn spare(&self, state: &State) {
         self.spare.borrow_mut().push(state.number());
     }
 
-    /// All states.
+    /// All states, of freed teams too.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
         let mut nodes = vec![&self.root];
         std::iter::from_fn(move || {

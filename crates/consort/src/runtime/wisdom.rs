@@ -1,12 +1,12 @@
-//! The wisdom that a launch goes by: found, checked, and compiled for its team.
+//! The wisdom of a launch: found, checked, and compiled for its team.
 //!
-//! | whose file it is | no file | one that cannot be used |
+//! | the file was named by | there is no file | the file cannot be used |
 //! | --- | --- | --- |
-//! | nobody named it | the model, in silence | a warning, once, and the model |
-//! | the program named it | an error | an error |
+//! | nobody: the default path | the model, in silence | a warning, once, and the model |
+//! | the program | an error | an error |
 //!
-//! A file is read once a process, and again only after it has changed. A launch looks once, before
-//! its PEs start, so that all of them decide alike.
+//! A process reads a file once, and again only after it has changed. A launch looks for it once,
+//! before its PEs start, so that all of them decide alike.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use consort_tuner::{Arrival, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Algorithms, Error, Result};
 
-/// Which wisdom a launch is to go by.
+/// The origin of the wisdom of a launch.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Source {
     /// The file that `CONSORT_WISDOM` names, or the one at the default path.
@@ -29,7 +29,7 @@ pub(crate) enum Source {
     Default,
     /// The file that the program names.
     Named(PathBuf),
-    /// None: the model alone.
+    /// No wisdom: the model alone.
     Nothing,
 }
 
@@ -37,17 +37,17 @@ pub(crate) enum Source {
 struct Read {
     /// Its time of modification and its length.
     stamp: (Option<SystemTime>, u64),
-    /// What is in it, or why it cannot be used.
+    /// The wisdom in it, or the reason why it cannot be used.
     content: Result<Wisdom, String>,
     is_reported: bool,
-    /// By team size.
+    /// The compiled wisdom, by team size.
     tables: HashMap<u32, Arc<Table>>,
 }
 
 static FILES: LazyLock<Mutex<HashMap<(PathBuf, Arrival), Read>>> = LazyLock::new(Mutex::default);
 
 impl Source {
-    /// What wisdom says of teams of `pes` PEs that come to calls so; `None` if there is none.
+    /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
@@ -55,7 +55,7 @@ impl Source {
         let (path, is_named) = match self {
             Self::Nothing => return Ok(None),
             Self::Named(path) => (path.clone(), true),
-            // Without a home directory there is no wisdom in it.
+            // Without a home directory there is no default path.
             Self::Default => match default_path(arrival) {
                 Ok(path) => (path, false),
                 Err(_) => return Ok(None),
@@ -97,7 +97,7 @@ fn read(path: &Path, stamp: (Option<SystemTime>, u64), arrival: Arrival) -> Read
     Read { stamp, content, is_reported: false, tables: HashMap::new() }
 }
 
-/// An error on one line, with what the system said or what to do.
+/// The message of an error on one line, with the system's reason or with a remedy.
 fn reason(error: &WisdomError) -> String {
     match (error, error.source()) {
         (WisdomError::NotWisdom { .. }, _) => {
@@ -115,7 +115,7 @@ mod tests {
     use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
     use consort_tuner::{Catalog, Confidence, Entry, Rigour};
 
-    /// What the model would not choose for two PEs on two cores or more.
+    /// A barrier that the model would not choose for two PEs on two cores or more.
     const UNLIKELY: &str = "central";
 
     fn save(path: &Path, barrier: &str) {
@@ -183,8 +183,8 @@ mod tests {
         assert!(refused().contains("made on machine `Niagara2`"));
     }
 
-    /// An entry is asked whether its choice can serve its size, and sizes many times its own. Names
-    /// of all algorithms are tried, for a person may have written any of them.
+    /// Checks each entry's choice for the entry's own size and for sizes many times as large. It
+    /// tries the names of all algorithms, since a person may write any of them into a file.
     #[test]
     fn wisdom_of_terabytes_is_gone_by_where_it_can_be() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The elements of an allocation, by index and by rank in their team: what is asked for is checked
-//! here, and done by `OneSided`.
+//! The elements of an allocation, by index and by rank in their team. This module checks indices
+//! and ranks; `OneSided` does the operations.
 
 use std::marker::PhantomData;
 
@@ -12,19 +12,19 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// An allocation, for whoever holds it.
+/// An allocation, as a PE or another thread accesses it.
 pub(super) struct Area<'a, T> {
     pub(super) one_sided: OneSided<'a>,
     /// The ranks in the world of the team's PEs.
     pub(super) ranks: &'a [Rank],
-    /// Where it begins in each heap.
+    /// The offset of the allocation in each heap.
     pub(super) offset: usize,
     pub(super) len: usize,
     pub(super) elements: PhantomData<T>,
 }
 
 impl<T: Element> Area<'_, T> {
-    /// The rank in the world.
+    /// The rank in the world of a rank in the team.
     fn pe(&self, rank: Rank) -> Result<Rank> {
         self.ranks.get(rank.index()).copied().ok_or_else(|| {
             let pes = u32::try_from(self.ranks.len()).unwrap_or(u32::MAX);
@@ -32,12 +32,12 @@ impl<T: Element> Area<'_, T> {
         })
     }
 
-    /// Where elements lie, so many from `first` on.
+    /// The offset of `count` elements from `first` on.
     fn at(&self, first: usize, count: usize) -> Result<usize> {
         self.at_end(first, first.checked_add(count))
     }
 
-    /// Where elements lie, of which the last is before `end`.
+    /// The offset of the elements from `first` to `end`.
     fn at_end(&self, first: usize, end: Option<usize>) -> Result<usize> {
         let end = end.unwrap_or(usize::MAX);
         if end <= self.len {
@@ -46,8 +46,8 @@ impl<T: Element> Area<'_, T> {
         Err(Error::OutOfBounds { first, end, len: self.len })
     }
 
-    /// Where elements lie: as many as every `data_stride`th of `len`, each `stride` after the one
-    /// before.
+    /// The offset of strided elements. There are as many as every `data_stride`th of `len`, and
+    /// each lies `stride` elements after the one before.
     fn strided(
         &self,
         first: usize,
@@ -127,7 +127,7 @@ impl<T: Element> Area<'_, T> {
 }
 
 impl<W: Word> Area<'_, W> {
-    /// Where a word lies, and how wide it is.
+    /// The offset of a word, and its width.
     pub(super) fn word(&self, index: usize) -> Result<(usize, Width)> {
         Ok((self.at(index, 1)?, width_of::<W>()))
     }

@@ -1,4 +1,4 @@
-//! Symmetric memory: the same allocation on every PE, which all can put to and get from.
+//! Symmetric memory: the same allocation on every PE. All PEs can put to it and get from it.
 
 use std::{any::type_name, fmt, marker::PhantomData, sync::Arc};
 
@@ -11,16 +11,16 @@ use crate::{
     runtime::state::{Hold, State},
 };
 
-/// The same number of elements on every PE of a team, from [`Team::symmetric`]. All are 0 at first.
+/// The same number of elements on every PE of a team, all 0 at first; from [`Team::symmetric`].
 ///
-/// Ranks are those in that team. Collectives of other teams of the same PEs, or of some of them,
-/// may use it too. Once its team is freed, its own operations return [`Error::Freed`].
+/// Ranks are those in that team. Collectives of other teams may use it too, if their PEs are in its
+/// team. Once its team is freed, its own operations return [`Error::Freed`].
 ///
-/// Everyone may read and write everyone's part at any time, so there are no references into it:
-/// elements are copied in and out, each byte atomically, and a copy that races with another yields
-/// some mixture of old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to
-/// know when data is there. Dropping it is local; the memory is reused once all PEs have dropped
-/// theirs, and what they have shared of it ([`Symmetric::share`]).
+/// Every PE may read and write every part at any time, so there are no references into it: elements
+/// are copied in and out, each byte atomically. A copy that races with another yields a mixture of
+/// old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to know when data is
+/// there. Dropping it is local; the memory is reused once all PEs have dropped theirs, and their
+/// shared handles ([`Symmetric::share`]).
 ///
 /// ```
 /// use consort::Pes;
@@ -45,7 +45,7 @@ pub struct Symmetric<'p, T: Element> {
 }
 
 impl<'p, T: Element> Symmetric<'p, T> {
-    /// Allocates memory in a call that goes by this name.
+    /// Allocates memory in a call of this name.
     pub(crate) fn allocate(team: Team<'p>, len: usize, name: &str) -> Result<Self> {
         const { T::FITS }
         let bytes = len.saturating_mul(size_of::<T>());
@@ -53,25 +53,25 @@ impl<'p, T: Element> Symmetric<'p, T> {
         Ok(Self { state: team.state, block: Arc::new(block), len, elements: PhantomData })
     }
 
-    /// Elements on each PE. Local.
+    /// The number of elements on each PE. Local.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none. Local.
+    /// Whether it has no elements. Local.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether both are the same memory.
+    /// Whether both are the same memory. Empty allocations never are.
     #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.block.offset() == other.block.offset() && self.block.bytes() > 0
     }
 
-    /// This PE's part, for a collective of the job that it was allocated in.
+    /// This PE's part, as a buffer for a collective of the same job.
     #[inline]
     pub(crate) fn buffer<'b>(&'b self, state: &'b State) -> Buffer<'b> {
         self.ensure_job(state.endpoint.job());
@@ -84,7 +84,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.ensure_job(other.job());
     }
 
-    /// The memory.
+    /// The block of the heap that this PE holds.
     pub(crate) fn block(&self) -> &Arc<Block> {
         &self.block
     }
@@ -94,17 +94,17 @@ impl<'p, T: Element> Symmetric<'p, T> {
         assert!(std::ptr::eq(self.job(), job), "symmetric memory of another job");
     }
 
-    /// Fails once the job has failed.
+    /// Returns the job's error once the job has failed.
     pub(crate) fn ensure_sound(&self) -> Result<()> {
         self.state.ensure_sound()
     }
 
-    /// The job that it was allocated in.
+    /// The job in which it was allocated.
     pub(crate) fn job(&self) -> &Job {
         self.state.endpoint.job()
     }
 
-    /// The elements, while the PE is inside a call of this team, which is not freed.
+    /// The elements, while the PE is in a call of this team, which is not freed.
     fn area(&self) -> Area<'_, T> {
         let endpoint = &self.state.endpoint;
         Area {
@@ -116,7 +116,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         }
     }
 
-    /// The elements, in an operation on another allocation, whose team is not freed.
+    /// These elements, in an operation on `other`, whose team is not freed.
     fn area_of<'a, U>(&self, other: &Area<'a, U>) -> Area<'a, T> {
         let Area { one_sided, ranks, .. } = *other;
         let (offset, len) = (self.block.offset(), self.len);
@@ -128,7 +128,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         operation(&self.area())
     }
 
-    /// A handle on the same memory for other threads of this PE's program.
+    /// Makes a handle on the same memory for other threads of this PE's program. Local.
     ///
     /// # Errors
     /// [`Error::Freed`].
@@ -154,7 +154,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`
-    /// may be changed; complete after [`Symmetric::quiet`].
+    /// may be changed. The put is complete after [`Symmetric::quiet`].
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -162,7 +162,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.run(|area| area.put(to, first, data))
     }
 
-    /// Copies from the part of `from`, from element `first` on, into `data`. One-sided.
+    /// Copies elements of the part of `from`, from element `first` on, into `data`. One-sided.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -200,9 +200,9 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.run(|area| area.get_combine(from, first, data, &operator))
     }
 
-    /// Copies every `data_stride`th element of `data`, from the first on, to the part of `to`: to
-    /// element `first`, and each other `stride` elements after the one before. One-sided: returns
-    /// when `data` may be changed.
+    /// Copies every `data_stride`th element of `data`, from the first on, to the part of `to`. The
+    /// first goes to element `first`, and each other `stride` elements after the one before.
+    /// One-sided: returns when `data` may be changed.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -220,8 +220,9 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.run(|area| area.put_strided(to, (first, stride), (data, data_stride)))
     }
 
-    /// Copies from the part of `from`, from element `first` on each `stride` elements after the one
-    /// before, into every `data_stride`th element of `data`, from the first on. One-sided.
+    /// Copies elements of the part of `from` into every `data_stride`th element of `data`, from the
+    /// first on. The first comes from element `first`, and each other `stride` elements after the
+    /// one before. One-sided.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -239,7 +240,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.run(|area| area.get_strided(from, (first, stride), (data, data_stride)))
     }
 
-    /// One element of this PE's own part.
+    /// Reads one element of this PE's own part.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -258,7 +259,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     }
 
     /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
-    /// `flags` there: a PE that waits for the signal finds the data.
+    /// `flags` there. A PE that waits for the signal then sees the data.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -304,7 +305,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
         })
     }
 
-    /// Returns when all this PE's puts are complete. Local.
+    /// Waits until all puts of this PE are complete. Local.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -317,8 +318,8 @@ impl<'p, T: Element> Symmetric<'p, T> {
 }
 
 impl<T: Word> Symmetric<'_, T> {
-    /// An atomic operation on one word of the part of `at`; sequentially consistent. Returns what
-    /// was there. Operands are given by their bits, as [`Word::to_bits`] makes them.
+    /// Performs an atomic operation on one word of the part of `at`; sequentially consistent.
+    /// Returns the old value. Operands are given by their bits, as [`Word::to_bits`] makes them.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -326,7 +327,7 @@ impl<T: Word> Symmetric<'_, T> {
         self.run(|area| area.atomic(at, index, operation))
     }
 
-    /// Adds `value` to one word of the part of `at`, wrapping around; returns what was there.
+    /// Adds `value` to one word of the part of `at`, wrapping around. Returns the old value.
     ///
     /// # Errors
     /// As [`Symmetric::atomic`].
@@ -335,7 +336,7 @@ impl<T: Word> Symmetric<'_, T> {
     }
 
     /// Changes one word of the part of `to`, and wakes a PE that waits for it there. A PE that has
-    /// seen the signal sees what this PE put before its last [`Symmetric::fence`].
+    /// seen the signal sees the data that this PE put before its last [`Symmetric::fence`].
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -343,12 +344,13 @@ impl<T: Word> Symmetric<'_, T> {
         self.run(|area| area.signal(to, index, how))
     }
 
-    /// Waits until one word of this PE's own part is as wanted, and returns it. What was put before
-    /// the word changed, and ordered by a fence or by [`Symmetric::put_signal`], is there.
+    /// Waits until one word of this PE's own part meets the condition, and returns it. Data that
+    /// was put before the word changed, and ordered by a fence or by [`Symmetric::put_signal`], has
+    /// arrived.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
-    /// finished, so that nobody is left to change the word.
+    /// finished, so that no PE is left to change the word.
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
         self.run(|area| {
             let (word, width) = area.word(index)?;
@@ -361,16 +363,17 @@ impl<T: Word> Symmetric<'_, T> {
 
 /// # Symmetric memory
 impl<'p> Team<'p> {
-    /// Allocates `len` elements of zero in every PE's symmetric memory.
+    /// Allocates `len` zeroed elements in every PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much left, and see [`Team`].
+    /// [`Error::Memory`] when less than that is left, and see [`Team`].
     pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<'p, T>> {
         Symmetric::allocate(*self, len, &format!("symmetric({len} of {})", type_name::<T>()))
     }
 
-    /// Has all PEs of the team, in a call that goes by this name, take the same memory: when all
-    /// have come, and so have dropped what they drop before. None returns before all have.
+    /// Takes the same memory on all PEs of the team, in a call of this name. They take it once all
+    /// have entered, and so have dropped what they drop before the call. No PE returns before all
+    /// have taken it.
     pub(crate) fn allocate<M>(
         &self,
         name: &str,
@@ -381,7 +384,7 @@ impl<'p> Team<'p> {
             Ok(memory) => memory,
             Err(error) => {
                 self.state.ensure_sound()?;
-                return Err(error.into()); // as on all PEs
+                return Err(error.into()); // all PEs return it
             }
         };
         self.barrier()?;

@@ -1,11 +1,11 @@
-//! Symmetric memory.
+//! Symmetric memory: the same allocation on every PE.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `memory` | an allocation, as a PE holds it |
-//! | `shared` | the same for other threads |
+//! | `memory` | an allocation, as its PE holds it |
+//! | `shared` | a handle on it for other threads |
 //! | `area` | its elements, by index and rank |
-//! | `element`, `word` | what it holds |
+//! | `element`, `word` | the types of elements |
 
 mod area;
 pub(crate) mod element;

@@ -1,4 +1,4 @@
-//! Symmetric memory for threads that are no PEs.
+//! Handles on symmetric memory for threads that are not PEs.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -12,14 +12,15 @@ use crate::{Error, Result};
 
 /// A handle on symmetric memory, from [`Symmetric::share`], that any thread may use.
 ///
-/// What a thread does by it, its PE does: ranks are those in the team that the memory was allocated
-/// in, and the own part is that of the PE that has shared it. [`SharedSymmetric::fence`] and
-/// [`SharedSymmetric::quiet`] are of what the calling thread has put.
+/// Operations of a thread count as its PE's. Ranks are those in the team that allocated the memory,
+/// and the own part is that of the PE that shared it. [`SharedSymmetric::fence`] and
+/// [`SharedSymmetric::quiet`] order and complete the puts of the calling thread.
 ///
-/// Each handle is counted, and a clone is another. While one is alive the memory is nobody else's,
-/// even if all PEs have dropped theirs or have freed the team. All of a PE's must be dropped before
-/// the PE ends: it waits for that when its program returns, and fails with [`Error::StillShared`]
-/// after a second. A handle that is used later finds the memory as it was.
+/// Each handle is counted, and a clone is another. While one is alive the memory is not reused,
+/// even if all PEs have dropped theirs or have freed the team. All handles of a PE must be dropped
+/// before the PE ends. When its program returns, the PE waits for that, and fails with
+/// [`Error::StillShared`] after a second. A handle that is used later still accesses the memory, as
+/// it was.
 ///
 /// ```
 /// use consort::{Pes, Rank, Signal, Until};
@@ -46,7 +47,7 @@ pub struct SharedSymmetric<T: Element> {
     block: Block,
     /// The ranks in the world of the team's PEs.
     ranks: Arc<[Rank]>,
-    /// The PE, by its rank in the world and in the team.
+    /// The PE's rank in the world; `me` is its rank in the team.
     pe: Rank,
     me: Rank,
     len: usize,
@@ -80,19 +81,19 @@ impl<T: Element> SharedSymmetric<T> {
         }
     }
 
-    /// The rank in the team of the PE whose part is the own one.
+    /// The rank in the team of the PE that shared the memory: the own part is that PE's.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.me
     }
 
-    /// Elements on each PE.
+    /// The number of elements on each PE.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -150,13 +151,13 @@ impl<T: Element> SharedSymmetric<T> {
         self.area().get_strided(from, (first, stride), (data, data_stride))
     }
 
-    /// As [`Symmetric::put_signal`], with memory that is shared, too.
+    /// As [`Symmetric::put_signal`], with flags that are shared, too.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
     ///
     /// # Panics
-    /// When the flags are of another job.
+    /// When the flags belong to another job.
     pub fn put_signal<W: Word>(
         &self,
         to: Rank,
@@ -182,7 +183,7 @@ impl<T: Element> SharedSymmetric<T> {
     }
 }
 
-/// Another handle, which is counted as well.
+/// Makes another handle, which is counted as well.
 impl<T: Element> Clone for SharedSymmetric<T> {
     fn clone(&self) -> Self {
         Self {
@@ -220,8 +221,8 @@ impl<T: Word> SharedSymmetric<T> {
         self.area().signal(to, index, how)
     }
 
-    /// Waits until one word of the own part is as wanted, and returns it. Unlike a wait of the PE
-    /// it moves no nonblocking calls on, and does not end when all other PEs have finished.
+    /// Waits until one word of the own part meets the condition, and returns it. Unlike a wait of
+    /// the PE it drives no nonblocking calls, and does not end when all other PEs have finished.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].

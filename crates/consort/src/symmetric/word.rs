@@ -1,4 +1,4 @@
-//! Integers that one-sided atomic operations work on.
+//! The integer types on which one-sided atomic operations work.
 
 use consort_fabric::Pod;
 use consort_native::Width;
@@ -6,7 +6,7 @@ use consort_native::Width;
 mod sealed {
     use consort_native::Width;
 
-    /// What nobody else can implement, since nobody else can name it.
+    /// Restricts [`Word`](super::Word) to the types of this file, since no other crate can name it.
     pub trait Sealed {
         const WIDTH: Width;
     }
@@ -31,13 +31,13 @@ mod sealed {
 /// An integer of 32 or 64 bits that one-sided atomic operations work on.
 ///
 /// Operands of [`Atomic`](crate::Atomic), [`Signal`](crate::Signal) and [`Until`](crate::Until) are
-/// bits, as [`Word::to_bits`] makes them. Of those for a word of 32 bits the low 32 count, but a
-/// wait compares all 64 with the word's, of which the high 32 are 0. Comparisons are unsigned: by
-/// their bits negative integers are greater than all others. A float is stored by its bits, in a
-/// `u32` or a `u64`.
+/// bits, as [`Word::to_bits`] makes them. Operations on a 32-bit word use the low 32 bits of an
+/// operand. But a wait compares all 64 bits with the word's, whose high 32 are 0. Comparisons are
+/// unsigned: by their bits negative integers are greater than all others. To store a float, store
+/// its bits in a `u32` or a `u64`.
 ///
-/// These are `u32`, `i32`, `u64` and `i64`, and no other type can become one: an operation works on
-/// 4 or 8 bytes from where the element begins, so a shorter one would let it change what lies after
+/// `u32`, `i32`, `u64` and `i64` are words, and no other type can become one. An operation accesses
+/// 4 or 8 bytes from the start of the element. With a shorter type it could change the data after
 /// it.
 ///
 /// ```compile_fail,E0277
@@ -57,13 +57,13 @@ mod sealed {
 /// }
 /// ```
 pub trait Word: Pod + sealed::Sealed {
-    /// Its bits; the high ones are 0 where it has fewer than 64.
+    /// The bits of the word; the high ones are 0 if it has fewer than 64.
     fn to_bits(self) -> u64;
-    /// From its bits.
+    /// The word with these bits.
     fn from_bits(bits: u64) -> Self;
 }
 
-/// How wide the words are.
+/// The width of a word.
 pub(super) const fn width_of<W: Word>() -> Width {
     W::WIDTH
 }

@@ -1,4 +1,4 @@
-//! T4: broadcasts that only their source calls.
+//! T4: asynchronous broadcasts, which only their source calls.
 
 use anyhow::Result;
 use consort_collectives::async_broadcast::Turns;
@@ -17,19 +17,19 @@ use crate::simulation::async_broadcasts::{self, Aggregate, Way};
 
 /// Sizes of Table 3.1, in lines.
 const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
-/// 68 % of what a core can copy from a message buffer to its memory, in megabytes a second.
+/// 68 % of a core's bandwidth in copying from a message buffer to its memory, in 10^6 B/s.
 pub const SATURATED_MBPS: f64 = 0.68 * 55.0;
-/// How long sources broadcast without end, in nanoseconds.
+/// How long sources broadcast continuously, in nanoseconds.
 const ENDLESS_NS: f64 = 1e7;
 /// Bytes of their messages.
 const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
 
-/// How messages go.
+/// The settings of the broadcasts.
 fn way(k: u32) -> Way {
     Way { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair }
 }
 
-/// A size by calls of all PEs.
+/// The row of a size with calls of all PEs.
 fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, pes) = (lines * LINE_BYTES, experiment.cores.max(2));
     let at = |how| latency_us(how, oc_bcast(47), lines);
@@ -42,7 +42,7 @@ fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     Ok(Row { native: here[0].map(|ns| ns / 1e3), ..row })
 }
 
-/// A size by a call of the source alone.
+/// The row of a size with a call of the source alone.
 fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, calls) = (lines * LINE_BYTES, u32::try_from(CALLS)?);
     let at = |how| -> Result<f64> {
@@ -54,7 +54,7 @@ fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     Ok(Row { native: Some(here_us), ..row.fitted(at(How::Fitted)?) })
 }
 
-/// The throughput of several sources at once, and the same with the fitted parameters.
+/// The row of the throughput of several sources at once, and that with the fitted parameters.
 fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Aggregate)> {
     let at = |how| {
         let simulation = simulation(how)?;
@@ -65,7 +65,7 @@ fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Ag
     let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
     let mut row = Row::new(experiment.source, what, "MB/s", raw.mbps).fitted(fitted.mbps);
     if k == 47 {
-        // What comes to a PE is what the others have sent.
+        // A PE receives the messages of the other sources only.
         let pes = f64::from(experiment.cores.max(2));
         let message_ns = async_broadcast_ns(experiment, sources, ENDLESS_BYTES)?;
         row.native = Some(ENDLESS_BYTES as f64 * 1e3 / message_ns * (pes - 1.0) / pes);
@@ -73,7 +73,7 @@ fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Ag
     Ok((row, fitted))
 }
 
-/// T4: broadcasts that only their source calls (section 3.3.4, table 3.1 and figure 3.4).
+/// T4: asynchronous broadcasts (section 3.3.4, table 3.1 and figure 3.4).
 ///
 /// # Errors
 /// When a job or a simulation fails.

@@ -1,4 +1,4 @@
-//! T5: the thesis' formulas, and the algorithms under their assumptions.
+//! T5: the thesis' formulas, and simulations under their assumptions.
 
 use anyhow::Result;
 use consort_sim::analytic::scc::Scc;
@@ -10,7 +10,7 @@ use super::{
     row::{Row, outcome},
 };
 
-/// T5: the formulas, and the algorithms under their assumptions (section 4.3.2, table 4.2).
+/// T5: the formulas, and simulations under their assumptions (section 4.3.2, table 4.2).
 ///
 /// # Errors
 /// When a job or a simulation fails.

@@ -12,9 +12,9 @@ pub(super) const CORES: u32 = 48;
 pub(super) const LINE_BYTES: usize = 32;
 /// A message of 1 MB.
 pub(super) const MEGABYTE_LINES: usize = 32768;
-/// A slice of a chunk for each core: what the thesis' formula for scatter-allgather is for.
+/// A slice of one chunk for each core, as in the thesis' formula for scatter-allgather.
 pub(super) const SLICES_LINES: usize = 48 * 96;
-/// Calls whose median counts, where each is alone, and in a row.
+/// The numbers of calls: the median of single calls, and calls in a row.
 pub(super) const CALLS: u64 = 5;
 pub(super) const CALLS_IN_A_ROW: u64 = 24;
 
@@ -22,16 +22,16 @@ pub(super) fn in_lines(lines: usize) -> String {
     format!("{lines} line{}", if lines == 1 { "" } else { "s" })
 }
 
-/// How the machine is simulated.
+/// The effects that are simulated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     /// With distances and contention.
     Raw,
-    /// The same without contention.
+    /// With distances, without contention.
     Uncontended,
-    /// All distances 1, without contention: what the formulas say.
+    /// All distances 1, without contention: as in the formulas.
     AsFormulas,
-    /// With distances, contention and what was fitted.
+    /// With distances, contention and fitted parameters.
     Fitted,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn latency_us(how: How, candidate: Candidate, lines: usize) -> Result
     broadcast_us(how, Mode::Latency, candidate, lines)
 }
 
-/// Megabytes a second, calls in a row.
+/// The throughput of calls in a row, in 10^6 B/s.
 pub(super) fn throughput_mbps(how: How, candidate: Candidate, lines: usize) -> Result<f64> {
     let us = broadcast_us(how, Mode::Throughput, candidate, lines)?;
     Ok((lines * LINE_BYTES) as f64 / us)

@@ -1,7 +1,7 @@
 //! T2 to T5 and T7 (Petrović 2015, chapters 3 and 4): broadcasts on the Intel SCC, simulated.
 //!
 //! 1. `machine`: the SCC and its broadcasts; `native`: the same on this machine;
-//! 2. `row`: a figure of the thesis, and what stands beside it;
+//! 2. `row`: a figure of the thesis with the values to compare;
 //! 3. `latency`, `throughput`, `asynchronous`, `formulas`, `pressure`: T2, T3, T4, T5, T7.
 
 pub mod asynchronous;

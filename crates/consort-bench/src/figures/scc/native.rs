@@ -1,4 +1,4 @@
-//! The same broadcasts on this machine: a PE a core, calls in a row.
+//! The same broadcasts on this machine: one PE for each core, calls in a row.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use super::{
     machine::{LINE_BYTES, MEGABYTE_LINES, oc_bcast, scatter_allgather},
 };
 
-/// The times of two broadcasts of so many lines on this machine, in nanoseconds: OC-BCAST with the
-/// root as everyone's parent, and another.
+/// The times of two broadcasts of this many lines on this machine, in nanoseconds: OC-BCAST with
+/// the root as the parent of all other PEs, and `other`.
 pub(super) fn native_ns(
     experiment: &Experiment<'_>,
     lines: usize,
@@ -23,18 +23,17 @@ pub(super) fn native_ns(
     Ok([medians[0], medians[1]])
 }
 
-/// The throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine, in megabytes a
-/// second.
+/// The throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine, in 10^6 B/s.
 pub(super) fn native_mbps(experiment: &Experiment<'_>) -> Result<[Option<f64>; 2]> {
     let native = native_ns(experiment, MEGABYTE_LINES, scatter_allgather())?;
     Ok(native.map(|ns| ns.map(|ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns)))
 }
 
-/// Messages of a source, by one PE here.
+/// The messages of each source on this machine.
 const MESSAGES: u32 = 400;
 
-/// The time of a message of broadcasts that only their sources call, in nanoseconds, on this
-/// machine: until all PEs have all messages.
+/// The time of a message in asynchronous broadcasts on this machine, in nanoseconds. It is measured
+/// until all PEs have all messages.
 pub(super) fn async_broadcast_ns(
     experiment: &Experiment<'_>,
     sources: u32,

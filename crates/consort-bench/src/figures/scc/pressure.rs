@@ -1,4 +1,4 @@
-//! T7: many cores at one message buffer.
+//! T7: many cores access one message buffer.
 
 use anyhow::Result;
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::simulation::{Access, contention};
 
-/// How long the cores press on one buffer, in nanoseconds.
+/// How long the cores access the buffer, in nanoseconds.
 const PRESSURE_NS: f64 = 1e6;
 
-/// T7: many cores at one message buffer (section 4.1.3, figure 4.3).
+/// T7: many cores access one message buffer (section 4.1.3, figure 4.3).
 ///
 /// # Errors
 /// When a simulation fails.

@@ -1,8 +1,8 @@
-//! A figure of the thesis, with what stands beside it.
+//! A figure of the thesis with the values to compare.
 //!
-//! Three kinds of figures stand beside the thesis': its formulas; the simulation with published
-//! micro-measurements alone (raw); and the simulation with the overhead of a call that was fitted
-//! to outcomes, and with flags that are reset. What was fitted is counted on the page.
+//! Three values stand beside the thesis' own: that of its formulas; that of the simulation with
+//! published micro-measurements alone (raw); and that of the simulation with fitted parameters: the
+//! overhead of a call, and flags that are reset. The page states the number of fitted parameters.
 
 use super::{
     super::{
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// A figure: the paper's, and what stands beside it.
+/// A figure: the paper's value, and those to compare.
 pub(super) struct Row {
     pub(super) what: String,
     pub(super) unit: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Beside what the paper says of it.
+    /// A row with the paper's value of the figure.
     pub(super) fn new(
         source: Source,
         what: impl Into<String>,
@@ -46,7 +46,7 @@ impl Row {
     }
 }
 
-/// The rows as a table and as figures.
+/// The rows as a table and as quantities.
 pub(super) fn outcome(source: Source, rows: &[Row], verdict: String) -> Outcome {
     let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));

@@ -1,8 +1,8 @@
-//! Figures of MPI libraries, or why there are none.
+//! Figures of MPI libraries, or the reasons why there are none.
 //!
-//! An MPI program times calls in a row on one reused buffer, whatever was asked of Consort, and
-//! its own processes; it is another run, so that its class is that of the transfer before it, if
-//! the transfer is still the same after it.
+//! The MPI program times calls in a row on one reused buffer, whatever the options for Consort, in
+//! processes of its own. It is a separate run: its class is that of the transfer before it, if the
+//! transfer after it is still the same.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,11 +20,11 @@ use crate::{
     limits::{readings_agree, transfer_ns},
 };
 
-/// For a reading of the transfer before and after.
+/// The time of a reading of the transfer before and after.
 const TRANSFER_SLICE: Duration = Duration::from_millis(5);
 
-/// A figure for each library and size; a barrier has no size. A library that cannot be had has
-/// one without times. Without a name of any `mpirun`, of the one in `PATH`.
+/// The figures of each library and size; a barrier has no size. A library that cannot be used has
+/// one figure without times. If no `mpirun` is named, the one in `PATH` is used.
 pub fn figures(
     what: Collective,
     pes: u32,
@@ -39,7 +39,7 @@ pub fn figures(
 fn of_library(what: Collective, pes: u32, sizes_bytes: &[usize], mpirun: &Path) -> Vec<Figure> {
     let blank = Figure {
         fabric: "processes".into(),
-        // A caller's buffers are its own again when the call returns.
+        // When a call returns, its buffers belong to the caller again.
         sync: Some(if what == Collective::Barrier { "strict" } else { "mine" }.to_owned()),
         placement: if transfer_is_known(pes) { "bound to cores" } else { "unbound" }.to_owned(),
         ..Figure::of(what.name(), pes, Mode::Throughput)
@@ -83,7 +83,7 @@ fn transfer_is_known(pes: u32) -> bool {
     pes > 1 && Topology::discover().placement(pes as usize).is_some()
 }
 
-/// Between the first two cores, where PEs have cores of their own.
+/// The transfer between the first two cores, if PEs have cores of their own.
 fn transfer(pes: u32) -> Option<f64> {
     let cpus = Topology::discover().placement(2).filter(|_| transfer_is_known(pes))?;
     transfer_ns(cpus[0], cpus[1], TRANSFER_SLICE).ok()

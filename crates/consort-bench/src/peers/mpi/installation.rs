@@ -1,7 +1,7 @@
-//! An MPI library as it is installed: where its parts are, and what its launcher wants.
+//! An installed MPI library: the paths of its parts, and the options of its launcher.
 //!
-//! Libraries that come as Python's packages lie in environments of their own, which need not be
-//! activated: what an activation would set is set here, for the commands alone.
+//! Libraries in Python packages have their own environments, which need not be activated: the
+//! variables that an activation would set are set here, for the commands alone.
 
 use std::{
     env,
@@ -16,7 +16,7 @@ use consort_native::topology::Topology;
 
 /// A library that compiles and starts programs.
 pub(super) struct Mpi {
-    /// Absolute, but a link if it was named by one.
+    /// The absolute path; it remains a link if it was given as one.
     mpirun: PathBuf,
     mpicc: PathBuf,
     launcher: Launcher,
@@ -24,7 +24,7 @@ pub(super) struct Mpi {
 
 impl Mpi {
     /// # Errors
-    /// When it is not there, does not start, or comes without a compiler.
+    /// When it does not exist, does not start, or has no compiler.
     pub(super) fn find(mpirun: &Path) -> Result<Mpi> {
         let found = find(mpirun).with_context(|| {
             format!(
@@ -45,10 +45,10 @@ impl Mpi {
         Ok(Mpi { mpirun, mpicc, launcher })
     }
 
-    /// The program that this source makes, in the folder.
+    /// Compiles a source to a program in the folder.
     ///
     /// # Errors
-    /// When the compiler fails: with what it complains of.
+    /// When the compiler fails, with its message.
     pub(super) fn compile(&self, source: &str, folder: &Path) -> Result<PathBuf> {
         let (file, program) = (folder.join("program.c"), folder.join("program"));
         fs::write(&file, source).context("cannot write the program")?;
@@ -63,10 +63,10 @@ impl Mpi {
         Ok(program)
     }
 
-    /// The output of so many processes of a program, bound to cores when they fit.
+    /// Runs `pes` processes of a program, bound to cores if they fit, and returns the output.
     ///
     /// # Errors
-    /// When it fails: with what it complains of.
+    /// When it fails, with its message.
     pub(super) fn run(&self, program: &Path, pes: u32, arguments: &[String]) -> Result<String> {
         let bound = pes as usize <= Topology::discover().usable_cores();
         let mut run = command(&self.mpirun, &self.mpirun);
@@ -75,13 +75,13 @@ impl Mpi {
     }
 }
 
-/// Those who want different options.
+/// The launchers, by their options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Launcher {
     OpenMpi,
-    /// MPICH's.
+    /// MPICH's launcher.
     Hydra,
-    /// Intel's and others, which bind by themselves.
+    /// Intel's launcher and others, which bind processes by themselves.
     Other,
 }
 
@@ -99,8 +99,9 @@ impl Launcher {
     fn arguments(self, bound: bool) -> Vec<&'static str> {
         let cores = if bound { "core" } else { "none" };
         match self {
-            // Root is refused, and more processes than cores, unless asked for. It sees that
-            // processes share cores by the cores of the machine, not by those that it may use.
+            // It refuses to run as root, or with more processes than cores, without these options.
+            // It decides whether processes share cores by the cores of the machine, not by those
+            // that it may use.
             Launcher::OpenMpi => {
                 let mut arguments =
                     vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores];
@@ -115,31 +116,31 @@ impl Launcher {
     }
 }
 
-/// A command of an MPI, which finds its other parts before those of MPIs in `PATH`: Intel's
+/// A command of an MPI, which finds its own parts before those of other MPIs in `PATH`. Intel's
 /// `mpirun` is a script that looks for them there, unless it was activated.
 fn command(program: &Path, mpirun: &Path) -> Command {
     let folder = mpirun.parent().map(Path::to_owned);
     let path = env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(program);
-    // A folder with a colon cannot be in PATH.
+    // A folder whose name has a colon cannot be in PATH.
     if let Ok(path) = env::join_paths(folder.into_iter().chain(env::split_paths(&path))) {
         command.env("PATH", path);
     }
-    // Open MPI does not start without one, and services and containers may have none.
+    // Open MPI does not start without a home directory, and services and containers may have none.
     if env::var_os("HOME").is_none() {
         command.env("HOME", env::temp_dir());
     }
     command
 }
 
-/// What Intel's `mpicc` takes for its folder. The one in Python's package does not know its own,
-/// and that of an MPI which was activated may be another's. Only layouts with the library in `lib`
-/// are called by the folder above `bin`.
+/// The folder that Intel's `mpicc` needs as its root. The `mpicc` of the Python package does not
+/// know its own root, and a variable that is set may be of another, activated MPI. Only
+/// installations with the library in `lib` have the folder above `bin` as their root.
 fn intel_root(mpicc: &Path) -> Option<&Path> {
     mpicc.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
 }
 
-/// The `mpicc` in the folder of `mpirun`, or of what that links to, or else in `PATH`.
+/// The `mpicc` in the folder of `mpirun`, or in that of the target of its link, or else in `PATH`.
 fn compiler(mpirun: &Path) -> Option<PathBuf> {
     let linked = mpirun.canonicalize().ok();
     let beside = [Some(mpirun), linked.as_deref()];
@@ -147,7 +148,7 @@ fn compiler(mpirun: &Path) -> Option<PathBuf> {
     beside.find(|mpicc| mpicc.is_file()).or_else(|| in_path(OsStr::new("mpicc")))
 }
 
-/// A path as it is, a bare name from `PATH`.
+/// A path as it is; a bare name is found in `PATH`.
 fn find(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_owned());
@@ -160,13 +161,13 @@ fn in_path(name: &OsStr) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// The output of a command, if it succeeds.
+/// Runs a command and returns its output, if it succeeds.
 fn output(command: &mut Command) -> Result<String> {
     let program = Path::new(command.get_program()).display().to_string();
     let Output { status, stdout, stderr } =
         command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {program}"))?;
     if !status.success() {
-        // Some launchers complain on their standard output.
+        // Some launchers write error messages to their standard output.
         let complaint = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
         bail!("{program} failed ({status}):\n{}", String::from_utf8_lossy(&complaint).trim());
     }

@@ -1,8 +1,8 @@
 //! MPI libraries as peers.
 //!
-//! 1. `installation`: an MPI as it is installed, which compiles and starts programs;
-//! 2. `program`: the C program, and what it prints;
-//! 3. `figures`: figures of all libraries that are named, or why there are none.
+//! 1. `installation`: an installed MPI, which compiles and starts programs;
+//! 2. `program`: the C program, and its output;
+//! 3. `figures`: the figures of all named libraries, or the reasons why there are none.
 
 mod figures;
 mod installation;

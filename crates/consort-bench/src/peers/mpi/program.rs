@@ -1,11 +1,12 @@
-//! MPI libraries as peers: a C program, compiled and launched by whichever MPI is named.
+//! MPI libraries as peers: a C program, compiled and launched by any MPI that is named.
 //!
-//! The program is part of this library. It is compiled with the `mpicc` that lies beside the
-//! named `mpirun`, started with one process a PE, bound to cores when they fit, and prints the
-//! times of its blocks of calls; see its head for what a sample is. The statistics are made here,
-//! by the same rules as for Consort's own figures.
+//! The program is part of this library. It is compiled with the `mpicc` beside the named `mpirun`,
+//! and started with one process for each PE, bound to cores if they fit. It prints the times of its
+//! blocks of calls; its head defines a sample. The statistics are computed here, as for Consort's
+//! own figures.
 //!
-//! The threads' affinity mask is inherited: do not call this from a pinned thread.
+//! The processes inherit the affinity mask of the calling thread, so do not call this from a pinned
+//! thread.
 
 use std::path::Path;
 
@@ -36,11 +37,11 @@ const COLLECTIVES: [&str; 14] = [
 const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];
 /// Measuring time for each size, in seconds.
 const BUDGET_SECONDS: f64 = 0.3;
-/// After so many seconds, and as many again for each size, the program is hanging.
+/// The seconds, once and for each size, after which the program counts as hanging.
 const LIMIT_SECONDS: usize = 30;
 
-/// The time of one collective of an MPI library at one size: throughput of calls in a row, on one
-/// reused buffer, the slowest rank's time.
+/// The time of one collective of an MPI library at one size: throughput of calls in a row on one
+/// reused buffer, the time of the slowest rank.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MpiFigure {
     /// Size of a block in bytes, as the program's head defines it; 0 for a barrier.
@@ -53,16 +54,16 @@ pub(super) struct MpiFigure {
     pub(super) ci95_ns: (f64, f64),
     /// Number of blocks.
     pub(super) reps: u64,
-    /// The library's name and version, as it says itself.
+    /// The library's name and version, as it reports them.
     pub(super) library: String,
 }
 
-/// Measures `collective`, one of the program's, with the MPI whose `mpirun` is named (by a path, or
-/// a name to find in `PATH`), on `pes` processes of this machine. A barrier has no size, and gives
-/// one figure.
+/// Measures `collective`, one of the program's, with the MPI of this `mpirun` (a path, or a name to
+/// find in `PATH`), on `pes` processes of this machine. A barrier has no size, and has one figure.
 ///
 /// # Errors
-/// When the MPI is not there or not complete, or its run fails: the message says what to do.
+/// When the MPI does not exist or is not complete, or its run fails. The message contains the
+/// remedy.
 pub(super) fn bench(
     mpirun: &Path,
     collective: &str,
@@ -88,7 +89,7 @@ pub(super) fn bench(
     timed(&mpi, &program, collective, pes, sizes, BUDGET_SECONDS)
 }
 
-/// The figures of the compiled program.
+/// Runs the compiled program and returns its figures.
 fn timed(
     mpi: &Mpi,
     program: &Path,
@@ -107,7 +108,7 @@ fn timed(
     Ok(figures)
 }
 
-/// Reads the program's lines; all others, which launchers like to add, are passed over.
+/// Parses the program's lines. Other lines, which launchers may add, are skipped.
 fn figures(output: &str) -> Result<Vec<MpiFigure>> {
     let mut library = String::from("unknown");
     let mut figures = Vec::new();
@@ -134,8 +135,8 @@ fn figures(output: &str) -> Result<Vec<MpiFigure>> {
     Ok(figures)
 }
 
-/// `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and
-/// `Intel(R) MPI Library 2021.18.1 for Linux* OS` without what does not matter.
+/// Shortens `Open MPI v5.0.11, package: ...`, `MPICH Version:      5.0.2` and `Intel(R) MPI Library
+/// 2021.18.1 for Linux* OS` to name and version.
 fn short(version: &str) -> String {
     let name = version.split(',').next().unwrap_or(version);
     let name = name.split(" for ").next().unwrap_or(name);
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(short(intel), "Intel(R) MPI Library 2021.18");
     }
 
-    /// With the MPI in `PATH`, if there is one that compiles: another is put first there.
+    /// Uses the MPI in `PATH`, if there is one that compiles. To test another, put it first there.
     #[test]
     fn every_collective_has_figures() {
         let mpi = match Mpi::find(Path::new("mpirun")) {

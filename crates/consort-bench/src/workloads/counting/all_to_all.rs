@@ -1,14 +1,14 @@
-//! A message from everyone to everyone, in rounds.
+//! A message from every PE to every PE, in rounds.
 //!
 //! Source: Dinan et al. (2014), section 3.2, Listings 1.1 to 1.5: each PE begins with itself and
-//! goes on with the PE after it, so that they do not all put to one.
+//! continues with the PE after it, so that they do not all put to one PE at once.
 //!
-//! Protocol: flags and counters are set back after each round, and so there are two of each, used
-//! in turn: a PE gets a message of the round after next only from one that has had its message of
-//! the next round, which it sends when it has set back. For the same reason there are two buffers,
-//! and nothing is overwritten that is not looked at yet.
+//! Protocol: flags and counters are reset after each round. So there are two of each, used in turn.
+//! A PE receives a message of the round after next only from a PE that has received its message of
+//! the next round, and it sends that message after its reset. For the same reason there are two
+//! buffers, and no message is overwritten before it is read.
 //!
-//! The receiver checks the round in the last word of each message, and after a block all words.
+//! The receiver checks the round in the last word of each message, and all words after a block.
 
 use std::time::Instant;
 
@@ -19,16 +19,16 @@ use super::kernel;
 /// The state of one PE.
 pub(super) struct Kernel<'p> {
     world: Team<'p>,
-    /// Two buffers with a message of each PE.
+    /// Two buffers, each with a message of each PE.
     inbox: Symmetric<'p, u64>,
     counters: [Counter<'p>; 2],
     flags: [Symmetric<'p, u64>; 2],
-    /// Rounds so far, of all ways.
+    /// The number of rounds so far, of all ways.
     round: u64,
 }
 
 impl<'p> Kernel<'p> {
-    /// Collective.
+    /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
         let words = 2 * world.size() as usize * most_bytes / size_of::<u64>();
         Ok(Self {
@@ -40,7 +40,7 @@ impl<'p> Kernel<'p> {
         })
     }
 
-    /// One round by counting puts, by flags, or by a barrier.
+    /// One round with counting puts, flags, or a barrier.
     fn exchange(&self, way: usize, turn: usize, at: usize, message: &[u64]) -> Result<()> {
         let (me, pes) = (self.world.rank(), self.world.size());
         let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));

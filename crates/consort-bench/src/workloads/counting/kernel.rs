@@ -1,26 +1,26 @@
-//! A workload as one PE has it, and how it tells one that waits that data are there.
+//! One PE's part in a workload, and its notifications to a PE that waits for data.
 
 use consort::{Counter, Rank, Result, Signal, Symmetric, Team, Until};
 
-/// Rounds of a block of small messages, and round trips of a reading of the transfer.
+/// The rounds of a block of small messages, and the round trips of a reading of the transfer.
 pub(super) const ROUNDS: u32 = 200;
 
-/// A workload as one PE of a launch has it.
+/// One PE's part in a workload, in one launch.
 pub(super) trait Kernel {
-    /// A round by a way, in nanoseconds: so many rounds in a row, on data that are looked at.
-    /// Collective.
+    /// Plays `rounds` rounds in a row with a way, and checks the data. Returns the time of a round
+    /// in nanoseconds. Collective.
     fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64>;
 }
 
-/// How a PE tells the one PE that waits for it that data are there.
+/// The way in which a PE notifies the one PE that waits for its data.
 pub(super) enum Notification<'p> {
-    /// Put, fence, then a signal, made of the number of notices so far.
+    /// Put, fence, then a signal, which depends on the number of notices so far.
     Flag(Symmetric<'p, u64>, fn(u64) -> Signal),
-    /// Put and count in one.
+    /// A counted put.
     Count(Counter<'p>),
 }
 
-/// Notices of one kind, and how many there were; so that nothing is set back.
+/// Notices of one way, with the numbers sent and received, so that nothing has to be reset.
 pub(super) struct Notices<'p> {
     notice: Notification<'p>,
     told: u64,
@@ -28,7 +28,7 @@ pub(super) struct Notices<'p> {
 }
 
 impl<'p> Notices<'p> {
-    /// By each of the first two ways. Collective.
+    /// The notices of each of the first two ways. Collective.
     pub(super) fn both_ways(world: Team<'p>, signal: fn(u64) -> Signal) -> Result<[Self; 2]> {
         let counted = Notification::Count(world.counter()?);
         let flagged = Notification::Flag(world.symmetric(1)?, signal);

@@ -1,12 +1,12 @@
-//! Programs that counting puts are made for, timed with them and with the older ways in turn.
+//! Programs for counting puts, timed with these and with the operations that they replace, in turn.
 //!
 //! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
 //! section 3: a ping-pong, an all-to-all, and a pipelined stencil.
 //!
-//! | way | what a PE does |
+//! | way | operations |
 //! | --- | --- |
 //! | counted put | one operation; the receiver waits for a number of them |
-//! | put, fence, flag | a put, a fence, and a signal of its own; the receiver waits for that |
+//! | put, fence, flag | a put, a fence, and a separate signal; the receiver waits for that |
 //! | put, barrier | puts, and a barrier of all PEs |
 
 mod all_to_all;

@@ -1,7 +1,7 @@
-//! A ball of some bytes goes to and fro between two PEs; whoever gets it copies it out.
+//! A ball of some bytes passes between two PEs; the receiver copies it out.
 //!
 //! Source: Dinan et al. (2014), section 3.1. With a flag: put, fence, and a signal that adds to a
-//! word. Both ways wait for totals, so that nothing is set back.
+//! word. Both ways wait for totals, so nothing has to be reset.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub(super) struct Kernel<'p> {
 }
 
 impl<'p> Kernel<'p> {
-    /// Collective.
+    /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
         let ball = world.symmetric(most_bytes)?;
         Ok(Self { world, ball, ways: Notices::both_ways(world, |_| Signal::Add(1))? })

@@ -1,8 +1,8 @@
-//! The ways of a workload in turn, and what their blocks say.
+//! Measures the ways of a workload in turn.
 //!
-//! The ways take turns, a block of rounds each, between two readings of the transfer, in several
-//! launches: which pages the memory lies on, and so which lines meet, is one launch's luck. PEs
-//! that share cores have no transfer of their own, and no class.
+//! Each way gets a block of rounds in turn, between two readings of the transfer, in several
+//! launches. A launch fixes the pages of the memory, and so which lines share a cache set, by
+//! chance. PEs that share cores have no transfer of their own, and no class.
 
 use std::{
     str::FromStr,
@@ -24,22 +24,22 @@ use crate::{
     limits::{PingPong, readings_agree},
 };
 
-/// In this order wherever there is one.
+/// The names of the ways, in the order of all tables.
 pub const WAYS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier"];
 const LAUNCHES: u32 = 8;
-/// From here on a block has fewer rounds, so that it lasts as long...
+/// From this size on a block has fewer rounds, so that it takes as long...
 const FULL_BLOCK_BYTES: usize = 4096;
-/// ... but so many at least.
+/// ... but at least this many.
 const FEWEST_ROUNDS: usize = 8;
 
-/// A program that is written several ways.
+/// A program with several ways of notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// A ball between two PEs. A size is the ball's.
+    /// A ball between two PEs. The size is that of the ball.
     PingPong,
-    /// A message from everyone to everyone. A size is a message's.
+    /// A message from every PE to every PE. The size is that of a message.
     AllToAll,
-    /// The pipelined stencil. A size is that of a PE's part of a row.
+    /// The pipelined stencil. The size is that of a PE's part of a row.
     Stencil,
 }
 
@@ -64,12 +64,13 @@ impl Workload {
         }
     }
 
-    /// The ways that it can go. In the stencil and the ping-pong only one PE waits for another.
+    /// The ways of the workload. There is no barrier in the stencil and the ping-pong, where one PE
+    /// waits for one other.
     pub fn ways(self) -> &'static [&'static str] {
         if self == Self::AllToAll { &WAYS } else { &WAYS[..2] }
     }
 
-    /// Sizes unless others are asked for.
+    /// The default sizes.
     pub const fn sizes_bytes(self) -> &'static [usize] {
         match self {
             Self::PingPong => &[8, 56, 64, 256, 1024, 4096],
@@ -88,22 +89,22 @@ impl FromStr for Workload {
     }
 }
 
-/// A workload to be timed.
+/// The settings of a measurement of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Race<'r> {
     /// The program.
     pub workload: Workload,
     /// The number of PEs.
     pub pes: u32,
-    /// How the PEs wait, or as suits the machine.
+    /// The way in which the PEs wait; `None` for the one that suits the machine.
     pub waiting: Option<Waiting>,
     /// The sizes.
     pub sizes_bytes: &'r [usize],
-    /// How long to measure, about.
+    /// The approximate measuring time.
     pub budget: Duration,
 }
 
-/// A block of each way.
+/// One block of each way.
 #[derive(Clone, Debug)]
 struct Sample {
     bytes: usize,
@@ -116,15 +117,15 @@ struct Sample {
 pub struct Times {
     /// The size.
     pub bytes: usize,
-    /// None where PEs share cores.
+    /// The class; `None` where PEs share cores.
     pub class: Option<TransferClass>,
-    /// The one-way transfer of a cache line meanwhile.
+    /// The one-way transfer of a cache line during the measurement.
     pub transfer_ns: Option<f64>,
-    /// Of each way.
+    /// The times of each way.
     pub ways: Vec<Summary>,
-    /// In transfers of their moment, of each way.
+    /// The ratio to the transfer at that moment, for each way.
     pub transfers: Vec<Option<f64>>,
-    /// The other ways as multiples of the first, block by block.
+    /// The times of the other ways as multiples of the first, block by block.
     pub over_counted: Vec<f64>,
 }
 
@@ -134,15 +135,15 @@ impl Race<'_> {
         self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores))
     }
 
-    /// Measures: the times of each size in the classes that occurred; none where the machine
-    /// changed in every block.
+    /// Measures. Returns the times of each size in the classes that occurred; none if the machine
+    /// changed during every block.
     ///
     /// # Errors
     /// When a job fails.
     pub fn run(&self) -> Result<Vec<Times>> {
         let Self { workload, pes, sizes_bytes, .. } = *self;
         let most_bytes = sizes_bytes.iter().copied().max().unwrap_or(0);
-        // Two buffers with a message from everyone are the most that a workload needs.
+        // No workload needs more than two buffers, each with a message of every PE.
         let heap_bytes = 2 * pes as usize * most_bytes + (1 << 20);
         let fits = Topology::discover().placement(pes as usize).is_some();
         let mut samples = Vec::new();
@@ -172,7 +173,7 @@ impl Race<'_> {
         Ok(times(&samples, sizes_bytes))
     }
 
-    /// One launch: PE 0 has the samples.
+    /// One launch. PE 0 returns the samples.
     fn session(
         &self,
         pe: &Pe,
@@ -182,7 +183,7 @@ impl Race<'_> {
     ) -> Result<Vec<Sample>> {
         let world = pe.world();
         let me = world.rank();
-        // A PE that has its core taken away shows in the reading after the block, or is no answer.
+        // If a PE loses its core, the reading after the block differs, or gets no answer.
         let reading = || {
             let link = link.filter(|_| me < Rank(2))?;
             Some(link.one_way_ns(me.0, ROUNDS).unwrap_or(f64::INFINITY))
@@ -208,7 +209,7 @@ impl Race<'_> {
         }
     }
 
-    /// A figure of each way, for each size and class.
+    /// A figure for each way, size and class.
     pub fn figures(&self, times: &[Times]) -> Vec<Figure> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let is_ball = self.workload == Workload::PingPong;
@@ -230,7 +231,7 @@ impl Race<'_> {
     }
 }
 
-/// Rounds of a block.
+/// The rounds of a block.
 fn rounds(bytes: usize) -> u32 {
     let rounds = ROUNDS as usize * FULL_BLOCK_BYTES / bytes.max(1);
     u32::try_from(rounds.max(FEWEST_ROUNDS)).map_or(ROUNDS, |rounds| rounds.min(ROUNDS))

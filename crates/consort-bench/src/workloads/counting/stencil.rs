@@ -1,13 +1,13 @@
 //! The pipelined stencil `Synch_p2p` of the Parallel Research Kernels.
-//!
-//! Each PE has a strip of the grid's columns and works down its rows: `A(i, j) = A(i-1, j) +
+//! Each PE has a strip of the grid's columns and computes its rows in order: `A(i, j) = A(i-1, j) +
 //! A(i, j-1) - A(i-1, j-1)`. For each row it waits for the last value of its left neighbour's. The
-//! corner's value goes back to PE 0, negated, to begin the next iteration, and must come to
+//! value of the corner returns to PE 0, negated, to begin the next iteration. At the end it must be
 //! iterations * (columns + rows - 2).
 //!
 //! Source: van der Wijngaart and Mattson, "The Parallel Research Kernels" (2014); with counting
-//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. There the flag costs a message of its own,
-//! and a fence that waits for an answer; on shared memory both ways move the same two lines.
+//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On their network the flag takes a message
+//! of its own, and a fence that waits for an answer. On shared memory both ways transfer the same
+//! two lines.
 
 use std::time::Instant;
 
@@ -20,22 +20,22 @@ const ITERATIONS: u32 = 2;
 /// The state of one PE.
 pub(super) struct Kernel<'p> {
     world: Team<'p>,
-    /// The values from the left neighbour, one for each row; on PE 0, the corner.
+    /// The values from the left neighbour, one for each row; on PE 0, that of the corner.
     edge: Symmetric<'p, f64>,
     ways: [Notices<'p>; 2],
     grid: Vec<f64>,
 }
 
 impl<'p> Kernel<'p> {
-    /// Collective.
+    /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>) -> Result<Self> {
         let edge = world.symmetric(ROUNDS as usize + 1)?;
         let ways = Notices::both_ways(world, Signal::Set)?;
         Ok(Self { world, edge, ways, grid: Vec::new() })
     }
 
-    /// Sets row 0 and column 0, and touches all before the clock starts. Column 0 is given; before
-    /// each strip stands its left neighbour's last column, or column 0.
+    /// Sets row 0 and column 0, and touches the whole grid before the clock starts. Column 0 is
+    /// given. Before each strip there is its left neighbour's last column, or column 0.
     fn fill(&mut self, width: usize, rows: usize) {
         let (me, grid) = (self.world.rank(), &mut self.grid);
         grid.clear();

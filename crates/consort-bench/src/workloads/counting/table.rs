@@ -1,4 +1,4 @@
-//! The ways of a workload as a table.
+//! Shows the ways of a workload as a table.
 
 use super::race::{Times, Workload};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     units::{ratio, time},
 };
 
-/// Columns: the time of the first way as a share of the others'.
+/// The columns with the time of the first way as a share of the others'.
 const SHARES: [&str; 2] = ["of flag", "of barrier"];
 
-/// Shows the times of each size and class.
+/// Adds the times of each size and class to a page.
 pub fn show(page: &mut Page, workload: Workload, times: &[Times]) {
     let ways = workload.ways();
     let mut header = vec!["bytes", "class", "transfer"];

@@ -42,7 +42,7 @@ pub(crate) struct Bench {
     /// Time calls in a row, or each alone
     #[arg(long, value_enum, default_value_t = Mode::Throughput)]
     pub(super) mode: Mode,
-    /// An algorithm instead of what Consort chooses, as in "knomial(radix=4)"; may be repeated
+    /// An algorithm instead of Consort's choice, as in "knomial(radix=4)"; may be repeated
     #[arg(long, value_name = "ALGORITHM")]
     pub(super) algorithm: Vec<Candidate>,
     /// All algorithms, with all values of their parameters that the tuner tries
@@ -51,13 +51,13 @@ pub(crate) struct Bench {
     /// Buffers in symmetric memory or private slices [default: symmetric if a mode needs it]
     #[arg(long, value_enum)]
     pub(super) buffers: Option<Buffers>,
-    /// So many buffers in turn, instead of one that is reused
+    /// Use N buffers in turn, instead of one that is reused
     #[arg(long, value_name = "N", default_value = "1")]
     pub(super) fresh: usize,
-    /// Rewrite the root's buffer, or in a reduce everyone's, before each call; latency only
+    /// Rewrite the root's buffer, or in a reduce every PE's, before each call; latency only
     #[arg(long)]
     pub(super) rewrite: bool,
-    /// PEs come to each call `together`, or `skewed`: each after random work of up to 2 us
+    /// PEs arrive at each call `together`, or `skewed`: each after random work of up to 2 us
     #[arg(long, value_name = "ARRIVAL", default_value_t = Arrival::Together)]
     pub(super) arrival: Arrival,
     /// How PEs wait: spin, spin-yield or spin-yield-park [default: as suits the usable cores]
@@ -78,25 +78,25 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Whether nothing is asked for that only collectives know.
+    /// Whether no option is set that only collectives have.
     pub(super) fn is_plain(&self) -> bool {
         let named = !self.algorithm.is_empty() || self.all_algorithms;
         !named && self.sync.is_empty() && self.mpi.is_empty()
     }
 }
 
-/// What there is to time.
+/// The kinds of work to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A collective.
     Collective(Collective),
-    /// Something else, by counting puts and by what they replace.
+    /// A program with counting puts and with the operations that they replace.
     Counting(Workload),
     /// Refining choices while a program runs.
     Online,
-    /// A nonblocking broadcast, and computing meanwhile.
+    /// A nonblocking broadcast, with computation during it.
     Overlap,
-    /// Asking compiled wisdom for a choice.
+    /// Look-ups of choices in compiled wisdom.
     LookUp,
 }
 
@@ -117,7 +117,7 @@ impl FromStr for What {
     }
 }
 
-/// Where the data lies.
+/// The memory of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Buffers {
     /// In memory that all PEs reach.
@@ -126,7 +126,7 @@ pub(crate) enum Buffers {
     Private,
 }
 
-/// Which blocks are shown.
+/// The class of the blocks that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Class {
     /// Those with a transfer below 60 ns.

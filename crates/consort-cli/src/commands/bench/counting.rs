@@ -1,4 +1,5 @@
-//! `consort bench counted-put` and its like: workloads by counting puts and by what they replace.
+//! `consort bench counted-put` and similar: programs with counting puts, and with the operations
+//! that they replace.
 
 use anyhow::{Result, ensure};
 use consort::MOST_PES;

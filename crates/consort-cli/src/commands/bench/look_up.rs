@@ -1,4 +1,4 @@
-//! `consort bench look-up`: what it takes to ask compiled wisdom for a choice, and its size.
+//! `consort bench look-up`: the time of a look-up of a choice in compiled wisdom, and its size.
 
 use anyhow::{Result, ensure};
 use consort::{Algorithms, MOST_PES};

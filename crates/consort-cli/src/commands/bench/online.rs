@@ -1,4 +1,4 @@
-//! `consort bench online`: what refining choices while a program runs gains and costs.
+//! `consort bench online`: the gain and the cost of refining choices while a program runs.
 
 use anyhow::{Result, ensure};
 use consort::Algorithms;

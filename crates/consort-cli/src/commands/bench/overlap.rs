@@ -1,4 +1,4 @@
-//! `consort bench overlap`: a nonblocking broadcast, and as much computing meanwhile.
+//! `consort bench overlap`: a nonblocking broadcast with computation of the same length during it.
 
 use anyhow::{Result, ensure};
 use consort::Algorithms;

@@ -22,7 +22,7 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
             continue;
         }
         for class in [Some(TransferClass::Near), Some(TransferClass::Far), None] {
-            // PEs that share cores have no class, and the limits of both beside them.
+            // PEs that share cores have no class, so the limits of both classes are shown.
             let limit_here = |figure: &Figure| class.is_none() || figure.c2c_class == class;
             let of_size = || shown.iter().copied().filter(|figure| figure.bytes == *size);
             let limits: Vec<&Figure> =
@@ -52,7 +52,7 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
     text
 }
 
-/// What holds for all figures.
+/// The settings that all figures have in common.
 fn heading(run: &Run) -> String {
     let Run { what, pes, waiting, usable_cores: cores, .. } = run;
     let s = if *pes == 1 { "" } else { "s" };
@@ -98,7 +98,7 @@ fn heading(run: &Run) -> String {
     text
 }
 
-/// The size, the class, and what the machine could do there.
+/// The size, the class, and the machine's limits for these.
 fn title(
     run: &Run,
     size: Option<usize>,
@@ -115,7 +115,7 @@ fn title(
             let transfer = consort_fabric::statistics::median(&mut transfers);
             parts.push(format!("{class}: transfer {}", output::time(transfer)));
         }
-        // Only a peer in another process can have no class beside PEs with cores of their own.
+        // If PEs have cores of their own, only a peer in another process can have no class.
         None if run.cpus.is_some() && run.pes > 1 => {
             parts.push("no class: the transfer changed meanwhile".to_owned());
         }
@@ -164,7 +164,8 @@ fn table(run: &Run, figures: &[&Figure]) -> String {
     output::finish(table, &numbers)
 }
 
-/// What the strictest modes cost, where they and the loosest are measured; the fastest of each.
+/// The ratio of the strictest modes to the loosest, each with its fastest algorithm, if both are
+/// measured.
 fn strictest_over_loosest(figures: &[&Figure]) -> String {
     let fastest = |sync: SyncModes| {
         let wanted = sync.to_string();
@@ -188,7 +189,7 @@ fn column(limit: Limit) -> &'static str {
     }
 }
 
-/// Who did it: a star marks what Consort chose itself.
+/// The name of a figure: the peer or the algorithm. A star marks the algorithm that Consort chose.
 fn name(figure: &Figure) -> String {
     if let Some(peer) = &figure.peer {
         return peer.clone();
@@ -234,7 +235,8 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
     text
 }
 
-/// Each work counts once, though it may have a figure for each class.
+/// The number of discarded blocks. Each work counts once, though it may have a figure for each
+/// class.
 fn discarded(figures: &[&Figure]) -> usize {
     let mut seen: Vec<(String, Option<usize>, Option<&String>)> = Vec::new();
     let mut total = 0;

@@ -1,7 +1,7 @@
 //! `consort model cluster`: collectives on clusters of any size by LogGP.
 //!
-//! The formulas cost the same for two PEs and for a million; each PE counts as alone on its node,
-//! and all are as far apart as the description's network makes its farthest.
+//! The formulas take as long for two PEs as for a million. Each PE counts as alone on its node, and
+//! all pairs have the longest distance in the description's network.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ Examples:
   consort model cluster --pes 4096 --bytes 8,1M
   consort model cluster --machine ./mine.toml      of another description";
 
-/// Chunks that are tried for a chain.
+/// The numbers of chunks that are tried for a chain.
 const CHUNKS: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 
 /// Barriers, broadcasts and reductions on clusters of any size, by LogGP
@@ -33,7 +33,7 @@ pub(crate) struct Cluster {
     /// A cluster's name, or the path of a description that ends in .toml
     #[arg(long, value_name = "NAME|FILE", default_value = "cluster")]
     machine: String,
-    /// Number of PEs; more than the description has are connected in the same way
+    /// Number of PEs; more PEs than the description has are connected in the same way
     #[arg(long, value_name = "N", default_value = "1000000",
         value_parser = value_parser!(u64).range(1..))]
     pes: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Cluster {
     json: Option<PathBuf>,
 }
 
-/// A collective by an algorithm.
+/// The time of a collective with an algorithm.
 #[derive(Debug, Serialize)]
 struct Figure {
     machine: String,
@@ -60,7 +60,7 @@ struct Figure {
     bytes: usize,
     algorithm: String,
     latency_ns: f64,
-    /// Whether none of those shown for this call is faster.
+    /// Whether none of the algorithms that are shown for this call is faster.
     best: bool,
 }
 
@@ -86,7 +86,7 @@ impl Cluster {
             gap_ns: cluster.gap_ns,
             gap_per_byte_ns: cluster.gap_per_byte_ns,
         };
-        // A sum moves each byte as a copy does.
+        // A sum moves bytes at the rate of a copy.
         let combine_ns = |bytes: usize| bytes as f64 / cluster.inside.copy_gbps;
         let mut figures = self.figures(&machine.name, Collective::Barrier, 0, &|radix| {
             loggp.barrier_ns(self.pes, radix)
@@ -105,7 +105,8 @@ impl Cluster {
                         loggp.reduce_ns(self.pes, radix, size, combine_ns(bytes))
                     }
                 });
-                // A chain of a reduction combines while it passes on: not in the formula.
+                // In a reduction, a chain also combines while it forwards, which the formula leaves
+                // out.
                 if let (Collective::Broadcast, Some((latency_ns, chunks))) = (collective, chain) {
                     let algorithm = format!("chain in {chunks} chunks");
                     of_size.push(self.figure(
@@ -133,7 +134,7 @@ impl Cluster {
         Figure { machine, pes, collective, bytes, algorithm, latency_ns, best: false }
     }
 
-    /// One for each radix that the PEs have use for.
+    /// A figure for each radix that is not larger than the number of PEs, or 2.
     fn figures(
         &self,
         machine: &str,

@@ -1,7 +1,7 @@
 //! `consort model scc`: broadcasts on the Intel SCC by the formulas of Petrović's thesis (2015).
 //!
-//! Each figure has three values: the model's, that of the formulas exactly as printed, where
-//! reading a flag is reading a line and not a get, and the model's with contention at the buffers.
+//! Each figure has three values: the model's; that of the formulas exactly as printed, in which
+//! reading a flag is reading a line and not a get; and the model's with contention at the buffers.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -31,7 +31,7 @@ const MOST_CHILDREN: i64 = Formulas::table_4_1().pes as i64 - 1;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Scc {
-    /// A table of the thesis (Petrović 2015) instead
+    /// Show a table of the thesis (Petrović 2015) instead
     #[arg(long, value_enum, value_name = "TABLE", conflicts_with_all = ["lines", "k"])]
     table: Option<Table>,
     /// Sizes of the message in lines of 32 bytes
@@ -43,7 +43,7 @@ pub(crate) struct Scc {
         default_value = "1,32,96,97,192,1024,32768"
     )]
     lines: Vec<u32>,
-    /// Degrees of the tree of OC-BCAST; the best for a size is shown besides
+    /// Degrees of the tree of OC-BCAST; the best degree for a size is shown too
     #[arg(
         long,
         value_name = "K,...",
@@ -76,7 +76,7 @@ enum Broadcast {
 }
 
 impl Broadcast {
-    /// As in the thesis.
+    /// The name as in the thesis.
     fn name(self) -> &'static str {
         match self {
             Self::OcBcast { .. } => "OC-BCAST",
@@ -137,7 +137,7 @@ struct Figure {
     latency_ns: f64,
     as_printed_latency_ns: f64,
     contended_latency_ns: f64,
-    /// The message's bytes by its latency, in 10^6 B/s.
+    /// The bytes of the message divided by its latency, in 10^6 B/s.
     throughput_mbps: f64,
     contended_throughput_mbps: f64,
 }
@@ -160,7 +160,7 @@ impl Scc {
     }
 }
 
-/// The model, the formulas as printed, and the model with contention.
+/// The three variants: the model, the formulas as printed, and the model with contention.
 fn readings() -> [Formulas; 3] {
     let scc = Formulas::table_4_1();
     let as_printed = Formulas { flag_read_ns: 0.0, ..scc.clone() };

@@ -8,7 +8,7 @@ use consort::{Candidate, Collective, SyncModes};
 use super::candidates::{self, Values};
 use crate::args::{self, Mode};
 
-/// Memory for the buffers of all PEs.
+/// The most memory for the buffers of all PEs.
 pub(super) const MOST_BYTES: usize = 4 << 30;
 
 const EXAMPLES: &str = "\
@@ -21,7 +21,7 @@ Examples:
   consort sim broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json
   consort sim reduce --machine ./mine.toml          `consort machines` shows the machines";
 
-/// Simulate a collective on a machine that is not here, and tell where its time goes
+/// Simulate a collective on a machine that is not at hand, and show where its time goes
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
@@ -45,7 +45,7 @@ pub(crate) struct Sim {
     /// [default: one that can serve]
     #[arg(long, value_name = "NAME=VALUES")]
     pub(super) param: Vec<Values>,
-    /// Sizes in lines of the machine [default: 1, and what 8 KiB are]
+    /// Sizes in lines of the machine [default: 1, and those of 8 KiB]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = lines)]
     pub(super) lines: Vec<usize>,
     /// Sizes in bytes, such as 8,8k,1M
@@ -63,7 +63,7 @@ pub(crate) struct Sim {
     /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all [default: mine]
     #[arg(long, value_name = "MODE")]
     pub(super) sync: Option<SyncModes>,
-    /// The PE that a broadcast comes from, or a reduction goes to [default: 0]
+    /// The root: the PE that a broadcast comes from, or a reduction goes to [default: 0]
     #[arg(long, value_name = "RANK")]
     pub(super) root: Option<u32>,
     /// Time each call alone, or calls in a row
@@ -72,22 +72,22 @@ pub(crate) struct Sim {
     /// Calls of each simulation [default: alone 3, in a row 9; with a trace or picture of calls 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub(super) calls: Option<u64>,
-    /// What random delays are drawn from: the same seed, the same figures
+    /// Seed of random delays: the same seed gives the same figures
     #[arg(long, value_name = "N", default_value = "0")]
     pub(super) seed: u64,
-    /// All distances the shortest
+    /// Make all distances the shortest
     #[arg(long)]
     pub(super) near: bool,
-    /// Nobody queues for what others use
+    /// Disable queueing for shared resources
     #[arg(long)]
     pub(super) uncontended: bool,
-    /// With what the description says is fitted to published outcomes
+    /// Use the parameters that the description marks as fitted to published results
     #[arg(long)]
     pub(super) fitted: bool,
-    /// Write what each PE did when, for chrome://tracing or ui.perfetto.dev
+    /// Write a trace of each PE's operations, for chrome://tracing or ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
-    /// Draw as SVG who had it from whom and what each PE did when; with --sweep, the curves
+    /// Draw as SVG the tree of messages and each PE's timeline; with --sweep, the curves
     #[arg(long, value_name = "FILE")]
     pub(super) picture: Option<PathBuf>,
     /// Write one JSON object a simulation, to the file or else to standard output (`-`)
@@ -95,19 +95,19 @@ pub(crate) struct Sim {
     pub(super) json: Option<PathBuf>,
 }
 
-/// A number of lines on the command line.
+/// Reads a number of lines.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence with the remedy.
 fn lines(text: &str) -> Result<usize, String> {
     let lines = text.parse().ok().filter(|lines| (1..=MOST_BYTES).contains(lines));
     lines.ok_or_else(|| format!("`{text}` is no number of lines: use 1 or more"))
 }
 
-/// A size on the command line.
+/// Reads a size in bytes.
 ///
 /// # Errors
-/// A sentence that says what would be right.
+/// A sentence with the remedy.
 fn bytes(text: &str) -> Result<usize, String> {
     let bytes = args::size(text)?;
     if bytes == 0 {

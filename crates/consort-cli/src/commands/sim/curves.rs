@@ -12,23 +12,23 @@ use crate::output::{
     table, time, wrapped,
 };
 
-/// Columns of a table that fit beside the sizes.
+/// The columns of a table that fit beside the sizes.
 const COLUMNS: usize = 8;
 /// Rows of the curves in text.
 const ROWS: usize = 18;
 /// Characters between two sizes.
 const STEP: usize = 4;
-/// Colours that all can tell apart (Okabe and Ito 2008).
+/// Colours for all kinds of colour vision (Okabe and Ito 2008).
 const INKS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
-/// Where the curves lie in the picture.
+/// The position of the curves in the picture.
 const LEFT: f64 = 80.0;
 const TOP: f64 = 80.0;
 const WIDTH: f64 = 700.0;
 const HEIGHT: f64 = 440.0;
 
-/// One algorithm by size.
+/// The simulations of one algorithm, by size.
 struct Curve<'a> {
     candidate: &'a Candidate,
     points: Vec<&'a Simulated>,
@@ -52,7 +52,7 @@ fn sizes_bytes(all: &[Simulated]) -> Vec<usize> {
     sizes
 }
 
-/// `a`, `b` and so on; what comes after `z` has none of its own.
+/// `a`, `b` and so on; `?` after `z`.
 fn letter(index: usize) -> char {
     u8::try_from(index)
         .ok()
@@ -60,7 +60,7 @@ fn letter(index: usize) -> char {
         .map_or('?', |index| char::from(b'a' + index))
 }
 
-/// What is drawn upwards: times by their logarithms, throughputs as they are.
+/// The vertical scale: logarithmic for times, linear for throughputs.
 struct Scale {
     mode: Mode,
     least: f64,
@@ -72,7 +72,7 @@ impl Scale {
         let values = || all.iter().map(|one| Self::value(mode, one));
         let most = values().fold(0.0, f64::max);
         match mode {
-            // The same twice would have no length.
+            // The margins avoid a scale of length 0 if all times are equal.
             Mode::Latency => {
                 let least = values().fold(f64::INFINITY, f64::min);
                 Self { mode, least: least / 1.1, most: most * 1.1 }
@@ -88,7 +88,7 @@ impl Scale {
         }
     }
 
-    /// From 0 at the bottom to 1 at the top.
+    /// The position from 0 at the bottom to 1 at the top.
     fn place(&self, value: f64) -> f64 {
         match self.mode {
             Mode::Latency => (value / self.least).ln() / (self.most / self.least).ln(),

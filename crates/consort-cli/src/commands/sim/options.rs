@@ -1,4 +1,4 @@
-//! What was asked for, checked, as a list of programs to simulate.
+//! The checked arguments, as a list of programs to simulate.
 
 use anyhow::{Result, ensure};
 use consort::{Candidate, Collective, Rank, SyncModes};
@@ -20,22 +20,22 @@ use crate::args::Mode;
 
 /// The largest size of a sweep.
 const SWEEP_BYTES: usize = 1 << 20;
-/// What is no single line, unless sizes are asked for.
+/// The default size besides a single line.
 const USUAL_BYTES: usize = 8 << 10;
-/// More have no room in a picture of what each does.
+/// The most PEs that fit in a picture of their timelines.
 const DRAWN_PES: u32 = 256;
-/// Of a machine whose description has no lines: the usual one.
+/// The line size of machines whose descriptions have none.
 const LINE_BYTES: usize = 64;
-/// Elements that are added, or none is divided.
+/// The bytes of an element of a reduction; sizes are multiples.
 const ELEMENT_BYTES: usize = 8;
 
-/// What is to be simulated.
+/// The simulations to run.
 pub(super) struct Options {
     pub(super) conditions: Conditions,
     pub(super) simulation: Simulation,
-    /// By size, then by algorithm.
+    /// The programs, by size, then by algorithm.
     pub(super) programs: Vec<Program>,
-    /// Why algorithms are not among them.
+    /// The reasons why algorithms are not among them.
     pub(super) unable: Vec<PlanError>,
 }
 
@@ -83,12 +83,13 @@ impl Options {
     }
 }
 
-/// Whether somebody looks at single steps.
+/// Whether single steps are written or drawn.
 fn is_seen(sim: &Sim) -> bool {
     sim.trace.is_some() || (sim.picture.is_some() && !sim.sweep)
 }
 
-/// Delays at random make calls differ a little; in a row, credits are given each fourth call.
+/// The default number of calls. Random delays make calls differ a little; in a row, credits are
+/// given at each fourth call.
 fn usual_calls(sim: &Sim) -> u64 {
     match sim.mode {
         _ if is_seen(sim) => 1,
@@ -105,20 +106,20 @@ fn line_bytes(machine: &Machine) -> usize {
     }
 }
 
-/// How many blocks all PEs have in their buffers.
+/// The number of blocks in the buffers of all PEs.
 fn blocks(what: Collective, pes: u32) -> usize {
     let of =
         |is_root| (what.source_blocks(pes, is_root) + what.target_blocks(pes, is_root)) as usize;
     of(true) + (pes as usize - 1) * of(false)
 }
 
-/// What one of them is called.
+/// The name of a collective with its article.
 fn article(what: Collective) -> String {
     let article = if what.name().starts_with(['a', 'e']) { "an" } else { "a" };
     format!("{article} {what}")
 }
 
-/// A barrier has one mode, and no bytes.
+/// The modes; a barrier has one, and no bytes.
 fn sync(sim: &Sim) -> Result<SyncModes> {
     if sim.what != Collective::Barrier {
         return Ok(sim.sync.unwrap_or(SyncModes::MINE));

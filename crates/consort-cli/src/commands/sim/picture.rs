@@ -1,4 +1,4 @@
-//! A call as SVG: the tree of its messages, and below it what each PE did when.
+//! A call as SVG: the tree of its messages, and below it the timeline of each PE.
 
 use consort::Collective;
 use consort_bench::simulation::{Conditions, Node, Simulated, tree};
@@ -10,13 +10,14 @@ use crate::output::{
 };
 
 const WIDTH: f64 = 1200.0;
-/// Left of the rows: the names of the PEs.
+/// The space left of the rows, for the names of the PEs.
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = WIDTH - 30.0;
-/// What begins and ends within this was seen with what is before it.
+/// A step shorter than this width is not drawn by itself.
 const LEAST_WIDTH: f64 = 0.4;
 
-/// What PEs do, in the order of the legend: colours that all can tell apart (Okabe and Ito 2008).
+/// The classes of steps, in the order of the legend, in colours for all kinds of colour vision
+/// (Okabe and Ito 2008).
 const CLASSES: [(&str, &str); 6] = [
     ("copies its own memory", "#e69f00"),
     ("sends, puts or gets", "#0072b2"),
@@ -38,7 +39,7 @@ fn class(step: &Step) -> usize {
     }
 }
 
-/// Draws a simulation that was traced.
+/// Draws a traced simulation.
 pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
     let Conditions { what, machine, pes, root, .. } = conditions;
     let mut svg = Svg::new(WIDTH);
@@ -53,7 +54,7 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
     let how = conditions.how();
     let told = format!("{} · {mode} {latency} · calls: {calls} · {how}", machine.title);
     svg.text((20.0, 52.0), 13, Anchor::Start, &told);
-    // Few PEs have room, and many none to spare.
+    // Few PEs have rows with more space.
     let row_height = if *pes <= 24 { 22.0 } else { 14.0 };
     let nodes = tree(*what, &one.trace, *pes, root.0);
     let below = draw_tree(&mut svg, *what, &nodes, 86.0, row_height);
@@ -61,7 +62,7 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
     svg.finish(below + 20.0)
 }
 
-/// Draws the tree from left to right, and says where it ends.
+/// Draws the tree from left to right, and returns its lower end.
 fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_height: f64) -> f64 {
     let heading = match what.regular() {
         Collective::Barrier => "By whom each PE heard that PE 0 had come, and after how many us",
@@ -104,7 +105,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
         svg.disc((x, y), radius, ink, &title);
         let digits = if radius < 8.0 { 8 } else { 10 };
         svg.text((x, y + 3.2), digits, Anchor::Middle, &node.rank.to_string());
-        // Where the columns are narrow, the time would lie on the next PE.
+        // In narrow columns the time would cover the next PE.
         if let Some(edge) = node.edge.filter(|_| node.is_leaf && column > 60.0) {
             let had = format!("{:.2}", micros(edge.to_ps));
             svg.text((x + radius + 5.0, y + 3.2), digits, Anchor::Start, &had);
@@ -114,7 +115,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
     top + 24.0 + rows * row_height + radius
 }
 
-/// Draws a row for each PE, and says where it ends.
+/// Draws a row for each PE, and returns the lower end.
 fn draw_timeline(
     svg: &mut Svg,
     one: &Simulated,
@@ -159,7 +160,7 @@ fn draw_timeline(
     bottom + 16.0
 }
 
-/// Only what there is.
+/// Draws a legend of the classes that occur.
 fn draw_legend(svg: &mut Svg, one: &Simulated, y: f64) {
     let mut x = LEFT;
     for (index, (name, ink)) in CLASSES.into_iter().enumerate() {

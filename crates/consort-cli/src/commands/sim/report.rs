@@ -1,4 +1,4 @@
-//! The tables for people: times, what was moved, and where the time went.
+//! The tables for people: times, data moved, and the causes of the time.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ Messages are the sends, puts, gets and signals of all PEs, a call. A PE's time, 
 mean of all PEs, and below it that of the PE that leaves last; what no cause takes is spent \
 waiting.";
 
-/// What holds for all figures.
+/// The settings that all figures have in common.
 fn heading(conditions: &Conditions) -> String {
     let Conditions { what, machine, pes, root, sync, mode, calls, seed, .. } = conditions;
     let s = |count: u64| if count == 1 { "" } else { "s" };
@@ -67,7 +67,7 @@ fn heading(conditions: &Conditions) -> String {
     text + &wrapped(&format!("{}, seed {seed}", conditions.how()))
 }
 
-/// Times of one size.
+/// A table of the times of one size.
 fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
     let sized = conditions.what != Collective::Barrier;
     let mut text = String::new();
@@ -92,7 +92,7 @@ fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
     text + &finish(table, &numbers)
 }
 
-/// Where the time of one size went: of all PEs in the mean, and of the last one.
+/// A table of the causes of the time of one size: the mean of all PEs, and the last PE.
 fn causes(of_size: &[Simulated]) -> String {
     let mut header = vec!["a PE's time goes to"];
     header.extend(Cause::EVERY.map(Cause::name));
@@ -110,17 +110,17 @@ fn causes(of_size: &[Simulated]) -> String {
     finish(table, &numbers)
 }
 
-/// A time, of which nothing is seen at once.
+/// A time; `-` if it is 0.
 fn nothing_or_time(ns: f64) -> String {
     if ns == 0.0 { "-".to_owned() } else { time(ns) }
 }
 
-/// A whole number where it is one; means of calls that differ are not.
+/// A number without decimals if it is whole; means of calls may not be.
 fn count(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
-/// What it took to simulate.
+/// The number of events and the real time of the simulations.
 fn effort(all: &[Simulated]) -> String {
     let took: Duration = all.iter().map(|one| one.took).sum();
     let events: u64 = all.iter().map(|one| one.events).sum();

@@ -1,7 +1,7 @@
-//! The matrix of transfers as text of at most 100 columns, darker the slower.
+//! The matrix of transfers as text of at most 100 columns; slower transfers are darker.
 //!
-//! Up to 8 processors have their class written out, up to 16 one letter for it; beyond that there
-//! is room for the shade alone, in bands of 80 columns.
+//! With up to 8 processors the class is written out, with up to 16 it is one letter. Beyond that
+//! there is only room for the shade, in bands of 80 columns.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -25,7 +25,7 @@ enum Cell {
     Shade,
 }
 
-/// The matrix, its legend, and the pairs that were now near, now far.
+/// The matrix, its legend, and the pairs that moved between near and far.
 pub(super) fn map(transfers: &[Transfer]) -> String {
     let both = |t: &Transfer| [((t.a, t.b), t.clone()), ((t.b, t.a), t.clone())];
     let matrix: BTreeMap<(u32, u32), Transfer> = transfers.iter().flat_map(both).collect();

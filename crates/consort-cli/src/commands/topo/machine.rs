@@ -1,4 +1,4 @@
-//! The parts of a machine as the report has them: counted, and alike ones together.
+//! The parts of a machine for the report: counted, with equal parts together.
 
 use consort_bench::limits::survey::Measured;
 use consort_native::{
@@ -7,26 +7,26 @@ use consort_native::{
 };
 use serde::Serialize;
 
-/// What `--json` writes.
+/// The output of `--json`.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
     pub(super) machine: Machine,
-    /// Null when nothing was measured.
+    /// The measurements; null if there are none.
     #[serde(flatten)]
     pub(super) measured: Option<Measured>,
-    /// Why nothing was measured, if it was not for the budget.
+    /// The reason why nothing was measured, unless the budget was 0.
     pub(super) not_measured: Option<String>,
 }
 
-/// All that is known without measuring.
+/// The data of the machine that needs no measurement.
 #[derive(Serialize)]
 pub(super) struct Machine {
     pub(super) processor: String,
     pub(super) machine_key: String,
     pub(super) cpus: Vec<Place>,
     pub(super) cores: usize,
-    /// Of the core that has the most.
+    /// The number of threads of the core that has the most.
     pub(super) threads_per_core: usize,
     pub(super) packages: usize,
     pub(super) numa_nodes: usize,
@@ -37,7 +37,7 @@ pub(super) struct Machine {
     pub(super) quota_cores: Option<f64>,
 }
 
-/// Where a logical processor sits.
+/// The position of a logical processor.
 #[derive(Serialize)]
 pub(super) struct Place {
     cpu: u32,
@@ -48,25 +48,25 @@ pub(super) struct Place {
     numa_node: u32,
 }
 
-/// Caches that differ in nothing but whom they serve.
+/// Equal caches of different processors.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Caches {
     pub(super) level: u32,
     pub(super) kind: &'static str,
     pub(super) bytes: u64,
     pub(super) line_bytes: u32,
-    /// How many processors share one.
+    /// The number of processors that share one cache.
     pub(super) shared_by: usize,
     pub(super) count: usize,
 }
 
-/// Why fewer cores are usable than there are processors.
+/// The reason why fewer cores are usable than there are processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Limit {
-    /// The mask leaves out processors.
+    /// The affinity mask excludes processors.
     Affinity,
-    /// A cgroup grants less time than the processors allowed have.
+    /// A cgroup's quota is less than the time of the allowed processors.
     Quota,
 }
 

@@ -47,7 +47,7 @@ fn machine(machine: &Machine) -> String {
     )
 }
 
-/// How many cores are usable, and why.
+/// The number of usable cores, and the reason.
 fn usable(machine: &Machine) -> String {
     let cpus = machine.cpus.len();
     let quota = machine.quota_cores.map(|cores| format!("a cgroup's quota of {cores} cores"));
@@ -110,7 +110,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Runs of numbers as the kernel writes them: `0-3,8`.
+/// Ranges of numbers as the kernel writes them: `0-3,8`.
 fn ranges(numbers: &[u32]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),

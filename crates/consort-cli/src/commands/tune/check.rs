@@ -1,4 +1,4 @@
-//! `consort tune --check`: what the choices lose against the best, measured anew.
+//! `consort tune --check`: measures again what the choices lose against the best.
 
 use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
@@ -14,12 +14,12 @@ use serde::Serialize;
 use super::watch::Meter;
 use crate::output::{brief, finish, table, time};
 
-/// A choice is good when it is within so much of the best.
+/// A choice is good if it is within this share of the best.
 const LIMIT: f64 = 0.1;
-/// A check passes when so many choices are good.
+/// A check passes if this share of the choices is good.
 const SHARE: f64 = 0.9;
 
-/// What a check is to do.
+/// The settings of a check.
 pub(super) struct Request<'r> {
     pub(super) grid: &'r Grid,
     pub(super) sample_count: Option<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Request<'r> {
     pub(super) stop: &'r AtomicBool,
 }
 
-/// What `--json` writes.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Checked {
     within_10_percent: f64,
@@ -67,7 +67,7 @@ impl From<&Penalty> for Point {
     }
 }
 
-/// Checks the choices of the wisdom at a path.
+/// Checks the choices of `wisdom`.
 ///
 /// # Errors
 /// When measuring fails, or nothing was measured.

@@ -1,5 +1,5 @@
-//! What a newcomer reads after a minute of tuning: what it gains, which algorithm serves what,
-//! what the modes cost, what contradicts itself, and where the wisdom is.
+//! The report of a tuning run, for newcomers: the gain, the fastest algorithms, the costs of the
+//! modes, contradictions, and the path of the wisdom.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use serde::Serialize;
 
 use crate::output::{brief, finish, ratio, record::Record, table, time};
 
-/// So many contradictions are told.
+/// The most contradictions that are shown.
 const MOST_CONTRADICTIONS: usize = 4;
 
-/// What `--json` writes.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     wisdom: PathBuf,
@@ -34,7 +34,7 @@ pub(super) struct Report {
     contradictions: Vec<String>,
 }
 
-/// What there is to tell.
+/// The data of a report.
 pub(super) struct Story<'s> {
     pub(super) grid: &'s Grid,
     pub(super) path: &'s Path,
@@ -75,7 +75,7 @@ impl Story<'_> {
         text + &self.ending()
     }
 
-    /// What was done, and where it is.
+    /// The summary of the run, and the path of the wisdom.
     fn ending(&self) -> String {
         let Outcome { ending, measured_count, refined_count, kept_count, elapsed, .. } =
             *self.outcome;
@@ -107,7 +107,7 @@ impl Story<'_> {
     }
 }
 
-/// The choices beside the thread library and simpler algorithms.
+/// A table of the choices against the thread library and simpler algorithms.
 fn gains(points: &[Point]) -> String {
     let sync = points
         .iter()
@@ -149,7 +149,7 @@ fn gains(points: &[Point]) -> String {
     )
 }
 
-/// What Strict costs.
+/// A table of the ratios of Strict to Loose.
 fn strictness(points: &[Point]) -> String {
     let mut rows: BTreeMap<(Collective, u32), BTreeMap<u64, String>> = BTreeMap::new();
     let mut sizes = Vec::new();
@@ -176,7 +176,7 @@ fn strictness(points: &[Point]) -> String {
     format!("\nTime of a Strict call / a Loose call\n{}", finish(table, &numbers))
 }
 
-/// Which algorithm wins from which size on, for each mode.
+/// A table of the fastest algorithms by size, for each mode.
 fn winners(grid: &Grid, wisdom: &Wisdom) -> String {
     let mut table = table(["collective", "PEs", "mode", "fastest, by size"]);
     let mut any = false;
@@ -213,7 +213,8 @@ fn row(wisdom: &Wisdom, collective: Collective, pes: u32, sync: SyncModes) -> Ve
     wisdom.entries().filter(is_in).collect()
 }
 
-/// `flat, from 512 B direct`: neither a parameter nor a tie changes the winner.
+/// The winners by size, as in `flat, from 512 B direct`. A change of a parameter, or a tie, is no
+/// change of the winner.
 fn ranges(row: &[&Entry]) -> Option<String> {
     let mut winner = row.first()?.choice.algorithm.as_str();
     let mut text = winner.to_owned();
@@ -228,7 +229,7 @@ fn ranges(row: &[&Entry]) -> Option<String> {
     Some(text)
 }
 
-/// Those with the largest ratio, and how many there are.
+/// The contradictions with the largest ratios, and their number.
 fn contradictions(contradictions: &[Inconsistency]) -> String {
     let count = contradictions.len();
     if count == 0 {
@@ -264,7 +265,7 @@ fn contradiction(one: &Inconsistency) -> String {
     format!("{less} takes {less_ns} ns, {more} only {more_ns} ns")
 }
 
-/// A point's size.
+/// A point's size; nothing for a barrier.
 fn size(query: &Query) -> String {
     if query.collective == Collective::Barrier { String::new() } else { units::size(query.bytes) }
 }

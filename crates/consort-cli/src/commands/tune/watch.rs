@@ -1,8 +1,9 @@
-//! What is seen while tuning, and what is saved meanwhile.
+//! The progress of tuning, and saving during it.
 //!
-//! On a terminal a bar shows how far it is and what is being measured; elsewhere a line now and
-//! then does. Wisdom is saved every few seconds, so that whatever ends the process, little is
-//! lost; a signal to stop ends the search in order, and a second one ends the process.
+//! On a terminal a bar shows the progress and the present measurement; elsewhere a line is printed
+//! from time to time. Wisdom is saved every few seconds, so that little is lost, however the
+//! process ends. A first signal to stop ends the search in order, and a second one ends the
+//! process.
 
 use std::{
     io::{self, IsTerminal},
@@ -18,18 +19,18 @@ use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Saving takes a disk's time: not after every query.
+/// The interval of saving, since saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
-/// A line of progress, where there is no terminal.
+/// The interval of lines of progress, where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// The status of a process that is ended by an interrupt.
+/// The exit status of a process that an interrupt has ended.
 const INTERRUPTED: i32 = 130;
 
 /// A flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one ends the
 /// process.
 ///
 /// # Errors
-/// When the system refuses to pass signals on.
+/// When the system refuses a signal handler.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -41,7 +42,7 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Shows the progress of something with a known number of steps.
+/// Shows the progress of work with a known number of steps.
 #[derive(Debug)]
 pub(super) struct Meter {
     bar: Option<ProgressBar>,
@@ -66,7 +67,7 @@ impl Meter {
         Self { bar, budget, started: now, spoke: now }
     }
 
-    /// `done` of `total` are done, and `what` is next.
+    /// Shows that `done` of `total` steps are complete, and that `what` is next.
     pub(super) fn show(&mut self, done: usize, total: usize, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_length(total as u64);
@@ -86,14 +87,14 @@ impl Meter {
     }
 }
 
-/// Watches a search.
+/// The observer of a search, which shows progress and saves wisdom.
 #[derive(Debug)]
 pub(super) struct Watch<'w> {
     pub(super) meter: &'w mut Meter,
     pub(super) path: PathBuf,
     pub(super) stop: &'w AtomicBool,
     saved: Instant,
-    /// Why wisdom could not be saved; ends the search.
+    /// The reason why wisdom could not be saved, which ends the search.
     pub(super) failure: Option<WisdomError>,
 }
 
@@ -115,7 +116,7 @@ impl Observer for Watch<'_> {
         }
         if let Err(error) = wisdom.save(&self.path) {
             self.failure = Some(error);
-            // Relaxed: the flag carries nothing but itself.
+            // Relaxed: the flag publishes no other data.
             self.stop.store(true, Ordering::Relaxed);
         }
         self.saved = Instant::now();

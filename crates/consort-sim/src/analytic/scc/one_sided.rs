@@ -1,17 +1,17 @@
-//! OC-BCAST: chunks go down a tree of degree `k` by gets, each node notified in a binary tree.
+//! OC-BCAST: gets move chunks down a tree of degree `k`; nodes are notified along a binary tree.
 //!
-//! Source: Petrović 2015, section 4.3. Two chunks fit in a buffer, so that a node takes the next
-//! one while its children get the last. The latency of a broadcast of up to two chunks is (4.21).
-//! Of a longer one each further chunk comes after what the slowest node needs for one (4.23).
+//! Source: Petrović 2015, section 4.3. Two chunks fit in a buffer, so a node gets the next chunk
+//! while its children get the last. The latency of a broadcast of up to two chunks is (4.21). In a
+//! longer one each further chunk takes the time that the slowest node needs for a chunk (4.23).
 //!
-//! Contention, which the thesis leaves open: the `k` children of a node get a chunk at once, and
-//! the node itself meanwhile moves as many lines through the same buffer, the next chunk in or
-//! this one out. The gets take at least the time in which the buffer serves `k + 1` chunks. Flags
-//! are too few lines to count, the other core of the tile is taken to be idle, and every parent to
-//! have `k` children. Children start together in a latency; in a long pipeline they may drift
-//! apart, so that the throughput is a lower bound where the buffer is the limit.
+//! Contention, which the thesis does not model: the `k` children of a node get a chunk at once.
+//! Meanwhile the node itself moves as many lines through the same buffer, the next chunk in or this
+//! one out. The gets take at least the time in which the buffer serves `k + 1` chunks. Assumptions:
+//! flags are too few lines to count, the other core of the tile is idle, and every parent has `k`
+//! children. In a latency the children start together. In a long pipeline they may drift apart, so
+//! the throughput is a lower bound where the buffer is the limit.
 //!
-//! Functions that need the tree's depth panic where the degree is not in `1..P`.
+//! Functions that need the tree's depth panic when the degree is not in `1..P`.
 
 use super::{Scc, levels};
 
@@ -22,7 +22,7 @@ impl Scc {
         self.flag_read_ns + self.read_buffer_ns(1)
     }
 
-    /// `L_notify_children`: until the last of the children knows. An only child takes one level.
+    /// `L_notify_children`: until the last child is notified. An only child takes one level.
     #[must_use]
     pub fn notify_children_ns(&self, degree: u32) -> f64 {
         let level_ns = self.put_flag_ns()
@@ -37,7 +37,7 @@ impl Scc {
         f64::from(degree) * self.read_flag_ns()
     }
 
-    /// (4.17, 4.18) Levels of the tree, the root's among them.
+    /// (4.17, 4.18) The levels of the tree, with the root's.
     ///
     /// # Panics
     /// When the degree is not in `1..P`.
@@ -53,7 +53,7 @@ impl Scc {
         depth
     }
 
-    /// (4.13) The way of the data alone: into the root's buffer, down the tree, and to memory.
+    /// (4.13) The path of the data alone: into the root's buffer, down the tree, and to memory.
     #[must_use]
     pub fn critical_path_ns(&self, lines: u64, degree: u32) -> f64 {
         self.put_from_memory_ns(lines, 1)
@@ -61,25 +61,25 @@ impl Scc {
             + self.get_to_memory_ns(lines, 1)
     }
 
-    /// (4.19) What the root adds to the latency of a chunk.
+    /// (4.19) The root's part of the latency of a chunk.
     #[must_use]
     pub fn root_latency_ns(&self, lines: u64, degree: u32) -> f64 {
         self.put_from_memory_ns(lines, 1) + self.notify_children_ns(degree)
     }
 
-    /// (4.20) What a node between root and leaves adds to the latency of a chunk.
+    /// (4.20) The part of a node between root and leaves in the latency of a chunk.
     #[must_use]
     pub fn intermediate_latency_ns(&self, lines: u64, degree: u32) -> f64 {
         self.children_get_ns(lines, degree) + self.put_flag_ns() + self.notify_children_ns(degree)
     }
 
-    /// `T_chunk_leaf`: what a leaf adds to the latency of a chunk.
+    /// `T_chunk_leaf`: a leaf's part of the latency of a chunk.
     #[must_use]
     pub fn leaf_latency_ns(&self, lines: u64, degree: u32) -> f64 {
         self.children_get_ns(lines, degree) + self.put_flag_ns() + self.get_to_memory_ns(lines, 1)
     }
 
-    /// `L_bcast_chunk`: one chunk, until the last core returns.
+    /// `L_bcast_chunk`: the time of one chunk, until the last core returns.
     #[must_use]
     pub fn chunk_latency_ns(&self, lines: u64, degree: u32) -> f64 {
         self.root_latency_ns(lines, degree)
@@ -87,8 +87,8 @@ impl Scc {
             + self.last_latency_ns(lines, degree)
     }
 
-    /// (4.21) The latency of a broadcast of up to two chunks, and of longer ones, which the thesis
-    /// does not give, with (4.23) for the chunks in between.
+    /// (4.21) The latency of a broadcast of up to two chunks. For longer ones, which the thesis
+    /// does not give, each chunk in between adds the time of (4.23).
     #[must_use]
     pub fn latency_ns(&self, lines: u64, degree: u32) -> f64 {
         let first_ns = self.chunk_latency_ns(lines.min(self.chunk_lines), degree);
@@ -102,7 +102,7 @@ impl Scc {
             + self.last_latency_ns(last_lines, degree)
     }
 
-    /// `C_chunk_root`: the root's time for a chunk, in the long run.
+    /// `C_chunk_root`: the root's time for a chunk in the steady state.
     #[must_use]
     pub fn root_chunk_ns(&self, degree: u32) -> f64 {
         self.poll_children_ns(degree)
@@ -110,13 +110,13 @@ impl Scc {
             + 2.0 * self.put_flag_ns()
     }
 
-    /// `C_chunk_intermediate`: that of a node between root and leaves.
+    /// `C_chunk_intermediate`: the same for a node between root and leaves.
     #[must_use]
     pub fn intermediate_chunk_ns(&self, degree: u32) -> f64 {
         self.poll_children_ns(degree) + self.leaf_chunk_ns(degree) + 2.0 * self.put_flag_ns()
     }
 
-    /// `C_chunk_leaf`: that of a leaf.
+    /// `C_chunk_leaf`: the same for a leaf.
     #[must_use]
     pub fn leaf_chunk_ns(&self, degree: u32) -> f64 {
         self.read_flag_ns()
@@ -132,7 +132,7 @@ impl Scc {
         self.mbps(self.chunk_lines, self.chunk_ns(degree))
     }
 
-    /// (4.15) The throughput of chunks so long that only lines count, in 10^6 B/s.
+    /// (4.15) The throughput of chunks so long that only the time of lines counts, in 10^6 B/s.
     #[must_use]
     pub fn throughput_limit_mbps(&self) -> f64 {
         let line_ns = 2.0 * self.read_buffer_ns(self.buffer_hops)
@@ -141,9 +141,9 @@ impl Scc {
         self.mbps(1, line_ns)
     }
 
-    /// The degree with the least latency for so many lines, and that latency: by formula, so that
-    /// nothing need be simulated or run. With [`serve_ns`](Self::serve_ns) it weighs the depth
-    /// of the tree against contention. The least of degrees that are equally good.
+    /// The degree with the least latency for this many lines, and that latency. It is computed by
+    /// the formula, without a simulation or a measurement. With [`serve_ns`](Self::serve_ns) it
+    /// balances the depth of the tree against contention. Of equally good degrees it is the least.
     #[must_use]
     pub fn best_degree(&self, lines: u64) -> (u32, f64) {
         (2..self.pes).fold((1, self.latency_ns(lines, 1)), |best, degree| {
@@ -160,7 +160,8 @@ impl Scc {
         self.contended_get_to_buffer_ns(lines, self.buffer_hops, degree + 1)
     }
 
-    /// The later of the last leaf and of the last parent, which still polls its children's flags.
+    /// The later end: of the last leaf, or of the last parent, which still polls its children's
+    /// flags.
     fn last_latency_ns(&self, lines: u64, degree: u32) -> f64 {
         let parent_ns = self.get_to_memory_ns(lines, 1) + self.poll_children_ns(degree);
         self.leaf_latency_ns(lines, degree).max(parent_ns)
@@ -226,7 +227,8 @@ mod tests {
         assert_eq!(slow.latency_ns(1, 2), sum_ns + slower_ns);
     }
 
-    /// Chunks of 3 lines: 7 lines are a first chunk, one at the pace of the slowest, and a line.
+    /// Chunks of 3 lines: 7 lines are a first chunk, one at the rate of the slowest node, and one
+    /// line.
     #[test]
     fn chunks_by_hand() {
         let scc = digits();
@@ -262,7 +264,7 @@ mod tests {
         near(scc.throughput_limit_mbps(), 36.4, 0.001);
     }
 
-    /// The formulas as printed, where a flag is one line.
+    /// The formulas as printed, in which a flag is one line.
     #[test]
     fn table_4_2_needs_the_get_of_a_flag() {
         let scc = Scc { flag_read_ns: 0.0, ..Scc::table_4_1() };
@@ -271,8 +273,8 @@ mod tests {
         }
     }
 
-    /// Section 4.3.2: measured, k = 47 has 16 % less than the formula without contention, and less
-    /// than k = 2 and 7 (Figure 3.2b), where nothing changes.
+    /// Section 4.3.2: the measurement for k = 47 is 16 % below the formula without contention, and
+    /// below k = 2 and 7 (Figure 3.2b), for which contention changes nothing.
     #[test]
     fn contention_lowers_the_throughput_of_large_degrees() {
         let (scc, contended) = (Scc::table_4_1(), contended());
@@ -284,8 +286,8 @@ mod tests {
         assert!(contended.throughput_mbps(47) < contended.throughput_mbps(7));
     }
 
-    /// Table 3.1, k = 47, measured. From 64 lines on contention explains what the formula lacks;
-    /// for a few lines there is something else.
+    /// Table 3.1, k = 47, measured. From 64 lines on contention explains the difference from the
+    /// formula; for a few lines there is another cause.
     #[test]
     fn contention_explains_measured_latencies() {
         let (scc, contended) = (Scc::table_4_1(), contended());

@@ -1,14 +1,14 @@
-//! Sends and receives as in RCCE, and the broadcasts of RCCE_comm that are made of them.
+//! Sends and receives as in RCCE, and RCCE_comm's broadcasts, which consist of them.
 //!
-//! Source: Petrović 2015, sections 4.2 and 4.3. A send puts the message into the sender's buffer,
-//! the receiver gets it to its memory, and each signals the other by a flag; here a flag is one
-//! line, as the thesis says. A message that has just been received is sent on from the cache.
-//! Nobody shares a buffer with a third core, so that there is no contention.
+//! Source: Petrović 2015, sections 4.2 and 4.3. A send puts the message into the sender's buffer.
+//! The receiver gets it to its memory, and each signals the other by a flag; here a flag is one
+//! line, as in the thesis. A message that has just been received is sent on from the cache. No
+//! third core accesses the buffer, so there is no contention.
 
 use super::{Scc, levels};
 
 impl Scc {
-    /// `C_sr_chunk`: sending and receiving what fits in the buffer; nothing for no lines.
+    /// `C_sr_chunk`: sending and receiving a message that fits in the buffer; 0 for no lines.
     #[must_use]
     pub fn send_receive_chunk_ns(&self, lines: u64) -> f64 {
         if lines == 0 {
@@ -19,25 +19,25 @@ impl Scc {
             + self.synchronize_ns()
     }
 
-    /// `C_sr`: a message in as many pieces as it takes.
+    /// `C_sr`: a message in as many pieces as necessary.
     #[must_use]
     pub fn send_receive_ns(&self, lines: u64) -> f64 {
         self.in_pieces_ns(lines, Self::send_receive_chunk_ns)
     }
 
-    /// `C_sr_chunk_cache`: the same, the message being in the sender's cache.
+    /// `C_sr_chunk_cache`: the same with the message in the sender's cache.
     #[must_use]
     pub fn send_receive_chunk_cached_ns(&self, lines: u64) -> f64 {
         self.send_receive_chunk_ns(lines) - lines as f64 * self.read_memory_ns(self.memory_hops)
     }
 
-    /// `C_sr_cache`: a message from the cache in as many pieces as it takes.
+    /// `C_sr_cache`: a message from the cache in as many pieces as necessary.
     #[must_use]
     pub fn send_receive_cached_ns(&self, lines: u64) -> f64 {
         self.in_pieces_ns(lines, Self::send_receive_chunk_cached_ns)
     }
 
-    /// `L_binomial_nocache`: the binomial tree if each sender read from memory.
+    /// `L_binomial_nocache`: the binomial tree if every sender read from memory.
     #[must_use]
     pub fn binomial_uncached_ns(&self, lines: u64) -> f64 {
         f64::from(levels(self.pes)) * self.send_receive_ns(lines)
@@ -50,7 +50,7 @@ impl Scc {
             + f64::from(levels(self.pes) - 1) * self.send_receive_cached_ns(lines)
     }
 
-    /// (4.14) The way of the data alone down the binomial tree.
+    /// (4.14) The path of the data alone down the binomial tree.
     #[must_use]
     pub fn binomial_critical_path_ns(&self, lines: u64) -> f64 {
         let lines = lines as f64;
@@ -60,7 +60,8 @@ impl Scc {
         lines * (f64::from(levels(self.pes)) * line_ns + self.read_memory_ns(self.memory_hops))
     }
 
-    /// `C_scat`: each core has its slice. The root sends half of what it has left, and again.
+    /// `C_scat`: each core gets its slice. The root sends half of the slices that it has left, and
+    /// so on.
     #[must_use]
     pub fn scatter_ns(&self, slice_lines: u64) -> f64 {
         let (mut group, mut ns) = (u64::from(self.pes), 0.0);
@@ -77,28 +78,28 @@ impl Scc {
         2.0 * f64::from(self.pes - 1) * self.send_receive_ns(slice_lines)
     }
 
-    /// `C_allgath`: the same, where only the root's own slice is not in the cache.
+    /// `C_allgath`: the same, where all slices but the root's own are in the cache.
     #[must_use]
     pub fn allgather_ns(&self, slice_lines: u64) -> f64 {
         self.send_receive_ns(slice_lines)
             + f64::from(2 * self.pes - 3) * self.send_receive_cached_ns(slice_lines)
     }
 
-    /// (4.24) The latency of a broadcast by scatter and allgather; slices are whole lines.
+    /// (4.24) The latency of a broadcast by scatter and all-gather; slices are whole lines.
     #[must_use]
     pub fn scatter_allgather_ns(&self, lines: u64) -> f64 {
         let slice_lines = lines.div_ceil(u64::from(self.pes));
         self.scatter_ns(slice_lines) + self.allgather_ns(slice_lines)
     }
 
-    /// The throughput of (4.24) for slices of a chunk of OC-BCAST, in 10^6 B/s.
+    /// The throughput of (4.24) for slices of one chunk of OC-BCAST, in 10^6 B/s.
     #[must_use]
     pub fn scatter_allgather_mbps(&self) -> f64 {
         let lines = u64::from(self.pes) * self.chunk_lines;
         self.mbps(lines, self.scatter_allgather_ns(lines))
     }
 
-    /// (4.16) The throughput where only lines count, among many cores, in 10^6 B/s.
+    /// (4.16) The throughput for many cores where only the time of lines counts, in 10^6 B/s.
     #[must_use]
     pub fn scatter_allgather_limit_mbps(&self) -> f64 {
         let line_ns = 3.0 * self.read_buffer_ns(self.buffer_hops)
@@ -108,7 +109,7 @@ impl Scc {
         self.mbps(1, line_ns)
     }
 
-    /// Each of the two sets a flag, sees the other's, and resets it.
+    /// Each of the two sets a flag, reads the other's, and resets it.
     fn synchronize_ns(&self) -> f64 {
         2.0 * (self.write_buffer_latency_ns(self.buffer_hops)
             + self.read_buffer_ns(1)
@@ -126,8 +127,8 @@ mod tests {
     use super::super::tests::digits;
     use super::*;
 
-    /// In `digits` the flags take 2 (11 + 12 + 12) = 70; a line is put in 114, from the cache in
-    /// 12, and got in 214; two lines fit in the buffer.
+    /// In `digits` the flags take 2 (11 + 12 + 12) = 70. A line is put in 114, from the cache in
+    /// 12, and got in 214. Two lines fit in the buffer.
     #[test]
     fn messages_by_hand() {
         let scc = digits();
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!([scc.send_receive_ns(0), scc.send_receive_cached_ns(0)], [0.0, 0.0]);
     }
 
-    /// Four cores: two levels; the root sends two slices, then one; three rounds of two messages.
+    /// Four cores: two levels. The root sends two slices, then one. Three rounds of two messages.
     #[test]
     fn broadcasts_by_hand() {
         let scc = digits();
@@ -151,13 +152,13 @@ mod tests {
         assert_eq!(scc.allgather_ns(1), one_ns + 5.0 * cached_ns);
         let sum_ns = scc.scatter_ns(1) + scc.allgather_ns(1);
         assert_eq!([1, 3, 4].map(|m| scc.scatter_allgather_ns(m)), [sum_ns; 3]);
-        // Five cores: 2 slices, then of three cores 1, then of two cores 1.
+        // Five cores: 2 slices, then 1 of three cores, then 1 of two cores.
         let five = Scc { pes: 5, ..digits() };
         assert_eq!(five.scatter_ns(1), (one_ns + 328.0) + 2.0 * one_ns);
         assert_eq!(five.binomial_ns(1), one_ns + 2.0 * cached_ns);
     }
 
-    /// Table 4.2 says 13.38, the formula 13.18: the thesis does not tell what it rounded.
+    /// Table 4.2 has 13.38, the formula gives 13.18: the thesis does not say how it rounded.
     #[test]
     fn table_4_2() {
         let scc = Scc::table_4_1();
@@ -167,8 +168,8 @@ mod tests {
         assert!((limit_mbps - 13.08).abs() < 0.01, "{limit_mbps}");
     }
 
-    /// Section 4.4: one-sided is better in latency from the first lines on, and three times as
-    /// good in throughput.
+    /// Section 4.4: one-sided broadcasts have the lower latency from the first lines on, and three
+    /// times the throughput.
     #[test]
     fn two_sided_is_slower() {
         let scc = Scc::table_4_1();

@@ -1,4 +1,4 @@
-//! What the model's formulas say of small cases, the simulation comes to as well.
+//! Tests that the simulation gives the results of the model's formulas in small cases.
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Rank, Rma, Span, Sum, SyncModes,
@@ -10,10 +10,10 @@ use crate::{
     machines::{Cluster, Inside, Kind, Machine, Network},
 };
 
-/// Numbers by which each term of a sum can be told from the others.
+/// Parameters whose digits identify each term of a sum.
 const DIGITS: LogGp =
     LogGp { latency_ns: 1000.0, overhead_ns: 10.0, gap_ns: 100.0, gap_per_byte_ns: 1.0 };
-/// Of combining eight bytes.
+/// The time of combining eight bytes.
 const COMBINE_NS: f64 = 4.0;
 
 fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
@@ -38,7 +38,7 @@ fn flat(model: LogGp, pes: u32) -> Simulation {
     Simulation::on(machine(model, pes, 1), pes)
 }
 
-/// When a collective by an algorithm ends, made once.
+/// The time at which one call of a collective by this algorithm ends.
 fn ends_ns(
     collective: Collective,
     candidate: &str,
@@ -61,7 +61,7 @@ fn ends_ns(
     simulation.run(member).unwrap().ended_ns
 }
 
-/// What two PEs do, and when the last one is done.
+/// Runs an operation on each of two PEs, and returns the time at which the last one ends.
 fn two_end_ns(
     simulation: &Simulation,
     first: impl AsyncFn(&Call<'_>) -> Op,
@@ -123,7 +123,7 @@ fn puts_and_gets_need_no_help() {
     let data = Span::buffer(0, 5);
     let theirs = |f: &Call<'_>| f.reach(Rank(1), data);
     let get = async |f: &Call<'_>| f.get(&theirs(f), 0, Span::target(0, 5)).await;
-    // There and back, each after its overhead, and four bytes after the first.
+    // There and back, each after its overhead, and the four bytes after the first.
     assert_eq!(two_end_ns(&flat(DIGITS, 2), get, nothing), 10.0 + 1000.0 + 1004.0 + 10.0);
     let put = async |f: &Call<'_>| f.put(&theirs(f), 0, Span::source(0, 5)).await;
     assert_eq!(two_end_ns(&flat(DIGITS, 2), put, nothing), 10.0 + 1004.0);
@@ -162,12 +162,12 @@ fn hops_add_to_the_latency_unless_all_are_near() {
     assert_eq!(far.near().run(member).unwrap().ended_ns, 1020.0);
 }
 
-/// Of four messages that come at once the last is handed on three gaps later.
+/// Of four messages that arrive at once the last is delivered three gaps later.
 #[test]
 fn what_comes_too_fast_queues() {
     let flat_ns = |simulation| ends_ns(Collective::Barrier, "flat", &simulation, 5, 0);
     let alone_ns = flat_ns(flat(DIGITS, 5).uncontended());
-    // PE 0 hears all, one after the other, and tells all.
+    // PE 0 receives from all, one after the other, and sends to all.
     assert_eq!(alone_ns, 10.0 + 1000.0 + 4.0 * 10.0 + 4.0 * 10.0 + 1000.0 + 10.0);
     let queued_ns = 1020.0 + 3.0 * 100.0 + 3.0 * 100.0 + 1020.0;
     assert_eq!(flat_ns(flat(DIGITS, 5)), queued_ns);

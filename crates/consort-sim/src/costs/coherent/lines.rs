@@ -1,8 +1,8 @@
-//! Lines of memory: who wrote and who read each last, and which caches hold it.
+//! The state of memory lines: the last writer and reader of each, and the caches that hold it.
 //!
-//! Caches are sets of ways, each the least recently used first to go, and an outer one keeps all
-//! that an inner one has. Nobody takes a line out of another's cache when it is written: its
-//! version goes up, and who holds an older one holds nothing.
+//! A cache is sets of ways with replacement of the least recently used. An outer cache keeps all
+//! lines of an inner one. A write does not remove the line from other caches: it increments the
+//! line's version, and a cache that holds an older version does not hold the line.
 
 use consort_fabric::{Place, Rank};
 
@@ -12,21 +12,21 @@ use crate::{
     machines::{Coherent, State},
 };
 
-/// Places of a PE's memory.
+/// The number of places in a PE's memory.
 const PLACES: usize = 6;
-/// Assumption: PEs' memories begin 64 KiB apart, as in the paper's runtime, or a multiple of it, so
-/// that the same offset of all PEs falls into few sets.
+/// Assumption: PEs' memories begin 64 KiB apart, or a multiple of it, as in the paper's runtime. So
+/// the same offset of all PEs falls into few sets.
 const SEGMENT_LINES: usize = 1024;
-/// Assumption: a PE's buffers do not lie at the same offset of it.
+/// Assumption: the buffers of a PE lie at different offsets of its memory.
 const PLACE_LINES: usize = 170;
 
-/// Bits of a version in what a way holds. That an old version is taken for a new one needs a line
-/// that stays in a cache unused while it is written so many times.
+/// The bits of a version in the content of a way. An old version is mistaken for the present one
+/// only if a line stays in a cache unused while it is written 2^24 times.
 const VERSION_BITS: u32 = 24;
-/// What a way holds that holds nothing.
+/// The content of an empty way.
 const EMPTY: u64 = u64::MAX;
 
-/// A line of memory: a PE's, in a place, by number.
+/// A line of memory: a PE, a place and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id {
     pe: u32,
@@ -34,30 +34,30 @@ pub(super) struct Id {
     index: u32,
 }
 
-/// Where an access finds its line.
+/// The place where an access finds its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// In a cache of the thread's own.
+    /// A cache of the thread's own.
     Own,
-    /// In another core's: of this thread, in this state.
+    /// The cache of another core: that of this thread, in this state.
     At(u32, State),
-    /// In no cache.
+    /// Memory: no cache has it.
     Memory,
 }
 
-/// Who has a line. Threads stand for their cores.
+/// The state of a line. Threads stand for their cores.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     version: u32,
-    /// Who wrote it last: it answers for it.
+    /// The last writer, which holds the line.
     holder: u32,
-    /// Who read it since.
+    /// The last reader since that write.
     reader: Option<u32>,
-    /// Until when it is on its way to somebody.
+    /// The end of its last transfer.
     busy: Time,
 }
 
-/// All lines, and all caches.
+/// The states of all lines, and the contents of all caches.
 pub(super) struct Lines {
     lines: Vec<[Vec<Line>; PLACES]>,
     levels: Vec<Level>,
@@ -69,14 +69,14 @@ struct Level {
     threads: u32,
     sets: usize,
     ways: usize,
-    /// What each way of each set of each cache holds, the latest used first.
+    /// The contents of each way of each set of each cache, the most recently used first.
     held: Vec<u64>,
-    /// Whether it keeps what another cache of this level answers for.
+    /// Whether a cache of this level keeps lines whose holder is in another cache of the level.
     foreign: bool,
 }
 
 impl Id {
-    /// The line `index` lines after the one in which a memory begins.
+    /// The line `index` lines after the first line of a memory.
     pub(super) fn new(at: Where, line_bytes: usize, index: usize) -> Self {
         let Where { pe: Rank(pe), place, at } = at;
         let place = match place {
@@ -91,7 +91,7 @@ impl Id {
         Self { pe, place, index }
     }
 
-    /// Whose memory it is of.
+    /// The PE whose memory contains the line.
     pub(super) const fn home(self) -> u32 {
         self.pe
     }
@@ -101,14 +101,14 @@ impl Id {
         self.index
     }
 
-    /// What a way holds that holds a version of it: 12 bits of the PE, 3 of the place, 25 of the
-    /// number, and the version.
+    /// The content of a way that holds a version of the line: 12 bits of the PE, 3 of the place, 25
+    /// of the number, and the version.
     const fn held(self, version: u32) -> u64 {
         let line = (self.pe as u64) << 28 | (self.place as u64) << 25 | self.index as u64;
         line << VERSION_BITS | (version % (1 << VERSION_BITS)) as u64
     }
 
-    /// Its number in the machine's memory, as far as sets of caches go.
+    /// The number of the line in the machine's memory, from which the sets of caches follow.
     const fn address(self) -> usize {
         self.pe as usize * SEGMENT_LINES + self.place as usize * PLACE_LINES + self.index as usize
     }
@@ -125,7 +125,7 @@ impl Level {
         self.set(thread, id).contains(&id.held(version))
     }
 
-    /// Uses a line, and says whether this version was there.
+    /// Uses a line. Returns whether the cache had this version.
     fn touch(&mut self, thread: u32, id: Id, version: u32) -> bool {
         let held = id.held(version);
         let set = self.set(thread, id);
@@ -166,7 +166,7 @@ impl Lines {
         &mut place[index]
     }
 
-    /// A line as it is. Every PE has written its memory once before.
+    /// The state of a line. Before its first access the line counts as written once by its own PE.
     fn known(&mut self, id: Id) -> Line {
         let line = *self.line(id);
         if line.version > 0 {
@@ -178,7 +178,8 @@ impl Lines {
         line
     }
 
-    /// Somebody wants a line now, which occupies it for so long. Returns how long it waits before.
+    /// Occupies a line for `time`, for an access that arrives now. Returns how long it waits
+    /// before.
     pub(super) fn serve(&mut self, id: Id, now: Time, time: Time) -> Time {
         let line = self.line(id);
         let begins = now.max(line.busy);
@@ -190,7 +191,7 @@ impl Lines {
         one / self.threads_per_core == other / self.threads_per_core
     }
 
-    /// The nearest level that has this version; afterwards all have.
+    /// The nearest level that has this version. Afterwards all levels have it.
     fn touch(&mut self, thread: u32, id: Id, line: Line) -> Option<usize> {
         let mut found = None;
         for (index, level) in self.levels.iter_mut().enumerate() {
@@ -203,26 +204,27 @@ impl Lines {
         found
     }
 
-    /// Whether the outermost cache of a thread has it.
+    /// Whether the outermost cache of a thread has this version of a line.
     fn holds(&mut self, thread: u32, id: Id, version: u32) -> bool {
         self.levels.last_mut().is_some_and(|level| level.holds(thread, id, version))
     }
 
-    /// Another core that has the line as its holder.
+    /// The cache of the line's holder, if that is another core and has the line.
     fn at_holder(&mut self, me: u32, id: Id, line: Line) -> Option<Found> {
         let holder = Some(line.holder).filter(|&holder| !self.same_core(holder, me))?;
         let state = if line.reader.is_some() { State::Shared } else { State::Modified };
         self.holds(holder, id, line.version).then_some(Found::At(holder, state))
     }
 
-    /// A thread reads a line.
+    /// Reads a line. Returns where the thread finds it.
     pub(super) fn read(&mut self, me: u32, id: Id) -> Found {
         let line = self.known(id);
         let elsewhere = self.at_holder(me, id, line);
         let own = self.touch(me, id, line);
         let found = match (own, elsewhere) {
             (Some(level), _) if self.levels[level].threads <= self.threads_per_core => Found::Own,
-            // A cache that cores share may have what one of them has written since.
+            // A cache that cores share may hold an old version of a line that one of them has
+            // written since.
             (Some(_), Some(Found::At(_, State::Shared)) | None) => Found::Own,
             (_, Some(elsewhere)) => elsewhere,
             (None, None) => Found::Memory,
@@ -234,7 +236,7 @@ impl Lines {
         found
     }
 
-    /// A thread writes a line, which nobody else has afterwards.
+    /// Writes a line. Returns where the thread finds it; afterwards no other core has it.
     pub(super) fn write(&mut self, me: u32, id: Id) -> Found {
         let line = self.known(id);
         let elsewhere = self.at_holder(me, id, line);

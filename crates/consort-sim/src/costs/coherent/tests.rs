@@ -1,4 +1,4 @@
-//! Costs against what they come to by hand, on cases of a few lines.
+//! Tests costs against results by hand, on cases of a few lines.
 
 use consort_fabric::{Atomic, Channel, Counters, Local, Messages, Rank, Rma, Span};
 
@@ -8,12 +8,12 @@ use crate::{
 };
 
 const LINE: usize = 64;
-/// A call, and an operation on data, in cycles.
+/// The cycles of a call, and of an operation on data.
 const CALL: f64 = super::CALL_CYCLES;
 const OPERATION: f64 = super::OPERATION_CYCLES;
 
-/// A machine like Barcelona at 1 GHz, so that cycles are nanoseconds, without a hub, without a
-/// limit to what the core works on, and with 2 lines in flight.
+/// A machine like Barcelona at 1 GHz, so that cycles are nanoseconds. It has no hub, no limit to
+/// the bytes of work, and 2 lines in flight.
 fn machine(edit: impl FnOnce(&mut Coherent)) -> Machine {
     let mut machine = Machine::find("barcelona-x8").unwrap();
     let Kind::Coherent(coherent) = &mut machine.kind else { panic!("it is coherent") };
@@ -26,7 +26,7 @@ fn machine(edit: impl FnOnce(&mut Coherent)) -> Machine {
     machine
 }
 
-/// When each PE is done with `program`, in nanoseconds.
+/// The time at which each PE completes `program`, in nanoseconds.
 #[track_caller]
 fn times(machine: Machine, pes: u32, program: impl AsyncFn(&crate::Call<'_>, u32)) -> Vec<f64> {
     let run = async |pe: &Pe<'_>| {
@@ -42,7 +42,7 @@ fn near(found: f64, expected: f64) {
     assert!((found - expected).abs() < 0.01, "{found}, not {expected}");
 }
 
-/// Gets so many lines of a peer's buffer.
+/// Gets this many lines of a peer's buffer.
 async fn get(call: &crate::Call<'_>, from: u32, lines: usize) {
     let remote = call.reach(Rank(from), Span::buffer(0, lines * LINE));
     call.get(&remote, 0, Span::accumulator(lines * LINE)).await.unwrap();
@@ -61,8 +61,8 @@ fn a_flag_is_stored_and_loaded_again() {
 
 #[test]
 fn flags_are_stored_one_after_the_other() {
-    // Stores take 296 cycles each, in order: the third is seen after three of them. Behind 8 the
-    // ninth waits until the first is seen.
+    // Stores take 296 cycles each, in order, so the third is visible after three of them. With 8
+    // stores pending the ninth waits until the first is visible.
     let stores = u32::try_from(super::window::STORES).unwrap();
     let times = times(machine(|_| {}), stores + 2, async |call, me| {
         if me > 0 {
@@ -78,9 +78,10 @@ fn flags_are_stored_one_after_the_other() {
 
 #[test]
 fn lines_of_a_peer_overlap_two_at_a_time() {
-    // The peer wrote its buffer, and the own memory is in the own cache; copying a line takes
-    // 64 / 64 = 1 ns. Line 0 is loaded at once, line 1 a nanosecond later, line 2 when line 0 is
-    // there, after 252 cycles, line 3 a nanosecond after that; it is there 252 cycles later.
+    // The peer wrote its buffer, and the own memory is in the own cache. Copying a line takes 64 /
+    // 64 = 1 ns. Line 0 is loaded at once, and line 1 a nanosecond later. Line 2 is loaded when
+    // line 0 has arrived, after 252 cycles, and line 3 a nanosecond after that; it arrives 252
+    // cycles later.
     let times = times(machine(|_| {}), 2, async |call, me| {
         if me == 0 {
             get(call, 1, 4).await;
@@ -103,8 +104,8 @@ fn only_what_the_core_works_on_overlaps() {
 
 #[test]
 fn what_was_read_before_is_in_the_cache_until_it_is_written() {
-    // The second time copying is all that is left: 2 ns; and the load that was under way is done.
-    // After the owner has written its lines they are loaded again.
+    // The second get only takes the copy, 2 ns, and the pending load is complete. After the owner
+    // has written its lines they are loaded again.
     let times = times(machine(|_| {}), 2, async |call, me| {
         if me == 1 {
             call.wait(Channel::new(1), 0).await.unwrap();
@@ -117,8 +118,9 @@ fn what_was_read_before_is_in_the_cache_until_it_is_written() {
         call.wait(Channel::new(1), 0).await.unwrap();
         get(call, 1, 1).await;
     });
-    // PE 0: 252 cycles for the line, beside the second get; then its flag. PE 1 hears it, and
-    // writes a line that PE 0 has read, 296 cycles, before its own flag. PE 0 hears, and loads it.
+    // PE 0: 252 cycles for the line, overlapping the second get; then it sets its flag. PE 1 sees
+    // it, and writes a line that PE 0 has read, 296 cycles, before it sets its own flag. PE 0 sees
+    // that, and loads the line.
     let told = CALL + OPERATION + 252.0 + 296.0;
     let written = told + 252.0 + OPERATION + 296.0;
     near(times[0], written + 296.0 + 252.0 + OPERATION + 252.0);
@@ -126,7 +128,8 @@ fn what_was_read_before_is_in_the_cache_until_it_is_written() {
 
 #[test]
 fn all_lines_pass_the_hub_one_after_the_other() {
-    // Two PEs load 2 lines each, all within 2 ns. The last of the 4 begins when three have passed.
+    // Two PEs load 2 lines each, all within 2 ns. The last of the 4 transfers begins when three
+    // have passed.
     let edit = |machine: &mut Coherent| machine.hub_ns = Some(100.0);
     let times = times(machine(edit), 4, async |call, me| {
         if me < 2 {
@@ -151,7 +154,8 @@ fn a_line_goes_to_one_after_the_other() {
 
 #[test]
 fn atomics_on_a_word_follow_each_other() {
-    // Three cores of other dies add: each takes 296 cycles, and the line for 17.4 ns from the next.
+    // Three cores of other dies add: each takes 296 cycles, and keeps the line from the next for
+    // 17.4 ns.
     let times = times(machine(|_| {}), 16, async |call, me| {
         if me > 0 && me % 5 == 0 {
             call.count(Rank(0), 0, 1).await.unwrap();
@@ -165,8 +169,8 @@ fn atomics_on_a_word_follow_each_other() {
 
 #[test]
 fn threads_of_a_core_take_turns() {
-    // A call, and a copy of 8 lines at 0.75 bytes a nanosecond, in a turn: whatever one thread
-    // does, the other waits for.
+    // A call, and a copy of 8 lines at 0.75 bytes per nanosecond, take turns: while one thread
+    // works, the other waits.
     let copy = async |call: &crate::Call<'_>, me: u32| {
         if me == 0 || me == call.size() - 1 {
             call.copy(Span::accumulator(8 * LINE), Span::incoming(8 * LINE)).await.unwrap();
@@ -182,8 +186,8 @@ fn threads_of_a_core_take_turns() {
 
 #[test]
 fn equal_offsets_of_many_pes_do_not_stay_in_a_set() {
-    // The sets of the second level have 16 ways, and PEs' memories begin at a multiple of its size:
-    // what is read of 15 peers stays beside the own line; of 31 nothing does, in the order of use.
+    // The sets of the second level have 16 ways, and PEs' memories begin at a multiple of its size.
+    // The lines of 15 peers fit beside the own line. Of 31 none remains until it is used again.
     let again = |peers: u32| {
         let times = times(machine(|_| {}), 32, async |call, me| {
             for peer in (1..=peers).filter(|_| me == 0) {
@@ -195,7 +199,7 @@ fn equal_offsets_of_many_pes_do_not_stay_in_a_set() {
         });
         times[0]
     };
-    // Two in flight: 252 cycles every second line, for both rounds or one.
+    // Two in flight: 252 cycles for every second line, for both rounds or for one.
     assert!(again(15) < 252.0 * 15.0 / 2.0 * 1.3, "{}", again(15));
     assert!(again(31) > 252.0 * 31.0 * 0.95, "{}", again(31));
 }

@@ -1,40 +1,41 @@
-//! What a thread has under way: accesses that overlap, and stores that wait their turn.
+//! A thread's pending accesses, which overlap, and its stores, which wait their turn.
 
 use std::{cell::Cell, cell::RefCell, collections::VecDeque};
 
 use crate::{account::Cause, costs::Site, engine::Time};
 
-/// Assumption: stores that may wait to be seen by others; who makes more waits for the first.
+/// Assumption: the most stores that may be pending; a thread that makes another waits for the
+/// first.
 pub(super) const STORES: usize = 8;
 
-/// A thread's time, which runs ahead of the clock until it must know what others have done.
+/// A thread's own time, which runs ahead of the clock until it depends on other threads.
 pub(super) struct Pace<'s> {
     pub(super) site: Site<'s>,
     pub(super) front: Time,
 }
 
-/// An access on its way.
+/// A pending access.
 pub(super) struct Transfer {
-    /// How many bytes the thread had worked on before it.
+    /// The bytes that the thread had worked on before it.
     at: f64,
     done: Time,
     queued: Time,
     cause: Cause,
 }
 
-/// What a thread has under way.
+/// The pending accesses and stores of a thread.
 #[derive(Default)]
 pub(super) struct Window {
     transfers: RefCell<VecDeque<Transfer>>,
     /// Bytes worked on so far.
     worked_bytes: Cell<f64>,
-    /// When all accesses so far are done.
+    /// The time when all accesses so far are complete.
     done: Cell<Time>,
-    /// When each of the latest stores is seen.
+    /// The times at which the latest stores become visible.
     stores: RefCell<VecDeque<Time>>,
 }
 
-/// How much a thread has under way at most.
+/// The limits of a thread's pending accesses.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) lines: usize,
@@ -51,14 +52,14 @@ impl<'s> Pace<'s> {
         self.front += time;
     }
 
-    /// The clock comes up with the thread.
+    /// Sleeps until the clock reaches the thread's time.
     pub(super) async fn settle(&self) {
         self.site.engine.sleep_until(self.front).await;
     }
 }
 
 impl Window {
-    /// The thread waits until it may make another access.
+    /// Waits until the thread may make another access.
     pub(super) fn admit(&self, pace: &mut Pace<'_>, limits: Limits) {
         let mut transfers = self.transfers.borrow_mut();
         while let Some(first) = transfers.front() {
@@ -75,7 +76,7 @@ impl Window {
         }
     }
 
-    /// The thread makes an access that is done so much later, of which it queues for some time.
+    /// Makes an access that takes `time` after it has queued for `queued`.
     pub(super) fn launch(&self, front: Time, cause: Cause, time: Time, queued: Time) {
         let done = (front + queued + time).max(self.done.get());
         self.done.set(done);
@@ -83,17 +84,18 @@ impl Window {
         self.transfers.borrow_mut().push_back(Transfer { at, done, queued, cause });
     }
 
-    /// The thread has worked on so many bytes.
+    /// Adds bytes that the thread has worked on.
     pub(super) fn work(&self, bytes: f64) {
         self.worked_bytes.set(self.worked_bytes.get() + bytes);
     }
 
-    /// When all accesses so far are done.
+    /// The time when all accesses so far are complete.
     pub(super) fn done(&self) -> Time {
         self.done.get()
     }
 
-    /// Has a store follow all accesses and stores so far. Returns when it is seen.
+    /// Makes a store that follows all accesses and stores so far. Returns the time when it is
+    /// visible.
     pub(super) fn store(&self, pace: &mut Pace<'_>, time: Time) -> Time {
         let mut stores = self.stores.borrow_mut();
         if stores.len() >= STORES {
@@ -107,7 +109,7 @@ impl Window {
         seen
     }
 
-    /// Stores so far are seen no earlier than this.
+    /// The time when all stores so far are visible.
     pub(super) fn stored(&self) -> Time {
         self.stores.borrow().back().copied().unwrap_or(0)
     }

@@ -1,9 +1,9 @@
-//! Interrupts of the Intel SCC, and what is left of them when they reach a program.
+//! Interrupts of the Intel SCC, and the signals that they cause in a program.
 //!
-//! One instruction interrupts up to 32 cores. Each then reads its status register, and since the
-//! registers of all are on one chip beside the mesh, they serve one core after the other. The
-//! kernel turns an interrupt into a signal of the program's, and all that have come by then with it
-//! (Petrović 2015, sections 3.2.4 and 3.3.4).
+//! One instruction interrupts up to 32 cores. Each then reads its status register. The registers of
+//! all cores are on one chip beside the mesh, so they serve one core after the other. The kernel
+//! turns the interrupts that have arrived by then into one signal of the program (Petrović 2015,
+//! sections 3.2.4 and 3.3.4).
 
 use std::cell::Cell;
 
@@ -17,17 +17,17 @@ use crate::{
     machines::MessageBuffers,
 };
 
-/// Cores that one instruction interrupts.
+/// The most cores that one instruction interrupts.
 const CORES_AT_ONCE: usize = 32;
 
-/// What an interrupt takes.
+/// The costs of interrupts.
 pub(super) struct Controller {
-    /// What a core spends on an interrupt besides reading its status register.
+    /// The core's time for an interrupt, without reading its status register.
     handling: Time,
     status_read: Time,
-    /// Until the program's handler runs.
+    /// The time until the program's handler runs.
     signal: Time,
-    /// When the status registers are free.
+    /// The time when the status registers are free.
     free_at: Cell<Time>,
 }
 
@@ -45,19 +45,21 @@ impl Controller {
         }
     }
 
-    /// With the fitted time of a signal, or without.
+    /// Enables or disables the fitted time of a signal.
     pub(super) fn with_signal(&mut self, signal: bool) {
         self.signal *= Time::from(signal);
     }
 
-    /// When a core that is interrupted now has read its status: in the order of the interrupts.
+    /// The time when a core that is interrupted now has read its status register. Registers serve
+    /// cores in the order of their interrupts.
     fn arrival(&self, now: Time) -> Time {
         let at = self.free_at.get().max(now) + self.status_read;
         self.free_at.set(at);
         at
     }
 
-    /// Interrupts some cores; the core's own part takes `access`. Returns when each is reached.
+    /// Interrupts some cores; the core's own part takes `access`. Returns the times at which they
+    /// are reached.
     pub(super) async fn interrupt(&self, site: Site<'_>, to: &[Rank], access: Time) -> Vec<Time> {
         let mut arrivals = Vec::new();
         for cores in to.chunks(CORES_AT_ONCE) {
@@ -70,7 +72,7 @@ impl Controller {
         arrivals
     }
 
-    /// The core handles an interrupt, at the end of which its program's handler is called.
+    /// Handles an interrupt; at the end the program's handler is called.
     pub(super) async fn handle(&self, site: Site<'_>) {
         site.spend(Cause::Flags, self.handling + self.signal).await;
     }

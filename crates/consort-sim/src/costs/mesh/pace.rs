@@ -1,8 +1,8 @@
-//! A core's time, slept in its next access to the mesh.
+//! A core's own time, which it sleeps in its next access to the mesh.
 
 use crate::{account::Cause, costs::Site, engine::Time};
 
-/// Time of its own that a core has not slept yet: it is folded into its next access.
+/// A core with time of its own that it has not slept yet. The next access adds it.
 pub(super) struct Pace<'s> {
     pub(super) site: Site<'s>,
     pub(super) ahead: Time,

@@ -1,10 +1,10 @@
-//! The message buffers of tiles, and how routers pass on requests to them.
+//! The message buffers of tiles, and the queues of requests in the routers.
 //!
 //! A tile serves one line at a time. Requests that find it busy queue in the routers on their way
-//! (first along the row, then along the column). A router has a queue for each of its
-//! sides and passes on from each side in turn; what finds a queue full waits in the router before.
-//! So a core that shares its side with many others gets less, and the more so the fewer requests
-//! the queues hold: fewer lines to write than requests to read.
+//! (first along the row, then along the column). A router has a queue for each of its sides and
+//! passes on requests from each side in turn. A request that finds a queue full waits in the router
+//! before it. So a core that shares its side with many others gets less. The fewer requests the
+//! queues hold, the larger the difference: they hold fewer lines to write than requests to read.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,16 +16,16 @@ use crate::engine::{Engine, Time};
 /// All tiles of a mesh.
 pub(super) struct Tiles {
     tiles: Vec<Tile>,
-    /// What a waiting core is to do, by core.
+    /// The order for each waiting core.
     orders: Vec<Cell<Option<Order>>>,
 }
 
-/// What a waiting core does next.
+/// The next step of a waiting core.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Go on: it is served.
+    /// Go on: its request is served.
     Served,
-    /// Say who is next whenever the tile becomes free.
+    /// Choose the next request whenever the tile becomes free.
     Decide,
 }
 
@@ -35,20 +35,20 @@ struct Tile {
     queue: RefCell<Queue>,
 }
 
-/// Requests for one tile that wait.
+/// The waiting requests for one tile.
 struct Queue {
     to: usize,
     columns: usize,
     room: u32,
     routers: Vec<Router>,
-    /// The cores of all that wait, in no order.
+    /// The cores with waiting requests, in no order.
     cores: Vec<u32>,
 }
 
-/// What waits at a router.
+/// The waiting requests at a router.
 #[derive(Default)]
 struct Router {
-    /// The side that comes next.
+    /// The side that has the next turn.
     turn: usize,
     /// By side.
     queues: [VecDeque<Request>; SIDES],
@@ -57,7 +57,7 @@ struct Router {
 #[derive(Clone, Copy)]
 struct Request {
     core: u32,
-    /// What it takes of a queue's room.
+    /// Its share of a queue's room.
     size: u32,
 }
 
@@ -65,7 +65,7 @@ struct Request {
 const SIDES: usize = 5;
 
 impl Tiles {
-    /// Queues hold requests that take up so much together.
+    /// Tiles with routers whose queues each have this much room for requests.
     pub(super) fn new(columns: usize, rows: usize, cores: u32, room: u32) -> Self {
         let count = columns * rows;
         let tile = |to| {
@@ -79,8 +79,8 @@ impl Tiles {
         }
     }
 
-    /// Waits until tile `to` serves a request of `core`, of such a size, on tile `from`: from then
-    /// on it is busy for `time`.
+    /// Waits until tile `to` serves a request of `core`, on tile `from`, of this size. The tile is
+    /// then busy for `time`.
     pub(super) async fn serve(
         &self,
         engine: &Engine,
@@ -125,7 +125,7 @@ impl Tiles {
 }
 
 impl Queue {
-    /// The router that passes on to `self.to` what has come to `at`.
+    /// The next router on the way from `at` to `self.to`.
     fn onwards(&self, at: usize) -> usize {
         let (column, to_column) = (at % self.columns, self.to % self.columns);
         match column.cmp(&to_column) {
@@ -136,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// The router on a side from which requests come to `at`, if there is one.
+    /// The router at a side of `at` from which requests come, if there is one.
     fn side(&self, at: usize, side: usize) -> Option<usize> {
         let column = at % self.columns;
         let from = match side {
@@ -159,7 +159,7 @@ impl Queue {
         queue.iter().map(|other| other.size).sum::<u32>() + request.size <= self.room
     }
 
-    /// A request comes from a core's tile, and goes as far as there is room.
+    /// Enters a request at a core's tile, and passes it on as far as there is room.
     fn enter(&mut self, request: Request, from: usize) {
         self.cores.push(request.core);
         let (mut at, mut side) = (from, 0);
@@ -174,14 +174,14 @@ impl Queue {
         self.routers[at].queues[side].push_back(request);
     }
 
-    /// Takes out the core whose turn it is.
+    /// Removes the request whose turn it is, and returns its core.
     fn leave(&mut self) -> u32 {
         let request = self.pass_on(self.to).expect("somebody waits");
         self.cores.retain(|&other| other != request.core);
         request.core
     }
 
-    /// Takes out the request whose turn it is at a router, and fills the room that it leaves.
+    /// Removes the request whose turn it is at a router, and refills the room that it leaves.
     fn pass_on(&mut self, at: usize) -> Option<Request> {
         let router = &mut self.routers[at];
         let mut sides = (0..SIDES).map(|side| (router.turn + side) % SIDES);
@@ -199,7 +199,7 @@ impl Queue {
         Some(request)
     }
 
-    /// The request that a router would pass on next.
+    /// The request that a router passes on next.
     fn whose_turn(&self, at: usize) -> Option<Request> {
         let router = &self.routers[at];
         let mut sides = (0..SIDES).map(|side| (router.turn + side) % SIDES);
@@ -236,14 +236,14 @@ mod tests {
         order
     }
 
-    /// Of tile 0 waits core 0, of tile 1 core 2, and core 6 and others come from the south.
+    /// Core 0 waits on tile 0 and core 2 on tile 1; core 6 and others come from the south.
     #[test]
     fn each_side_has_its_turn() {
         assert_eq!(served(1), [0, 2, 10, 11, 8, 6], "the south in the order in which they came");
     }
 
-    /// Only one request fits a queue: 10 is in that of tile 0, 11 in that of 3, 8 in its own
-    /// tile's. Tile 3 passes on 6 of its own before what comes from the east.
+    /// Each queue has room for one request: 10 is in that of tile 0, 11 in that of tile 3, and 8 in
+    /// its own tile's. Tile 3 passes on 6, its own, before the request from the east.
     #[test]
     fn what_finds_no_room_waits_in_the_router_before() {
         assert_eq!(served(24), [0, 2, 10, 6, 11, 8]);
