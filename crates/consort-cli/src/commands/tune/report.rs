@@ -103,7 +103,7 @@ impl Story<'_> {
             let path = self.path.display();
             text += &format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n");
         }
-        text + "`consort explain` tells how a choice was won.\n"
+        text + "`consort explain` shows how a choice was won.\n"
     }
 }
 
