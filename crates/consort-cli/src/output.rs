@@ -42,7 +42,7 @@ pub(crate) fn write_json(path: &Path, object: &impl Serialize) -> Result<()> {
     write_json_lines(path, std::slice::from_ref(object))
 }
 
-/// Writes JSON objects, one a line, to a file or, as `-`, to standard output.
+/// Writes JSON objects, one per line, to a file or, as `-`, to standard output.
 ///
 /// # Errors
 /// When they cannot be written.

@@ -26,11 +26,11 @@ pub struct Penalty {
     pub query: Query,
     /// The choice of wisdom, or else of the model.
     pub chosen: Candidate,
-    /// Its median in nanoseconds a call.
+    /// Its median in nanoseconds per call.
     pub chosen_ns: f64,
     /// The fastest candidate in this check.
     pub best: Candidate,
-    /// Its median in nanoseconds a call.
+    /// Its median in nanoseconds per call.
     pub best_ns: f64,
     /// Whether the confidence intervals of both overlap.
     pub within_noise: bool,

@@ -25,11 +25,11 @@ const TOLERANCE: f64 = 1.1;
 pub struct Inconsistency {
     /// The query that does less.
     pub less: Query,
-    /// Its time in nanoseconds a call.
+    /// Its time in nanoseconds per call.
     pub less_ns: f64,
     /// The query that does more, or two that do more one after the other.
     pub more: Vec<Query>,
-    /// Their time in nanoseconds a call.
+    /// Their time in nanoseconds per call.
     pub more_ns: f64,
 }
 

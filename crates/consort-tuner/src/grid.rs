@@ -71,9 +71,9 @@ impl Grid {
         }
     }
 
-    /// All queries, each once, a row of sizes after another. Rows are ordered by the sum of the
-    /// positions of their values in the lists; within a row the smallest and the largest size come
-    /// first.
+    /// All queries, each once, ordered by the sum of the positions of their values in the lists, in
+    /// which collectives count in groups of four. Queries of one group that differ in collective
+    /// and size alone are interleaved; the smallest and the largest size come first.
     #[must_use]
     pub fn points(&self) -> Vec<Query> {
         let mut ranked = Vec::new();

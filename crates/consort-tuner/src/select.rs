@@ -201,7 +201,7 @@ impl fmt::Display for Selection<'_> {
             ChosenBy::Wisdom if entry.is_measured() => write!(f, "  from: wisdom for this query"),
             ChosenBy::Wisdom => write!(f, "  from: the model, when wisdom was made"),
             ChosenBy::Force | ChosenBy::Model => {
-                write!(f, "  from: the model, as wisdom says nothing of it")
+                write!(f, "  from: the model, as wisdom has no entry for it")
             }
         }
     }

@@ -13,7 +13,7 @@ pub trait Catalog {
     /// Every candidate that can serve `query`, each once; at least one for every query.
     fn candidates(&self, query: &Query) -> Vec<Candidate>;
 
-    /// The model's estimate for `candidate`, in nanoseconds a call. A value that is not finite
+    /// The model's estimate for `candidate`, in nanoseconds per call. A value that is not finite
     /// ranks last.
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64;
 
@@ -48,7 +48,7 @@ pub trait Workbench: Catalog {
     }
 }
 
-/// The measurement of one candidate, in nanoseconds a call.
+/// The measurement of one candidate, in nanoseconds per call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// The median.
@@ -64,7 +64,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The statistics of blocks of calls, in nanoseconds a call.
+    /// The statistics of blocks of calls, in nanoseconds per call.
     #[must_use]
     pub fn of(blocks: &Summary, class: Option<TransferClass>) -> Self {
         Self {

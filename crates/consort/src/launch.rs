@@ -337,8 +337,8 @@ fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<
         }
         Err(panic) => Err(failed_by(job, rank, panic)),
     };
-    // Operations that are left belong to a job that has failed. Dropping them detaches peers from
-    // the buffers that they have exposed.
+    // Operations that are left belong to a job that has failed. Dropping them revokes the buffers
+    // that they have exposed.
     pe.state.endpoint.engine().clear();
     ended
 }

@@ -20,7 +20,7 @@ use crate::{
 
 /// Sizes of interest to a reader; the nearest ones of the grid are used.
 const SIZES_BYTES: [u64; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
-/// The system's thread libraries, which a programmer has in any case.
+/// The thread libraries that every programmer has.
 const LIBRARIES: [&str; 2] = ["pthread", "std"];
 /// The most time for one point, whatever the budget.
 const LONGEST: Duration = Duration::from_millis(300);

@@ -64,7 +64,7 @@ pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
 
 /// The names of all libraries, in the order of [`peers`].
 pub fn names() -> Vec<&'static str> {
-    // SAFETY: no call is made on any of them.
+    // SAFETY: no rank of any of them is used.
     unsafe { peers(1) }.iter().map(|peer| peer.name()).collect()
 }
 
@@ -85,7 +85,7 @@ impl<B: Barrier> Team<B> {
     }
 
     fn wait(&self, rank: u32) {
-        // SAFETY: `wait` requires P1.
+        // SAFETY: `wait` requires P1, which holds by the contract of `peers`.
         unsafe { self.barrier.wait(rank) }
     }
 

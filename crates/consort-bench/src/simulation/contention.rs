@@ -42,7 +42,6 @@ pub fn contention(
         }
         let call = pe.begin(Operands::NONE).await;
         let buffer = call.reach(Rank(0), Span::buffer(0, bytes));
-        // Not all at once, as no two cores are.
         let mut operations = 0.0;
         let began = pe.now_ns();
         while pe.now_ns() < began + window_ns {

@@ -27,7 +27,7 @@ pub(crate) struct Machines {
     /// Print the description itself
     #[arg(long, requires = "name", conflicts_with = "json")]
     source: bool,
-    /// Write one JSON object a machine, to the file or else to standard output (`-`)
+    /// Write one JSON object per machine, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }

@@ -42,7 +42,7 @@ pub(crate) struct Reproduce {
     /// Seconds to measure for, about [default: 15 a claim, or 7 for all in brief]
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     budget: Option<Duration>,
-    /// Write one JSON object a figure, to the file or else to standard output (`-`)
+    /// Write one JSON object per figure, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }

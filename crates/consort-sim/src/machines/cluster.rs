@@ -70,7 +70,7 @@ pub struct Inside {
     /// How long a message occupies each of the two PEs.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
-    /// Bandwidth of copying a message, in bytes a nanosecond.
+    /// Bandwidth of copying a message, in bytes per nanosecond.
     #[serde(deserialize_with = "reading::positive")]
     pub copy_gbps: f64,
 }

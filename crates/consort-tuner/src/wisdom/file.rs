@@ -68,7 +68,7 @@ pub enum WisdomError {
     Misfit {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         misfit: Misfit,
     },
     /// The file cannot be written. An old one is unchanged.

@@ -29,7 +29,7 @@ use identity::fingerprint;
 pub struct RunnerUp {
     /// The algorithm and its parameters.
     pub candidate: Candidate,
-    /// Its median, or its estimate, in nanoseconds a call; at least that of the choice.
+    /// Its median, or its estimate, in nanoseconds per call; at least that of the choice.
     pub median_ns: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct Entry {
     pub query: Query,
     /// The best candidate found.
     pub choice: Candidate,
-    /// Its median, or its estimate at [`Rigour::Estimate`], in nanoseconds a call.
+    /// Its median, or its estimate at [`Rigour::Estimate`], in nanoseconds per call.
     pub median_ns: f64,
     /// The 95 % confidence interval of the median; `None` at [`Rigour::Estimate`].
     pub ci95_ns: Option<(f64, f64)>,
@@ -87,7 +87,7 @@ impl Entry {
             return Some("pes must be at least 1");
         }
         if self.query != canonical(&self.query) {
-            return Some("its query says more than its collective depends on");
+            return Some("its query has properties on which its collective does not depend");
         }
         if !is_time(self.median_ns) {
             return Some("median_ns must be a time from 0.1 to 1e15");

@@ -47,7 +47,7 @@ impl Hold<'_> {
         self.run(ready, operands)
     }
 
-    /// Makes the call, inside the team's window of calls.
+    /// Makes the call. If it begins a quarter of the window, first settles credits.
     #[inline(always)]
     pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
         self.ensure_alive()?;

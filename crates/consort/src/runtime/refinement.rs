@@ -54,7 +54,7 @@ pub(crate) struct Refinements {
 /// The state of refinement of one kind of calls.
 pub(crate) struct Kind {
     pub(crate) refinement: Refinement,
-    /// By candidate.
+    /// The plans that have been made, by candidate.
     pub(crate) plans: Vec<Option<Arc<dyn Ready>>>,
     /// The number of the last call of the rest, which begins a quarter of the window.
     pub(crate) rests_until: Option<u64>,

@@ -24,10 +24,10 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to time: a collective such as barrier or all_reduce (sums of doubles); or, by counting
-    /// puts and otherwise, counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
-    /// refining choices while a program runs, online; a nonblocking broadcast, overlap; asking
-    /// wisdom for a choice, look-up
+    /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
+    /// with counting puts: counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
+    /// online (choices refined while a program runs), overlap (computation during a nonblocking
+    /// broadcast), or look-up (look-ups of choices in wisdom)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -72,7 +72,7 @@ pub(crate) struct Bench {
     /// Show blocks of calls in this class of the transfer between cores
     #[arg(long, value_enum, default_value_t = Class::Both)]
     pub(super) class: Class,
-    /// Write one JSON object a line, to the file or else to standard output (`-`)
+    /// Write one JSON object per line, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(super) json: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ pub(crate) enum What {
     Collective(Collective),
     /// A program with counting puts and with the operations that they replace.
     Counting(Workload),
-    /// Refining choices while a program runs.
+    /// Choices that are refined while a program runs.
     Online,
     /// A nonblocking broadcast, with computation during it.
     Overlap,
@@ -120,9 +120,9 @@ impl FromStr for What {
 /// The memory of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Buffers {
-    /// In memory that all PEs reach.
+    /// Symmetric memory.
     Symmetric,
-    /// In slices of the caller's own.
+    /// Private slices.
     Private,
 }
 

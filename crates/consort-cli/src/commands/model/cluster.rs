@@ -45,7 +45,7 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "N,...", value_delimiter = ',',
         value_parser = value_parser!(u64).range(2..), default_value = "2,4,8,16,32")]
     radix: Vec<u64>,
-    /// Write one JSON object a figure, to the file or else to standard output (`-`)
+    /// Write one JSON object per figure, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ impl Cluster {
     pub(super) fn run(&self) -> Result<()> {
         let machine = machines::find(&self.machine)?;
         let Kind::Cluster(cluster) = &machine.kind else {
-            bail!("{} is no cluster: `consort machines` tells the kinds", machine.name)
+            bail!("{} is no cluster: `consort machines` shows the kinds", machine.name)
         };
         let farthest_ns = (0..cluster.nodes).map(|node| cluster.latency_between_ns(0, node));
         let loggp = LogGp {

@@ -52,7 +52,7 @@ pub(crate) struct Scc {
         default_value = "2,7,47"
     )]
     k: Vec<u32>,
-    /// Write one JSON object a figure, to the file or else to standard output (`-`)
+    /// Write one JSON object per figure, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }

@@ -25,7 +25,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
-    /// What to simulate: barrier, broadcast, reduce or all_reduce (a sum of integers)
+    /// The collective to simulate: barrier, broadcast, reduce or all_reduce (a sum of integers)
     #[arg(value_name = "WHAT")]
     pub(super) what: Collective,
     /// A machine's name, or the path of a description that ends in .toml
@@ -90,7 +90,7 @@ pub(crate) struct Sim {
     /// Draw as SVG the tree of messages and each PE's timeline; with --sweep, the curves
     #[arg(long, value_name = "FILE")]
     pub(super) picture: Option<PathBuf>,
-    /// Write one JSON object a simulation, to the file or else to standard output (`-`)
+    /// Write one JSON object per simulation, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(super) json: Option<PathBuf>,
 }

@@ -65,12 +65,12 @@ pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
 /// Draws the tree from left to right, and returns its lower end.
 fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_height: f64) -> f64 {
     let heading = match what.regular() {
-        Collective::Barrier => "By whom each PE heard that PE 0 had come, and after how many us",
+        Collective::Barrier => "How each PE got to know that PE 0 had entered, with times in us",
         Collective::Broadcast | Collective::Scatter => {
-            "From whom each PE first had data, and after how many us"
+            "The PE from which each PE first received data, with times in us"
         }
         Collective::Reduce | Collective::Gather => {
-            "To whom each PE last gave data, and after how many us"
+            "The PE to which each PE last sent data, with times in us"
         }
         Collective::AllGather
         | Collective::AllToAll
@@ -78,7 +78,7 @@ fn draw_tree(svg: &mut Svg, what: Collective, nodes: &[Node], top: f64, row_heig
         | Collective::ReduceScatter
         | Collective::Scan
         | Collective::ExclusiveScan => {
-            "From whom each PE first had data of PE 0, and after how many us"
+            "The PE from which each PE first received data of PE 0, with times in us"
         }
         vector => unreachable!("{vector} is not regular"),
     };

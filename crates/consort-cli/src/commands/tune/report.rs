@@ -103,7 +103,7 @@ impl Story<'_> {
             let path = self.path.display();
             text += &format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n");
         }
-        text + "`consort explain` tells how a choice was won.\n"
+        text + "`consort explain` shows how a choice was won.\n"
     }
 }
 
@@ -238,7 +238,7 @@ fn contradictions(contradictions: &[Inconsistency]) -> String {
     let ratio_of = |one: &Inconsistency| one.less_ns / one.more_ns;
     let mut worst: Vec<&Inconsistency> = contradictions.iter().collect();
     worst.sort_by(|one, other| ratio_of(other).total_cmp(&ratio_of(one)));
-    let mut table = table(["asks for less", "time", "asks for more", "time", "ratio"]);
+    let mut table = table(["does less", "time", "does more", "time", "ratio"]);
     for one in worst.into_iter().take(MOST_CONTRADICTIONS) {
         table.add_row([
             describe(&one.less),

@@ -50,7 +50,7 @@ struct Queue {
 struct Router {
     /// The side that has the next turn.
     turn: usize,
-    /// By side.
+    /// The queues, by side.
     queues: [VecDeque<Request>; SIDES],
 }
 
