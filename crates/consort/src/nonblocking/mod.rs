@@ -133,7 +133,7 @@ impl<'p> Team<'p> {
                     // SAFETY: this block alone makes the call's view, once, and this operation
                     // alone drives it.
                     let call = unsafe { begun.call(&operands) };
-                    let mut algorithm = ready.fly(&call);
+                    let mut algorithm = ready.drive(&call);
                     // As in a blocking call, a panic fails the job before the call ends.
                     poll_fn(|context| {
                         let poll = AssertUnwindSafe(|| algorithm.as_mut().poll(context));

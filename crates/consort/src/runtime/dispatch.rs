@@ -5,10 +5,7 @@ use std::{any::type_name, sync::Arc};
 use consort_fabric::{CallSpec, Collective, Kernel, OperatorClass, Pod, Rank, SyncModes};
 use consort_native::Operands;
 
-use super::{
-    plans::{Key, Ready},
-    state::Hold,
-};
+use super::{plan_cache::Key, plans::Ready, state::Hold};
 use crate::{Error, Result};
 
 /// The operator and its name, if contributions are combined.

@@ -3,7 +3,8 @@
 //! | file | what |
 //! | --- | --- |
 //! | `dispatch` | finds the plan that is kept for a call, or makes a new one, and runs it |
-//! | `plans` | keeps plans |
+//! | `plan_cache` | plans that are kept |
+//! | `plans` | a plan, ready to be called or started |
 //! | `planning`, `making` | make plans |
 //! | `selection`, `wisdom` | select the candidate that serves a call |
 //! | `refinement`, `refining` | refine choices while the program runs |
@@ -12,6 +13,7 @@
 
 pub(crate) mod dispatch;
 pub(crate) mod making;
+pub(crate) mod plan_cache;
 mod planning;
 pub(crate) mod plans;
 pub(crate) mod refinement;

@@ -8,7 +8,8 @@ use consort_native::{Buffer, Operands};
 use consort_tuner::online::{Next, TIMES};
 
 use super::{
-    plans::{Key, Ready},
+    plan_cache::Key,
+    plans::Ready,
     refinement::{Kind, Refinements},
     state::Hold,
 };

@@ -14,7 +14,8 @@ use consort_fabric::CallSpec;
 use consort_native::{Endpoint, Failure, Group, Operands, StartedCall};
 
 use super::{
-    plans::{Cache, Key, Ready},
+    plan_cache::{Cache, Key},
+    plans::Ready,
     refinement::Refinements,
     selection::Choices,
 };

@@ -94,7 +94,7 @@ fn what_the_scc_cannot_serve_says_so() {
             "all_gather recursive_doubling",
             "all_reduce flat",
             "all_reduce reduce_scatter_all_gather",
-            "exchange flat",
+            "all_to_all flat",
             "reduce_scatter flat",
             "reduce_scatter recursive_halving",
         ]

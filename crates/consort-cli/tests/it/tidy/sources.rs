@@ -241,7 +241,8 @@ fn named_in_docs(text: &str) -> impl Iterator<Item = &str> {
     let quoted = docs.flat_map(|line| line.split('`').skip(1).step_by(2));
     quoted.map(|name| name.trim_end_matches(".rs")).filter(|name| {
         let is_path = |c: char| c.is_ascii_lowercase() || c == '_' || c == '/';
-        name.contains('/') && name.chars().all(is_path)
+        let is_inside = !name.starts_with('/') && !name.ends_with('/');
+        is_inside && name.contains('/') && name.chars().all(is_path)
     })
 }
 
@@ -252,7 +253,9 @@ fn stale_names(tree: &Tree) -> Vec<String> {
         for name in named_in_docs(text) {
             let named = format!("{root}/src/{name}");
             let exists = |end: &str| tree.contains_key(&format!("{named}{end}"));
-            if ![".rs", "/mod.rs"].into_iter().any(exists) {
+            let is_test =
+                name.starts_with("tests/") && tree.contains_key(&format!("{root}/{name}.rs"));
+            if !is_test && ![".rs", "/mod.rs"].into_iter().any(exists) {
                 complaints.push(format!("{path}: there is no `{name}`"));
             }
         }
