@@ -68,8 +68,9 @@ impl<A: Algorithm> Plan<A> {
     ///
     /// # Errors
     /// When the job has failed.
+    #[inline]
     pub fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        let algorithm = Box::pin(A::run(f, &self.schedule));
+        let algorithm: Pin<Box<dyn Future<Output = Op> + 'c>> = Box::pin(A::run(f, &self.schedule));
         match self.entry_and_exit() {
             None => algorithm,
             Some(entry_and_exit) => Box::pin(entry_and_exit.run(f, algorithm)),
