@@ -31,8 +31,8 @@ pub(super) enum Act {
 
 impl Act {
     #[inline(always)]
-    pub(super) async fn run<F: Messages>(self, f: &F) -> Op {
-        match self {
+    pub(super) async fn run<F: Messages>(&self, f: &F) -> Op {
+        match *self {
             Self::AwaitCredit(channel, step) => f.wait(channel, step).await,
             Self::Send(to, channel, step, source) => f.send(to, channel, step, source).await,
             Self::Copy { target, source } => f.copy(target, source).await,

@@ -96,10 +96,9 @@ fn listed(sequence: &Sequence) -> (Vec<Act>, Vec<usize>) {
     let (mut acts, mut ends) = (Vec::new(), Vec::new());
     let mut cutter = Cutter::new(sequence);
     for _ in 0..sequence.count() {
-        while cutter.cut() {
-            acts.append(&mut cutter.acts);
+        while let Some(&act) = cutter.next() {
+            acts.push(act);
         }
-        acts.append(&mut cutter.acts);
         ends.push(acts.len());
     }
     (acts, ends)
@@ -122,23 +121,22 @@ impl Cursor<'_> {
     /// When the job has failed.
     #[inline(always)]
     pub async fn exchange<F: Messages>(&mut self, f: &F, round: usize) -> Op {
-        match &mut self.0 {
-            At::Listed { acts, ends, at } => {
-                for act in &acts[*at..ends[round]] {
-                    act.run(f).await?;
-                }
-                *at = ends[round];
-            }
-            At::Divided(cutter) => loop {
-                let goes_on = cutter.cut();
-                for act in &cutter.acts {
-                    act.run(f).await?;
-                }
-                if !goes_on {
-                    break;
-                }
-            },
+        while let Some(act) = self.next(round) {
+            act.run(f).await?;
         }
         Ok(())
+    }
+
+    /// The next operation of the round; `None` at the round's end.
+    #[inline(always)]
+    fn next(&mut self, round: usize) -> Option<&Act> {
+        match &mut self.0 {
+            At::Listed { acts, ends, at } => {
+                let act = acts[..ends[round]].get(*at)?;
+                *at += 1;
+                Some(act)
+            }
+            At::Divided(cutter) => cutter.next(),
+        }
     }
 }

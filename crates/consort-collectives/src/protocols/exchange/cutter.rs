@@ -61,7 +61,13 @@ pub(super) struct Cutter<'p> {
     awaited: Peekable<Incoming<'p>>,
     uncredited: Peekable<Incoming<'p>>,
     /// The operations of the current chunk.
-    pub(super) acts: Vec<Act>,
+    acts: Vec<Act>,
+    /// The next of them.
+    at: usize,
+    /// Whether they are those of a chunk, or of the round's end, that are not all taken.
+    is_cut: bool,
+    /// Whether another chunk of the round follows them.
+    goes_on: bool,
     /// Combinations that come after the chunk's send, since an operand may have to be sent first.
     combines: Vec<Act>,
 }
@@ -78,16 +84,33 @@ impl<'p> Cutter<'p> {
             awaited: incoming(),
             uncredited: incoming(),
             acts: Vec::new(),
+            at: 0,
+            is_cut: false,
+            goes_on: true,
             combines: Vec::new(),
         };
         cutter.give_credit();
         cutter
     }
 
+    /// The next operation of a round; `None` at its end, after which the next round begins.
+    pub(super) fn next(&mut self) -> Option<&Act> {
+        while !self.is_cut || self.at == self.acts.len() {
+            if self.is_cut && !self.goes_on {
+                self.is_cut = false;
+                return None;
+            }
+            self.goes_on = self.cut();
+            (self.is_cut, self.at) = (true, 0);
+        }
+        self.at += 1;
+        Some(&self.acts[self.at - 1])
+    }
+
     /// Replaces the operations by those of the next chunk, or of the end of the round. Returns
     /// false at the end of the round.
     #[inline(never)]
-    pub(super) fn cut(&mut self) -> bool {
+    fn cut(&mut self) -> bool {
         // The operations before the first chunk belong to the first round.
         if self.has_begun {
             self.acts.clear();
