@@ -1,4 +1,4 @@
-//! What an algorithm is.
+//! The trait of an algorithm, its parameters, and the errors of a plan.
 
 use std::{borrow::Cow, future::Future};
 
@@ -11,7 +11,7 @@ use crate::Setting;
 pub struct Parameter {
     /// Its name; a unit is part of it.
     pub name: &'static str,
-    /// What the tuner tries.
+    /// The values that the tuner tries.
     pub values: &'static [u64],
     /// The smallest and the largest value that make sense.
     pub range: (u64, u64),
@@ -89,9 +89,9 @@ pub enum PlanError {
     UnknownAlgorithm {
         /// The operation.
         collective: Collective,
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What there is.
+        /// The names that there are.
         known: String,
     },
     /// The algorithm has no such parameter.
@@ -99,9 +99,9 @@ pub enum PlanError {
     UnknownParameter {
         /// The algorithm.
         algorithm: &'static str,
-        /// What was given.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The names that there are.
         known: String,
     },
     /// A parameter's value is missing or out of range.
@@ -121,7 +121,7 @@ pub enum PlanError {
     Incapable {
         /// The algorithm.
         algorithm: &'static str,
-        /// What it would need.
+        /// The requirement that is not met.
         why: Cow<'static, str>,
     },
 }
@@ -139,7 +139,7 @@ pub trait Algorithm: 'static {
     const PARAMETERS: &'static [Parameter];
     /// Both of these, for code that is the same for all algorithms.
     const DESCRIPTION: Description = Description { name: Self::NAME, parameters: Self::PARAMETERS };
-    /// What is worked out once for many calls: peers and channels.
+    /// The peers and channels, computed once for many calls.
     type Schedule: Send + std::marker::Sync + 'static;
 
     /// The schedule of one PE. Succeeds on all PEs of a team or on none.
@@ -153,7 +153,7 @@ pub trait Algorithm: 'static {
         1
     }
 
-    /// What a call costs by the model, in nanoseconds: `Loose` ones in a row, others each alone.
+    /// The model's estimate of a call, in nanoseconds: of `Loose` calls in a row, of others alone.
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
 
     /// The protocol.
@@ -192,7 +192,7 @@ pub trait Algorithm: 'static {
 
 /// Something to do with an algorithm that is known by name only.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of a visit.
     type Output;
     /// Does it.
     fn visit<A: Algorithm>(self) -> Self::Output;

@@ -24,7 +24,7 @@
 
 use consort_fabric::{Credits, Op, Rank};
 
-/// What was called in a quarter.
+/// The kinds of calls that a quarter had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quarter {
     /// A blocking call that all enter, or leave, together.
@@ -49,7 +49,7 @@ pub struct Flow {
     given: u64,
 }
 
-/// What a PE owes and awaits before it enters the next quarter.
+/// The credits that a PE gives and awaits before it enters the next quarter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     give: Option<u64>,
@@ -61,7 +61,7 @@ impl Flow {
     #[must_use]
     pub fn new(window: u64) -> Self {
         assert!(window >= 4, "a window has four quarters");
-        assert!(window.is_power_of_two(), "quarters are told by a mask");
+        assert!(window.is_power_of_two(), "a mask selects the quarter");
         // Before the first call nothing is under way.
         let quarter = Quarter { synchronized: true, started: false };
         let recent = [Past { quarter, credit: None }; 4];

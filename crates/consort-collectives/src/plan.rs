@@ -1,9 +1,9 @@
-//! A plan: an algorithm's schedule, between the entry and exit barriers that the caller asked for.
+//! A plan: an algorithm's schedule, between the entry and exit barriers that the modes ask for.
 //!
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
-//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. Of two
-//! PEs one learns from the data itself all that the barrier would say, and one signal is left; but
-//! not where the root does something that no message shows, such as copying its own block.
+//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it.
+//! Between two PEs a barrier is one signal, since the message of the algorithm serves as the other.
+//! The exception is a root that acts without a message, such as by copying its own block.
 
 use std::{future::Future, pin::Pin};
 
@@ -11,15 +11,15 @@ use consort_fabric::{Candidate, Collective, Fabric, Op, SyncMode};
 
 use crate::{Algorithm, Direction, PlanError, Setting, barrier::Synchronizer};
 
-/// What one PE does in a call of one kind.
+/// The part of one PE in the calls of one kind.
 #[derive(Debug)]
 pub struct Plan<A: Algorithm> {
     schedule: A::Schedule,
-    /// In a box: most calls have none, and see that at once.
+    /// In a box, since most calls have none: to test for it is one comparison.
     entry_and_exit: Option<Box<EntryAndExit>>,
 }
 
-/// What a PE waits for before the algorithm, and after it.
+/// The entry and exit barriers of a call.
 #[derive(Debug)]
 pub struct EntryAndExit {
     /// The barrier before, where all enter together.
@@ -29,8 +29,8 @@ pub struct EntryAndExit {
 }
 
 impl<A: Algorithm> Plan<A> {
-    /// The plan for `setting`, with `barrier` to enter and leave together. Succeeds
-    /// on all PEs of a team or on none.
+    /// The plan for `setting`, whose entry and exit barriers are `barrier`. Succeeds on all PEs of
+    /// a team or on none.
     ///
     /// # Errors
     /// When a candidate is unknown, its parameters are wrong, or it cannot serve the setting.
@@ -50,21 +50,22 @@ impl<A: Algorithm> Plan<A> {
         A::steps(&self.schedule)
     }
 
-    /// What the algorithm runs by.
+    /// The algorithm's schedule.
     #[inline(always)]
     #[must_use]
     pub const fn schedule(&self) -> &A::Schedule {
         &self.schedule
     }
 
-    /// What is around it, if the algorithm is not all that there is to a call.
+    /// The entry and exit barriers, if the modes ask for any.
     #[inline(always)]
     #[must_use]
     pub fn entry_and_exit(&self) -> Option<&EntryAndExit> {
         self.entry_and_exit.as_deref()
     }
 
-    /// One call, in a box: what is around the algorithm is then compiled once for a fabric.
+    /// The future of one call, boxed: the barriers around it are compiled once for a fabric,
+    /// whatever the algorithm.
     ///
     /// # Errors
     /// When the job has failed.
@@ -87,7 +88,7 @@ impl EntryAndExit {
     ) -> Result<Option<Box<Self>>, PlanError> {
         // Upwards a root that acts apart waits for the signal that it may begin, downwards it
         // signals its end.
-        let told_by = |apart| {
+        let direction_of = |apart| {
             let is_apart = root_acts_apart && direction == apart;
             if is_apart { Direction::Neither } else { direction }
         };
@@ -99,13 +100,13 @@ impl EntryAndExit {
                 })
                 .transpose()
         };
-        let entry = barrier_for(setting.call.sync.entry, told_by(Direction::Up), true, 0)?;
-        let exit = barrier_for(setting.call.sync.exit, told_by(Direction::Down), false, 2)?;
+        let entry = barrier_for(setting.call.sync.entry, direction_of(Direction::Up), true, 0)?;
+        let exit = barrier_for(setting.call.sync.exit, direction_of(Direction::Down), false, 2)?;
         let is_bare = entry.is_none() && exit.is_none();
         Ok((!is_bare).then(|| Box::new(Self { entry, exit })))
     }
 
-    /// An algorithm, between the barriers.
+    /// Runs the entry barrier, the algorithm and the exit barrier.
     ///
     /// # Errors
     /// When the job has failed.

@@ -119,7 +119,7 @@ pub fn serves(setting: &Setting, candidate: &Candidate) -> bool {
     setting.is_addressable() && check(setting, candidate).is_ok()
 }
 
-/// What a candidate costs by the model, in nanoseconds; infinite for one that is unknown.
+/// The model's estimate of a candidate, in nanoseconds; infinite for an unknown one.
 #[must_use]
 pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
     struct Cost<'q>(&'q Query, &'q Candidate, &'q MachineModel);

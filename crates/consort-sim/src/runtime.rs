@@ -95,7 +95,7 @@ impl Simulation {
 /// A call that a PE has left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// What is in the target, if that is the PE's own.
+    /// The content of the target, if that is the PE's own memory.
     pub received: Vec<u8>,
     /// When the PE entered, in nanoseconds of virtual time.
     pub entered_ns: f64,

@@ -23,7 +23,7 @@ const OVERSUBSCRIBED: [u32; 3] = [8, 16, 32];
 /// The times of one team size, in nanoseconds.
 struct Row {
     pes: u32,
-    library: f64,
+    peer_ns: f64,
     flat: f64,
     tree: Best,
 }
@@ -46,19 +46,19 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         let groups = [vec![library], vec![measure::barrier(measure::flat())], trees];
         let best = experiment.best(pes, &groups, budget)?;
         if let [Some(library), Some(flat), Some(tree)] = &best[..] {
-            rows.push(Row { pes, library: library.ns, flat: flat.ns, tree: tree.clone() });
+            rows.push(Row { pes, peer_ns: library.ns, flat: flat.ns, tree: tree.clone() });
         }
     }
     let mut quantities = Vec::new();
-    for Row { pes, library: library_ns, flat, tree } in &rows {
+    for Row { pes, peer_ns, flat, tree } in &rows {
         let mut push = |what: &str, unit, value: f64| {
             let figure = experiment.source.quantity(NIAGARA2, format!("barrier, {what}"), unit);
             quantities.push(figure.among(*pes).native(value));
         };
-        push(library, "us", library_ns / 1e3);
+        push(library, "us", peer_ns / 1e3);
         push("flat", "us", flat / 1e3);
         push("best tree", "us", tree.ns / 1e3);
-        push(&format!("{library} over flat"), "ratio", library_ns / flat);
+        push(&format!("{library} over flat"), "ratio", peer_ns / flat);
         push("flat over best tree", "ratio", flat / tree.ns);
     }
     Ok(Outcome {
@@ -94,7 +94,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
 fn verdict(rows: &[Row], library: &str) -> String {
     let parts: Vec<String> = rows
         .iter()
-        .map(|Row { pes, library: ns, flat, tree }| {
+        .map(|Row { pes, peer_ns: ns, flat, tree }| {
             let (gain, tree) = (ratio(ns / flat), ratio(flat / tree.ns));
             format!("{pes} PEs: flat {gain} as fast as {library}, the best tree {tree} as flat")
         })
@@ -103,14 +103,14 @@ fn verdict(rows: &[Row], library: &str) -> String {
 }
 
 fn page(experiment: &Experiment<'_>, rows: &[Row], library: &str) -> Page {
-    let times = || rows.iter().flat_map(|row| [row.library, row.flat, row.tree.ns]);
+    let times = || rows.iter().flat_map(|row| [row.peer_ns, row.flat, row.tree.ns]);
     let most = times().fold(0.0, f64::max);
     let least = times().fold(f64::INFINITY, f64::min) / 2.0;
     let mut page = Page::default();
     for row in rows {
         page.paragraph(experiment.placement(row.pes));
         let tree = row.tree.name();
-        for (name, ns) in [(library, row.library), ("flat", row.flat), (&*tree, row.tree.ns)] {
+        for (name, ns) in [(library, row.peer_ns), ("flat", row.flat), (&*tree, row.tree.ns)] {
             let bar = log_bar(ns, least, most, 50);
             page.lines(format!("  {name:<18} {:>9}  {bar}\n", time(ns)));
         }

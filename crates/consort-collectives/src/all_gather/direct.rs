@@ -11,41 +11,30 @@
 //!
 //! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers.
 
-use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
+use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous};
 
-use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::Exposed};
+use crate::{Algorithm, Parameter, PlanError, Setting, protocols::exposed::ExposedBlocks};
 
 #[derive(Debug)]
 pub struct Direct;
 
-/// One PE's schedule.
-#[derive(Debug)]
-pub struct Schedule {
-    /// The length of a block, in bytes.
-    bytes: usize,
-    exposed: Exposed,
-}
-
 impl Algorithm for Direct {
     const NAME: &'static str = "direct";
     const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Schedule;
+    type Schedule = ExposedBlocks;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<ExposedBlocks, PlanError> {
         Self::check_names(candidate)?;
-        let bytes = setting.call.bytes;
-        let exposed = Exposed::to_all(setting, Span::source(0, bytes))
-            .ok_or(Self::incapable("the fabric cannot expose buffers"))?;
-        Ok(Schedule { bytes, exposed })
+        let blocks = ExposedBlocks::new(setting, 1);
+        blocks.ok_or(Self::incapable("the fabric cannot expose buffers"))
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        Exposed::cost_of_blocks_ns(query, model)
+        ExposedBlocks::cost_ns(query, model)
     }
 
     #[inline(always)]
-    async fn run<F: Messages + Rendezvous>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { bytes, ref exposed } = *schedule;
-        exposed.get_blocks(f, 0, bytes).await
+    async fn run<F: Messages + Rendezvous>(f: &F, blocks: &ExposedBlocks) -> Op {
+        blocks.get(f, 0).await
     }
 }

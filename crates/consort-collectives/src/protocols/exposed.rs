@@ -51,33 +51,6 @@ impl Exposed {
         Access::cost_ns(query, Direction::Neither, model)
     }
 
-    /// The model's estimate for [`Self::get_blocks`], in nanoseconds.
-    #[must_use]
-    pub fn cost_of_blocks_ns(query: &Query, model: &MachineModel) -> f64 {
-        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
-        let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
-        Self::cost_ns(query, model) + work * model.pes_a_core(query.pes)
-    }
-
-    /// Gets a block from every PE's source, which must be exposed to all: `bytes` from offset `at`
-    /// on. Writes the blocks into the target by rank: first the own one, then those of the ranks
-    /// after this one, wrapping around.
-    ///
-    /// # Errors
-    /// When the job has failed.
-    #[inline(always)]
-    pub async fn get_blocks<F: Messages + Rendezvous>(&self, f: &F, at: usize, bytes: usize) -> Op {
-        let block = |of: Rank| Span::target(of.index() * bytes, bytes);
-        self.expose(f).await?;
-        f.copy(block(f.rank()), Span::source(at, bytes)).await?;
-        for peer in others(f.rank(), f.size()) {
-            let data = self.attach(f, peer).await?;
-            f.get(&data, at, block(peer)).await?;
-            self.detach(f, peer, data).await?;
-        }
-        self.await_detached(f).await
-    }
-
     /// Exposes the buffer to its readers.
     ///
     /// # Errors
@@ -162,6 +135,52 @@ impl Exposed {
     #[inline(always)]
     pub async fn await_detached<F: Messages + Rendezvous>(&self, f: &F) -> Op {
         self.access.await_detached(f, self.readers.iter().copied()).await
+    }
+}
+
+/// The blocks of a source, exposed to all: what every PE gets its block of.
+#[derive(Debug)]
+pub struct ExposedBlocks {
+    exposed: Exposed,
+    /// Bytes of a block.
+    bytes: usize,
+}
+
+impl ExposedBlocks {
+    /// Exposes a source of so many blocks, on every PE. `None` if the fabric cannot expose it.
+    #[must_use]
+    pub fn new(setting: &Setting, blocks: u32) -> Option<Self> {
+        let bytes = setting.call.bytes;
+        let exposed = Exposed::to_all(setting, Span::source(0, blocks as usize * bytes))?;
+        Some(Self { exposed, bytes })
+    }
+
+    /// The model's estimate of [`Self::get`], in nanoseconds.
+    #[must_use]
+    pub fn cost_ns(query: &Query, model: &MachineModel) -> f64 {
+        let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
+        let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
+        Exposed::cost_ns(query, model) + work * model.pes_a_core(query.pes)
+    }
+
+    /// Gets block `index` of each PE's source into the target, in the order of the ranks: copies
+    /// the own one first, then gets the others, from the PE after this one on.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    #[inline(always)]
+    pub async fn get<F: Messages + Rendezvous>(&self, f: &F, index: u32) -> Op {
+        let Self { ref exposed, bytes } = *self;
+        let at = index as usize * bytes;
+        let block = |of: Rank| Span::target(of.index() * bytes, bytes);
+        exposed.expose(f).await?;
+        f.copy(block(f.rank()), Span::source(at, bytes)).await?;
+        for peer in others(f.rank(), f.size()) {
+            let data = exposed.attach(f, peer).await?;
+            f.get(&data, at, block(peer)).await?;
+            exposed.detach(f, peer, data).await?;
+        }
+        exposed.await_detached(f).await
     }
 }
 

@@ -6,13 +6,13 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// What the executor does between polls once spinning has not helped.
+/// A pause of the executor, once spinning has not helped.
 pub(crate) trait Idle {
     /// Yields, checks for failure, sleeps; returns how often to poll before the next pause.
     fn pause(&mut self) -> u32;
 }
 
-/// What a future waits for while it is pending, for the executor to watch.
+/// The word that a pending future waits for, which the executor watches.
 pub(crate) trait Watch {
     /// Waits until that may have happened, at most `left` times, and takes from `left` what it
     /// used.

@@ -11,9 +11,9 @@ use consort_collectives::{Algorithm, EntryAndExit, Plan};
 use consort_fabric::{Candidate, Op};
 use consort_native::{Call, CallNumber, Endpoint, Operands, StartedCall};
 
-/// A plan behind one indirect call, ready for the threads fabric.
+/// The plan of any algorithm, behind one indirect call.
 pub(crate) trait Ready: Send + std::marker::Sync {
-    /// One call. Notes in `synchronized` if all PEs enter, or leave, together.
+    /// Makes one call. Sets `synchronized` if all PEs enter, or leave, together.
     fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op;
     /// Begins a call for an operation.
     fn begin(&self, endpoint: &Endpoint) -> StartedCall;
@@ -68,7 +68,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
     }
 }
 
-/// A call whose PEs enter or leave together: compiled once, for whatever algorithm.
+/// Makes a call with entry and exit barriers; compiled once for all algorithms.
 #[inline(never)]
 fn between(
     entry_and_exit: &EntryAndExit,

@@ -1,4 +1,4 @@
-//! What was asked for, checked, as a list of work.
+//! Checks the arguments and makes a list of work of them.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const BLOCK: Duration = Duration::from_micros(500);
 /// The same where PEs share cores: it begins and ends with turns of the scheduler.
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
-/// What is to be measured.
+/// The work to measure.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) session: Session,

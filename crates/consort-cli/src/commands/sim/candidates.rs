@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use consort::{Candidate, Collective};
 use consort_collectives::{Parameter, PlanError, Setting, describe, names};
 
-/// What was asked for.
+/// The candidates that were asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     /// Algorithms, with parameters or without; none stands for all.
@@ -22,7 +22,7 @@ pub(super) struct Values {
     pub(super) values: Vec<u64>,
 }
 
-/// What can be simulated, and what cannot.
+/// The candidates that can be simulated, and those that cannot.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     pub(super) able: Vec<Candidate>,
@@ -160,8 +160,8 @@ fn crossed(candidates: &[Candidate], parameter: &str, values: &[u64]) -> Vec<Can
     candidates.iter().flat_map(with).collect()
 }
 
-/// What the tuner tries; or the same with what suits most machines first: of OC-BCAST the degree
-/// that Petrović (2015) found best on the SCC, of other trees two branches.
+/// The values that the tuner tries; or the same, with those that suit most machines first: of
+/// OC-BCAST the degree that Petrović (2015) found best on the SCC, of other trees two branches.
 fn worth_trying(parameter: &Parameter, pes: u32, every_value: bool) -> Vec<u64> {
     let first = match parameter.name {
         _ if every_value => None,
@@ -239,22 +239,24 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told_in_numbers() {
-        let told = |pes, named: &[&str], values: &[&str]| {
+        let refusal = |pes, named: &[&str], values: &[&str]| {
             found(pes, named, values, false).unwrap_err().to_string()
         };
-        assert!(told(48, &["ring"], &[]).contains("no algorithm `ring`: there are direct, flat"));
-        let parameter = told(48, &["oc-bcast"], &["radix=2"]);
+        assert!(
+            refusal(48, &["ring"], &[]).contains("no algorithm `ring`: there are direct, flat")
+        );
+        let parameter = refusal(48, &["oc-bcast"], &["radix=2"]);
         assert_eq!(
             parameter,
             "no algorithm here has a parameter `radix`: there are chunk_bytes, k"
         );
-        assert!(told(48, &["flat"], &["k=2"]).ends_with("there are none"));
-        assert_eq!(told(48, &["oc_bcast"], &["k=0"]), "oc_bcast needs k from 1 to 65535");
-        assert!(told(48, &[], &["k=48"]).ends_with("k is 48, and in 48 PEs at most 47"));
-        assert!(told(48, &["oc_bcast"], &["k=2,48"]).ends_with("at most 47"));
-        let chunk = told(48, &["oc_bcast"], &["chunk_bytes=4097"]);
+        assert!(refusal(48, &["flat"], &["k=2"]).ends_with("there are none"));
+        assert_eq!(refusal(48, &["oc_bcast"], &["k=0"]), "oc_bcast needs k from 1 to 65535");
+        assert!(refusal(48, &[], &["k=48"]).ends_with("k is 48, and in 48 PEs at most 47"));
+        assert!(refusal(48, &["oc_bcast"], &["k=2,48"]).ends_with("at most 47"));
+        let chunk = refusal(48, &["oc_bcast"], &["chunk_bytes=4097"]);
         assert!(chunk.ends_with("two chunks of 4097 B do not fit the message buffer, 8192 B"));
-        assert!(told(48, &["flat(radix=2)"], &[]).contains("flat has no parameter `radix`"));
+        assert!(refusal(48, &["flat(radix=2)"], &[]).contains("flat has no parameter `radix`"));
         for bad in ["k", "k=", "=", "k=x", "k=-1", "k=2,"] {
             assert!(bad.parse::<Values>().unwrap_err().contains("k=7"), "{bad}");
         }
