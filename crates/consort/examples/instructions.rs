@@ -49,7 +49,7 @@ struct Operation {
     runs_ahead: bool,
 }
 
-const OPERATIONS: [Operation; 8] = [
+const OPERATIONS: [Operation; 9] = [
     Operation {
         name: "barrier",
         candidate: (Collective::Barrier, "dissemination(radix=2)"),
@@ -93,6 +93,13 @@ const OPERATIONS: [Operation; 8] = [
         runs_ahead: false,
     },
     Operation {
+        name: "all_gather",
+        candidate: (Collective::AllGather, "bruck(radix=2)"),
+        counted: counted_all_gather,
+        peer: all_gather,
+        runs_ahead: false,
+    },
+    Operation {
         name: "reduce_1k_root",
         candidate: (Collective::Reduce, "chain(chunk_bytes=2048)"),
         counted: counted_reduce_1k_root,
@@ -116,6 +123,14 @@ fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
     done
 }
 
+/// An all-gather of 8 bytes.
+fn all_gather(team: &Team<'_>) -> Result<()> {
+    let mut target = [0_u64; 2];
+    let done = team.all_gather_slice(&[black_box(1)], &mut target);
+    keep(target);
+    done
+}
+
 /// Has the compiler believe that a result is used.
 fn keep<T>(result: T) {
     let _ = black_box(result);
@@ -129,6 +144,11 @@ fn counted_barrier(team: &Team<'_>) -> Result<()> {
 #[inline(never)]
 fn counted_all_reduce(team: &Team<'_>) -> Result<()> {
     team.all_reduce(black_box(1_u64), Sum).map(keep)
+}
+
+#[inline(never)]
+fn counted_all_gather(team: &Team<'_>) -> Result<()> {
+    all_gather(team)
 }
 
 #[inline(never)]

@@ -34,7 +34,10 @@ impl Algorithm for Direct {
     }
 
     #[inline(always)]
-    async fn run<F: Messages + Rendezvous>(f: &F, blocks: &ExposedBlocks) -> Op {
-        blocks.get(f, 0).await
+    fn run<F: Messages + Rendezvous>(
+        f: &F,
+        blocks: &ExposedBlocks,
+    ) -> impl Future<Output = Op> {
+        blocks.get(f, 0)
     }
 }

@@ -35,7 +35,10 @@ impl Algorithm for Direct {
     }
 
     #[inline(always)]
-    async fn run<F: Messages + Rendezvous>(f: &F, blocks: &ExposedBlocks) -> Op {
-        blocks.get(f, f.rank().0).await
+    fn run<F: Messages + Rendezvous>(
+        f: &F,
+        blocks: &ExposedBlocks,
+    ) -> impl Future<Output = Op> {
+        blocks.get(f, f.rank().0)
     }
 }

@@ -91,11 +91,7 @@ impl<T: Tree> Algorithm for UpTree<T> {
     }
 
     #[inline(always)]
-    async fn run<F: Messages>(f: &F, rounds: &Rounds) -> Op {
-        let mut cursor = rounds.begin();
-        for round in rounds.numbers() {
-            cursor.exchange(f, round).await?;
-        }
-        Ok(())
+    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
+        rounds.run(f)
     }
 }

@@ -1,11 +1,11 @@
 //! Rounds: in each a PE may send to one PE and may receive from one, the same or another.
 //!
-//! An algorithm describes what a PE sends and receives in each round ([`Round`]), by rank
-//! arithmetic, once for many calls. A call loops over the rounds and executes each by
-//! [`Cursor::exchange`]. That divides messages into chunks, numbers the chunks, gives credits to
-//! senders, and orders operations such that PEs never wait in a cycle. The rounds are the
-//! synchronous ones of Bruck et al. 1997, section 1; the flow control is double buffering (Petrović
-//! 2015, chapter 4), with any number of buffers.
+//! An algorithm loops over its rounds once for many calls, and describes by rank arithmetic what a
+//! PE sends and receives in each ([`Round`]). A call executes them ([`Rounds::run`]). That divides
+//! messages into chunks, numbers the chunks, gives credits to senders, and orders operations such
+//! that PEs never wait in a cycle. The rounds are the synchronous ones of Bruck et al. 1997, section
+//! 1; the flow control is double buffering (Petrović 2015, section 3.1.1), with any number of
+//! buffers.
 //!
 //! The chunks that a PE receives in a call are numbered in the order in which it takes them,
 //! message after message. Chunk `i` uses buffer `i mod N` of its inbox:
@@ -32,7 +32,7 @@ mod sequence;
 use consort_fabric::{Channel, MachineModel, Query, Rank, Span};
 
 use crate::Setting;
-pub use cursor::{Cursor, Rounds};
+pub use cursor::Rounds;
 
 /// The smallest number of buffers that a PE receives into, if messages are divided.
 const BUFFERS: u32 = 4;

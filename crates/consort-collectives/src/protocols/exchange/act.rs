@@ -1,6 +1,6 @@
 //! The operations of rounds.
 
-use consort_fabric::{Channel, Messages, Op, Rank, Span, Step};
+use consort_fabric::{Channel, Rank, Span, Step};
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,21 +27,4 @@ pub(super) enum Act {
     },
     /// Gives a PE the credit to send a chunk.
     Credit(Rank, Channel, Step),
-}
-
-impl Act {
-    #[inline(always)]
-    pub(super) async fn run<F: Messages>(&self, f: &F) -> Op {
-        match *self {
-            Self::AwaitCredit(channel, step) => f.wait(channel, step).await,
-            Self::Send(to, channel, step, source) => f.send(to, channel, step, source).await,
-            Self::Copy { target, source } => f.copy(target, source).await,
-            Self::Receive(channel, step, target) => f.receive(channel, step, target).await,
-            Self::ReceiveCombine { channel, step, left, target } => {
-                f.receive_combine(channel, step, left, target).await
-            }
-            Self::Combine { target, left, right } => f.combine(target, left, right).await,
-            Self::Credit(to, channel, step) => f.signal(to, channel, step).await,
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The cursor of a call: its position among its rounds, and the next operations.
+//! The rounds of a call, and its cursor: its position among them, and the next operation.
 //!
 //! A plan stores rounds, whose messages are spans of any length. A call goes through the rounds and
 //! cuts each message into chunks when it reaches it. So a plan takes no more memory for longer
@@ -6,7 +6,7 @@
 //! in memory that is reused for the next chunk. If no message is divided, the plan makes all
 //! operations once.
 
-use std::ops::Range;
+use std::{iter, slice};
 
 use consort_fabric::{Messages, Op};
 
@@ -23,8 +23,8 @@ pub struct Rounds {
 /// The stored form of rounds. Its size does not depend on the length of the messages.
 #[derive(Clone, Debug)]
 pub(super) enum Acts {
-    /// If no message is divided: the operations, and the index at which those of each round end.
-    Listed(Box<[Act]>, Box<[usize]>),
+    /// If no message is divided: the operations.
+    Listed(Box<[Act]>),
     /// Otherwise: the sequence that a call cuts into operations.
     Divided(Box<Sequence>),
 }
@@ -41,8 +41,8 @@ impl Rounds {
     pub fn of_passes(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
         let sequence = Sequence::new(setting, buffers, passes);
         let acts = if sequence.is_undivided() {
-            let (acts, ends) = listed(&sequence);
-            Acts::Listed(acts.into(), ends.into())
+            let mut cutter = Cutter::new(&sequence);
+            Acts::Listed(iter::from_fn(|| cutter.next().copied()).collect())
         } else {
             Acts::Divided(Box::new(sequence))
         };
@@ -55,14 +55,27 @@ impl Rounds {
         u64::from(self.steps)
     }
 
-    /// The numbers of the rounds, in order.
+    /// Executes the rounds, one after the other.
+    ///
+    /// # Errors
+    /// When the job has failed.
     #[inline(always)]
-    #[must_use]
-    pub fn numbers(&self) -> Range<usize> {
-        match &self.acts {
-            Acts::Listed(_, ends) => 0..ends.len(),
-            Acts::Divided(sequence) => 0..sequence.count(),
+    pub async fn run<F: Messages>(&self, f: &F) -> Op {
+        let mut cursor = self.cursor();
+        while let Some(act) = cursor.next() {
+            match *act {
+                Act::AwaitCredit(channel, step) => f.wait(channel, step).await?,
+                Act::Send(to, channel, step, source) => f.send(to, channel, step, source).await?,
+                Act::Copy { target, source } => f.copy(target, source).await?,
+                Act::Receive(channel, step, target) => f.receive(channel, step, target).await?,
+                Act::ReceiveCombine { channel, step, left, target } => {
+                    f.receive_combine(channel, step, left, target).await?;
+                }
+                Act::Combine { target, left, right } => f.combine(target, left, right).await?,
+                Act::Credit(to, channel, step) => f.signal(to, channel, step).await?,
+            }
         }
+        Ok(())
     }
 
     /// The stored form.
@@ -71,72 +84,29 @@ impl Rounds {
         &self.acts
     }
 
-    /// All operations of a call.
-    #[cfg(test)]
-    pub(super) fn acts(&self) -> Vec<Act> {
-        match &self.acts {
-            Acts::Listed(acts, _) => acts.to_vec(),
-            Acts::Divided(sequence) => listed(sequence).0,
-        }
-    }
-
-    /// The cursor of a call, before the first round.
+    /// The operations of a call.
     #[inline(always)]
-    #[must_use]
-    pub fn begin(&self) -> Cursor<'_> {
-        Cursor(match &self.acts {
-            Acts::Listed(acts, ends) => At::Listed { acts, ends, at: 0 },
-            Acts::Divided(sequence) => At::Divided(Box::new(Cutter::new(sequence))),
-        })
-    }
-}
-
-/// All operations of a sequence, and the index at which those of each round end.
-fn listed(sequence: &Sequence) -> (Vec<Act>, Vec<usize>) {
-    let (mut acts, mut ends) = (Vec::new(), Vec::new());
-    let mut cutter = Cutter::new(sequence);
-    for _ in 0..sequence.count() {
-        while let Some(&act) = cutter.next() {
-            acts.push(act);
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        match &self.acts {
+            Acts::Listed(acts) => Cursor::Listed(acts.iter()),
+            Acts::Divided(sequence) => Cursor::Divided(Box::new(Cutter::new(sequence))),
         }
-        ends.push(acts.len());
     }
-    (acts, ends)
 }
 
-/// The position of a call among its rounds.
+/// The position of a call among its operations.
 #[derive(Debug)]
-pub struct Cursor<'p>(At<'p>);
-
-#[derive(Debug)]
-enum At<'p> {
-    Listed { acts: &'p [Act], ends: &'p [usize], at: usize },
+pub(super) enum Cursor<'p> {
+    Listed(slice::Iter<'p, Act>),
     Divided(Box<Cutter<'p>>),
 }
 
 impl Cursor<'_> {
-    /// Executes the next round, which must be number `round`.
-    ///
-    /// # Errors
-    /// When the job has failed.
     #[inline(always)]
-    pub async fn exchange<F: Messages>(&mut self, f: &F, round: usize) -> Op {
-        while let Some(act) = self.next(round) {
-            act.run(f).await?;
-        }
-        Ok(())
-    }
-
-    /// The next operation of the round; `None` at the round's end.
-    #[inline(always)]
-    fn next(&mut self, round: usize) -> Option<&Act> {
-        match &mut self.0 {
-            At::Listed { acts, ends, at } => {
-                let act = acts[..ends[round]].get(*at)?;
-                *at += 1;
-                Some(act)
-            }
-            At::Divided(cutter) => cutter.next(),
+    pub(super) fn next(&mut self) -> Option<&Act> {
+        match self {
+            Self::Listed(acts) => acts.next(),
+            Self::Divided(cutter) => cutter.next(),
         }
     }
 }

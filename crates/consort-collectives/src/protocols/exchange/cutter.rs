@@ -55,7 +55,6 @@ pub(super) struct Cutter<'p> {
     walk: Walk<'p>,
     /// The index of the next chunk of the round.
     index: u32,
-    has_begun: bool,
     has_copied: bool,
     /// The next chunk to receive, and the next chunk to give a credit for.
     awaited: Peekable<Incoming<'p>>,
@@ -64,10 +63,6 @@ pub(super) struct Cutter<'p> {
     acts: Vec<Act>,
     /// The next of them.
     at: usize,
-    /// Whether they are those of a chunk, or of the round's end, that are not all taken.
-    is_cut: bool,
-    /// Whether another chunk of the round follows them.
-    goes_on: bool,
     /// Combinations that come after the chunk's send, since an operand may have to be sent first.
     combines: Vec<Act>,
 }
@@ -79,44 +74,32 @@ impl<'p> Cutter<'p> {
         let mut cutter = Self {
             walk,
             index: 0,
-            has_begun: false,
             has_copied: false,
             awaited: incoming(),
             uncredited: incoming(),
             acts: Vec::new(),
             at: 0,
-            is_cut: false,
-            goes_on: true,
             combines: Vec::new(),
         };
         cutter.give_credit();
         cutter
     }
 
-    /// The next operation of a round; `None` at its end, after which the next round begins.
+    /// The next operation; `None` at the end of the call.
     pub(super) fn next(&mut self) -> Option<&Act> {
-        while !self.is_cut || self.at == self.acts.len() {
-            if self.is_cut && !self.goes_on {
-                self.is_cut = false;
-                return None;
-            }
-            self.goes_on = self.cut();
-            (self.is_cut, self.at) = (true, 0);
+        while self.at == self.acts.len() {
+            let (round, further) = self.walk.here()?;
+            self.at = 0;
+            self.acts.clear();
+            self.cut(round, further);
         }
         self.at += 1;
         Some(&self.acts[self.at - 1])
     }
 
-    /// Replaces the operations by those of the next chunk, or of the end of the round. Returns
-    /// false at the end of the round.
+    /// Replaces the operations by those of the next chunk, or of the end of the round.
     #[inline(never)]
-    fn cut(&mut self) -> bool {
-        // The operations before the first chunk belong to the first round.
-        if self.has_begun {
-            self.acts.clear();
-        }
-        self.has_begun = true;
-        let Some((round, further)) = self.walk.here() else { return false };
+    fn cut(&mut self, round: &Measured, further: Further) {
         let chunks = |end: &Divided| end.chunks;
         let sends = round.sent.as_ref().map_or(0, chunks);
         let receives = round.received.as_ref().map_or(0, |(message, _)| chunks(message));
@@ -130,7 +113,7 @@ impl<'p> Cutter<'p> {
             self.acts.extend(round.combined.iter().map(combine));
             self.walk.go_on();
             (self.index, self.has_copied) = (0, false);
-            return false;
+            return;
         }
         self.index += 1;
         for is_send in [round.sends_first, !round.sends_first] {
@@ -146,7 +129,6 @@ impl<'p> Cutter<'p> {
             }
         }
         self.acts.append(&mut self.combines);
-        true
     }
 
     fn copy(&mut self, round: &Measured, further: Further) {

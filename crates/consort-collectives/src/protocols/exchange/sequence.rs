@@ -113,11 +113,6 @@ impl Sequence {
         self.passes.iter().all(|pass| pass.times == 1 && pass.rounds.iter().all(is_whole))
     }
 
-    /// How many rounds a call executes.
-    pub(super) fn count(&self) -> usize {
-        self.passes.iter().map(|pass| pass.rounds.len() * pass.times as usize).sum()
-    }
-
     /// How many rounds are stored.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {

@@ -52,8 +52,10 @@ fn a_message_that_fits_needs_no_credit_and_no_division() {
     let mut rounds = vec![exchange.receive(Rank(1), [Span::target(0, 8)], Keep::Stores)];
     Round::copy_first(&mut rounds, Span::target(8, 8), Span::source(0, 8));
     let program = Rounds::new(&setting, &fits(&setting, 1, 8, 1, 1), rounds);
-    let names = program.acts().into_iter().map(|act| format!("{act:?}"));
-    let names: Vec<_> = names.map(|name| name[..4].to_owned()).collect();
+    let (mut cursor, mut names) = (program.cursor(), Vec::new());
+    while let Some(act) = cursor.next() {
+        names.push(format!("{act:?}")[..4].to_owned());
+    }
     assert_eq!(names, ["Send", "Copy", "Rece"]);
 }
 
@@ -83,8 +85,9 @@ fn offsets_past_32_bits_are_exact() {
     let round = Round::at(0, 0).send(Rank(1), [setting.target_block(1)]);
     let program = Rounds::new(&setting, &buffers, vec![round]);
     let (mut next, mut steps) = (bytes, 0..);
-    for act in program.acts() {
-        if let Act::Send(_, channel, step, span) = act {
+    let mut cursor = program.cursor();
+    while let Some(act) = cursor.next() {
+        if let Act::Send(_, channel, step, span) = *act {
             assert_eq!((Some(step), span), (steps.next(), Span::target(next, span.bytes)));
             let end = channel.index() + u32::try_from(super::lines(span.bytes)).expect("few");
             assert!(end <= setting.capabilities.inbox_channels);
@@ -97,7 +100,7 @@ fn offsets_past_32_bits_are_exact() {
 /// How many operations or rounds are stored.
 pub(crate) fn kept(program: &Rounds) -> usize {
     match program.kept() {
-        Acts::Listed(acts, _) => acts.len(),
+        Acts::Listed(acts) => acts.len(),
         Acts::Divided(sequence) => sequence.kept(),
     }
 }
@@ -112,7 +115,7 @@ fn parts_of(bytes: usize) -> Acts {
 
 #[test]
 fn a_program_keeps_as_much_of_any_message() {
-    assert!(matches!(parts_of(56), Acts::Listed(acts, _) if acts.len() == 1));
+    assert!(matches!(parts_of(56), Acts::Listed(acts) if acts.len() == 1));
     for bytes in [1 << 20, 1 << 30, 1 << 40] {
         let Acts::Divided(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };
         assert_eq!(sequence.kept(), 1, "{bytes} B");
