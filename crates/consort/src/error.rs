@@ -21,6 +21,9 @@ pub enum Error {
         /// The panic or the error.
         reason: String,
     },
+    /// The job has failed, and the reason cannot be read.
+    #[error("the job has failed for an unknown reason")]
+    JobFailed,
     /// PEs made different calls where all must make the same, gave different lengths for a block
     /// that goes from one to the other, or waited for each other in calls of different teams; or a
     /// PE finished while others wait for it. The message names two PEs and their calls.
@@ -174,7 +177,7 @@ impl Error {
         match job.failure() {
             Some(Failure::Pe { rank, reason }) => Self::PeFailed { rank, reason },
             Some(failure) => Self::Mismatched(failure),
-            None => Self::PeFailed { rank: Rank(0), reason: "for an unknown reason".to_owned() },
+            None => Self::JobFailed,
         }
     }
 }

@@ -209,9 +209,10 @@ impl Pes {
             );
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let Self { pes, heap_bytes, first_step, .. } = self;
+        let Self { pes, heap_bytes, first_step, helpers, .. } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let job = Job::new(Config { pes, waiting, cores, heap_bytes, memory, first_step })?;
+        let config = Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers };
+        let job = Job::new(config)?;
         let placement = if self.pinned { topology.placement(self.pes as usize) } else { None };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
@@ -220,7 +221,7 @@ impl Pes {
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }
-        launch(&job, placement.as_deref(), &choices, self.helpers, &program)
+        launch(&job, placement.as_deref(), &choices, &program)
     }
 }
 
@@ -229,7 +230,6 @@ fn launch<R: Send>(
     job: &Arc<Job>,
     placement: Option<&[CpuId]>,
     choices: &Choices,
-    helpers: bool,
     program: &(impl Fn(&Pe) -> Result<R> + Sync),
 ) -> Result<Vec<(Rank, R)>> {
     thread::scope(|scope| {
@@ -239,7 +239,8 @@ fn launch<R: Send>(
             let body = move || {
                 let ended = catch_unwind(AssertUnwindSafe(|| {
                     let pe = Pe::new(job, rank, cpu, choices.clone());
-                    if helpers { with_helper(&pe, job, program) } else { run_pe(&pe, job, program) }
+                    let run = if job.config().helpers { with_helper } else { run_pe };
+                    run(&pe, job, program)
                 }));
                 ended.unwrap_or_else(|panic| Err(failed_by(job, rank, panic)))
             };

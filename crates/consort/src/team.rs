@@ -132,6 +132,9 @@ impl<'p> Team<'p> {
     /// Local, but all PEs of the team must pass the same before their next call. [`Team::force`]
     /// undoes it. Has no effect on a freed team.
     ///
+    /// In a job with [`helper_threads`](crate::Pes::helper_threads), nonblocking calls fail with
+    /// [`Error::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
+    ///
     /// # Panics
     /// When `candidate` has another name than the algorithm.
     pub fn force_with<A: Algorithm>(&self, collective: Collective, candidate: Candidate) {

@@ -65,7 +65,8 @@ impl<'p> Team<'p> {
     pub fn strided(&self, start: Rank, stride: i32, size: u32) -> Result<Option<Self>> {
         let pes = self.size();
         let mut members = Vec::new();
-        for index in 0..i64::from(size) {
+        // If there are more members than PEs, these have one outside or one twice.
+        for index in 0..i64::from(size).min(i64::from(pes) + 1) {
             let rank = i64::from(start.0) + index * i64::from(stride);
             let inside = u32::try_from(rank).ok().filter(|&rank| rank < pes);
             let outside = || TeamError::Outside { rank, pes };

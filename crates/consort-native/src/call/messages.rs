@@ -125,7 +125,7 @@ impl Messages for Call<'_> {
         target: Span,
     ) -> impl Future<Output = Op> {
         debug_assert!(!channel.is_second(), "two pairs in a channel would share their words");
-        let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
+        let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target));
         let ((mine, theirs), word) = (self.value_pair_at(peer, channel), self.word_of(step));
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`

@@ -15,7 +15,8 @@ pub struct Remote {
     pub(super) kind: RemoteKind,
     /// The extent of the buffer that this is a part of, if peers may write that buffer.
     pub(super) extent: Extent,
-    /// The call in which it was exposed: the group, and the call's window position.
+    /// The call in which it was exposed: the job, the group, and the call's window position.
+    pub(super) job: u64,
     pub(super) group: u64,
     pub(super) position: usize,
 }

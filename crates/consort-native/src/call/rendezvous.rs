@@ -23,22 +23,28 @@ use super::{
     view::Call,
 };
 use crate::{
-    inbox::line::Line, launch::failure::Failure, memory::extent::Extent,
+    inbox::line::{Line, LineWord},
+    launch::failure::Failure,
+    memory::extent::Extent,
     state::accessing::Accessing,
 };
 
+/// The sequence word of an exposure that is attached; the word of no call.
+const TAKEN: u64 = 0;
+
 impl Call<'_> {
     /// The line through which `owner` exposes a buffer to `peer` in this call. Only `expose` writes
-    /// such lines, so an address read from one is an address that was exposed.
+    /// such lines, and only once in a call, so what a peer reads from one was exposed as it is.
     #[inline(always)]
     fn exposure_line(&self, peer: Rank, owner: Rank, exposure: u32) -> &Line {
         self.group.exposure(peer, owner, self.position, exposure)
     }
 
-    /// The line that counts this PE's exposures in this call (word 1) and their detaches (word 0).
+    /// The words that count the detaches of this PE's exposures in this call, and the exposures.
     #[inline(always)]
-    fn exposure_counts(&self) -> &Line {
-        self.group.exposure_counts(self.rank, self.position)
+    fn exposure_counts(&self) -> [&LineWord; 2] {
+        let counts = self.group.exposure_counts(self.rank, self.position);
+        [&counts[0], &counts[1]]
     }
 
     /// Fails the job: the owner of `remote` and this PE disagree on the length of a block.
@@ -65,8 +71,8 @@ impl Call<'_> {
     /// accesses.
     #[cold]
     fn end_exposures(&self) {
-        let exposures = self.exposure_counts();
-        if exposures.counter(0).load(Acquire) != exposures.counter(1).load(Relaxed) {
+        let [detached, exposed] = self.exposure_counts();
+        if detached.load(Acquire) != exposed.load(Relaxed) {
             if !self.job.is_poisoned() {
                 let reason = "left a call while its buffers were exposed".to_owned();
                 self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
@@ -100,8 +106,9 @@ impl Rendezvous for Call<'_> {
         if kind != RemoteKind::Symmetric {
             self.exposed.store(true, Relaxed);
         }
-        self.exposure_counts().counter(1).fetch_add(1, Relaxed);
         let line = self.exposure_line(to, self.rank, exposure);
+        self.group.mark_exposure(to, self.position, exposure, self.word);
+        self.exposure_counts()[1].fetch_add(1, Relaxed);
         // Shared memory has different addresses in different processes, so its offset is sent.
         let place = match kind {
             RemoteKind::Source | RemoteKind::Target => memory.at.expose_provenance(),
@@ -120,13 +127,14 @@ impl Rendezvous for Call<'_> {
 
     fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<Remote>> {
         let line = self.exposure_line(self.rank, from, exposure);
-        let (word, group, position) = (self.word, self.group.number(), self.position);
+        let (word, position) = (self.word, self.position);
+        let (job, group) = (self.job.number(), self.group.number());
+        assert!(word != TAKEN, "buffers are attached in calls");
         // Both words come from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
         self.when(move || {
             (line.word() == word).then(|| {
-                line.publish(0); // taken: an exposure is attached once
                 let (place, bytes) = (size(line.read(0)), size(line.read(1)));
                 let kind = match line.read(2) {
                     0 => RemoteKind::Source,
@@ -140,7 +148,8 @@ impl Rendezvous for Call<'_> {
                     RemoteKind::Symmetric | RemoteKind::Reached => segment.at(place, bytes),
                 };
                 let extent = Extent::shown(line, 3);
-                Remote { at, bytes, owner: from, kind, extent, group, position }
+                line.publish(TAKEN); // an exposure is attached once
+                Remote { at, bytes, owner: from, kind, extent, job, group, position }
             })
         })
     }
@@ -152,21 +161,22 @@ impl Rendezvous for Call<'_> {
     fn detach(&self, remote: Remote) -> impl Future<Output = Op> {
         if remote.kind != RemoteKind::Reached {
             assert!(
-                remote.group == self.group.number(),
+                (remote.job, remote.group) == (self.job.number(), self.group.number()),
                 "a remote buffer is detached in its own team"
             );
-            let exposures = self.group.exposure_counts(remote.owner, remote.position);
-            // Release: pairs with the acquire in `await_detached`.
-            exposures.counter(0).fetch_add(1, Release);
+            let counts = self.group.exposure_counts(remote.owner, remote.position);
+            counts[0].fetch_add(1, Release); // pairs with the acquire in `await_detached`
             self.wake(remote.owner);
         }
         ready(Ok(()))
     }
 
     fn await_detached(&self) -> impl Future<Output = Op> {
-        let exposures = self.exposure_counts();
+        let [detached, exposed] = self.exposure_counts();
         self.when(move || {
-            (exposures.counter(0).load(Acquire) == exposures.counter(1).load(Relaxed)).then_some(())
+            // What all peers have detached they have attached, so its numbers are free again.
+            let is_over = detached.load(Acquire) == exposed.load(Relaxed);
+            is_over.then(|| self.group.unmark_exposures(self.position))
         })
     }
 }

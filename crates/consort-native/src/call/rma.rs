@@ -23,6 +23,8 @@ impl Call<'_> {
     /// Runs `copy` on a remote buffer. Its owner waits meanwhile, even if the job fails.
     #[inline(always)]
     fn accessing(&self, remote: &Remote, copy: impl FnOnce()) -> Op {
+        // Another job's owner would not wait for this access.
+        assert!(remote.job == self.job.number(), "a remote buffer is used in its own job");
         if matches!(remote.kind, RemoteKind::Symmetric | RemoteKind::Reached) {
             copy();
             return Ok(());
@@ -64,6 +66,7 @@ impl Rma for Call<'_> {
             owner: peer,
             kind: RemoteKind::Reached,
             extent: Extent::WORDS,
+            job: self.job.number(),
             group: self.group.number(),
             position: self.position,
         }

@@ -16,7 +16,7 @@ use crate::{
         line::LineWord,
     },
     launch::job::Job,
-    memory::{extent::Extent, region::Memory, word::Word},
+    memory::{extent::Extent, region::Memory},
     segment::reservation::Segment,
     state::header::PeState,
     team::group::Group,
@@ -71,7 +71,7 @@ impl<'c> Call<'c> {
             group,
             rank: group.rank(),
             position,
-            words: group.words(),
+            words: group.inboxes(),
             word,
             scratch,
             operands,
@@ -236,6 +236,21 @@ impl<'c> Call<'c> {
         self.resolve(span)
     }
 
+    /// This memory as it is to be accessed now, at the end of a wait. The target may have been
+    /// exposed since the memory was resolved.
+    #[inline(always)]
+    pub(super) fn at_present(&self, memory: Memory) -> Memory {
+        if self.target_exposed.load(Relaxed) { self.as_exposed(memory) } else { memory }
+    }
+
+    #[cold]
+    fn as_exposed(&self, memory: Memory) -> Memory {
+        let Buffer { at, bytes, .. } = self.operands.target;
+        let is_in_target = memory.at.addr().wrapping_sub(at.addr()) < bytes;
+        let exposed = is_in_target.then(|| Extent::exposed(at, bytes));
+        Memory { shared: memory.shared.or(exposed), ..memory }
+    }
+
     /// `target = left (op) right` with the call's operator.
     #[inline(always)]
     pub(crate) fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
@@ -246,13 +261,13 @@ impl<'c> Call<'c> {
 
     /// `target = left (op) right` on words of 8 bytes.
     #[inline(always)]
-    pub(super) fn combine_word(&self, target: Word, left: u64, mut right: u64) {
+    pub(super) fn combine_word(&self, target: Memory, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {
             let mut sum = left;
             let at = (&raw mut sum).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
-            target.store(sum);
+            self.at_present(target).word().store(sum);
         }
     }
 }

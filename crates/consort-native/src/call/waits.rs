@@ -14,7 +14,7 @@ use consort_fabric::Op;
 use super::view::Call;
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
-    memory::{region::Memory, word::Word},
+    memory::region::Memory,
     progress::executor::Watch,
 };
 
@@ -119,7 +119,8 @@ pub(super) struct Receive<'f> {
     pub(super) count: usize,
 }
 
-// SAFETY: the target belongs to the call that the future borrows, and to nothing else.
+// SAFETY: the target belongs to the call that the future borrows. Peers access it only once it is
+// exposed; then `at_present` finds it shared.
 unsafe impl Send for Receive<'_> {}
 
 impl Future for Receive<'_> {
@@ -134,11 +135,12 @@ impl Future for Receive<'_> {
                 return this.call.pending(this.at, seen);
             }
             if this.count == 0 {
-                this.target.word().store(this.call.words[this.at - 1].load(Relaxed));
+                let target = this.call.at_present(this.target);
+                target.word().store(this.call.words[this.at - 1].load(Relaxed));
                 return Poll::Ready(Ok(()));
             }
             let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
-            this.target.line(this.done).unpack(line);
+            this.call.at_present(this.target).line(this.done).unpack(line);
             this.done += 1;
             this.at += LINE_WORDS;
             if this.done == this.count {
@@ -168,7 +170,8 @@ impl Future for ReceiveCombine<'_> {
         if count > 0 {
             let message = received.target;
             return Pin::new(received).poll(context).map(|done| {
-                call.combine_now(*target, *left, message);
+                let [target, left] = [*target, *left].map(|memory| call.at_present(memory));
+                call.combine_now(target, left, message);
                 done
             });
         }
@@ -177,10 +180,7 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        // SAFETY: `count` is 0, so the message is in a short slot and the target has 8 bytes; so
-        // has the left operand, as `receive_combine` has asserted.
-        let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
-        call.combine_word(target, left.load(), message);
+        call.combine_word(*target, call.at_present(*left).word().load(), message);
         Poll::Ready(Ok(()))
     }
 }
@@ -194,7 +194,7 @@ pub(super) struct PairwiseCombine<'f> {
     pub(super) own: u64,
     /// Whether the own value is the left operand.
     pub(super) is_left: bool,
-    pub(super) target: Word,
+    pub(super) target: Memory,
 }
 
 // SAFETY: as for `Receive`.
@@ -245,6 +245,7 @@ mod tests {
             heap_bytes: 4096,
             memory: Origin::Private,
             first_step: 1,
+            helpers: false,
         };
         let job: Arc<Job> = Job::new(config).expect("some memory");
         Endpoint::new(job, Rank(0))

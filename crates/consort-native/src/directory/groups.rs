@@ -18,11 +18,6 @@ pub(crate) struct GroupPlace {
     pub(crate) at: usize,
 }
 
-impl GroupPlace {
-    /// The place of no group.
-    pub(crate) const NOWHERE: Self = Self { number: u64::MAX, at: 0 };
-}
-
 /// There is no memory, or no number, for another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoGroup;

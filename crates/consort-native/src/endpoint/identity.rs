@@ -7,7 +7,7 @@ use std::{
     fmt,
     marker::PhantomData,
     rc::{Rc, Weak},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Instant,
 };
 
@@ -15,7 +15,7 @@ use consort_fabric::Rank;
 
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
-    directory::groups::{GroupPlace, NoGroup},
+    directory::groups::NoGroup,
     heap::one_sided::OneSided,
     inbox::line::Line,
     launch::job::Job,
@@ -72,9 +72,14 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of PE `rank` in the world team. To be made once, on the PE's own thread.
+    /// The endpoint of PE `rank` in the world team, for the PE's own thread.
+    ///
+    /// # Panics
+    /// When the PE already has one, or the job has no such PE.
     #[must_use]
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        let before = job.states[rank.index()].has_endpoint.swap(1, Relaxed);
+        assert!(before == 0, "a PE has one endpoint, which knows what the PE is accessing");
         let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
         let bytes = world.memory.geometry.lines * size_of::<Line>();
         let fits = job.config().pes <= job.config().cores;
@@ -185,7 +190,7 @@ impl Endpoint {
     pub unsafe fn leave(&self) {
         // A freed team still reports its size.
         let ranks = self.group().ranks().into();
-        let nothing = Group::new(&self.job, GroupPlace::NOWHERE, ranks, self.rank());
+        let nothing = Group::none(&self.job, ranks, self.rank());
         // SAFETY: the caller's promise.
         unsafe { self.replace_group(nothing) };
         self.context.take();

@@ -25,7 +25,7 @@ impl Endpoint {
     /// # Safety
     /// The call is dropped before this PE makes another, and one future at a time drives it: it
     /// uses the PE's scratch memory, and [`Call`] is `Sync` only so that such a future may move to
-    /// another thread.
+    /// another thread. Symmetric operands lie in this PE's heap of this job.
     #[inline(always)]
     pub unsafe fn begin<'c>(
         &'c self,

@@ -73,6 +73,12 @@ pub(crate) const PAIR_WORDS: usize = 2;
 /// Words of a value pair: a short slot of each PE.
 pub(crate) const VALUE_PAIR_WORDS: usize = 2 * SHORT_SLOT_WORDS;
 
+/// Words that count a call's exposures, and mark them: the number of detaches, the number of
+/// exposures, the call's word, and a bit for each peer and exposure. Whole lines.
+pub(crate) const fn exposure_count_words(pes: usize) -> usize {
+    (3 + (pes * EXPOSURES as usize).div_ceil(64)).next_multiple_of(LINE_WORDS)
+}
+
 /// Offsets within a member's published words, each on its own line: the word that records where the
 /// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
 /// and the log of its recent calls.
@@ -110,7 +116,7 @@ impl Geometry {
         let first_member = pes * per_pe;
         let credits = RECENT + RECENT_CALLS;
         let exposure_counts = credits + pes * LINE_WORDS;
-        let exposures = exposure_counts + window * LINE_WORDS;
+        let exposures = exposure_counts + window * exposure_count_words(pes);
         let per_member = exposures + window * pes * EXPOSURES as usize * LINE_WORDS + apart;
         let ranks = first_member + pes * per_member;
         let words = ranks + pes;

@@ -18,4 +18,6 @@ pub struct Config {
     /// The sequence number of the first step, at least 1. Tests of wrap-around begin with a number
     /// close to the largest.
     pub first_step: u64,
+    /// Whether each PE has a helper thread, which may drive its nonblocking calls.
+    pub helpers: bool,
 }

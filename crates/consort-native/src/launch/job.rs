@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use consort_fabric::{Capabilities, Rank};
@@ -49,7 +52,11 @@ pub struct Job {
     directory: Directory,
     /// The group of all PEs.
     pub(crate) world: GroupPlace,
+    number: u64,
 }
+
+/// The number of the process's next job.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Job {
     /// Stands for the name of a call that has none.
@@ -90,6 +97,7 @@ impl Job {
             segment,
             directory,
             world,
+            number: NEXT.fetch_add(1, Relaxed),
         }))
     }
 
@@ -98,10 +106,17 @@ impl Job {
         clock::now_ns().saturating_sub(self.header.epoch_ns.load(Relaxed))
     }
 
+    /// The job's number among those of this process.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The base address of a PE's symmetric heap, by its rank in the world.
     #[inline(always)]
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
         let Parts { heaps, heap_stride, .. } = self.parts;
+        assert!(pe.0 < self.config.pes, "a heap is that of a PE of the job");
         self.segment.at(heaps + pe.index() * heap_stride, self.config.heap_bytes)
     }
 
@@ -114,6 +129,7 @@ impl Job {
     /// The base address of a PE's message buffer, by its rank in the world.
     #[inline(always)]
     pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
+        assert!(pe.0 < self.config.pes, "a message buffer is that of a PE of the job");
         self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
     }
 

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "says what may lie in a segment")]
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::{accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, queue::Queue};
 use crate::segment::part::Flat;
@@ -23,6 +23,8 @@ pub(crate) struct PeState {
     pub(crate) accessing: [Accessing; 2],
     pub(crate) parker: Parker,
     pub(crate) beat: Beat,
+    /// 1 once the PE has an endpoint.
+    pub(crate) has_endpoint: AtomicU32,
 }
 
 // SAFETY: atomic integers and padding; zeros are a job that has not failed, with a clock without

@@ -7,7 +7,10 @@
 //! Each group of a job has a number, which is part of its keys in the directory. Its memory is
 //! freed when the last member has left.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 
 use consort_fabric::{Capabilities, Rank};
 
@@ -15,7 +18,9 @@ use super::memory::GroupMemory;
 use crate::{
     directory::groups::{GroupPlace, NoGroup},
     inbox::{
-        geometry::{EXPOSURES, Geometry, LINE_WORDS, RECENT, SEQUENCE_MASK, recent},
+        geometry::{
+            EXPOSURES, Geometry, LINE_WORDS, RECENT, SEQUENCE_MASK, exposure_count_words, recent,
+        },
         line::{Line, LineWord},
     },
     launch::{failure::Members, job::Job},
@@ -37,8 +42,24 @@ impl Group {
     /// The group at `place` for its member `rank`. `ranks` are all members' ranks in the world.
     pub(crate) fn new(job: &Arc<Job>, place: GroupPlace, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::new(&job.segment, place.at, ranks.len());
+        Self::with_memory(job, place.number, ranks, rank, memory)
+    }
+
+    /// A group without memory, for a member that has left its group.
+    pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
+        let memory = GroupMemory::none(&job.segment, ranks.len());
+        Self::with_memory(job, u64::MAX, ranks, rank, memory)
+    }
+
+    fn with_memory(
+        job: &Arc<Job>,
+        number: u64,
+        ranks: Box<[Rank]>,
+        rank: Rank,
+        memory: GroupMemory,
+    ) -> Self {
         let own_recent = memory.geometry.member(rank, RECENT);
-        Self { job: Arc::clone(job), number: place.number, rank, ranks, memory, own_recent }
+        Self { job: Arc::clone(job), number, rank, ranks, memory, own_recent }
     }
 
     /// The group of colour `color` in team formation `made` of this group, for its member `rank`.
@@ -105,10 +126,10 @@ impl Group {
         self.memory.geometry.capabilities()
     }
 
-    /// The words of the group's memory: all inboxes, then all else.
+    /// The words of all inboxes. A message to a wrong channel or rank cannot reach anything else.
     #[inline(always)]
-    pub(crate) fn words(&self) -> &[LineWord] {
-        &self.memory.words
+    pub(crate) fn inboxes(&self) -> &[LineWord] {
+        &self.memory.inboxes
     }
 
     /// The word of a call in this member's log of recent calls.
@@ -125,10 +146,32 @@ impl Group {
     }
 
     /// The counts of a member's call at a window position: in word 0 the detaches of its exposures,
-    /// in word 1 its exposures. Both only grow.
+    /// in word 1 its exposures. Both only grow. Then come the call's word, and its marks.
     #[inline(always)]
-    pub(crate) fn exposure_counts(&self, rank: Rank, position: usize) -> &Line {
-        self.memory.member_line(rank, self.memory.geometry.exposure_counts + position * LINE_WORDS)
+    pub(crate) fn exposure_counts(&self, rank: Rank, position: usize) -> &[LineWord] {
+        let count = exposure_count_words(self.size());
+        let first = self.memory.geometry.exposure_counts + position * count;
+        let first = self.memory.geometry.member(rank, first);
+        &self.memory.words[first..first + count]
+    }
+
+    /// Marks that this member exposes a buffer to `peer` in the call with `word`.
+    ///
+    /// # Panics
+    /// When it already has, under the same number. The peer could attach the address of one buffer
+    /// with the length of the other.
+    pub(crate) fn mark_exposure(&self, peer: Rank, position: usize, exposure: u32, word: u64) {
+        let counts = self.exposure_counts(self.rank, position);
+        let (of, marks) = (&counts[2], &counts[3..]);
+        if of.load(Relaxed) != word {
+            marks.iter().for_each(|mark| mark.store(0, Relaxed));
+            of.store(word, Relaxed);
+        }
+        let index = peer.index() * EXPOSURES as usize + exposure as usize;
+        let (mark, bit) = (&marks[index / 64], 1 << (index % 64));
+        let marked = mark.load(Relaxed);
+        assert!(marked & bit == 0, "a PE exposes one buffer to a peer under each number in a call");
+        mark.store(marked | bit, Relaxed);
     }
 
     /// Word 0: the credits that member `from` has given to member `to`.
@@ -159,6 +202,12 @@ impl Group {
     #[inline(always)]
     pub(crate) fn move_on(&self, is_nonblocking: bool) {
         self.memory.move_on(self.rank, is_nonblocking);
+    }
+
+    /// Removes the marks of all exposures in this member's call at a window position.
+    #[inline(always)]
+    pub(crate) fn unmark_exposures(&self, position: usize) {
+        self.exposure_counts(self.rank, position)[2].store(0, Relaxed);
     }
 
     /// Gives all peers the credit for a quarter: this member has left another quarter of the

@@ -27,13 +27,22 @@ pub(crate) struct GroupMemory {
     pub(crate) geometry: Geometry,
     pes: usize,
     pub(super) words: Words,
+    /// The words of all inboxes, which alone messages can reach.
+    pub(super) inboxes: Words,
 }
 
 impl GroupMemory {
     /// The memory of a group of `pes` members, at offset `at` of the segment.
     pub(crate) fn new(segment: &Arc<Segment>, at: usize, pes: usize) -> Self {
         let geometry = Geometry::of(pes);
-        Self { geometry, pes, words: Words::new(segment, at, geometry.words) }
+        let words = |count| Words::new(segment, at, count);
+        Self { geometry, pes, words: words(geometry.words), inboxes: words(geometry.first_member) }
+    }
+
+    /// The memory of no group: any access panics.
+    pub(crate) fn none(segment: &Arc<Segment>, pes: usize) -> Self {
+        let words = || Words::new(segment, 0, 0);
+        Self { geometry: Geometry::of(pes), pes, words: words(), inboxes: words() }
     }
 
     /// A word that a member publishes.

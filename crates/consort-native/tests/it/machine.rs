@@ -17,6 +17,7 @@ fn run<R: Send>(program: impl Fn(&Endpoint) -> R + Sync) -> Vec<R> {
         heap_bytes: 0,
         memory: Origin::Private,
         first_step: 1,
+        helpers: false,
     };
     let job = Job::new(config).expect("memory for four PEs");
     thread::scope(|scope| {

@@ -93,7 +93,8 @@ impl<'p> Team<'p> {
         let is_root = kind.symmetric || kind.root == Some(self.rank());
         let contributed = collective.source_blocks(pes, is_root) as usize;
         let received = collective.target_blocks(pes, is_root) as usize;
-        let fits = |blocks: usize, given: usize| blocks == 0 || blocks * kind.len == given;
+        let fits =
+            |blocks: usize, given| blocks == 0 || blocks.checked_mul(kind.len) == Some(given);
         if fits(contributed, source_len) && fits(received, target_len) {
             return Ok((contributed, received));
         }
@@ -152,9 +153,10 @@ impl<'p> Team<'p> {
             };
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
             // SAFETY: the operation may be sent to another thread. Its parts are `Send` by the
-            // bounds above; plans and begun calls are `Send`; so are the futures of all algorithms,
-            // which a test asserts one by one (`tests/it/send.rs`). All that the operation borrows
-            // lives until it is dropped, by the contract of this function.
+            // bounds above; plans and begun calls are `Send`; so are the futures of the library's
+            // algorithms, which a test asserts one by one (`tests/it/send.rs`). One of the program's
+            // own gets no plan here if there are helpers, so it stays on this thread. All that the
+            // operation borrows lives until it is dropped, by the contract of this function.
             unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;

@@ -292,7 +292,8 @@ impl<'p> Team<'p> {
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
     ) -> Result<Request<'p, B>> {
         let received = kind.collective.target_blocks(self.size(), kind.root == Some(self.rank()));
-        let target_len = received as usize * kind.len;
+        // A length that overflows does not match the blocks, which `check_blocks` finds.
+        let target_len = (received as usize).saturating_mul(kind.len);
         let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;
         let source = if contributed > 0 { source } else { Vec::new() };
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;

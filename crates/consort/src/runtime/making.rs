@@ -12,13 +12,14 @@ use crate::Result;
 /// An algorithm of the program, which is not in the registry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside {
+    pub(super) name: &'static str,
     pub(super) type_name: &'static str,
     pub(super) plan: fn(Maker<'_>) -> Result<Arc<dyn Ready>, PlanError>,
 }
 
 impl Outside {
     pub(crate) fn of<A: Algorithm>() -> Self {
-        Self { type_name: type_name::<A>(), plan: |maker| maker.visit::<A>() }
+        Self { name: A::NAME, type_name: type_name::<A>(), plan: |maker| maker.visit::<A>() }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use consort_collectives::{Setting, visit};
+use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate};
 use consort_native::{CallNumber, NoNumber, Operands};
 
@@ -59,6 +59,14 @@ impl Hold<'_> {
         self.ensure_alive()?;
         let barrier = self.choices.borrow().select_entry_and_exit_barrier(call.pes);
         let outside = self.choices.borrow().outside(call.collective);
+        if let Some(outside) = outside
+            && call.nonblocking
+            && self.endpoint.job().config().helpers
+        {
+            let why =
+                "the job has helper threads, and its future may not be sent to another thread";
+            return Err(PlanError::Incapable { algorithm: outside.name, why: why.into() }.into());
+        }
         let synchronizes = call.synchronizes();
         let within = if synchronizes { format!(" within {barrier}") } else { String::new() };
         let of = outside.map_or_else(String::new, |outside| format!(" ({})", outside.type_name));

@@ -98,6 +98,30 @@ fn a_team_can_be_served_by_it() {
     assert!(error.to_string().contains("line ("), "{error}");
 }
 
+/// A helper thread may not drive its future, which need not be `Send`.
+#[test]
+fn no_helper_drives_it() {
+    use consort::{Collective, Error, Pes, Sum};
+
+    for has_helpers in [false, true] {
+        let job = Pes::threads(2);
+        let job = if has_helpers { job.helper_threads() } else { job };
+        let sums = job.run(|pe| {
+            let world = pe.world();
+            world.force_with::<Line>(Collective::AllReduce, Candidate::new("line"));
+            assert_eq!(world.all_reduce(1, Sum)?, 2);
+            world.start_all_reduce(vec![1], Sum)?.wait()
+        });
+        match sums {
+            Ok(sums) => assert!(!has_helpers && sums.iter().all(|(_, sum)| *sum == [2])),
+            Err(error) => {
+                assert!(has_helpers && matches!(error, Error::Plan(_)), "{error}");
+                assert!(error.to_string().contains("helper"), "{error}");
+            }
+        }
+    }
+}
+
 /// Under schedules at random: all cases of it, in all modes, at all sizes and roots.
 #[test]
 fn it_passes_the_suite() {

@@ -1,6 +1,6 @@
 //! Arguments that no call can have: roots, numbers of PEs, lengths, buffers.
 
-use consort::{Error, MOST_PES, Pes, Rank, Result, Sum, SyncMode, SyncModes};
+use consort::{Collective, Error, MOST_PES, Pes, Rank, Result, Sum, SyncMode, SyncModes};
 use consort_native::HeapError;
 
 use super::on;
@@ -101,4 +101,24 @@ fn a_source_that_is_the_target() {
     });
     assert!(errors.iter().all(Result::is_ok), "{errors:?}");
     assert!(Error::InPlace.to_string().contains("two allocations"));
+}
+
+/// Lengths of blocks whose product with the number of PEs overflows.
+#[test]
+fn lengths_that_overflow() {
+    let errors = on(Pes::threads(4), |world| {
+        let len = usize::MAX / 4 + 1;
+        let root = Rank(0);
+        let scattered =
+            (world.rank() == root).then(|| world.start_scatter(Vec::<u8>::new(), len, root).err());
+        let (source, mut target) = ([0_u8; 0], [0_u8; 0]);
+        let exchanged = world.overlap(|scope| {
+            let buffers = (&source[..], &mut target[..]);
+            Ok(scope.start_collective(Collective::AllToAll, len, buffers, Sum, root).err())
+        });
+        [scattered.flatten(), exchanged.expect("the job has not failed")]
+    });
+    let errors: Vec<_> = errors.into_iter().flatten().flatten().collect();
+    assert_eq!(errors.len(), 5);
+    assert!(errors.iter().all(|error| matches!(error, Error::Blocks { .. })), "{errors:?}");
 }

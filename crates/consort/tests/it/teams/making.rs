@@ -106,6 +106,10 @@ fn what_cannot_be_made_is_reported() {
             TeamError::Outside { rank: -1, pes: 4 }
         );
         assert_eq!(
+            error_of(world.strided(Rank(1), 0, u32::MAX)),
+            TeamError::Twice { rank: Rank(1) }
+        );
+        assert_eq!(
             error_of(world.of(&[Rank(2), Rank(1), Rank(2)])),
             TeamError::Twice { rank: Rank(2) }
         );
