@@ -30,8 +30,8 @@ impl Memory {
             assert!(target.is_same_or_apart(operand), "a target is an operand, or apart from it");
         }
         if !(target.is_shared() || left.is_shared() || right.is_shared()) {
-            // SAFETY: resolved, private to this PE, of equal length; the areas are distinct
-            // buffers, or the target is one of the operands.
+            // SAFETY: resolved and of equal length; nobody else accesses the target or writes an
+            // operand, since none is shared. They are distinct, or the target is an operand.
             unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
             return;
         }

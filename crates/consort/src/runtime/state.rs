@@ -293,9 +293,10 @@ impl<'p> Hold<'p> {
         if let Some(refinements) = &self.refinements {
             refinements.clear();
         }
-        // SAFETY: no call is alive: all that make one hold the `Inside` that `enter` returns, and
-        // this function holds the only one. So nothing borrows the group, since this crate never
-        // keeps a borrow of it.
+        // SAFETY: no blocking call is alive: all that make one hold the `Inside` that `enter`
+        // returns, and this function holds the only one. A nonblocking call, which a helper may
+        // still end, has a reference of its own to the group. So nothing borrows the group from the
+        // endpoint, since this crate never keeps such a borrow.
         #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
         unsafe {
             self.endpoint.leave();
