@@ -1,25 +1,23 @@
 //! Launching PEs and collecting their results.
 
 use std::{
-    env, fmt,
+    env,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
 use consort_fabric::{Candidate, Collective, Rank};
 use consort_native::{
-    Config, Endpoint, Engine, Failure, Job, Origin, Panic, Waiting,
-    affinity::{self, CpuId},
-    discard, panic_reason,
+    Config, Engine, Failure, Job, Origin, Panic, Waiting, affinity::CpuId, discard, panic_reason,
 };
 
 use consort_tuner::Arrival;
 
 use crate::{
-    Algorithms, Error, Result, Team,
-    runtime::{selection::Choices, state::State, teams::Teams, wisdom::Source},
+    Algorithms, Error, Pe, Result,
+    runtime::{selection::Choices, state::State, wisdom::Source},
 };
 
 /// The most PEs that a process may have.
@@ -191,6 +189,28 @@ impl Pes {
         R: Send,
         F: Fn(&Pe) -> Result<R> + Sync,
     {
+        let launch = self.prepare()?;
+        let ranks = (0..launch.job.config().pes).map(Rank);
+        let results: Vec<Mutex<Option<R>>> = ranks.clone().map(|_| Mutex::default()).collect();
+        let slot =
+            |rank: Rank| results[rank.index()].lock().unwrap_or_else(PoisonError::into_inner);
+        let ended =
+            launch.run(&|pe| program(pe).map(|result| *slot(pe.world().rank()) = Some(result)));
+        let results = results.into_iter();
+        let results =
+            results.map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+        match ended {
+            Ok(()) => Ok(ranks.zip(results.flatten()).collect()),
+            Err(error) => {
+                // Each is dropped by itself: if one panics, the others are dropped all the same.
+                results.for_each(discard);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the job, and all else that its PEs begin with.
+    fn prepare(self) -> Result<Launch> {
         if self.pes == 0 {
             return Err(Error::NoPes);
         }
@@ -221,55 +241,55 @@ impl Pes {
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }
-        launch(&job, placement.as_deref(), &choices, &program)
+        Ok(Launch { job, placement, choices })
     }
 }
 
-/// Starts one thread for each PE, waits for all, and separates results from errors.
-fn launch<R: Send>(
-    job: &Arc<Job>,
-    placement: Option<&[CpuId]>,
-    choices: &Choices,
-    program: &(impl Fn(&Pe) -> Result<R> + Sync),
-) -> Result<Vec<(Rank, R)>> {
-    thread::scope(|scope| {
-        let (mut handles, mut errors) = (Vec::new(), Vec::new());
-        for rank in (0..job.config().pes).map(Rank) {
-            let cpu = placement.map(|cpus| cpus[rank.index()]);
-            let body = move || {
-                let ended = catch_unwind(AssertUnwindSafe(|| {
-                    let pe = Pe::new(job, rank, cpu, choices.clone());
-                    let run = if job.config().helpers { with_helper } else { run_pe };
-                    run(&pe, job, program)
-                }));
-                ended.unwrap_or_else(|panic| Err(failed_by(job, rank, panic)))
-            };
-            let name = format!("PE {rank}");
-            match thread::Builder::new().name(name).spawn_scoped(scope, body) {
-                Ok(handle) => handles.push((rank, handle)),
-                Err(error) => {
-                    let reason = error.to_string();
-                    job.poison(&Failure::Pe { rank, reason: format!("did not start: {reason}") });
-                    errors.push((rank, Error::Thread { rank, reason }));
-                    break;
+/// A program as the PEs run it, which keeps their results: compiled once for all programs.
+type Program<'p> = dyn Fn(&Pe) -> Result<()> + Sync + 'p;
+
+/// A job whose PEs have not started.
+struct Launch {
+    job: Arc<Job>,
+    placement: Option<Vec<CpuId>>,
+    choices: Choices,
+}
+
+impl Launch {
+    /// Starts one thread for each PE, and waits for all.
+    fn run(&self, program: &Program<'_>) -> Result<()> {
+        let Self { job, placement, choices } = self;
+        thread::scope(|scope| {
+            let (mut handles, mut errors) = (Vec::new(), Vec::new());
+            for rank in (0..job.config().pes).map(Rank) {
+                let cpu = placement.as_ref().map(|cpus| cpus[rank.index()]);
+                let body = move || {
+                    let ended = catch_unwind(AssertUnwindSafe(|| {
+                        let pe = Pe::new(job, rank, cpu, choices.clone());
+                        let run = if job.config().helpers { with_helper } else { run_pe };
+                        run(&pe, job, program)
+                    }));
+                    ended.unwrap_or_else(|panic| Err(failed_by(job, rank, panic)))
+                };
+                let name = format!("PE {rank}");
+                match thread::Builder::new().name(name).spawn_scoped(scope, body) {
+                    Ok(handle) => handles.push((rank, handle)),
+                    Err(error) => {
+                        let reason = error.to_string();
+                        let failure = format!("did not start: {reason}");
+                        job.poison(&Failure::Pe { rank, reason: failure });
+                        errors.push((rank, Error::Thread { rank, reason }));
+                        break;
+                    }
                 }
             }
-        }
-        let mut results = Vec::new();
-        for (rank, handle) in handles {
-            match handle.join() {
-                Ok(Ok(result)) => results.push((rank, result)),
-                Ok(Err(error)) => errors.push((rank, error)),
-                Err(panic) => errors.push((rank, failed_by(job, rank, panic))),
+            for (rank, handle) in handles {
+                let ended = handle.join().unwrap_or_else(|panic| Err(failed_by(job, rank, panic)));
+                errors.extend(ended.err().map(|error| (rank, error)));
             }
-        }
-        if errors.is_empty() {
-            return Ok(results);
-        }
-        // Each result is dropped by itself: if one panics, the others are dropped all the same.
-        results.into_iter().for_each(discard);
-        Err(first_cause(job, errors))
-    })
+            if errors.is_empty() { Ok(()) } else { Err(first_cause(job, errors)) }
+        })
+    }
 }
 
 /// Fails the job because a PE has panicked, and returns the PE's error.
@@ -300,7 +320,7 @@ impl Drop for StopsHelping<'_> {
 }
 
 /// Runs a PE beside its helper, a thread that drives its nonblocking calls.
-fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
+fn with_helper(pe: &Pe, job: &Job, program: &Program<'_>) -> Result<()> {
     let rank = pe.world().rank();
     let engine = &**pe.state.endpoint.engine();
     let failed = move |panic| drop(failed_by(job, rank, panic));
@@ -318,84 +338,25 @@ fn with_helper<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Re
     })
 }
 
-/// Runs a PE to its end. No value of the program is dropped where its panic would leave this
-/// function.
-fn run_pe<R>(pe: &Pe, job: &Job, program: &impl Fn(&Pe) -> Result<R>) -> Result<R> {
+/// Runs a PE to its end.
+fn run_pe(pe: &Pe, job: &Job, program: &Program<'_>) -> Result<()> {
     let rank = pe.world().rank();
-    let ended = catch_unwind(AssertUnwindSafe(|| -> Result<R> {
-        let result = program(pe)?;
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        program(pe)?;
         pe.state.ensure_kept()?;
         pe.state.end_sharing()?;
         pe.alive().try_for_each(State::drain)?;
         let matched = pe.alive().try_for_each(|team| team.endpoint.finish());
-        matched.map_err(|_| Error::of_job(job)).map(|()| result)
+        matched.map_err(|_| Error::of_job(job))
     }));
     let ended = match ended {
-        Ok(Ok(result)) => Ok(result),
-        Ok(Err(error)) => {
+        Ok(ended) => ended.inspect_err(|error| {
             job.poison(&Failure::Pe { rank, reason: error.to_string() });
-            Err(error)
-        }
+        }),
         Err(panic) => Err(failed_by(job, rank, panic)),
     };
     // Operations that are left belong to a job that has failed. Dropping them revokes the buffers
     // that they have exposed.
     pe.state.endpoint.engine().clear();
     ended
-}
-
-/// A processing element: one thread of a job. [`Pes::run`] passes it to the program. It cannot be
-/// sent to another thread.
-///
-/// ```
-/// use consort::{Pes, Waiting};
-///
-/// let waited = Pes::threads(2).waiting(Waiting::SpinYield).run(|pe| {
-///     let world = pe.world(); // the team of all PEs
-///     world.barrier()?;
-///     Ok((world.rank().0, world.size(), pe.waiting()))
-/// })?;
-/// assert_eq!(waited[1].1, (1, 2, Waiting::SpinYield));
-/// # Ok::<(), consort::Error>(())
-/// ```
-pub struct Pe {
-    state: State,
-    teams: Teams,
-}
-
-impl Pe {
-    /// Makes a PE on its own thread, and pins the thread.
-    fn new(job: &Arc<Job>, rank: Rank, cpu: Option<CpuId>, choices: Choices) -> Self {
-        if let Some(cpu) = cpu
-            && let Err(error) = affinity::pin(cpu)
-        {
-            tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
-        }
-        let endpoint = Endpoint::new(Arc::clone(job), rank);
-        Self { state: State::new(endpoint, choices), teams: Teams::default() }
-    }
-
-    /// The world and all teams that are not freed.
-    fn alive(&self) -> impl Iterator<Item = &State> {
-        let teams = self.teams.iter().filter(|team| !team.is_freed());
-        std::iter::once(&self.state).chain(teams)
-    }
-
-    /// The team of all PEs, with the default modes.
-    #[must_use]
-    pub fn world(&self) -> Team<'_> {
-        Team::new(&self.state, &self.teams)
-    }
-
-    /// The way in which the PEs of this job wait.
-    #[must_use]
-    pub fn waiting(&self) -> Waiting {
-        self.state.endpoint.job().config().waiting
-    }
-}
-
-impl fmt::Debug for Pe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pe").field("world", &self.world()).finish()
-    }
 }

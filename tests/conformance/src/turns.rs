@@ -5,7 +5,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::Duration,
 };
@@ -30,12 +30,21 @@ pub fn note(text: String) {
 /// # Panics
 /// When the job does, or when it does not end within `limit`.
 pub fn alone<R: Send + 'static>(limit: Duration, job: impl FnOnce() -> R + Send + 'static) -> R {
+    let result = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&result);
+    run(limit, Box::new(move || *place.lock().expect("one job has it") = Some(job())));
+    let result = result.lock().expect("the job has ended").take();
+    result.expect("the result of a job that has ended")
+}
+
+/// As [`alone`]: compiled once for all jobs.
+fn run(limit: Duration, job: Box<dyn FnOnce() + Send>) {
     let _turn = lock(&TURN);
     note(String::new());
     let (done, end) = mpsc::channel();
     thread::spawn(move || done.send(catch_unwind(AssertUnwindSafe(job))).is_ok());
     match end.recv_timeout(limit) {
-        Ok(Ok(result)) => result,
+        Ok(Ok(())) => {}
         Ok(Err(panic)) => resume_unwind(panic),
         Err(_) => panic!("no end within {limit:?}: {}", lock(&NOTE)),
     }
