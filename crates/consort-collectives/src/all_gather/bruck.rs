@@ -3,8 +3,9 @@
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems", section 4. The `k - 1` ports of a phase
-//! are used one after the other, or at once if the inbox has room for all their messages. The paper
-//! shifts blocks at the end; here blocks are received at their final places, and wrap around.
+//! are used at once if the inbox has room for all messages of the call, and sends do not wait for
+//! their receivers; otherwise one after the other. The paper shifts blocks at the end; here blocks
+//! are received at their final places, and wrap around.
 //!
 //! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it sends
 //! the first of them, as many as the receiver lacks, to PE `r - d n`, and receives the blocks after

@@ -5,7 +5,7 @@
 //!
 //! Protocol (`protocols/exchange`): for each distance `d`, send the own block to PE `r + d`, and
 //! receive block `r - d`. All sends come before all receives if the inbox has room for all
-//! messages.
+//! messages, and sends do not wait for their receivers.
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 

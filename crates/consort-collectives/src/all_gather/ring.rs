@@ -6,7 +6,7 @@
 //! Protocol, in rounds 0 to `P - 2` (`protocols/exchange`): send block `r - i` to PE `r + 1`,
 //! receive block `r - i - 1` from PE `r - 1`.
 //!
-//! Cost: `P - 1` consecutive transfers. Each block goes over each edge once, and every PE
+//! Cost: `P - 1` consecutive transfers. Each block goes over every edge but one, and every PE
 //! communicates with its neighbours only.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};

@@ -1,8 +1,8 @@
 //! All-reduce by recursive doubling: the distance of partners doubles in each round.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.5. Neighbours are the first partners here, so that each PE has
-//! the sum of consecutive ranks, and combines in the order of the ranks.
+//! operations in MPICH", section 4.5. Neighbours are the first partners, so that each PE has the
+//! sum of consecutive ranks, and combines in the order of the ranks.
 //!
 //! Protocol, for `P = 2^n + e`:
 //! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;

@@ -3,12 +3,14 @@
 //! Idea: in each round every PE signals `k - 1` others and waits for as many signals; after
 //! `ceil(log_k P)` rounds every PE depends on the arrival of every other PE, directly or not.
 //! Sources: Hensgen, Finkel and Manber 1988; Mellor-Crummey and Scott 1991, section 3.3; other
-//! radices as in Nishtala and Yelick 2009.
+//! radices as in Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4 (there for exchanges of
+//! data).
 //!
 //! Protocol, for each round: signal the round's peers, each in a channel of its own; wait for as
 //! many signals.
 //!
-//! Cost: `(k - 1) ceil(log_k P)` messages a PE, `ceil(log_k P)` transfers on the critical path.
+//! Cost: at most `(k - 1) ceil(log_k P)` messages a PE, `ceil(log_k P)` transfers on the critical
+//! path.
 
 use consort_fabric::{Candidate, Channel, MachineModel, Messages, Op, Query, Rank};
 

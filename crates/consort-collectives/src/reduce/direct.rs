@@ -8,13 +8,13 @@
 //! Protocol:
 //! 1. each PE exposes its source to the root (exposure 0), and leaves when it is detached;
 //! 2. the root, for each block, combines the contributions in the order of the ranks;
-//! 3. the root detaches all sources. In symmetric memory, a PE that may leave early only signals
-//!    that it has entered, and leaves.
+//! 3. the root detaches all sources.
 //!
-//! In symmetric memory without mode Mine there are no signals at all. When the root has entered,
-//! data may move (entry None), or all PEs have entered (entry All). PEs leave at once (exit None),
-//! or wait for all in a barrier (exit All). (In a team of two a barrier is one signal, so the
-//! signals of the other modes are needed.)
+//! In symmetric memory, PEs that may leave early (exit None) expose nothing: with entry Mine they
+//! signal that they have entered, and leave. Without mode Mine there are no signals at all. When
+//! the root has entered, data may move (entry None), or all PEs have entered (entry All). PEs leave
+//! at once (exit None), or wait for all in a barrier (exit All). (In a team of two a barrier is one
+//! signal, so the signals of the other modes are needed.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
@@ -89,6 +89,8 @@ impl Algorithm for Direct {
         }
         // Every PE exposes its buffer to the root, which detaches it.
         let exposures = 2.0 * (passes - 1.0).max(0.0) * model.next_line_ns;
+        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // call.
         model.hops_ns(3.0, query.pes) + exposures + combining
     }
 

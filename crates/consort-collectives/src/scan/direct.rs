@@ -67,7 +67,8 @@ impl Algorithm for Direct {
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
         let work = others * model.pulled_ns(bytes, 1.0) + again + pieces;
-        // The last PE does as much; the PEs do half of that on average.
+        // `work` is that of the last PE. On average PEs do half of it, so a core does half of it
+        // for each of its PEs, but the call takes no less than the last PE.
         let turns = model.pes_a_core(query.pes) / 2.0;
         Exposed::cost_ns(query, model) + work * turns.max(1.0)
     }

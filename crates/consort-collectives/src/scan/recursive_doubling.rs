@@ -1,7 +1,8 @@
 //! Recursive doubling: in round `i` each PE adds the partial result of the PE `2^i` before it.
 //!
 //! After round `i` a PE has the combination of the `2^(i + 1)` PEs up to itself, in their order.
-//! Source: Hillis and Steele 1986, "Data parallel algorithms", section "Parallel prefix".
+//! Source: Hillis and Steele 1986, "Data parallel algorithms", section "All Partial Sums of an
+//! Array".
 //!
 //! Protocol, for each chunk, for `d = 1, 2, 4, ...` below `P`:
 //! 1. send the partial result to the PE `d` after this one, if there is one;
