@@ -35,10 +35,7 @@ impl Algorithm for Direct {
     }
 
     #[inline(always)]
-    fn run<F: Messages + Rendezvous>(
-        f: &F,
-        blocks: &ExposedBlocks,
-    ) -> impl Future<Output = Op> {
+    fn run<F: Messages + Rendezvous>(f: &F, blocks: &ExposedBlocks) -> impl Future<Output = Op> {
         blocks.get(f, 0)
     }
 }

@@ -60,7 +60,7 @@ impl Algorithm for Flat {
             return Err(Self::incapable("the fabric's sends wait for their receivers"));
         }
         let Some(lines) = message_lines(setting, pes) else {
-            return Err(Self::incapable("the messages do not fit the inbox"));
+            return Err(Self::incapable("the messages do not fit the inbox or the scratch memory"));
         };
         let channel = |rank: u32| setting.channel(rank * lines);
         let me = setting.rank.0;

@@ -107,7 +107,7 @@ impl Algorithm for Rabenseifner {
         {
             return Err(Self::incapable("it needs an element a PE, and two PEs"));
         }
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

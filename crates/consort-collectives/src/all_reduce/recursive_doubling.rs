@@ -52,7 +52,7 @@ impl Algorithm for RecursiveDoubling {
         let Setting { rank: Rank(rank), call: CallSpec { pes, bytes, .. }, .. } = *setting;
         let rounds = pes.ilog2();
         let Some(lines) = message_lines(setting, rounds + 1) else {
-            return Err(Self::incapable("the messages do not fit the inbox"));
+            return Err(Self::incapable("the messages do not fit the inbox or the scratch memory"));
         };
         let folded = pes - (1 << rounds);
         // The PEs that exchange are renumbered, in the order of their ranks.

@@ -71,7 +71,7 @@ impl Algorithm for Ring {
         {
             return Err(Self::incapable("it needs an element a PE, and two PEs"));
         }
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

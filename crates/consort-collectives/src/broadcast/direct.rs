@@ -43,7 +43,8 @@ impl Algorithm for Direct {
         if !setting.capabilities.exposes {
             return Err(Self::incapable("the fabric cannot expose buffers"));
         }
-        let here = setting.leaves_early().then(|| setting.channel(0));
+        let signals = setting.leaves_early() && setting.lines() > 0;
+        let here = signals.then(|| setting.channel(0));
         Ok(Schedule { root: setting.call.root, bytes: setting.call.bytes, here })
     }
 
@@ -92,5 +93,37 @@ impl Algorithm for Direct {
                 f.detach(data).await
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Capabilities, Collective, OperatorClass, SyncModes};
+
+    use super::*;
+
+    #[test]
+    fn signals_go_to_lines_that_the_inbox_has() {
+        let query = Query {
+            collective: Collective::Broadcast,
+            sync: SyncModes { entry: SyncMode::Mine, exit: SyncMode::None },
+            pes: 4,
+            bytes: 64,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let reaches = |lines| {
+            let capabilities = Capabilities {
+                inbox_channels: Setting::first_channel(query.collective, query.pes) + lines,
+                scratch_bytes: 8192,
+                buffer_bytes: 0,
+                exposes: true,
+                buffered: true,
+            };
+            let candidate = Candidate::new(Direct::NAME);
+            let schedule = Direct::schedule(&Setting::of(&query, capabilities), &candidate);
+            schedule.expect("it can serve").here.is_some()
+        };
+        assert!(reaches(1) && !reaches(0));
     }
 }

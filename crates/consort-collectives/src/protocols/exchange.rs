@@ -58,7 +58,8 @@ pub struct Buffers {
 impl Buffers {
     /// The buffers for calls in which a PE receives at most `messages`, of at most `longest` bytes
     /// each, in at most `spans` spans each, and in which rounds use credits below `credits`. `None`
-    /// if the inbox is too small, or there are more chunks than steps can number.
+    /// if the inbox is too small, or the scratch memory for data that is combined, or there are
+    /// more chunks than steps can number.
     #[must_use]
     pub fn new(
         setting: &Setting,

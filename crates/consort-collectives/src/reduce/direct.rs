@@ -58,8 +58,9 @@ impl Algorithm for Direct {
         // In a team of two the barriers do not signal the root that the other PE has entered.
         let has_barrier = entry == SyncMode::All || exit == SyncMode::All;
         let waits = entry == SyncMode::Mine || (setting.call.pes == 2 && has_barrier);
-        let reaches =
+        let may_reach =
             setting.leaves_early() || (setting.call.symmetric && !waits && exit == SyncMode::All);
+        let reaches = may_reach && setting.lines() >= setting.call.pes;
         let channel = |rank| waits.then(|| setting.channel(rank));
         let here = reaches.then(|| (0..setting.call.pes).map(channel).collect());
         Ok(Schedule {
@@ -174,4 +175,36 @@ pub(crate) async fn combine_in_order<F: Rma>(
         f.copy(sum, own).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Capabilities, Collective};
+
+    use super::*;
+
+    #[test]
+    fn signals_go_to_lines_that_the_inbox_has() {
+        let query = Query {
+            collective: Collective::Reduce,
+            sync: SyncModes { entry: SyncMode::Mine, exit: SyncMode::None },
+            pes: 4,
+            bytes: 64,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let reaches = |lines| {
+            let capabilities = Capabilities {
+                inbox_channels: Setting::first_channel(query.collective, query.pes) + lines,
+                scratch_bytes: 8192,
+                buffer_bytes: 0,
+                exposes: true,
+                buffered: true,
+            };
+            let candidate = Candidate::new(Direct::NAME).with("block_bytes", 16384);
+            let schedule = Direct::schedule(&Setting::of(&query, capabilities), &candidate);
+            schedule.expect("it can serve").here.is_some()
+        };
+        assert!(reaches(4) && !reaches(3));
+    }
 }

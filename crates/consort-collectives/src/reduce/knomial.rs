@@ -73,7 +73,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `None` if the inbox is too small.
+    /// `None` if the inbox or the scratch memory is too small.
     fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, .. }, .. } = *setting;
         let ordered = setting.call.class == OperatorClass::Ordered;
@@ -154,7 +154,8 @@ impl<T: Tree> Algorithm for UpTree<T> {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check(candidate)?;
         let (shape, chunk_bytes) = T::of(candidate);
-        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
+        let why = "the inbox or the scratch memory is too small";
+        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable(why))
     }
 
     fn steps(schedule: &Schedule) -> u64 {

@@ -67,7 +67,7 @@ impl Algorithm for Flat {
         }
         let buffers = Buffers::new(setting, setting.call.pes - 1, setting.call.bytes, 1, 1)
             .filter(Buffers::hold_all)
-            .ok_or(Self::incapable("the messages do not fit the inbox"))?;
+            .ok_or(Self::incapable("the messages do not fit the inbox or the scratch memory"))?;
         Ok(rounds(setting, &buffers))
     }
 

@@ -73,7 +73,7 @@ impl Algorithm for Pairwise {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

@@ -61,7 +61,7 @@ impl Algorithm for RecursiveDoubling {
         let room = setting.lines().saturating_sub(count) / count.max(1);
         let chunks = Chunks::new(bytes, element_bytes, scratch, room)
             .filter(|chunks| chunks.chunk_bytes() <= scratch)
-            .ok_or(Self::incapable("the inbox is too small"))?;
+            .ok_or(Self::incapable("the inbox or the scratch memory is too small"))?;
         let round = |index: u32| {
             let distance = 1 << index;
             let edge = |peer| Edge {
