@@ -87,9 +87,13 @@ impl Algorithm for Bruck {
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
         let phases = phases(query.pes, radix.unwrap_or(2));
         let bytes = query.bytes as f64;
-        let round = |&(_, blocks): &(u32, u32)| (1.0, f64::from(blocks) * bytes);
-        bytes / model.copy_gbps
-            + exchange::cost_ns(query, model, phases.iter().flatten().map(round))
+        // The messages of a phase have the same length, but for the last one.
+        let phase = |rounds: &Vec<(u32, u32)>| {
+            let messages = rounds.len() as f64;
+            let blocks = rounds.iter().map(|&(_, blocks)| f64::from(blocks)).sum::<f64>();
+            exchange::cost_at_once_ns(query, model, messages, blocks / messages * bytes)
+        };
+        exchange::own_copy_ns(query, model) + phases.iter().map(phase).sum::<f64>()
     }
 
     #[inline(always)]

@@ -53,7 +53,7 @@ impl Algorithm for Ring {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let rounds = [(f64::from(query.pes) - 1.0, bytes)];
-        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
+        exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]

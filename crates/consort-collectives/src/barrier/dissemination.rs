@@ -14,7 +14,10 @@
 
 use consort_fabric::{Candidate, Channel, MachineModel, Messages, Op, Query, Rank};
 
-use crate::{Algorithm, Parameter, PlanError, Setting, rank_math::dissemination::rounds};
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    rank_math::dissemination::{round_count, rounds},
+};
 
 #[derive(Debug)]
 pub struct Dissemination;
@@ -56,9 +59,11 @@ impl Algorithm for Dissemination {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let radix = candidate.parameter("radix").unwrap_or(2).max(2) as f64;
-        let rounds = f64::from(query.pes).log(radix).ceil();
-        let more = (radix - 2.0).min(f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
+        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
+        let radix = radix.unwrap_or(2).max(2);
+        let rounds = round_count(query.pes, radix) as f64;
+        let more =
+            (f64::from(radix) - 2.0).min(f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
         model.hops_ns(rounds, query.pes) + rounds * more + model.overhead_ns
     }
 

@@ -245,6 +245,12 @@ pub fn cost_at_once_ns(query: &Query, model: &MachineModel, count: f64, bytes: f
     model.hops_ns(1.0, query.pes) + work * model.pes_a_core(query.pes)
 }
 
+/// The model's estimate for the copies of the PEs' own blocks, in nanoseconds.
+#[must_use]
+pub fn own_copy_ns(query: &Query, model: &MachineModel) -> f64 {
+    query.bytes as f64 / model.copy_gbps * model.pes_a_core(query.pes)
+}
+
 /// The time of a PE to write the lines of one message and to read those of another.
 fn message_ns(bytes: f64, model: &MachineModel) -> f64 {
     2.0 * model.later_lines_ns(bytes) + model.overhead_ns
