@@ -1,11 +1,12 @@
 //! Composition: two algorithms, one after the other, form an algorithm for a larger operation.
 //!
-//! An all-reduce is a reduction and a broadcast of its result, and an all-gather is a gather and a
-//! broadcast (Bala et al. 1995, section 4.2). An all-reduce is also a reduce-scatter and an
-//! all-gather of the blocks (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The parts run
-//! unchanged. The second part works on the result that the first has left in the target: the whole
-//! result at PE 0, or each PE's own block of it if the second part is an all-gather. (An all-gather
-//! made of as many broadcasts as there are PEs has its own file, and uses the same `Part`s.)
+//! An all-reduce is a reduction and a broadcast of its result, or a reduce-scatter and an
+//! all-gather of the blocks. An all-gather is a gather and a broadcast. (Nishtala, Zheng, Hargrove
+//! and Yelick 2011, section 3.5; with a broadcast, also Bala et al. 1995, section 4.2.) The parts
+//! run unchanged. The second part works on the result that the first has left in the target: the
+//! whole result at PE 0, or each PE's own block of it if the second part is an all-gather. (An
+//! all-gather made of as many broadcasts as there are PEs has its own file, and uses the same
+//! `Part`s.)
 //!
 //! The parts share the call. The first uses the lower half of the inbox and the second the upper
 //! half, and each has its own counters. The first has the caller's entry mode and the second its

@@ -8,12 +8,12 @@
 //! such a call knows that all have left the calls before. All PEs make the same calls, so all agree
 //! on which credits are given. Before quarter `k`, all must have left quarter `k - 4`:
 //!
-//! | since then, or in quarter `k - 4` | entering quarter `k` waits for |
+//! | calls of quarters `k - 4` to `k - 1` | entering quarter `k` waits for |
 //! | --- | --- |
-//! | a nonblocking call in quarter `k - 4` | the credits of quarter `k - 4` |
-//! | else, a synchronizing call in quarter `k - 3`, `k - 2` or `k - 1` | nothing |
-//! | none, nor in quarter `k - 4` | the credits of quarter `k - 4` |
-//! | none, but one in quarter `k - 4` | the credits of quarter `k - 3` |
+//! | a nonblocking call in `k - 4` | the credits of quarter `k - 4` |
+//! | otherwise: a synchronizing call in `k - 3`, `k - 2` or `k - 1` | nothing |
+//! | no synchronizing call in any of the four | the credits of quarter `k - 4` |
+//! | a synchronizing call in `k - 4` only | the credits of quarter `k - 3` |
 //!
 //! That all are past a call says nothing of nonblocking ones before it, which may be under way for
 //! long. So a nonblocking call does not count as synchronizing; a quarter with one always gives a

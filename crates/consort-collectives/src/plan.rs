@@ -1,7 +1,10 @@
 //! A plan: an algorithm's schedule, between the entry and exit barriers that the modes ask for.
 //!
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
-//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it.
+//! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. The
+//! paper has one barrier between two collectives; here a row of Strict calls has two, the exit
+//! barrier of one call and the entry barrier of the next.
+//!
 //! Between two PEs a barrier is one signal, since the message of the algorithm serves as the other.
 //! The exception is a root that acts without a message, such as by copying its own block.
 

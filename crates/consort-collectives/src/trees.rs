@@ -5,7 +5,7 @@
 //! | `flat` | one level | Nishtala and Yelick 2009, section 4 |
 //! | `chain` | each PE has one child; chunks | section 4.1 |
 //! | `knomial` | k-nomial: 1 is the chain, 2 the binomial tree | section 2.2 |
-//! | `pipelined` | k-ary; chunks | section 3; Petrović 2015, chapter 4 |
+//! | `pipelined` | k-ary; chunks | Petrović 2015, section 3.1.1 |
 
 use consort_fabric::Candidate;
 

@@ -91,7 +91,9 @@ impl Algorithm for AllBroadcast {
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
         let depth = Shape::Knomial(radix.unwrap_or(2)).depth(query.pes);
         let passed_on = exchange::cost_ns(query, model, [(f64::from(depth) - 1.0, bytes)]).max(0.0);
-        bytes / model.copy_gbps + exchange::cost_at_once_ns(query, model, others, bytes) + passed_on
+        exchange::own_copy_ns(query, model)
+            + exchange::cost_at_once_ns(query, model, others, bytes)
+            + passed_on
     }
 
     #[inline(always)]

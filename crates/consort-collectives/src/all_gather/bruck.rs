@@ -3,8 +3,9 @@
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems", section 4. The `k - 1` ports of a phase
-//! are used one after the other, or at once if the inbox has room for all their messages. The paper
-//! shifts blocks at the end; here blocks are received at their final places, and wrap around.
+//! are used at once if the inbox has room for all messages of the call, and sends do not wait for
+//! their receivers; otherwise one after the other. The paper shifts blocks at the end; here blocks
+//! are received at their final places, and wrap around.
 //!
 //! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it sends
 //! the first of them, as many as the receiver lacks, to PE `r - d n`, and receives the blocks after
@@ -86,9 +87,13 @@ impl Algorithm for Bruck {
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
         let phases = phases(query.pes, radix.unwrap_or(2));
         let bytes = query.bytes as f64;
-        let round = |&(_, blocks): &(u32, u32)| (1.0, f64::from(blocks) * bytes);
-        bytes / model.copy_gbps
-            + exchange::cost_ns(query, model, phases.iter().flatten().map(round))
+        // The messages of a phase have the same length, but for the last one.
+        let phase = |rounds: &Vec<(u32, u32)>| {
+            let messages = rounds.len() as f64;
+            let blocks = rounds.iter().map(|&(_, blocks)| f64::from(blocks)).sum::<f64>();
+            exchange::cost_at_once_ns(query, model, messages, blocks / messages * bytes)
+        };
+        exchange::own_copy_ns(query, model) + phases.iter().map(phase).sum::<f64>()
     }
 
     #[inline(always)]

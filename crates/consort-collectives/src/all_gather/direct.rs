@@ -1,15 +1,16 @@
 //! Direct all-gather: every PE copies every other PE's block from that PE's source.
 //!
 //! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
-//! GASNet collectives (Nishtala and Yelick 2009, section 2), from every PE.
+//! GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2), from every PE.
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all others, and copies its own block;
-//! 2. each gets the others' blocks, beginning with the next rank's, so that no two read from one PE
-//!    at a time;
-//! 3. each waits until all others have detached its source.
+//! 2. each gets the others' blocks, beginning with the next rank's, so that no two begin with one
+//!    PE;
+//! 3. each leaves when no peer reads its source any more.
 //!
-//! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers.
+//! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers. In symmetric
+//! memory without mode Mine only the copies.
 
 use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous};
 
@@ -34,10 +35,7 @@ impl Algorithm for Direct {
     }
 
     #[inline(always)]
-    fn run<F: Messages + Rendezvous>(
-        f: &F,
-        blocks: &ExposedBlocks,
-    ) -> impl Future<Output = Op> {
+    fn run<F: Messages + Rendezvous>(f: &F, blocks: &ExposedBlocks) -> impl Future<Output = Op> {
         blocks.get(f, 0)
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Protocol (`protocols/exchange`): for each distance `d`, send the own block to PE `r + d`, and
 //! receive block `r - d`. All sends come before all receives if the inbox has room for all
-//! messages.
+//! messages, and sends do not wait for their receivers.
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 
@@ -52,7 +52,7 @@ impl Algorithm for Flat {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
-        bytes / model.copy_gbps + exchange::cost_at_once_ns(query, model, others, bytes)
+        exchange::own_copy_ns(query, model) + exchange::cost_at_once_ns(query, model, others, bytes)
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 //! Gather and broadcast: all blocks go up a k-nomial tree to PE 0, and then down the same tree.
 //!
 //! A composition of the gather `knomial` and the broadcast `knomial` (Bala et al. 1995, section
-//! 4.2, for radix 2). It needs twice the transfers of the others, but only `2 (P - 1)` messages.
+//! 4.2, for radix 2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). It needs twice the
+//! transfers of `bruck`, one after the other, but only `2 (P - 1)` messages in all.
 
 use consort_fabric::{Candidate, Collective, Query};
 

@@ -76,7 +76,7 @@ impl Algorithm for NeighbourExchange {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, pairs) = (query.bytes as f64, f64::from(query.pes / 2));
         let rounds = [(1.0, bytes), (pairs - 1.0, 2.0 * bytes)];
-        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
+        exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]

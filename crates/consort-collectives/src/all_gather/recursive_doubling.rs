@@ -65,7 +65,7 @@ impl Algorithm for RecursiveDoubling {
         let bytes = query.bytes as f64;
         let rounds =
             (0..query.pes.max(1).ilog2()).map(|index| (1.0, bytes * f64::from(1 << index)));
-        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
+        exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 //! Protocol, in rounds 0 to `P - 2` (`protocols/exchange`): send block `r - i` to PE `r + 1`,
 //! receive block `r - i - 1` from PE `r - 1`.
 //!
-//! Cost: `P - 1` consecutive transfers. Each block goes over each edge once, and every PE
+//! Cost: `P - 1` consecutive transfers. Each block goes over every edge but one, and every PE
 //! communicates with its neighbours only.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
@@ -53,7 +53,7 @@ impl Algorithm for Ring {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let rounds = [(f64::from(query.pes) - 1.0, bytes)];
-        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
+        exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]

@@ -10,12 +10,12 @@
 //! Two PEs with a word each use a pairwise combine, like the pairwise sync of the barrier
 //! `dissemination`.
 //!
-//! Cost: one transfer, `P - 1` messages a PE. A scheme in which each PE writes a line of its own
-//! and reads the lines of all others comes to the same. A PE waits for words in its own memory
+//! Cost: one transfer, `P - 1` messages a PE. It costs as much as a scheme in which each PE writes
+//! a line of its own and reads the lines of all others. A PE waits for words in its own memory
 //! only, so each line has a copy at every PE (for 8 bytes, a short slot).
 //!
-//! Source: flags of all PEs at all PEs, as for the barriers of Nishtala and Yelick 2009, section 3;
-//! this exchange is a dissemination of radix `P`.
+//! Source: a dissemination of radix `P`, which has the messages of a flat exchange (Nishtala,
+//! Zheng, Hargrove and Yelick 2011, section 3.4).
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
@@ -60,7 +60,7 @@ impl Algorithm for Flat {
             return Err(Self::incapable("the fabric's sends wait for their receivers"));
         }
         let Some(lines) = message_lines(setting, pes) else {
-            return Err(Self::incapable("the messages do not fit the inbox"));
+            return Err(Self::incapable("the messages do not fit the inbox or the scratch memory"));
         };
         let channel = |rank: u32| setting.channel(rank * lines);
         let me = setting.rank.0;

@@ -2,8 +2,8 @@
 //!
 //! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of
 //! them; `direct` and `shared` work in the callers' buffers; the others are compositions. An
-//! operator need only be associative: all algorithms combine in the order of the ranks, except for
-//! `ring`, which refuses operators that do not commute.
+//! operator need only be associative: if it is not commutative, all algorithms combine in the order
+//! of the ranks, except for `ring`, which refuses.
 
 use consort_fabric::{Collective, Query};
 

@@ -2,8 +2,8 @@
 //! doubling.
 //!
 //! Source: Rabenseifner 2004, "Optimization of collective reduction operations", section 4; Thakur,
-//! Rabenseifner and Gropp 2005, section 4.5. Neighbours are the first partners here, so that each
-//! PE combines contributions of consecutive ranks, and each half of the data is a range.
+//! Rabenseifner and Gropp 2005, section 4.5. Neighbours are the first partners, as there, so that
+//! each PE combines contributions of consecutive ranks, and each half of the data is a range.
 //!
 //! Protocol (`protocols/exchange`), for `P = 2^n + e`:
 //! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;
@@ -107,7 +107,7 @@ impl Algorithm for Rabenseifner {
         {
             return Err(Self::incapable("it needs an element a PE, and two PEs"));
         }
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

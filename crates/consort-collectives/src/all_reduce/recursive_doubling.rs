@@ -1,8 +1,8 @@
 //! All-reduce by recursive doubling: the distance of partners doubles in each round.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.5. Neighbours are the first partners here, so that each PE has
-//! the sum of consecutive ranks, and combines in the order of the ranks.
+//! operations in MPICH", section 4.5. Neighbours are the first partners, so that each PE has the
+//! sum of consecutive ranks, and combines in the order of the ranks.
 //!
 //! Protocol, for `P = 2^n + e`:
 //! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;
@@ -52,7 +52,7 @@ impl Algorithm for RecursiveDoubling {
         let Setting { rank: Rank(rank), call: CallSpec { pes, bytes, .. }, .. } = *setting;
         let rounds = pes.ilog2();
         let Some(lines) = message_lines(setting, rounds + 1) else {
-            return Err(Self::incapable("the messages do not fit the inbox"));
+            return Err(Self::incapable("the messages do not fit the inbox or the scratch memory"));
         };
         let folded = pes - (1 << rounds);
         // The PEs that exchange are renumbered, in the order of their ranks.

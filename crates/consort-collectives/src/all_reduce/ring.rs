@@ -5,7 +5,7 @@
 //! workstations": a reduce-scatter and an all-gather around a ring. For commutative operators.
 //!
 //! Protocol (`protocols/exchange`), with the data divided into `P` blocks of whole elements, of
-//! which the last may be shorter or empty:
+//! which the last ones may be shorter or empty:
 //! 1. in rounds 0 to `P - 2` send block `r - i` to PE `r + 1`, receive block `r - i - 1` from PE
 //!    `r - 1`, and combine it with the own one; then PE `r` has the combined block `r + 1`;
 //! 2. in as many rounds forward combined blocks in the same way, from `r + 1` down, and keep the
@@ -71,7 +71,7 @@ impl Algorithm for Ring {
         {
             return Err(Self::incapable("it needs an element a PE, and two PEs"));
         }
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

@@ -65,9 +65,12 @@ impl Algorithm for Shared {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let cores = model.cores_of(query.pes);
-        // Each byte is read by every PE, and written to every PE; own bytes are copied.
+        // Each byte of the result is read from every other PE, and written to every other PE; own
+        // bytes are copied.
         let moved = 2.0 * bytes * (pes - 1.0) / model.pull_gbps + bytes / model.copy_gbps;
         let exposures = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
+        // A signal that the buffers are exposed, one that they are detached, and the way to the
+        // next call.
         model.hops_ns(3.0, query.pes) + exposures + moved / cores
     }
 

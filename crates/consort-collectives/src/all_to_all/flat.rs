@@ -48,7 +48,7 @@ impl Algorithm for Flat {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
-        bytes / model.copy_gbps + exchange::cost_at_once_ns(query, model, others, bytes)
+        exchange::own_copy_ns(query, model) + exchange::cost_at_once_ns(query, model, others, bytes)
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Pairwise exchange: in each round a PE sends to one PE and receives from one PE.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.2, for long messages.
+//! operations in MPICH", section 4.3, for long messages.
 //!
 //! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): exchange blocks with PE `r xor i` if
 //! `P` is a power of two; otherwise send to PE `r + i` and receive from PE `r - i`.
@@ -67,7 +67,7 @@ impl Algorithm for Pairwise {
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let rounds = [(f64::from(query.pes) - 1.0, bytes)];
-        bytes / model.copy_gbps + exchange::cost_ns(query, model, rounds)
+        exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
     }
 
     #[inline(always)]

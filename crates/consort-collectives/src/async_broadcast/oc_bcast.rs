@@ -7,9 +7,10 @@
 //! Algorithm 2.
 //!
 //! Protocol, when a PE is notified of a chunk in its parent's buffer:
-//! 1. if its own buffer is free (then its queue is empty), it gets the chunk into its own buffer,
-//!    acknowledges, interrupts its own children, and copies the chunk to memory; the buffer is free
-//!    again when all children have acknowledged;
+//! 1. if its own buffer is free (then its queue is empty), and it has children or writes the buffer
+//!    faster than its memory, it gets the chunk into its own buffer, acknowledges, interrupts its
+//!    own children, and copies the chunk to memory; the buffer is free again when all children have
+//!    acknowledged;
 //! 2. otherwise it gets the chunk to memory, acknowledges, and queues the chunk if it has children.
 //!
 //! Invariants: a PE sends one chunk at a time, the chunks of a source in the source's order, and no
@@ -30,7 +31,8 @@ use consort_fabric::{Event, Notification, Notifications, Op, Rank, Then};
 
 use crate::rank_math::tree::Shape;
 
-/// The order of a PE's work, if there are several things to do.
+/// The order of a PE's work, if there are several things to do. [`OcBcastAsync::poll`] looks for
+/// acknowledgements first whatever the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
     /// As published: interrupts, then queued chunks, then own chunks.

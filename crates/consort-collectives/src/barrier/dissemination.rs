@@ -3,16 +3,21 @@
 //! Idea: in each round every PE signals `k - 1` others and waits for as many signals; after
 //! `ceil(log_k P)` rounds every PE depends on the arrival of every other PE, directly or not.
 //! Sources: Hensgen, Finkel and Manber 1988; Mellor-Crummey and Scott 1991, section 3.3; other
-//! radices as in Nishtala and Yelick 2009.
+//! radices as in Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4 (there for exchanges of
+//! data).
 //!
 //! Protocol, for each round: signal the round's peers, each in a channel of its own; wait for as
 //! many signals.
 //!
-//! Cost: `(k - 1) ceil(log_k P)` messages a PE, `ceil(log_k P)` transfers on the critical path.
+//! Cost: at most `(k - 1) ceil(log_k P)` messages a PE, `ceil(log_k P)` transfers on the critical
+//! path.
 
 use consort_fabric::{Candidate, Channel, MachineModel, Messages, Op, Query, Rank};
 
-use crate::{Algorithm, Parameter, PlanError, Setting, rank_math::dissemination::rounds};
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    rank_math::dissemination::{round_count, rounds},
+};
 
 #[derive(Debug)]
 pub struct Dissemination;
@@ -54,9 +59,11 @@ impl Algorithm for Dissemination {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let radix = candidate.parameter("radix").unwrap_or(2).max(2) as f64;
-        let rounds = f64::from(query.pes).log(radix).ceil();
-        let more = (radix - 2.0).min(f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
+        let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
+        let radix = radix.unwrap_or(2).max(2);
+        let rounds = round_count(query.pes, radix) as f64;
+        let more =
+            (f64::from(radix) - 2.0).min(f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
         model.hops_ns(rounds, query.pes) + rounds * more + model.overhead_ns
     }
 

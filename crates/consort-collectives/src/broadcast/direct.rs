@@ -1,14 +1,16 @@
 //! Direct broadcast: every PE copies from the root's buffer.
 //!
 //! Idea: between threads a message needs no intermediate copy. The root exposes its buffer, and all
-//! PEs get the message from it at once. This is the flat one-sided tree of Nishtala and Yelick
-//! 2009, section 2, and the rendezvous get of the GASNet collectives.
+//! PEs get the message from it at once. This is the flat topology of Nishtala and Yelick 2009,
+//! section 2.2, one-sided (section 1), and the rendezvous get of the GASNet collectives (Nishtala,
+//! Zheng, Hargrove and Yelick 2011, section 3.3.2).
 //!
 //! Protocol:
 //! 1. the root exposes its source to each PE (exposure 0), each attaches it;
 //! 2. each gets the whole message into its target, and detaches the buffer;
 //! 3. the root leaves when all have detached it. In symmetric memory with exit mode None the root
-//!    exposes nothing: it signals that it has entered, and leaves.
+//!    exposes nothing: it signals that it has entered, and leaves. It does so in all entry modes;
+//!    in the other `direct` algorithms, among more than two PEs, only mode Mine has such a signal.
 //!
 //! Cost: `P - 1` concurrent copies, two transfers on the critical path.
 
@@ -41,7 +43,8 @@ impl Algorithm for Direct {
         if !setting.capabilities.exposes {
             return Err(Self::incapable("the fabric cannot expose buffers"));
         }
-        let here = setting.leaves_early().then(|| setting.channel(0));
+        let signals = setting.leaves_early() && setting.lines() > 0;
+        let here = signals.then(|| setting.channel(0));
         Ok(Schedule { root: setting.call.root, bytes: setting.call.bytes, here })
     }
 
@@ -54,6 +57,8 @@ impl Algorithm for Direct {
         }
         // The root exposes its buffer to every PE.
         let exposures = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
+        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // call.
         model.hops_ns(3.0, query.pes) + exposures + copy
     }
 
@@ -71,6 +76,8 @@ impl Algorithm for Direct {
             }
             Some(here) => {
                 f.wait(here, 0).await?;
+                // In symmetric memory a broadcast has one buffer: the root's source is at the place
+                // of the others' targets.
                 let data = f.reach(root, Span::target(0, bytes));
                 f.get(&data, 0, Span::target(0, bytes)).await
             }
@@ -86,5 +93,37 @@ impl Algorithm for Direct {
                 f.detach(data).await
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Capabilities, Collective, OperatorClass, SyncModes};
+
+    use super::*;
+
+    #[test]
+    fn signals_go_to_lines_that_the_inbox_has() {
+        let query = Query {
+            collective: Collective::Broadcast,
+            sync: SyncModes { entry: SyncMode::Mine, exit: SyncMode::None },
+            pes: 4,
+            bytes: 64,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let reaches = |lines| {
+            let capabilities = Capabilities {
+                inbox_channels: Setting::first_channel(query.collective, query.pes) + lines,
+                scratch_bytes: 8192,
+                buffer_bytes: 0,
+                exposes: true,
+                buffered: true,
+            };
+            let candidate = Candidate::new(Direct::NAME);
+            let schedule = Direct::schedule(&Setting::of(&query, capabilities), &candidate);
+            schedule.expect("it can serve").here.is_some()
+        };
+        assert!(reaches(1) && !reaches(0));
     }
 }

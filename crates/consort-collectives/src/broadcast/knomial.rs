@@ -3,10 +3,10 @@
 //! Idea: every PE that has the message sends it on. In a k-nomial tree, the number of PEs that have
 //! it grows by a factor of `k` each round (Nishtala and Yelick 2009, section 2.2). In a k-ary tree,
 //! a PE sends chunk `i` on while chunk `i + 1` arrives, so that all levels of the tree work at once
-//! (section 3; Petrović 2015, chapter 4).
+//! (Petrović 2015, section 3.1.1).
 //!
 //! Protocol, for each chunk: receive it from the parent into the target; send it to each child, the
-//! largest subtree first (`protocols/stream`).
+//! last child first, which in a k-nomial tree has the largest subtree (`protocols/stream`).
 //!
 //! Cost: `P - 1` messages, and the depth of the tree on the critical path. In chunks: the depth to
 //! fill the pipeline, then `k` times the message.

@@ -7,7 +7,7 @@
 //! is read. Source: Petrović 2015, section 3.1, Algorithm 1.
 //!
 //! Protocol, for each chunk:
-//! 1. wait until all children have the chunk before the last, whose place this one takes;
+//! 1. before chunk `i` from 2 on, wait until all children have chunk `i - 2`, whose place it takes;
 //! 2. the root copies the chunk into its buffer. Other PEs wait to be notified, notify the siblings
 //!    after them in the binary tree, get the chunk into their buffer, and signal the parent;
 //! 3. notify the first two of the own children; copy the chunk from the buffer to the target.

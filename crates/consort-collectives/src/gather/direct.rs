@@ -1,7 +1,7 @@
 //! Direct gather: every PE copies its block into the root's buffer.
 //!
 //! Idea: the reverse of the scatter `direct`, with puts in place of gets. The copies are concurrent
-//! (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
+//! (the flat topology of Nishtala and Yelick 2009, section 2.2, one-sided).
 //!
 //! Protocol (`protocols/rendezvous`):
 //! 1. the root exposes its target to all others, and copies its own block;

@@ -6,8 +6,9 @@
 //! filled while the other is read. Source: Petrović 2015, section 3.1, which has the broadcast;
 //! this is the reverse. Blocks of the PEs furthest from the root come last.
 //!
-//! Protocol, for each chunk of each block of the own subtree (`protocols/relay`):
-//! 1. wait until the parent has taken the chunk before the last, whose place this one takes;
+//! Protocol, for each chunk of each block of the own subtree, numbered from 0 (`protocols/relay`):
+//! 1. before chunk `i` from 2 on, wait until the parent has taken chunk `i - 2`, whose place it
+//!    takes;
 //! 2. copy the chunk into the buffer if it is of the own block. Otherwise wait until the child on
 //!    its route has it, get it from there, and signal the child. The root writes to its target
 //!    directly;
@@ -15,7 +16,7 @@
 //!
 //! At the end, wait until the parent has taken the last chunk.
 //!
-//! Cost: the root gets `P - 1` blocks, a PE one less for each level further down.
+//! Cost: the root gets `P - 1` blocks, any other PE as many as PEs are below it.
 
 use consort_fabric::{
     Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,

@@ -3,9 +3,9 @@
 //! An algorithm loops over its rounds once for many calls, and describes by rank arithmetic what a
 //! PE sends and receives in each ([`Round`]). A call executes them ([`Rounds::run`]). That divides
 //! messages into chunks, numbers the chunks, gives credits to senders, and orders operations such
-//! that PEs never wait in a cycle. The rounds are the synchronous ones of Bruck et al. 1997, section
-//! 1; the flow control is double buffering (Petrović 2015, section 3.1.1), with any number of
-//! buffers.
+//! that PEs never wait in a cycle. The rounds are the synchronous ones of Bruck et al. 1997,
+//! section 1; the flow control is double buffering (Petrović 2015, section 3.1.1), with any number
+//! of buffers.
 //!
 //! The chunks that a PE receives in a call are numbered in the order in which it takes them,
 //! message after message. Chunk `i` uses buffer `i mod N` of its inbox:
@@ -15,9 +15,8 @@
 //! | awaits its credit, if `i >= N` | takes chunk `i - N` and gives the sender the credit |
 //! | sends into buffer `i mod N` | takes chunk `i` |
 //!
-//! So a call that fits the inbox needs no credits. Numbers may be skipped: a chunk counts as taken
-//! when the next one may arrive. So all PEs can count alike, also those with nothing to do in a
-//! round.
+//! So a call that fits the inbox needs no credits. A PE that receives nothing in a round skips its
+//! numbers, so that all PEs number alike; a skipped number counts as taken.
 //!
 //! Within a round a PE alternates sends and receives, chunk by chunk, so PEs never wait in a cycle.
 //! If a send waits for its receiver, not all PEs may send first; see [`sends_first`].
@@ -59,7 +58,8 @@ pub struct Buffers {
 impl Buffers {
     /// The buffers for calls in which a PE receives at most `messages`, of at most `longest` bytes
     /// each, in at most `spans` spans each, and in which rounds use credits below `credits`. `None`
-    /// if the inbox is too small, or there are more chunks than steps can number.
+    /// if the inbox is too small, or the scratch memory for data that is combined, or there are
+    /// more chunks than steps can number.
     #[must_use]
     pub fn new(
         setting: &Setting,
@@ -243,6 +243,12 @@ pub fn cost_ns(
 pub fn cost_at_once_ns(query: &Query, model: &MachineModel, count: f64, bytes: f64) -> f64 {
     let work = count * (message_ns(bytes, model) + model.next_line_ns);
     model.hops_ns(1.0, query.pes) + work * model.pes_a_core(query.pes)
+}
+
+/// The model's estimate for the copies of the PEs' own blocks, in nanoseconds.
+#[must_use]
+pub fn own_copy_ns(query: &Query, model: &MachineModel) -> f64 {
+    query.bytes as f64 / model.copy_gbps * model.pes_a_core(query.pes)
 }
 
 /// The time of a PE to write the lines of one message and to read those of another.

@@ -9,7 +9,8 @@
 //! | `await_detached` | waits for the signals of all readers |
 //!
 //! The modes of the call decide which of these signals are needed; see `rendezvous`. This is the
-//! rendezvous get of the GASNet collectives (Nishtala and Yelick 2009, section 2), from many peers.
+//! rendezvous get of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section
+//! 3.3.2), from many peers.
 
 use consort_fabric::{MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
 
@@ -138,7 +139,7 @@ impl Exposed {
     }
 }
 
-/// The blocks of a source, exposed to all: what every PE gets its block of.
+/// A source of blocks, exposed to all other PEs; each gets its block of it.
 #[derive(Debug)]
 pub struct ExposedBlocks {
     exposed: Exposed,

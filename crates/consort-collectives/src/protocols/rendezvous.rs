@@ -1,8 +1,8 @@
 //! Access to a peer's buffer: exposed and attached, or reached directly in symmetric memory.
 //!
-//! The rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2): a buffer is
-//! exposed, attached and detached. In symmetric memory only the signals that the modes require
-//! remain:
+//! The rendezvous of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section
+//! 3.3.2): a buffer is exposed, attached and detached. In symmetric memory only the signals that
+//! the modes require remain:
 //!
 //! | mode | signals |
 //! | --- | --- |
@@ -176,6 +176,8 @@ impl Access {
             let words = signals * (model.overhead_ns * others + model.next_line_ns * more);
             return model.transfer_ns / 2.0 + model.hops_ns(signals, query.pes) + words;
         }
+        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // call.
         model.hops_ns(3.0, query.pes) + 2.0 * more * model.next_line_ns
     }
 }

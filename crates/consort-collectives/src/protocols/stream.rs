@@ -8,7 +8,7 @@
 //!
 //! A message of at most two chunks needs no such signals. A pipeline results when a PE forwards
 //! chunk `i` before chunk `i + 1` has arrived (double buffering as in OC-BCAST; Petrović 2015,
-//! chapter 4).
+//! section 3.1.1).
 
 use consort_fabric::{Channel, Rank, Step};
 

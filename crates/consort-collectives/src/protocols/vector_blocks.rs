@@ -1,9 +1,10 @@
 //! Blocks of any lengths, copied between the callers' buffers: the basis of vector variants.
 //!
 //! A PE alone knows the places and lengths of its blocks, so it exposes each block separately: the
-//! rendezvous of the GASNet collectives (Nishtala and Yelick 2009, section 2). The PE that attaches
-//! a block passes the length that it expects; the job fails if the two lengths differ. An empty
-//! block is exposed as well, since a PE that expects a longer one would wait forever.
+//! rendezvous of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2).
+//! The PE that attaches a block passes the length that it expects; the job fails if the two lengths
+//! differ. An empty block is exposed as well, since a PE that expects a longer one would wait
+//! forever.
 //!
 //! A plan thus does not depend on lengths, and serves calls with any lengths.
 

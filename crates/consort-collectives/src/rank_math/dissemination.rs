@@ -16,21 +16,37 @@ pub struct Round {
 /// The rounds of PE `rank` among `pes`, for a radix of at least 2.
 #[must_use]
 pub fn rounds(rank: Rank, pes: u32, radix: u32) -> Vec<Round> {
-    let (team, pes, radix) = (pes, u64::from(pes), u64::from(radix));
-    let mut rounds = Vec::new();
-    let mut power = 1;
-    while power < pes {
-        let distances = (1..radix).map(|digit| digit * power).take_while(|&far| far < pes);
-        let to = distances.map(|far| rank.plus(far, team)).collect();
-        rounds.push(Round { to });
-        power *= radix;
-    }
-    rounds
+    let round = |power| {
+        let distances = (1..u64::from(radix)).map(|digit| digit * power);
+        let distances = distances.take_while(|&far| far < u64::from(pes));
+        Round { to: distances.map(|far| rank.plus(far, pes)).collect() }
+    };
+    powers(pes, radix).map(round).collect()
+}
+
+/// The number of rounds among `pes`, for a radix of at least 2.
+#[must_use]
+pub fn round_count(pes: u32, radix: u32) -> usize {
+    powers(pes, radix).count()
+}
+
+/// The powers of the radix below the number of PEs: one for each round.
+fn powers(pes: u32, radix: u32) -> impl Iterator<Item = u64> {
+    let powers = std::iter::successors(Some(1), move |power| Some(power * u64::from(radix)));
+    powers.take_while(move |&power| power < u64::from(pes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn powers_of_the_radix_need_no_round_more() {
+        for (pes, radix, count) in [(216, 6, 3), (125, 5, 3), (126, 5, 4), (1, 2, 0), (9, 16, 1)] {
+            assert_eq!(round_count(pes, radix), count, "{pes} {radix}");
+            assert_eq!(rounds(Rank(0), pes, radix).len(), count, "{pes} {radix}");
+        }
+    }
 
     #[test]
     fn everyone_hears_of_everyone() {

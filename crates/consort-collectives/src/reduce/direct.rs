@@ -8,13 +8,13 @@
 //! Protocol:
 //! 1. each PE exposes its source to the root (exposure 0), and leaves when it is detached;
 //! 2. the root, for each block, combines the contributions in the order of the ranks;
-//! 3. the root detaches all sources. In symmetric memory, a PE that may leave early only signals
-//!    that it has entered, and leaves.
+//! 3. the root detaches all sources.
 //!
-//! In symmetric memory without mode Mine there are no signals at all. When the root has entered,
-//! data may move (entry None), or all PEs have entered (entry All). PEs leave at once (exit None),
-//! or wait for all in a barrier (exit All). (In a team of two a barrier is one signal, so the
-//! signals of the other modes are needed.)
+//! In symmetric memory, PEs that may leave early (exit None) expose nothing: with entry Mine they
+//! signal that they have entered, and leave. Without mode Mine there are no signals at all. When
+//! the root has entered, data may move (entry None), or all PEs have entered (entry All). PEs leave
+//! at once (exit None), or wait for all in a barrier (exit All). (In a team of two a barrier is one
+//! signal, so the signals of the other modes are needed.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
@@ -58,8 +58,9 @@ impl Algorithm for Direct {
         // In a team of two the barriers do not signal the root that the other PE has entered.
         let has_barrier = entry == SyncMode::All || exit == SyncMode::All;
         let waits = entry == SyncMode::Mine || (setting.call.pes == 2 && has_barrier);
-        let reaches =
+        let may_reach =
             setting.leaves_early() || (setting.call.symmetric && !waits && exit == SyncMode::All);
+        let reaches = may_reach && setting.lines() >= setting.call.pes;
         let channel = |rank| waits.then(|| setting.channel(rank));
         let here = reaches.then(|| (0..setting.call.pes).map(channel).collect());
         Ok(Schedule {
@@ -89,6 +90,8 @@ impl Algorithm for Direct {
         }
         // Every PE exposes its buffer to the root, which detaches it.
         let exposures = 2.0 * (passes - 1.0).max(0.0) * model.next_line_ns;
+        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // call.
         model.hops_ns(3.0, query.pes) + exposures + combining
     }
 
@@ -172,4 +175,36 @@ pub(crate) async fn combine_in_order<F: Rma>(
         f.copy(sum, own).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Capabilities, Collective};
+
+    use super::*;
+
+    #[test]
+    fn signals_go_to_lines_that_the_inbox_has() {
+        let query = Query {
+            collective: Collective::Reduce,
+            sync: SyncModes { entry: SyncMode::Mine, exit: SyncMode::None },
+            pes: 4,
+            bytes: 64,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let reaches = |lines| {
+            let capabilities = Capabilities {
+                inbox_channels: Setting::first_channel(query.collective, query.pes) + lines,
+                scratch_bytes: 8192,
+                buffer_bytes: 0,
+                exposes: true,
+                buffered: true,
+            };
+            let candidate = Candidate::new(Direct::NAME).with("block_bytes", 16384);
+            let schedule = Direct::schedule(&Setting::of(&query, capabilities), &candidate);
+            schedule.expect("it can serve").here.is_some()
+        };
+        assert!(reaches(4) && !reaches(3));
+    }
 }

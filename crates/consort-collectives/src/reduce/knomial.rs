@@ -11,8 +11,9 @@
 //!
 //! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
 //! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
-//! sends the result to the root. A flat tree, and so any tree of two PEs, keeps the order whatever
-//! its root.
+//! sends the result to the root. The root then waits for each chunk of the result before it goes
+//! on, so chunks do not follow each other closely. A flat tree, and so any tree of two PEs, keeps
+//! the order whatever its root.
 //!
 //! Cost: `P - 1` messages. Combinations at the root: `(k - 1) log_k P`; `P - 1` in a flat tree. In
 //! a chain, `P - 1` chunks fill the pipeline, and then one message passes.
@@ -72,7 +73,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `None` if the inbox is too small.
+    /// `None` if the inbox or the scratch memory is too small.
     fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, .. }, .. } = *setting;
         let ordered = setting.call.class == OperatorClass::Ordered;
@@ -153,7 +154,8 @@ impl<T: Tree> Algorithm for UpTree<T> {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check(candidate)?;
         let (shape, chunk_bytes) = T::of(candidate);
-        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable("the inbox is too small"))
+        let why = "the inbox or the scratch memory is too small";
+        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable(why))
     }
 
     fn steps(schedule: &Schedule) -> u64 {

@@ -4,20 +4,23 @@
 //! which it combines: no message is copied in between. Radix 1 is the chain, where a PE combines
 //! its own contribution with its child's result in one pass. In other trees it first copies its
 //! contribution, while it would wait for its children. Source: Nishtala and Yelick 2009, sections
-//! 2.2 and 4.1; and the reverse of OC-BCAST (Petrović 2015, whose conclusion leaves this open): a
+//! 2.2 and 4; and the reverse of OC-BCAST (Petrović 2015, whose conclusion leaves this open): a
 //! message longer than the buffer goes up in chunks, of which the buffer holds two.
 //!
 //! Protocol, for each chunk:
-//! 1. wait until the parent has taken the chunk before the last, whose place this one takes;
-//! 2. copy the contribution into the own buffer, or at the root into the target;
+//! 1. before chunk `i` from 2 on, wait until the parent has taken chunk `i - 2`, whose place it
+//!    takes;
+//! 2. copy the contribution into the own buffer, or at the root into the target (in a chain only
+//!    the last PE does; see above);
 //! 3. for each child, when it signals that it is ready: combine with its buffer, in one pass, and
 //!    signal that its buffer is taken;
 //! 4. signal the parent. At the end, wait until it signals that the last chunk is taken.
 //!
 //! The largest subtree may come first. Its pass then does not wait for those of the smaller ones,
-//! but theirs wait for it; which order is faster depends on the machine and the modes. If the
-//! operator is not commutative, the smallest comes first, and the tree is rooted at PE 0, from
-//! whose buffer the root gets the result.
+//! but theirs wait for it; which is faster depends on the machine and the modes. If the operator is
+//! not commutative, the smallest comes first, and the tree is rooted at PE 0, from whose buffer the
+//! root gets the result. The root then waits for each chunk of the result before it goes on, so
+//! chunks do not follow each other closely.
 //!
 //! Cost of the first chunk: a copy, and the passes on the longest path through the tree. Cost of
 //! each further chunk: a copy and the passes of a PE. A PE's call lasts until its parent has taken
@@ -154,7 +157,9 @@ impl Algorithm for KnomialGet {
         // Even a few bytes take part of a transfer.
         let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0) + model.overhead_ns;
         let copy = bytes / model.copy_gbps;
-        // As in `direct`: a signal, an acknowledgement, and the way to the next call.
+        // Besides the signals on the way up, one hop a level: the acknowledgement, and the way to
+        // the next call. So a tree of one level has three hops, as `direct`. In a row of Loose
+        // calls, and for each further chunk, they are a PE's signal and its acknowledgement.
         let hops = 2.0 * hop;
         if model.is_shared(query.pes) {
             // All PEs' work is done one after the other.

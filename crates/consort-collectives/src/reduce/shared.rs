@@ -13,7 +13,7 @@
 //! 3. all PEs detach the buffers after a fence. When the root's buffers are detached, it resets the
 //!    counter to 0.
 //!
-//! Cost: `(P - 1) / P` passes over the message a PE, `P (P - 1)` exposed buffers.
+//! Cost: `(P - 1) / P` passes over the message a PE, `(P + 1) (P - 1)` exposed buffers.
 
 use consort_fabric::{
     CallSpec, Candidate, Counters, MachineModel, Op, OperatorClass, Query, Rank, Rendezvous, Span,

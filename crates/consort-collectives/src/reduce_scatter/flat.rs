@@ -6,7 +6,8 @@
 //!
 //! Protocol (`protocols/exchange`):
 //! 1. send every other PE its block;
-//! 2. combine the others' contributions and the own one, in the order of the ranks.
+//! 2. combine the own contribution and the others', in the order of the ranks; if the operator
+//!    commutes, the own one first.
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 
@@ -66,7 +67,7 @@ impl Algorithm for Flat {
         }
         let buffers = Buffers::new(setting, setting.call.pes - 1, setting.call.bytes, 1, 1)
             .filter(Buffers::hold_all)
-            .ok_or(Self::incapable("the messages do not fit the inbox"))?;
+            .ok_or(Self::incapable("the messages do not fit the inbox or the scratch memory"))?;
         Ok(rounds(setting, &buffers))
     }
 

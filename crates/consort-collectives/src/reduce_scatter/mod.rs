@@ -1,6 +1,7 @@
 //! Reduce-scatters: block `i` of every PE, combined, to PE `i`. The registry of their algorithms.
 //!
-//! An operator need only be associative: all algorithms combine in the order of the ranks.
+//! An operator need only be associative: if it is not commutative, all algorithms combine in the
+//! order of the ranks.
 
 use consort_fabric::CallSpec;
 

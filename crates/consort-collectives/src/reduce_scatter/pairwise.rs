@@ -6,9 +6,9 @@
 //! separately.
 //!
 //! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive the
-//! own block from PE `r + i`, and combine. Blocks of PEs after this one are combined with the own
-//! block, those of PEs before it in scratch memory, both in the order of the ranks; at the end both
-//! results are combined.
+//! own block from PE `r + i`, and combine it with the result so far. If the operator does not
+//! commute, blocks of PEs after this one are combined with the own block, those of PEs before it in
+//! scratch memory, both in the order of the ranks; at the end both results are combined.
 //!
 //! Cost: `P - 1` consecutive transfers, `P - 1` blocks, each combined once.
 
@@ -73,7 +73,7 @@ impl Algorithm for Pairwise {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         Self::check_names(candidate)?;
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

@@ -101,7 +101,7 @@ impl Algorithm for RecursiveHalving {
         if !setting.call.pes.is_power_of_two() {
             return Err(Self::incapable(format!("{} PEs are no power of two", setting.call.pes)));
         }
-        rounds(setting).ok_or(Self::incapable("the inbox is too small"))
+        rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
     fn steps(rounds: &Rounds) -> u64 {

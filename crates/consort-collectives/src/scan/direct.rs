@@ -66,8 +66,10 @@ impl Algorithm for Direct {
         // From the second pass on, a long piece is no longer in the core's nearest caches.
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
         let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
-        let work = others * model.pulled_ns(bytes, 1.0) + again + pieces;
-        // The last PE does as much; the PEs do half of that on average.
+        // All PEs read PE 0's source first; on average half of the others read a PE's source.
+        let work = others * model.pulled_ns(bytes, others / 2.0) + again + pieces;
+        // `work` is that of the last PE. On average PEs do half of it, so a core does half of it
+        // for each of its PEs, but the call takes no less than the last PE.
         let turns = model.pes_a_core(query.pes) / 2.0;
         Exposed::cost_ns(query, model) + work * turns.max(1.0)
     }

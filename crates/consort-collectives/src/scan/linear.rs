@@ -43,7 +43,7 @@ impl Algorithm for Linear {
         let room = setting.lines().saturating_sub(1);
         let chunks = Chunks::new(bytes, element_bytes, wanted, room)
             .filter(|chunks| chunks.chunk_bytes() <= setting.capabilities.scratch_bytes)
-            .ok_or(Self::incapable("the inbox is too small"))?;
+            .ok_or(Self::incapable("the inbox or the scratch memory is too small"))?;
         let edge =
             |peer| Edge { peer: Rank(peer), data: setting.channel(1), taken: setting.channel(0) };
         Ok(Schedule {

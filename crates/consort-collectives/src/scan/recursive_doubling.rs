@@ -1,7 +1,8 @@
 //! Recursive doubling: in round `i` each PE adds the partial result of the PE `2^i` before it.
 //!
 //! After round `i` a PE has the combination of the `2^(i + 1)` PEs up to itself, in their order.
-//! Source: Hillis and Steele 1986, "Data parallel algorithms", section "Parallel prefix".
+//! Source: Hillis and Steele 1986, "Data parallel algorithms", section "All Partial Sums of an
+//! Array".
 //!
 //! Protocol, for each chunk, for `d = 1, 2, 4, ...` below `P`:
 //! 1. send the partial result to the PE `d` after this one, if there is one;
@@ -60,7 +61,7 @@ impl Algorithm for RecursiveDoubling {
         let room = setting.lines().saturating_sub(count) / count.max(1);
         let chunks = Chunks::new(bytes, element_bytes, scratch, room)
             .filter(|chunks| chunks.chunk_bytes() <= scratch)
-            .ok_or(Self::incapable("the inbox is too small"))?;
+            .ok_or(Self::incapable("the inbox or the scratch memory is too small"))?;
         let round = |index: u32| {
             let distance = 1 << index;
             let edge = |peer| Edge {

@@ -1,7 +1,8 @@
 //! Direct scatter: every PE copies its block from the root's buffer.
 //!
-//! Idea: as in the broadcast `direct`, the rendezvous get of the GASNet collectives (Nishtala and
-//! Yelick 2009, section 2): between threads a block needs no intermediate copy.
+//! Idea: between threads a block needs no intermediate copy. As in the broadcast `direct`, this is
+//! the rendezvous get of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section
+//! 3.3.2).
 //!
 //! Protocol (`protocols/rendezvous`):
 //! 1. the root exposes its source to all others, and copies its own block;

@@ -3,8 +3,7 @@
 //!
 //! Source: Nishtala and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994 for the
 //! binomial one as a scatter. A subtree is a range of nodes, which are ranks relative to the root.
-//! So its blocks are contiguous, or in two parts where they wrap around at the root. Radix 1 is the
-//! chain.
+//! So its blocks are contiguous, or in two parts where the ranks wrap around. Radix 1 is the chain.
 //!
 //! Protocol (`protocols/exchange`): receive the blocks of the own subtree into scratch memory, or
 //! as a leaf into the target; send each child the blocks of its subtree, the largest first; copy

@@ -6,16 +6,17 @@
 //! Source: Petrović 2015, section 3.1, which has the broadcast. Blocks for the PEs furthest from
 //! the root go first.
 //!
-//! Protocol, for each chunk of each block of the own subtree (`protocols/relay`):
-//! 1. unless the block is for this PE, wait until the chunk before the last is taken, whose place
-//!    this one takes;
+//! Protocol, for each chunk of each block of the own subtree (`protocols/relay`); the chunks for
+//! other PEs are numbered from 0:
+//! 1. before chunk `i` from 2 on, wait until chunk `i - 2` is taken, whose place it takes;
 //! 2. the root copies the chunk into its buffer. Other PEs wait until the parent has it, get it
 //!    into their buffer, or into the target if it is for them, and signal the parent;
 //! 3. notify the child on its route.
 //!
 //! At the end, wait until the last two chunks are taken.
 //!
-//! Cost: `P - 1` blocks through the root's buffer, and one less for each level further down.
+//! Cost: `P - 1` blocks through the root's buffer, and through any other PE's as many as PEs are
+//! below it.
 
 use consort_fabric::{
     Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,

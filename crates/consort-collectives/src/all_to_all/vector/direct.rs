@@ -1,13 +1,13 @@
 //! Direct vector all-to-all: every PE copies its block from every other PE's source.
 //!
 //! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
-//! GASNet collectives (Nishtala and Yelick 2009, section 2), from every PE, with one exposed buffer
-//! a block.
+//! GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2), from every PE,
+//! with one exposed buffer a block.
 //!
 //! Protocol (`protocols/vector_blocks`):
 //! 1. each PE exposes to each other PE the block for it, and copies its own block;
-//! 2. each gets its blocks from the others, beginning with the next rank, so that no two read from
-//!    one PE at a time;
+//! 2. each gets its blocks from the others, beginning with the next rank, so that no two begin with
+//!    one PE;
 //! 3. each leaves when all its exposures are detached.
 //!
 //! Cost: `P - 1` copies a PE, two transfers, `P (P - 1)` exposed buffers.

@@ -1,7 +1,7 @@
 //! Direct vector gather: every PE copies its block into the root's buffer.
 //!
 //! Idea: the reverse of the vector scatter `direct`, with puts in place of gets. The copies are
-//! concurrent (the flat tree of Nishtala and Yelick 2009, section 2, one-sided).
+//! concurrent (the flat topology of Nishtala and Yelick 2009, section 2.2, one-sided).
 //!
 //! Protocol (`protocols/vector_blocks`):
 //! 1. the root exposes to each other PE the place for its block, and copies its own;

@@ -1,8 +1,8 @@
 //! Direct vector scatter: every PE copies its block from the root's buffer.
 //!
 //! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
-//! GASNet collectives (Nishtala and Yelick 2009, section 2), from the root, with one exposed buffer
-//! a block.
+//! GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2), from the root,
+//! with one exposed buffer a block.
 //!
 //! Protocol (`protocols/vector_blocks`):
 //! 1. the root exposes to each other PE its block, and copies its own;
