@@ -20,7 +20,7 @@ use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 
 use super::{
     remote::{Remote, RemoteKind},
-    view::Call,
+    view::{Call, SOURCE, TARGET},
 };
 use crate::{
     inbox::line::{Line, LineWord},
@@ -85,7 +85,7 @@ impl Call<'_> {
 impl Drop for Call<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.exposed.load(Relaxed) {
+        if self.exposed.load(Relaxed) != 0 {
             self.end_exposures();
         }
     }
@@ -94,18 +94,19 @@ impl Drop for Call<'_> {
 impl Rendezvous for Call<'_> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
         let memory = self.resolve(span);
-        let kind = match span.place {
-            Place::Source if !memory.is_shared() => RemoteKind::Source,
+        let (kind, mark) = match span.place {
+            Place::Source if !memory.is_shared() => (RemoteKind::Source, SOURCE),
             Place::Target if !self.operands.target.symmetric => {
-                self.target_exposed.store(true, Relaxed);
-                RemoteKind::Target
+                let is_receiving = self.receiving.load(Relaxed) != 0;
+                assert!(!is_receiving, "a target is not exposed during a receive");
+                (RemoteKind::Target, TARGET)
             }
-            Place::Source | Place::Target | Place::Heap | Place::Buffer => RemoteKind::Symmetric,
+            Place::Source | Place::Target | Place::Heap | Place::Buffer => {
+                (RemoteKind::Symmetric, 0)
+            }
             Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
         };
-        if kind != RemoteKind::Symmetric {
-            self.exposed.store(true, Relaxed);
-        }
+        self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
         let line = self.exposure_line(to, self.rank, exposure);
         self.group.mark_exposure(to, self.position, exposure, self.word);
         self.exposure_counts()[1].fetch_add(1, Relaxed);

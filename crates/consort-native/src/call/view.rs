@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "resolves spans to memory")]
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicIsize, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     task::Poll,
 };
 
@@ -16,7 +16,7 @@ use crate::{
         line::LineWord,
     },
     launch::job::Job,
-    memory::{extent::Extent, region::Memory},
+    memory::{extent::Extent, region::Memory, word::Word},
     segment::reservation::Segment,
     state::header::PeState,
     team::group::Group,
@@ -35,8 +35,10 @@ pub struct Call<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    pub(super) target_exposed: AtomicBool,
-    pub(super) exposed: AtomicBool,
+    /// Which private buffers this PE has exposed: `SOURCE`, `TARGET`, both or none.
+    pub(super) exposed: AtomicU8,
+    /// The number of receives that have begun and not ended.
+    pub(super) receiving: AtomicIsize,
     /// Whether an operation drives the call.
     pub(super) is_nonblocking: bool,
     /// The index of the inbox word that the pending wait watches; `NO_WORD` if it watches none.
@@ -44,6 +46,10 @@ pub struct Call<'c> {
     /// The value of that word when it was last polled.
     pub(super) seen: AtomicU64,
 }
+
+/// Marks in [`Call::exposed`].
+pub(super) const SOURCE: u8 = 1;
+pub(super) const TARGET: u8 = 2;
 
 /// The index of no inbox word.
 pub(super) const NO_WORD: usize = usize::MAX;
@@ -75,8 +81,8 @@ impl<'c> Call<'c> {
             word,
             scratch,
             operands,
-            target_exposed: AtomicBool::new(false),
-            exposed: AtomicBool::new(false),
+            exposed: AtomicU8::new(0),
+            receiving: AtomicIsize::new(0),
             is_nonblocking: false,
             watched: AtomicUsize::new(NO_WORD),
             seen: AtomicU64::new(0),
@@ -214,8 +220,8 @@ impl<'c> Call<'c> {
             }
             Place::Target => {
                 let Buffer { at, bytes, symmetric, .. } = self.operands.target;
-                let exposed =
-                    || self.target_exposed.load(Relaxed).then(|| Extent::exposed(at, bytes));
+                let is_exposed = || self.exposed.load(Relaxed) & TARGET != 0;
+                let exposed = || is_exposed().then(|| Extent::exposed(at, bytes));
                 (at, bytes, if symmetric { words } else { exposed() })
             }
             Place::Accumulator => scratch(0),
@@ -236,19 +242,10 @@ impl<'c> Call<'c> {
         self.resolve(span)
     }
 
-    /// This memory as it is to be accessed now, at the end of a wait. The target may have been
-    /// exposed since the memory was resolved.
+    /// Counts a receive that begins or, with -1, ends. Its memory is resolved when it begins.
     #[inline(always)]
-    pub(super) fn at_present(&self, memory: Memory) -> Memory {
-        if self.target_exposed.load(Relaxed) { self.as_exposed(memory) } else { memory }
-    }
-
-    #[cold]
-    fn as_exposed(&self, memory: Memory) -> Memory {
-        let Buffer { at, bytes, .. } = self.operands.target;
-        let is_in_target = memory.at.addr().wrapping_sub(at.addr()) < bytes;
-        let exposed = is_in_target.then(|| Extent::exposed(at, bytes));
-        Memory { shared: memory.shared.or(exposed), ..memory }
+    pub(super) fn count_receive(&self, count: isize) {
+        self.receiving.store(self.receiving.load(Relaxed) + count, Relaxed);
     }
 
     /// `target = left (op) right` with the call's operator.
@@ -261,13 +258,13 @@ impl<'c> Call<'c> {
 
     /// `target = left (op) right` on words of 8 bytes.
     #[inline(always)]
-    pub(super) fn combine_word(&self, target: Memory, left: u64, mut right: u64) {
+    pub(super) fn combine_word(&self, target: Word, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {
             let mut sum = left;
             let at = (&raw mut sum).cast::<u8>();
             // SAFETY: two distinct local words.
             unsafe { kernel.combine(at, at, (&raw mut right).cast(), 8) };
-            self.at_present(target).word().store(sum);
+            target.store(sum);
         }
     }
 }

@@ -14,7 +14,7 @@ use consort_fabric::Op;
 use super::view::Call;
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
-    memory::region::Memory,
+    memory::{region::Memory, word::Word},
     progress::executor::Watch,
 };
 
@@ -119,8 +119,8 @@ pub(super) struct Receive<'f> {
     pub(super) count: usize,
 }
 
-// SAFETY: the target belongs to the call that the future borrows. Peers access it only once it is
-// exposed; then `at_present` finds it shared.
+// SAFETY: the target belongs to the call that the future borrows, and to nothing else: a
+// target is not exposed while a receive is counted.
 unsafe impl Send for Receive<'_> {}
 
 impl Future for Receive<'_> {
@@ -135,15 +135,16 @@ impl Future for Receive<'_> {
                 return this.call.pending(this.at, seen);
             }
             if this.count == 0 {
-                let target = this.call.at_present(this.target);
-                target.word().store(this.call.words[this.at - 1].load(Relaxed));
+                this.target.word().store(this.call.words[this.at - 1].load(Relaxed));
+                this.call.count_receive(-1);
                 return Poll::Ready(Ok(()));
             }
             let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
-            this.call.at_present(this.target).line(this.done).unpack(line);
+            this.target.line(this.done).unpack(line);
             this.done += 1;
             this.at += LINE_WORDS;
             if this.done == this.count {
+                this.call.count_receive(-1);
                 return Poll::Ready(Ok(()));
             }
         }
@@ -166,12 +167,10 @@ impl Future for ReceiveCombine<'_> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Op> {
         let Self { received, left, target } = &mut *self;
-        let Receive { call, at, word, count, .. } = *received;
+        let Receive { call, at, word, count, target: message, .. } = *received;
         if count > 0 {
-            let message = received.target;
             return Pin::new(received).poll(context).map(|done| {
-                let [target, left] = [*target, *left].map(|memory| call.at_present(memory));
-                call.combine_now(target, left, message);
+                call.combine_now(*target, *left, message);
                 done
             });
         }
@@ -180,7 +179,11 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        call.combine_word(*target, call.at_present(*left).word().load(), message);
+        // SAFETY: `count` is 0, so the message is in a short slot and the target has 8 bytes; so
+        // has the left operand, as `receive_combine` has asserted.
+        let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
+        call.combine_word(target, left.load(), message);
+        call.count_receive(-1);
         Poll::Ready(Ok(()))
     }
 }
@@ -194,7 +197,7 @@ pub(super) struct PairwiseCombine<'f> {
     pub(super) own: u64,
     /// Whether the own value is the left operand.
     pub(super) is_left: bool,
-    pub(super) target: Memory,
+    pub(super) target: Word,
 }
 
 // SAFETY: as for `Receive`.
@@ -213,6 +216,7 @@ impl Future for PairwiseCombine<'_> {
         let theirs = call.words[at - 1].load(Relaxed);
         let (left, right) = if is_left { (own, theirs) } else { (theirs, own) };
         call.combine_word(target, left, right);
+        call.count_receive(-1);
         Poll::Ready(Ok(()))
     }
 }

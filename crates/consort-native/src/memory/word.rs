@@ -9,6 +9,14 @@ use super::{copy::copy_shared_line, region::Memory};
 pub(crate) struct Word(Memory);
 
 impl Word {
+    /// # Safety
+    /// Each memory has 8 bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn of_eight_bytes<const N: usize>(memories: [Memory; N]) -> [Self; N] {
+        debug_assert!(memories.iter().all(|memory| memory.bytes == 8));
+        memories.map(Self)
+    }
+
     #[inline(always)]
     pub(crate) fn load(self) -> u64 {
         let Self(memory) = self;
