@@ -11,7 +11,6 @@ mod fabric;
 mod job;
 pub mod machines;
 mod mail;
-mod memory;
 mod notifications;
 mod operands;
 mod runtime;
