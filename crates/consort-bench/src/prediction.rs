@@ -14,13 +14,14 @@ use consort_sim::{
     Simulation,
     machines::{Kind, Machine, State},
 };
-use consort_tuner::{Measured, Selector, TransferClass, Wisdom, default_path};
+use consort_tuner::{Measured, Selector, TransferClass, default_path};
 use serde::Serialize;
 
 use crate::{
     asked::{self, sums},
     harness::{Conditions, Mode, Session, Timing, Work, of_class},
     simulation::{Program, program},
+    wisdom::usable,
 };
 
 /// The time of a block of calls.
@@ -154,7 +155,7 @@ impl Prediction<'_> {
     /// The calls, each with the algorithm that serves it on this machine.
     fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
         let algorithms = Algorithms::here();
-        let wisdom = Wisdom::load(&default_path(Arrival::Together)?, algorithms.identity()).ok();
+        let wisdom = usable(&default_path(Arrival::Together)?, algorithms.identity());
         let call = |collective, sync, bytes| sums(collective, sync, self.pes, bytes, false);
         let mut queries = vec![call(Collective::Barrier, SyncModes::STRICT, 0)];
         for &sync in self.syncs {
@@ -196,7 +197,8 @@ impl Prediction<'_> {
             if launch >= LAUNCHES && !lacking {
                 break;
             }
-            let job = Pes::threads(self.pes).force(Collective::Barrier, program::barrier());
+            let job = Pes::threads(self.pes).without_wisdom();
+            let job = job.force(Collective::Barrier, program::barrier());
             let measured = session.run_in(job, &Conditions::default())?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);

@@ -7,7 +7,7 @@
 use consort::{Collective, Operator, Pod, Query, Rank, Result, Sum, Team};
 use consort_fabric::OperatorClass;
 
-/// Calls a function with the length as a constant, and does nothing for any other length.
+/// Calls a function with the length as a constant, which [`can_ask`] admits.
 macro_rules! with_length {
     ($len:expr, $function:ident($($argument:expr),*)) => {
         with_length!($len, $function($($argument),*), 2 4 8 16 32 64 128 256 512)
@@ -15,7 +15,7 @@ macro_rules! with_length {
     ($len:expr, $function:ident $arguments:tt, $($known:literal)*) => {
         match $len {
             $($known => with_length!(@call $function $known $arguments),)*
-            _ => Ok(()),
+            other => unreachable!("no values of {other} doubles"),
         }
     };
     (@call $function:ident $known:literal ($($argument:expr),*)) => {

@@ -12,7 +12,6 @@ use consort_fabric::statistics::median;
 use consort_native::affinity::CpuId;
 
 use super::between::{after_rewriting, sample};
-use crate::draws::step;
 
 /// The fewest loads of a sample: reading the clock takes tens of nanoseconds.
 const SAMPLE_LOADS: usize = 4096;
@@ -20,6 +19,15 @@ const SAMPLE_LOADS: usize = 4096;
 const SAMPLE_STEPS: u32 = 1 << 14;
 /// Three shifts and three exclusive ors, each of which depends on the one before.
 const CYCLES_PER_STEP: f64 = 6.0;
+
+/// The next state of xorshift64 (Marsaglia 2003); never zero.
+#[inline]
+const fn step(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    state
+}
 
 /// A line of a chain: the number of the next one, and a word for rewriting the line.
 #[derive(Clone, Copy)]

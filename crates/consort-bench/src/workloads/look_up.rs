@@ -26,6 +26,7 @@ use consort_tuner::{Grid, Measured, Selector, Table, Wisdom, WisdomError, defaul
 use crate::{
     draws::Draws,
     harness::{Figure, Mode},
+    wisdom::usable,
 };
 
 /// The number of queries of a kind; a power of two.
@@ -65,7 +66,8 @@ pub struct LookUps {
 /// When there is no configuration directory.
 pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
-    let mut wisdom = here()?;
+    let (path, identity) = (default_path(Arrival::Together)?, algorithms.identity());
+    let mut wisdom = usable(&path, identity).unwrap_or(Wisdom::new(identity.clone()));
     let choice_count =
         |wisdom: &Wisdom| wisdom.entries().filter(|entry| entry.query.pes == pes).count();
     let own = choice_count(&wisdom);
@@ -101,18 +103,6 @@ impl LookUps {
     }
 }
 
-/// This machine's wisdom, as a launch finds it, or else empty wisdom.
-fn here() -> Result<Wisdom, WisdomError> {
-    let identity = Algorithms::here().identity();
-    let path = default_path(Arrival::Together)?;
-    Ok(Wisdom::load(&path, identity).unwrap_or_else(|error| {
-        if !matches!(error, WisdomError::NotFound { .. }) {
-            tracing::warn!("wisdom is not used: {error}");
-        }
-        Wisdom::new(identity.clone())
-    }))
-}
-
 /// Adds the model's choices for teams of `pes` where the wisdom has none.
 fn fill(wisdom: &mut Wisdom, pes: u32) {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
@@ -134,7 +124,7 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     let known: Vec<Query> =
         wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
     let syncs: Vec<SyncModes> = SyncModes::every().collect();
-    let mut draws = Draws::new(0x9E37_79B9_7F4A_7C15);
+    let mut draws = Draws(0);
     let mut one = |kind: usize| match kind {
         0 => *draws.of(&known),
         1 => Query { bytes: size(&mut draws, POWERS), ..*draws.of(&known) },
@@ -152,7 +142,7 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
             }
         },
     };
-    let mut turns = Draws::new(1);
+    let mut turns = Draws(1 << 32);
     array::from_fn(|kind| {
         let mut which = || if kind < 3 { kind } else { *turns.of(&[0, 1, 2]) };
         (0..QUERIES).map(|_| one(which())).collect()
