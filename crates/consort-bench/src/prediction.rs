@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, Rank, SyncModes};
+use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, SyncModes};
 use consort_fabric::CallSpec;
 use consort_fabric::statistics::median;
 use consort_sim::{
@@ -24,8 +24,6 @@ use crate::{
     wisdom::usable,
 };
 
-/// The time of a block of calls.
-const BLOCK: Duration = Duration::from_micros(300);
 /// The number of launches over which a measurement is spread.
 const LAUNCHES: u32 = 3;
 /// The additional launches if the cores are in the other class all the time.
@@ -188,7 +186,6 @@ impl Prediction<'_> {
             work,
             mode: Mode::Throughput,
             budget: self.budget / LAUNCHES,
-            block: BLOCK,
         };
         let mut timings = vec![Timing::default(); asked.len()];
         for launch in 0..LAUNCHES + MORE_LAUNCHES {
@@ -214,18 +211,10 @@ impl Prediction<'_> {
         query: &Query,
         candidate: &Candidate,
     ) -> Result<f64> {
-        let program = Program {
-            collective: query.collective,
-            candidate: candidate.clone(),
-            sync: query.sync,
-            root: Rank(0),
-            bytes: usize::try_from(query.bytes)?,
-            symmetric: query.symmetric,
-            mode: Mode::Throughput,
-            calls: CALLS,
-        };
-        let played = program.play(simulation, self.pes);
+        let (mode, calls) = (Mode::Throughput, CALLS);
+        let program = Program { mode, calls, ..Program::once(*query, candidate) };
+        let played = program.play(simulation);
         let called = || format!("{} by {candidate}", asked::describe(query));
-        played.with_context(called)?.call_ns(Mode::Throughput)
+        played.with_context(called)?.call_ns(mode)
     }
 }

@@ -57,7 +57,7 @@ fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) ->
         for (&over, method) in over_counted.iter().zip(&METHODS[1..]) {
             let what = format!("{}, {method} over {}, {bytes} B", name(workload), METHODS[0]);
             let figure = experiment.source.quantity(MACHINE, what, "ratio");
-            quantities.push(figure.among(pes).native(over));
+            quantities.push(figure.with_pes(pes).native(over));
         }
     }
     let gain = |times: &Times| {

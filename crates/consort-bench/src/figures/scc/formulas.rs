@@ -25,18 +25,20 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let raw = throughput_mbps(How::AsFormulas, scatter_allgather(), SLICES_LINES)?;
     let row = Row::new(source, "throughput, scatter-allgather", "MB/s", raw);
     rows.push(row.model(formulas.scatter_allgather_mbps()));
-    (rows[2].native, rows[3].native) = native_mbps(experiment)?.into();
-    let worst = |of: fn(&Row) -> Option<f64>, rows: &[Row]| {
-        let errors = rows.iter().filter_map(|row| Some((of(row)? / row.paper? - 1.0).abs()));
+    for (row, mbps) in rows[2..].iter_mut().zip(native_mbps(experiment)?) {
+        row.native(mbps);
+    }
+    let worst = |of: fn((f64, f64)) -> f64, rows: &[Row]| {
+        let errors = rows.iter().filter_map(|row| Some((of(row.of_paper()?) - 1.0).abs()));
         errors.fold(0.0, f64::max) * 100.0
     };
     let verdict = format!(
         "formulas within {:.2} % (scatter-allgather {:.1} %), simulated algorithms within {:.1} % \
          ({:.1} %)",
-        worst(|row| row.model, &rows[..3]),
-        worst(|row| row.model, &rows[3..]),
-        worst(|row| Some(row.raw), &rows[..3]),
-        worst(|row| Some(row.raw), &rows[3..]),
+        worst(|(model, _)| model, &rows[..3]),
+        worst(|(model, _)| model, &rows[3..]),
+        worst(|(_, raw)| raw, &rows[..3]),
+        worst(|(_, raw)| raw, &rows[3..]),
     );
-    Ok(outcome(experiment.source, &rows, verdict))
+    Ok(outcome(&rows, verdict))
 }

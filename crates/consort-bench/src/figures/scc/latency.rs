@@ -28,7 +28,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     rows.push(one("1 line, k=7", oc_bcast(7), formulas.latency_ns(1, 7))?);
     rows.push(one("1 line, binomial", binomial(), formulas.binomial_ns(1))?);
     for (row, ns) in rows.iter_mut().zip(native_ns(experiment, 1, binomial())?) {
-        row.native = ns.map(|ns| ns / 1e3);
+        row.native(ns.map(|ns| ns / 1e3));
     }
     let mut ratio = |what: &str, how, over: u32, under: u32, at: usize| -> Result<f64> {
         let times = [over, under].map(|k| latency_us(how, oc_bcast(k.into()), at));
@@ -61,5 +61,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         ratios[0],
         ratios[1],
     );
-    Ok(outcome(experiment.source, &rows, verdict))
+    Ok(outcome(&rows, verdict))
 }

@@ -1,9 +1,10 @@
 //! The Intel SCC, simulated, and the broadcasts that run on it.
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, SyncModes};
+use consort::Candidate;
 use consort_sim::{Simulation, machines::Machine};
 
+use super::super::measure::broadcast;
 use crate::{harness::Mode, simulation::Program};
 
 /// The machine's name.
@@ -69,17 +70,9 @@ pub(super) fn broadcast_us(
         Mode::Latency => CALLS,
         Mode::Throughput => CALLS_IN_A_ROW,
     };
-    let program = Program {
-        collective: Collective::Broadcast,
-        candidate,
-        sync: SyncModes::MINE,
-        root: Rank(0),
-        bytes: lines * LINE_BYTES,
-        symmetric: false,
-        mode,
-        calls,
-    };
-    Ok(program.play(&simulation(how)?, CORES)?.call_ns(mode)? / 1e3)
+    let query = broadcast(CORES, lines * LINE_BYTES);
+    let program = Program { mode, calls, ..Program::once(query, &candidate) };
+    Ok(program.play(&simulation(how)?)?.call_ns(mode)? / 1e3)
 }
 
 pub(super) fn latency_us(how: How, candidate: Candidate, lines: usize) -> Result<f64> {

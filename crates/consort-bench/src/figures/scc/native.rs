@@ -9,6 +9,7 @@ use super::{
     super::{experiment::Experiment, measure},
     machine::{LINE_BYTES, MEGABYTE_LINES, oc_bcast, scatter_allgather},
 };
+use crate::harness::Work;
 
 /// The times of two broadcasts of this many lines on this machine, in nanoseconds: OC-BCAST with
 /// the root as the parent of all other PEs, and `other`.
@@ -18,7 +19,8 @@ pub(super) fn native_ns(
     other: Candidate,
 ) -> Result<[Option<f64>; 2]> {
     let (pes, bytes) = (experiment.cores.max(2), lines * LINE_BYTES);
-    let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| measure::broadcast(bytes, one));
+    let query = measure::broadcast(pes, bytes);
+    let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| Work::of(&query, &one));
     let medians = experiment.medians(pes, &work, experiment.budget)?;
     Ok([medians[0], medians[1]])
 }

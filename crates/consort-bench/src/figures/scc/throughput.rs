@@ -27,7 +27,9 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let model = formulas.scatter_allgather_mbps();
     rows.push(Row::new(source, "1 MB, scatter-allgather", "MB/s", two_sided).model(model));
-    (rows[2].native, rows[3].native) = native_mbps(experiment)?.into();
+    for (row, mbps) in rows[2..].iter_mut().zip(native_mbps(experiment)?) {
+        row.native(mbps);
+    }
     let gain = gains[..2].iter().sum::<f64>() / 2.0;
     rows.push(Row::new(source, "1 MB, k=2 and 7 / scatter-allgather", "x", gain));
     let mut dips = Vec::new();
@@ -43,5 +45,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
          less than at 96 for k = 2, 7, 47, gone at 192",
         dips[0], dips[1], dips[2],
     );
-    Ok(outcome(experiment.source, &rows, verdict))
+    Ok(outcome(&rows, verdict))
 }

@@ -4,10 +4,10 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
 use consort::{Arrival, Candidate, Collective, SyncModes, Waiting};
-use consort_bench::workloads::counting::Workload;
+use consort_bench::{harness::Mode, workloads::counting::Workload};
 use consort_tuner::TransferClass;
 
-use crate::args::{self, Mode};
+use crate::args;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "MODES", value_delimiter = ',')]
     pub(super) sync: Vec<SyncModes>,
     /// Time calls in a row, or each alone
-    #[arg(long, value_enum, default_value_t = Mode::Throughput)]
+    #[arg(long, value_parser = args::mode(), default_value = "throughput")]
     pub(super) mode: Mode,
     /// An algorithm instead of Consort's choice, as in "knomial(radix=4)"; may be repeated
     #[arg(long, value_name = "ALGORITHM")]

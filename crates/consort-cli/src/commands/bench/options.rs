@@ -1,12 +1,10 @@
 //! Checks the arguments and makes a list of work of them.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use consort::{Algorithms, Candidate, Collective, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
-    harness::{Conditions, Session, Work, sizes_bytes},
+    harness::{By, Conditions, Mode, Session, Work, sizes_bytes},
     peers::threads,
 };
 use consort_collectives::{PlanError, describe};
@@ -14,16 +12,11 @@ use consort_native::topology::Topology;
 use consort_tuner::Catalog;
 
 use super::arguments::{Bench, Buffers};
-use crate::args::Mode;
 
 /// Sizes unless others are asked for.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
 /// Smaller sizes are bound by the transfer, and the clock is too coarse for their bandwidth.
 const LEAST_BULK_BYTES: usize = 1024;
-/// How long a block of calls takes: far below 10 ms, for the machine changes.
-const BLOCK: Duration = Duration::from_micros(500);
-/// The same where PEs share cores: it begins and ends with turns of the scheduler.
-const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 /// The work to measure.
 #[derive(Debug)]
@@ -61,9 +54,8 @@ impl Options {
                 pes,
                 waiting: bench.waiting,
                 work,
-                mode: bench.mode.into(),
+                mode: bench.mode,
                 budget: bench.budget,
-                block: if pes as usize <= cores { BLOCK } else { SHARED_BLOCK },
             },
             conditions: Conditions {
                 arrival: bench.arrival,
@@ -118,25 +110,20 @@ fn work(
     let symmetric = buffers == Buffers::Symmetric;
     let mut work = Vec::new();
     for bytes in sizes {
+        let query = |sync| sums(collective, sync, pes, bytes, symmetric);
         for &sync in syncs {
+            let query = query(sync);
             let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
-                let query = sums(collective, sync, pes, bytes, symmetric);
                 Algorithms::here().candidates(&query).into_iter().map(Some).collect()
             } else if bench.algorithm.is_empty() {
                 vec![None]
             } else {
                 bench.algorithm.iter().cloned().map(Some).collect()
             };
-            work.extend(asked.into_iter().map(|candidate| Work::Consort {
-                collective,
-                sync,
-                bytes,
-                symmetric,
-                candidate,
-            }));
+            work.extend(asked.into_iter().map(|by| Work { query, by: By::Consort(by) }));
         }
         let peers = 0..threads::names().len();
-        work.extend(peers.map(|index| Work::Peer { index, collective, bytes }));
+        work.extend(peers.map(|index| Work::of_peer(&query(SyncModes::STRICT), index)));
     }
     Ok(work)
 }
@@ -178,7 +165,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.sizes_bytes, [8, 8192]);
         assert_eq!(options.buffers, Buffers::Symmetric);
-        let ours = |work: &&Work| matches!(work, Work::Consort { .. });
+        let ours = |work: &&Work| matches!(work.by, By::Consort(_));
         assert_eq!(options.session.work.iter().filter(ours).count(), 2 * 2 * 2);
         let peers = 2 * threads::names().len();
         assert_eq!(options.session.work.len(), 8 + peers);
@@ -188,9 +175,11 @@ mod tests {
     fn all_algorithms_are_those_that_can_serve() {
         let options = options("barrier --all-algorithms --pes 2").unwrap();
         let named = |name: &str| {
-            options.session.work.iter().any(|work| {
-                matches!(work, Work::Consort { candidate: Some(c), .. } if c.algorithm == name)
-            })
+            options
+                .session
+                .work
+                .iter()
+                .any(|work| matches!(&work.by, By::Consort(Some(by)) if by.algorithm == name))
         };
         assert!(named("flat") && named("dissemination") && !named("direct"));
     }
