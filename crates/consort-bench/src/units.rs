@@ -29,8 +29,8 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A number of things: `1 line`, `3 lines`.
-pub fn counted<N: Display + PartialEq + From<u8>>(count: &N, noun: &str) -> String {
-    let plural = if *count == N::from(1) { "" } else { "s" };
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 

@@ -3,7 +3,7 @@
 use consort::Waiting;
 
 use super::quantity::{Quantity, Source};
-use crate::page::Page;
+use crate::{page::Page, units::counted};
 
 /// The settings of a claim's experiment.
 pub struct Experiment<'e> {
@@ -47,10 +47,10 @@ impl Experiment<'_> {
         if pes <= cores {
             return format!("{pes} PEs, one a core, waiting by {waiting}, calls in a row");
         }
-        let plural = if cores == 1 { "" } else { "s" };
         format!(
-            "{pes} PEs share {cores} core{plural}, waiting by {waiting}, calls in a row: the \
-             scheduler's times, more than the algorithm's"
+            "{pes} PEs share {}, waiting by {waiting}, calls in a row: the scheduler's times, more \
+             than the algorithm's",
+            counted(cores, "core")
         )
     }
 }

@@ -45,7 +45,7 @@ impl Conditions {
         if !bytes.is_multiple_of(line_bytes) {
             return shown;
         }
-        format!("{}, {shown}", units::counted(&(bytes / line_bytes), "line"))
+        format!("{}, {shown}", units::counted(bytes / line_bytes, "line"))
     }
 
     /// Whether lines are transferred between coherent caches.

@@ -110,10 +110,11 @@ impl Refining {
     /// A figure for each launch.
     pub fn figures(&self) -> [Figure; 3] {
         let Self { collective, bytes, pes, bad, kept, refined, found, forced } = self;
-        let ways = [("kept", bad, kept), ("refined", found, refined), ("forced", found, forced)];
-        ways.map(|(way, candidate, run)| {
+        let launches =
+            [("kept", bad, kept), ("refined", found, refined), ("forced", found, forced)];
+        launches.map(|(name, candidate, run)| {
             let figure = Figure {
-                algorithm: Some(format!("{collective} by {candidate}, {way}")),
+                algorithm: Some(format!("{collective} by {candidate}, {name}")),
                 bytes: Some(*bytes),
                 ..Figure::of("online", *pes, Mode::Throughput)
             };

@@ -181,7 +181,7 @@ impl Explain {
             machine,
             candidates: estimates,
         };
-        output::write_json(json, &explained)
+        output::write_json_lines(json, &[explained])
     }
 }
 

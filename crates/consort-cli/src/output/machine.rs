@@ -1,6 +1,6 @@
 //! A machine as text: its parts, and the times of its operations in nanoseconds.
 
-use consort_bench::units;
+use consort_bench::units::{self, counted};
 use consort_sim::machines::{
     AtomicOp, Cluster, Coherent, Costs, Kind, Layout, Machine, MessageBuffers, Network, State,
 };
@@ -228,8 +228,4 @@ fn cluster_costs(machine: &Cluster) -> String {
         costs.add_row([name.to_owned(), inner.map_or("-".to_owned(), time), time(outer)]);
     }
     finish(costs, &[1, 2])
-}
-
-fn counted(count: u32, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

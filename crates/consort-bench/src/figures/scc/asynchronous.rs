@@ -9,13 +9,14 @@ use super::{
         experiment::{Experiment, Outcome},
         measure,
     },
-    machine::{CALLS, CORES, How, LINE_BYTES, in_lines, latency_us, oc_bcast, simulation},
+    machine::{CALLS, CORES, How, LINE_BYTES, latency_us, oc_bcast, simulation},
     native::async_broadcast_ns,
     row::{Row, outcome},
 };
 use crate::{
     harness::Work,
     simulation::async_broadcasts::{self, Aggregate, Settings},
+    units::counted,
 };
 
 /// Sizes of Table 3.1, in lines.
@@ -36,7 +37,7 @@ fn settings(k: u32) -> Settings {
 fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, pes) = (lines * LINE_BYTES, experiment.cores.max(2));
     let at = |how| latency_us(how, oc_bcast(47), lines);
-    let what = format!("{}, synchronous", in_lines(lines));
+    let what = format!("{}, synchronous", counted(lines, "line"));
     let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
     let model_us = Scc::table_4_1().latency_ns(lines as u64, 47) / 1e3;
     let work = [Work::of(&measure::broadcast(pes, bytes), &oc_bcast(u64::from(pes) - 1))];
@@ -52,7 +53,7 @@ fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let at = |how| -> Result<f64> {
         Ok(async_broadcasts::latency_ns(&simulation(how)?, settings(47), bytes, calls)? / 1e3)
     };
-    let what = format!("{}, asynchronous", in_lines(lines));
+    let what = format!("{}, asynchronous", counted(lines, "line"));
     let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
     let mut row = row.fitted(at(How::Fitted)?);
     row.native(Some(async_broadcast_ns(experiment, 1, bytes)? / 1e3));
@@ -65,8 +66,7 @@ fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Ag
         let simulation = simulation(how)?;
         async_broadcasts::aggregate(&simulation, settings(k), sources, ENDLESS_BYTES, ENDLESS_NS)
     };
-    let plural = if sources == 1 { "" } else { "s" };
-    let what = format!("{sources} source{plural}, k={k}");
+    let what = format!("{}, k={k}", counted(sources, "source"));
     let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
     let mut row = Row::new(experiment.source, what, "MB/s", raw.mbps).fitted(fitted.mbps);
     if k == 47 {

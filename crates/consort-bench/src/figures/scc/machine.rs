@@ -19,10 +19,6 @@ pub(super) const SLICES_LINES: usize = 48 * 96;
 pub(super) const CALLS: u64 = 5;
 pub(super) const CALLS_IN_A_ROW: u64 = 24;
 
-pub(super) fn in_lines(lines: usize) -> String {
-    format!("{lines} line{}", if lines == 1 { "" } else { "s" })
-}
-
 /// The effects that are simulated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {

@@ -65,8 +65,8 @@ impl Workload {
         }
     }
 
-    /// The methods of the workload. There is no barrier in the stencil and the ping-pong, where one PE
-    /// waits for one other.
+    /// The methods of the workload. There is no barrier in the stencil and the ping-pong, where one
+    /// PE waits for one other.
     pub fn methods(self) -> &'static [&'static str] {
         if self == Self::AllToAll { &METHODS } else { &METHODS[..2] }
     }

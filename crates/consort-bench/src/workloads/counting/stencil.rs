@@ -6,8 +6,8 @@
 //!
 //! Source: van der Wijngaart and Mattson, "The Parallel Research Kernels" (2014); with counting
 //! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On their network the flag takes a message
-//! of its own, and a fence that waits for an answer. On shared memory both methods transfer the same
-//! two lines.
+//! of its own, and a fence that waits for an answer. On shared memory both methods transfer the
+//! same two lines.
 
 use std::time::Instant;
 

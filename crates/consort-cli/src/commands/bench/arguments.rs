@@ -13,7 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
-  consort bench exchange --all-algorithms         every algorithm that can serve
+  consort bench all_to_all --all-algorithms       every algorithm that can serve
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
   consort bench stencil                           a pipeline, by counting puts and by flags
   consort bench online                            what refining choices gains and costs

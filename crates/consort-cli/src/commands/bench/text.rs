@@ -4,7 +4,7 @@ use consort::{Arrival, Collective, SyncModes};
 use consort_bench::{
     harness::{Figure, Mode, Run, SKEW_NS},
     limits::Limit,
-    units,
+    units::{self, counted},
 };
 use consort_tuner::TransferClass;
 
@@ -55,16 +55,17 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
 /// The settings that all figures have in common.
 fn heading(run: &Run) -> String {
     let Run { what, pes, waiting, usable_cores: cores, .. } = run;
-    let s = if *pes == 1 { "" } else { "s" };
     let placement = match &run.cpus {
         Some(cpus) => {
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
             format!("one a core (cpu {})", cpus.join(", "))
         }
-        None => format!("on {cores} usable core{}, unpinned", if *cores == 1 { "" } else { "s" }),
+        None => format!("on {}, unpinned", counted(*cores, "usable core")),
     };
-    let mut text =
-        output::wrapped(&format!("{what}, {pes} PE{s} {placement}, waiting by {waiting}"));
+    let mut text = output::wrapped(&format!(
+        "{what}, {} {placement}, waiting by {waiting}",
+        counted(*pes, "PE")
+    ));
     let calls = match run.mode {
         Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
         Mode::Latency => "each call alone (latency), from the first start to the last end",

@@ -50,7 +50,7 @@ fn heading(conditions: &Conditions, program: &Program) -> String {
     let Conditions { machine, seed, .. } = conditions;
     let Program { query, root, mode, calls, .. } = program;
     let Query { collective: what, sync, pes, .. } = query;
-    let mut text = wrapped(&format!("{what} on {}, {}", machine.title, counted(pes, "PE")));
+    let mut text = wrapped(&format!("{what} on {}, {}", machine.title, counted(*pes, "PE")));
     let from = match what {
         Collective::Barrier => String::new(),
         Collective::Broadcast | Collective::Scatter => format!("from PE {root}, sync {sync}, "),
@@ -61,7 +61,7 @@ fn heading(conditions: &Conditions, program: &Program) -> String {
         Mode::Latency => "alone (latency): from the first entry to the last exit",
         Mode::Throughput => "in a row (throughput): from last exit to last exit",
     };
-    text += &wrapped(&format!("{from}{} {how}", counted(calls, "call")));
+    text += &wrapped(&format!("{from}{} {how}", counted(*calls, "call")));
     text + &wrapped(&format!("{}, seed {seed}", conditions.how()))
 }
 
@@ -127,7 +127,7 @@ fn effort(all: &[Simulated]) -> String {
     let events: u64 = all.iter().map(|one| one.events).sum();
     output::wrapped(&format!(
         "{} of {events} events took {} here.",
-        counted(&all.len(), "simulation"),
+        counted(all.len(), "simulation"),
         time(took.as_secs_f64() * 1e9)
     ))
 }
