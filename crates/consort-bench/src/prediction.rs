@@ -67,11 +67,8 @@ pub struct Predicted {
 /// One kind of call.
 #[derive(Debug, Serialize)]
 pub struct Call {
-    /// The query, as JSON.
-    #[serde(flatten)]
-    pub asked: asked::Asked,
     /// The query.
-    #[serde(skip)]
+    #[serde(flatten, with = "asked::Asked")]
     pub query: Query,
     /// The candidate that served.
     #[serde(serialize_with = "asked::shown")]
@@ -123,7 +120,6 @@ impl Prediction<'_> {
             let (blocks, measured_ns) = (times.len(), median(&mut times));
             let predicted_ns = self.simulate(&simulation, &query, &candidate)?;
             calls.push(Call {
-                asked: asked::Asked::from(&query),
                 query,
                 candidate,
                 predicted_ns,

@@ -83,10 +83,6 @@ impl Kind {
         format!("{collective} of {}", size(bytes as u64))
     }
 
-    fn disseminates(self) -> bool {
-        !self.collective.is_rooted()
-    }
-
     /// The call of a team.
     fn query(self, pes: u32) -> Query {
         let is_barrier = self.collective == Collective::Barrier;
@@ -118,7 +114,7 @@ fn expected_messages(pes: u32, radix: u64) -> f64 {
 fn messages() -> Result<Vec<(Kind, u64, f64)>> {
     let machine = Machine::find(COUNTED_ON)?;
     let mut counted = Vec::new();
-    for kind in kinds().filter(|kind| kind.disseminates() && kind.bytes <= 8) {
+    for kind in kinds().filter(|kind| !kind.collective.is_rooted() && kind.bytes <= 8) {
         for radix in RADICES {
             if let Some((messages, _)) = kind.simulated(&machine, &kind.candidate(radix))? {
                 counted.push((kind, radix, messages));

@@ -23,8 +23,8 @@ const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
 /// The second team size, besides one PE for each core.
 const OVERSUBSCRIBED: u32 = 16;
 
-/// The figures of pairs of Strict and Loose: a ratio for each, the median and the largest, each with
-/// its value.
+/// The figures of pairs of Strict and Loose: a ratio for each, the median and the largest, each
+/// with its value.
 fn figures(pairs: &[Pair], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
     let mut ratios: Vec<f64> = pairs.iter().map(Pair::ratio).collect();
     let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);

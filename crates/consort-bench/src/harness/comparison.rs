@@ -30,10 +30,8 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// One point: times of a call in nanoseconds; `None` for those that do not apply.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
-    #[serde(flatten)]
-    asked: Asked,
     /// The query.
-    #[serde(skip)]
+    #[serde(flatten, with = "Asked")]
     pub query: Query,
     /// The faster of the thread libraries.
     pub library: Option<&'static str>,
@@ -174,7 +172,6 @@ fn point(
         }
     }
     Ok(Some(Point {
-        asked: Asked::from(query),
         query: *query,
         library: library.map(|(&index, _)| names[index]),
         library_ns: library.map(|(_, ns)| ns),

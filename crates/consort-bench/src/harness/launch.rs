@@ -26,16 +26,8 @@ const BLOCK: Duration = Duration::from_micros(300);
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 impl Session {
-    /// Measures until the budget is spent, but at least one block of every work.
-    ///
-    /// # Errors
-    /// When the job cannot be launched or fails.
-    pub fn run_under(&self, conditions: &Conditions) -> Result<Measured> {
-        self.run_in(Pes::threads(self.pes), conditions)
-    }
-
-    /// As [`Session::run_under`], in a job that is launched by `pes`, which has as many PEs as the
-    /// session.
+    /// Measures until the budget is spent, but at least one block of every work, in a job that is
+    /// launched by `pes`, which has as many PEs as the session.
     ///
     /// # Errors
     /// When the job cannot be launched or fails.

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use consort::{Result, Waiting};
+use consort::{Pes, Result, Waiting};
 use consort_fabric::statistics::Summary;
 use consort_tuner::{Sample, TransferClass};
 
@@ -66,7 +66,7 @@ impl Rounds<'_> {
         let start = Instant::now();
         loop {
             limits.read(self.limits, self.sizes_bytes);
-            let measured = session.run_under(&self.conditions)?;
+            let measured = session.run_in(Pes::threads(session.pes), &self.conditions)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);
                 all.discarded += new.discarded;

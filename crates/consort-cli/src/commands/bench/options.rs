@@ -1,13 +1,13 @@
 //! Checks the arguments and makes a list of work of them.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use consort::{Algorithms, Candidate, Collective, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
     harness::{By, Conditions, Mode, Session, Work, sizes_bytes},
     peers::threads,
 };
-use consort_collectives::{PlanError, describe};
+use consort_collectives::describe;
 use consort_native::topology::Topology;
 use consort_tuner::Catalog;
 
@@ -23,7 +23,8 @@ const LEAST_BULK_BYTES: usize = 1024;
 pub(super) struct Options {
     pub(super) session: Session,
     pub(super) conditions: Conditions,
-    pub(super) buffers: Buffers,
+    /// Whether the buffers lie in symmetric memory.
+    pub(super) symmetric: bool,
     /// Empty for a barrier.
     pub(super) sizes_bytes: Vec<usize>,
     /// Those that limits of bandwidth matter to.
@@ -41,11 +42,11 @@ impl Options {
             "--rewrite is for calls that are timed alone: add --mode latency"
         );
         for candidate in &bench.algorithm {
-            check(what, candidate)?;
+            describe(what, &candidate.algorithm)?.check(candidate)?;
         }
         let syncs = syncs(bench, what)?;
-        let buffers = buffers(bench, &syncs)?;
-        let work = work(bench, what, pes, &syncs, buffers)?;
+        let symmetric = symmetric(bench, &syncs)?;
+        let work = work(bench, what, pes, &syncs, symmetric)?;
         let sizes = sizes_bytes(&work);
         Ok(Options {
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
@@ -62,7 +63,7 @@ impl Options {
                 buffers: bench.fresh,
                 rewrite: bench.rewrite,
             },
-            buffers,
+            symmetric,
         })
     }
 }
@@ -81,17 +82,16 @@ fn syncs(bench: &Bench, what: Collective) -> Result<Vec<SyncModes>> {
     Ok(vec![SyncModes::STRICT])
 }
 
-fn buffers(bench: &Bench, syncs: &[SyncModes]) -> Result<Buffers> {
+/// Whether the buffers lie in symmetric memory.
+fn symmetric(bench: &Bench, syncs: &[SyncModes]) -> Result<bool> {
     let leaves_early = syncs.iter().find(|sync| sync.exit == SyncMode::None);
-    match (bench.buffers, leaves_early) {
-        (Some(Buffers::Private), Some(sync)) => Err(anyhow::anyhow!(
+    if let (Some(Buffers::Private), Some(sync)) = (bench.buffers, leaves_early) {
+        bail!(
             "--sync {sync} may return before its data has moved, which private slices do not \
              allow: use --buffers symmetric"
-        )),
-        (Some(buffers), _) => Ok(buffers),
-        (None, Some(_)) => Ok(Buffers::Symmetric),
-        (None, None) => Ok(Buffers::Private),
+        );
     }
+    Ok(bench.buffers == Some(Buffers::Symmetric) || leaves_early.is_some())
 }
 
 /// By size, then Consort's algorithms in all modes, then the peers.
@@ -100,14 +100,13 @@ fn work(
     collective: Collective,
     pes: u32,
     syncs: &[SyncModes],
-    buffers: Buffers,
+    symmetric: bool,
 ) -> Result<Vec<Work>> {
     let sizes = match collective {
         Collective::Barrier => vec![0],
         _ if bench.bytes.is_empty() => SIZES_BYTES.to_vec(),
         _ => bench.bytes.clone(),
     };
-    let symmetric = buffers == Buffers::Symmetric;
     let mut work = Vec::new();
     for bytes in sizes {
         let query = |sync| sums(collective, sync, pes, bytes, symmetric);
@@ -126,11 +125,6 @@ fn work(
         work.extend(peers.map(|index| Work::of_peer(&query(SyncModes::STRICT), index)));
     }
     Ok(work)
-}
-
-/// Whether there is such an algorithm with such parameters.
-fn check(collective: Collective, candidate: &Candidate) -> Result<(), PlanError> {
-    describe(collective, &candidate.algorithm)?.check(candidate)
 }
 
 #[cfg(test)]
@@ -164,7 +158,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(options.sizes_bytes, [8, 8192]);
-        assert_eq!(options.buffers, Buffers::Symmetric);
+        assert!(options.symmetric);
         let ours = |work: &&Work| matches!(work.by, By::Consort(_));
         assert_eq!(options.session.work.iter().filter(ours).count(), 2 * 2 * 2);
         let peers = 2 * threads::names().len();

@@ -1,6 +1,6 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Collective, SyncModes};
+use consort::{Arrival, Candidate, Collective, SyncModes};
 use consort_bench::{
     harness::{Figure, Mode, Run, SKEW_NS},
     limits::Limit,
@@ -195,16 +195,10 @@ fn name(figure: &Figure) -> String {
     if let Some(peer) = &figure.peer {
         return peer.clone();
     }
-    let mut text = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
-    let params = figure.params.iter().flatten().map(|(name, value)| format!("{name}={value}"));
-    let params: Vec<String> = params.collect();
-    if !params.is_empty() {
-        text += &format!("({})", params.join(","));
-    }
-    if figure.chosen {
-        text += " *";
-    }
-    text
+    let algorithm = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
+    let parameters = figure.params.clone().unwrap_or_default();
+    let star = if figure.chosen { " *" } else { "" };
+    format!("{}{star}", Candidate { algorithm, parameters })
 }
 
 fn notes(run: &Run, figures: &[&Figure]) -> String {

@@ -97,6 +97,14 @@ impl Scale {
         }
     }
 
+    /// Round values; of throughputs about this many.
+    fn ticks(&self, about: f64) -> Vec<f64> {
+        match self.mode {
+            Mode::Latency => log_ticks(self.least, self.most),
+            Mode::Throughput => ticks(self.most, about),
+        }
+    }
+
     fn label(&self, value: f64) -> String {
         match self.mode {
             Mode::Latency => time(value),
@@ -156,10 +164,7 @@ fn drawn(
             *cell = if *cell == ' ' { letter(index) } else { '*' };
         }
     }
-    let labels = match scale.mode {
-        Mode::Latency => log_ticks(scale.least, scale.most),
-        Mode::Throughput => ticks(scale.most, 6.0),
-    };
+    let labels = scale.ticks(6.0);
     let mut text = String::new();
     for (row, cells) in grid.iter().enumerate() {
         let within = |&&value: &&f64| {
@@ -209,11 +214,7 @@ pub(super) fn picture(conditions: &Conditions, all: &[Simulated]) -> String {
     svg.text((20.0, 52.0), 13, Anchor::Start, &subtitle);
     let x = |index: usize| LEFT + (index as f64 + 0.5) / sizes.len() as f64 * WIDTH;
     let y = |value: f64| TOP + (1.0 - scale.place(value)) * HEIGHT;
-    let labels = match scale.mode {
-        Mode::Latency => log_ticks(scale.least, scale.most),
-        Mode::Throughput => ticks(scale.most, 10.0),
-    };
-    for value in labels {
+    for value in scale.ticks(10.0) {
         svg.line((LEFT, y(value)), (LEFT + WIDTH, y(value)), FAINT, 1.0);
         let label = match scale.mode {
             Mode::Latency => format!("{} us", plain(value / 1e3)),
