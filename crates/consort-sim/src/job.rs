@@ -29,12 +29,27 @@ pub struct Simulation {
     machine: Option<Machine>,
     pes: u32,
     seed: u64,
-    contention: bool,
-    near: bool,
-    overhead: bool,
+    effects: Effects,
     traced: bool,
     heap_bytes: usize,
     window: u64,
+}
+
+/// The effects that are simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    /// Queueing; without it, every resource is always free.
+    pub contention: bool,
+    /// Distances; without them, all are the shortest.
+    pub distances: bool,
+    /// The overhead of a call that was fitted to published results, if the machine's description
+    /// has one.
+    pub fitted: bool,
+}
+
+impl Effects {
+    /// All but what is fitted.
+    pub const PUBLISHED: Self = Self { contention: true, distances: true, fitted: false };
 }
 
 /// The reason why a simulation did not complete.
@@ -107,9 +122,7 @@ impl Simulation {
             machine,
             pes,
             seed: 0,
-            contention: true,
-            near: false,
-            overhead: false,
+            effects: Effects::PUBLISHED,
             traced: false,
             heap_bytes: 0,
             window: WINDOW,
@@ -123,25 +136,10 @@ impl Simulation {
         self
     }
 
-    /// Disables queueing: every resource is always free.
+    /// Sets the effects, instead of the published ones.
     #[must_use]
-    pub const fn uncontended(mut self) -> Self {
-        self.contention = false;
-        self
-    }
-
-    /// Makes all distances the shortest.
-    #[must_use]
-    pub const fn near(mut self) -> Self {
-        self.near = true;
-        self
-    }
-
-    /// Enables the overhead of a call that was fitted to published results, if the machine's
-    /// description has one.
-    #[must_use]
-    pub const fn fitted(mut self) -> Self {
-        self.overhead = true;
+    pub const fn with(mut self, effects: Effects) -> Self {
+        self.effects = effects;
         self
     }
 
@@ -173,20 +171,21 @@ impl Simulation {
             let machine = machine.name.clone();
             return Err(SimulationError::TooManyPes { machine, most, asked: self.pes });
         }
+        let Effects { contention, distances, fitted } = self.effects;
         Ok(match &machine.kind {
             Kind::MessageBuffers(buffers) => Costs::Mesh(
                 Mesh::new(buffers, self.pes)
-                    .with_contention(self.contention)
-                    .with_distances(!self.near)
-                    .with_overhead(self.overhead),
+                    .with_contention(contention)
+                    .with_distances(distances)
+                    .with_overhead(fitted),
             ),
             Kind::Cluster(cluster) => Costs::Cluster(
                 Cluster::new(cluster, self.pes)
-                    .with_contention(self.contention)
-                    .with_distances(!self.near),
+                    .with_contention(contention)
+                    .with_distances(distances),
             ),
             Kind::Coherent(machine) => {
-                Costs::Coherent(Coherent::new(machine, self.pes).with_contention(self.contention))
+                Costs::Coherent(Coherent::new(machine, self.pes).with_contention(contention))
             }
         })
     }

@@ -19,7 +19,7 @@ mod world;
 
 pub use account::{Cause, Total};
 pub use fabric::Call;
-pub use job::{Outcome, Pe, Simulation, SimulationError};
+pub use job::{Effects, Outcome, Pe, Simulation, SimulationError};
 pub use mail::Remote;
 pub use notifications::Listener;
 pub use operands::{Buffer, Operands};

@@ -10,7 +10,7 @@ use anyhow::Result;
 use consort::Rank;
 use consort_fabric::statistics::Summary;
 use consort_sim::{
-    Cause, Simulation, Total, Trace,
+    Cause, Effects, Simulation, Total, Trace,
     machines::{Kind, Machine},
 };
 use serde::Serialize;
@@ -30,12 +30,8 @@ pub struct Conditions {
     pub line_bytes: usize,
     /// The seed of random delays.
     pub seed: u64,
-    /// Whether all distances are the shortest.
-    pub near: bool,
-    /// Whether queueing is disabled.
-    pub uncontended: bool,
-    /// Whether fitted parameters are used.
-    pub fitted: bool,
+    /// The effects that are simulated.
+    pub effects: Effects,
 }
 
 impl Conditions {
@@ -55,9 +51,10 @@ impl Conditions {
 
     /// The effects that are simulated, in words.
     pub fn how(&self) -> String {
-        let distances = if self.near { "all distances the shortest" } else { "its distances" };
-        let queues = if self.uncontended { "nobody queues" } else { "contention" };
-        let fitted = if self.fitted { "with what is fitted" } else { "nothing fitted" };
+        let Effects { contention, distances, fitted } = self.effects;
+        let distances = if distances { "its distances" } else { "all distances the shortest" };
+        let queues = if contention { "contention" } else { "nobody queues" };
+        let fitted = if fitted { "with what is fitted" } else { "nothing fitted" };
         format!("{distances}, {queues}, {fitted} to outcomes")
     }
 }
@@ -204,9 +201,9 @@ impl Simulated {
             sim: Details {
                 root: root.0,
                 seed: conditions.seed,
-                near: conditions.near,
-                contention: !conditions.uncontended,
-                fitted: conditions.fitted,
+                near: !conditions.effects.distances,
+                contention: conditions.effects.contention,
+                fitted: conditions.effects.fitted,
                 messages: self.messages,
                 message_bytes: self.message_bytes,
                 line_transfers: conditions.is_coherent().then_some(self.transfers),

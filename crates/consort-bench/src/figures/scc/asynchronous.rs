@@ -9,7 +9,7 @@ use super::{
         experiment::{Experiment, Outcome},
         measure,
     },
-    machine::{CALLS, CORES, How, LINE_BYTES, latency_us, oc_bcast, simulation},
+    machine::{CALLS, CORES, FITTED, LINE_BYTES, RAW, latency_us, oc_bcast, simulation},
     native::async_broadcast_ns,
     row::{Row, outcome},
 };
@@ -36,13 +36,13 @@ fn settings(k: u32) -> Settings {
 /// The row of a size with calls of all PEs.
 fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, pes) = (lines * LINE_BYTES, experiment.cores.max(2));
-    let at = |how| latency_us(how, oc_bcast(47), lines);
+    let at = |effects| latency_us(effects, oc_bcast(47), lines);
     let what = format!("{}, synchronous", counted(lines, "line"));
-    let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
+    let row = Row::new(experiment.source, what, "us", at(RAW)?);
     let model_us = Scc::table_4_1().latency_ns(lines as u64, 47) / 1e3;
     let work = [Work::of(&measure::broadcast(pes, bytes), &oc_bcast(u64::from(pes) - 1))];
     let here = experiment.medians(pes, &work, experiment.budget / 4)?;
-    let mut row = row.model(model_us).fitted(at(How::Fitted)?);
+    let mut row = row.model(model_us).fitted(at(FITTED)?);
     row.native(here[0].map(|ns| ns / 1e3));
     Ok(row)
 }
@@ -50,24 +50,24 @@ fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
 /// The row of a size with a call of the source alone.
 fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, calls) = (lines * LINE_BYTES, u32::try_from(CALLS)?);
-    let at = |how| -> Result<f64> {
-        Ok(async_broadcasts::latency_ns(&simulation(how)?, settings(47), bytes, calls)? / 1e3)
+    let at = |effects| -> Result<f64> {
+        Ok(async_broadcasts::latency_ns(&simulation(effects)?, settings(47), bytes, calls)? / 1e3)
     };
     let what = format!("{}, asynchronous", counted(lines, "line"));
-    let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
-    let mut row = row.fitted(at(How::Fitted)?);
+    let row = Row::new(experiment.source, what, "us", at(RAW)?);
+    let mut row = row.fitted(at(FITTED)?);
     row.native(Some(async_broadcast_ns(experiment, 1, bytes)? / 1e3));
     Ok(row)
 }
 
 /// The row of the throughput of several sources at once, and that with the fitted parameters.
 fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Aggregate)> {
-    let at = |how| {
-        let simulation = simulation(how)?;
+    let at = |effects| {
+        let simulation = simulation(effects)?;
         async_broadcasts::aggregate(&simulation, settings(k), sources, ENDLESS_BYTES, ENDLESS_NS)
     };
     let what = format!("{}, k={k}", counted(sources, "source"));
-    let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
+    let (raw, fitted) = (at(RAW)?, at(FITTED)?);
     let mut row = Row::new(experiment.source, what, "MB/s", raw.mbps).fitted(fitted.mbps);
     if k == 47 {
         // A PE receives the messages of the other sources only.

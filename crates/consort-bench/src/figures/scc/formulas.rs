@@ -5,7 +5,9 @@ use consort_sim::analytic::scc::Scc;
 
 use super::{
     super::experiment::{Experiment, Outcome},
-    machine::{How, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps},
+    machine::{
+        AS_FORMULAS, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps,
+    },
     native::native_mbps,
     row::{Row, outcome},
 };
@@ -18,11 +20,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let (source, mut rows) = (experiment.source, Vec::new());
     for k in [2, 7, 47] {
-        let raw = throughput_mbps(How::AsFormulas, oc_bcast(k.into()), MEGABYTE_LINES)?;
+        let raw = throughput_mbps(AS_FORMULAS, oc_bcast(k.into()), MEGABYTE_LINES)?;
         let row = Row::new(source, format!("throughput, k={k}"), "MB/s", raw);
         rows.push(row.model(formulas.throughput_mbps(k)));
     }
-    let raw = throughput_mbps(How::AsFormulas, scatter_allgather(), SLICES_LINES)?;
+    let raw = throughput_mbps(AS_FORMULAS, scatter_allgather(), SLICES_LINES)?;
     let row = Row::new(source, "throughput, scatter-allgather", "MB/s", raw);
     rows.push(row.model(formulas.scatter_allgather_mbps()));
     for (row, mbps) in rows[2..].iter_mut().zip(native_mbps(experiment)?) {

@@ -5,7 +5,7 @@ use consort_sim::analytic::scc::Scc;
 
 use super::{
     super::experiment::{Experiment, Outcome},
-    machine::{How, MEGABYTE_LINES, oc_bcast, scatter_allgather, throughput_mbps},
+    machine::{MEGABYTE_LINES, RAW, oc_bcast, scatter_allgather, throughput_mbps},
     native::native_mbps,
     row::{Row, outcome},
 };
@@ -17,10 +17,10 @@ use super::{
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let (source, mut rows) = (experiment.source, Vec::new());
-    let two_sided = throughput_mbps(How::Raw, scatter_allgather(), MEGABYTE_LINES)?;
+    let two_sided = throughput_mbps(RAW, scatter_allgather(), MEGABYTE_LINES)?;
     let mut gains = Vec::new();
     for k in [2, 7, 47] {
-        let raw = throughput_mbps(How::Raw, oc_bcast(k.into()), MEGABYTE_LINES)?;
+        let raw = throughput_mbps(RAW, oc_bcast(k.into()), MEGABYTE_LINES)?;
         let row = Row::new(source, format!("1 MB, k={k}"), "MB/s", raw);
         rows.push(row.model(formulas.throughput_mbps(k)));
         gains.push(raw / two_sided);
@@ -34,7 +34,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     rows.push(Row::new(source, "1 MB, k=2 and 7 / scatter-allgather", "x", gain));
     let mut dips = Vec::new();
     for k in [2, 7, 47] {
-        let at = |lines| throughput_mbps(How::Raw, oc_bcast(k), lines);
+        let at = |lines| throughput_mbps(RAW, oc_bcast(k), lines);
         let (whole, over, two) = (at(96)?, at(97)?, at(192)?);
         dips.push((1.0 - over / whole) * 100.0);
         rows.push(Row::new(source, format!("97 / 96 lines, k={k}"), "x", over / whole));

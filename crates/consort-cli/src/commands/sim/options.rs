@@ -10,7 +10,7 @@ use consort_bench::{
 };
 use consort_collectives::PlanError;
 use consort_sim::{
-    Simulation,
+    Effects, Simulation,
     machines::{Kind, Machine},
 };
 
@@ -64,11 +64,16 @@ impl Options {
             line_bytes: line_bytes(&machine),
             machine,
             seed: sim.seed,
-            near: sim.near,
-            uncontended: sim.uncontended,
-            fitted: sim.fitted,
+            effects: Effects {
+                contention: !sim.uncontended,
+                distances: !sim.near,
+                fitted: sim.fitted,
+            },
         };
-        let simulation = simulation(sim, &conditions, pes);
+        let simulation = Simulation::on(conditions.machine.clone(), pes)
+            .seed(conditions.seed)
+            .with(conditions.effects);
+        let simulation = if is_seen(sim) { simulation.traced() } else { simulation };
         let (programs, unable) = programs(sim, &program, conditions.line_bytes, &simulation)?;
         ensure!(
             !is_seen(sim) || programs.len() == 1,
@@ -132,23 +137,6 @@ fn sync(sim: &Sim) -> Result<SyncModes> {
     let sized = !sim.lines.is_empty() || !sim.bytes.is_empty() || sim.sweep;
     ensure!(!sized, "a barrier moves no data: leave out --lines, --bytes and --sweep");
     Ok(SyncModes::STRICT)
-}
-
-fn simulation(sim: &Sim, conditions: &Conditions, pes: u32) -> Simulation {
-    let mut simulation = Simulation::on(conditions.machine.clone(), pes).seed(conditions.seed);
-    if conditions.near {
-        simulation = simulation.near();
-    }
-    if conditions.uncontended {
-        simulation = simulation.uncontended();
-    }
-    if conditions.fitted {
-        simulation = simulation.fitted();
-    }
-    if is_seen(sim) {
-        simulation = simulation.traced();
-    }
-    simulation
 }
 
 fn sizes_bytes(sim: &Sim, line_bytes: usize) -> Vec<usize> {
