@@ -12,7 +12,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     account::Total,
-    costs::{Chaos, Cluster, Coherent, Costs, Mesh},
+    costs::{Chaos, Cluster, Coherent, Costs, Effects, Mesh},
     engine::{Engine, What},
     fabric::Call,
     machines::{Kind, Machine},
@@ -33,23 +33,6 @@ pub struct Simulation {
     traced: bool,
     heap_bytes: usize,
     window: u64,
-}
-
-/// The effects that are simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effects {
-    /// Queueing; without it, every resource is always free.
-    pub contention: bool,
-    /// Distances; without them, all are the shortest.
-    pub distances: bool,
-    /// The overhead of a call that was fitted to published results, if the machine's description
-    /// has one.
-    pub fitted: bool,
-}
-
-impl Effects {
-    /// All but what is fitted.
-    pub const PUBLISHED: Self = Self { contention: true, distances: true, fitted: false };
 }
 
 /// The reason why a simulation did not complete.
@@ -171,22 +154,11 @@ impl Simulation {
             let machine = machine.name.clone();
             return Err(SimulationError::TooManyPes { machine, most, asked: self.pes });
         }
-        let Effects { contention, distances, fitted } = self.effects;
+        let (pes, effects) = (self.pes, self.effects);
         Ok(match &machine.kind {
-            Kind::MessageBuffers(buffers) => Costs::Mesh(
-                Mesh::new(buffers, self.pes)
-                    .with_contention(contention)
-                    .with_distances(distances)
-                    .with_overhead(fitted),
-            ),
-            Kind::Cluster(cluster) => Costs::Cluster(
-                Cluster::new(cluster, self.pes)
-                    .with_contention(contention)
-                    .with_distances(distances),
-            ),
-            Kind::Coherent(machine) => {
-                Costs::Coherent(Coherent::new(machine, self.pes).with_contention(contention))
-            }
+            Kind::MessageBuffers(machine) => Costs::Mesh(Mesh::new(machine, pes, effects)),
+            Kind::Cluster(machine) => Costs::Cluster(Cluster::new(machine, pes, effects)),
+            Kind::Coherent(machine) => Costs::Coherent(Coherent::new(machine, pes, effects)),
         })
     }
 

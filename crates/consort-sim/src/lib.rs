@@ -18,8 +18,9 @@ mod trace;
 mod world;
 
 pub use account::{Cause, Total};
+pub use costs::Effects;
 pub use fabric::Call;
-pub use job::{Effects, Outcome, Pe, Simulation, SimulationError};
+pub use job::{Outcome, Pe, Simulation, SimulationError};
 pub use mail::Remote;
 pub use notifications::Listener;
 pub use operands::{Buffer, Operands};
