@@ -32,10 +32,7 @@ struct Row {
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let here = experiment.cores.max(2);
-    let mut of_claim = vec![here];
-    of_claim.extend(OVERSUBSCRIBED.into_iter().filter(|&pes| pes > here));
-    let sizes = experiment.team_sizes(&of_claim);
+    let sizes = experiment.team_sizes(&OVERSUBSCRIBED);
     let budget = experiment.budget / u32::try_from(sizes.len()).unwrap_or(1);
     let library = threads::names()[0];
     let mut rows = Vec::new();

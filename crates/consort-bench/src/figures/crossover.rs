@@ -53,7 +53,7 @@ fn figures(
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.team_sizes(&[PES.max(experiment.cores)])[0];
+    let pes = experiment.pes.unwrap_or(PES.max(experiment.cores));
     let loose = pairs(experiment, pes, SyncModes::LOOSE, experiment.budget / 2)?;
     let strict = pairs(experiment, pes, SyncModes::STRICT, experiment.budget / 2)?;
     let figures = figures(&loose, &strict, experiment.source, pes);

@@ -141,7 +141,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (mut page, mut quantities) = (Page::default(), Vec::new());
     let counts = count(experiment, &mut page, &mut quantities)?;
     page.lines("\n");
-    let pes = experiment.team_sizes(&[PES_HERE.max(experiment.cores)])[0];
+    let pes = experiment.pes.unwrap_or(PES_HERE.max(experiment.cores));
     let here = here(experiment, pes)?;
     let winners = race(experiment, pes, &here, &mut page, &mut quantities)?;
     page.paragraph(format!(

@@ -30,9 +30,12 @@ pub struct Outcome {
 }
 
 impl Experiment<'_> {
-    /// The numbers of PEs to run with: the one that was asked for, or those of the claim.
-    pub fn team_sizes(&self, of_claim: &[u32]) -> Vec<u32> {
-        self.pes.map_or(of_claim.to_vec(), |pes| vec![pes])
+    /// The numbers of PEs to run with: the one that was asked for, or one for each core and those of
+    /// `oversubscribed` that are more.
+    pub fn team_sizes(&self, oversubscribed: &[u32]) -> Vec<u32> {
+        let size = self.team_size();
+        let more = oversubscribed.iter().filter(|&&pes| self.pes.is_none() && pes > size);
+        std::iter::once(&size).chain(more).copied().collect()
     }
 
     /// The number of PEs to run with: the one that was asked for, or one for each core.

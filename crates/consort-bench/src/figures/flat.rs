@@ -33,7 +33,7 @@ fn share(pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) -> (Quantity
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.team_sizes(&[PES])[0];
+    let pes = experiment.pes.unwrap_or(PES);
     let source = experiment.source;
     let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
     page.paragraph(experiment.placement(pes));

@@ -43,10 +43,7 @@ fn figures(pairs: &[Pair], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let here = experiment.cores.max(2);
-    let mut of_claim = vec![here];
-    of_claim.extend(Some(OVERSUBSCRIBED).filter(|&pes| pes > here));
-    let team_sizes = experiment.team_sizes(&of_claim);
+    let team_sizes = experiment.team_sizes(&[OVERSUBSCRIBED]);
     let budget = experiment.budget / u32::try_from(team_sizes.len()).unwrap_or(1);
     let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
     for pes in team_sizes {

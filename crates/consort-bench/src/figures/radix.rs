@@ -38,7 +38,7 @@ fn figure(source: Source, machine: &'static str, strict: bool, radix: u64) -> Qu
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.team_sizes(&[PES])[0];
+    let pes = experiment.pes.unwrap_or(PES);
     let work: Vec<_> = [SyncModes::LOOSE, SyncModes::STRICT]
         .into_iter()
         .flat_map(|sync| {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
-use consort::{Arrival, Candidate, Collective, SyncModes, Waiting};
+use consort::{Algorithms, Arrival, Candidate, Collective, SyncModes, Waiting};
 use consort_bench::{harness::Mode, workloads::counting::Workload};
 use consort_tuner::TransferClass;
 
@@ -78,6 +78,11 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// The number of PEs that was asked for, or one for each usable core, two at least.
+    pub(super) fn pes(&self) -> u32 {
+        self.pes.unwrap_or(Algorithms::here().cores().max(2))
+    }
+
     /// Whether no option is set that only collectives have.
     pub(super) fn is_plain(&self) -> bool {
         let named = !self.algorithm.is_empty() || self.all_algorithms;

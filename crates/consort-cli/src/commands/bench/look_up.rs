@@ -1,7 +1,7 @@
 //! `consort bench look-up`: the time of a look-up of a choice in compiled wisdom, and its size.
 
 use anyhow::{Result, ensure};
-use consort::{Algorithms, MOST_PES};
+use consort::MOST_PES;
 use consort_bench::workloads::look_up::{self, BLOCK, LookUps};
 
 use super::arguments::Bench;
@@ -11,7 +11,7 @@ use crate::output;
 pub(super) fn run(bench: &Bench) -> Result<()> {
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "look-up takes PEs and budget alone");
-    let pes = bench.pes.unwrap_or(Algorithms::here().cores().max(2));
+    let pes = bench.pes();
     ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let look_ups = look_up::measure(pes, bench.budget)?;
     output::tell(bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))

@@ -8,7 +8,6 @@ use consort_bench::{
     peers::threads,
 };
 use consort_collectives::describe;
-use consort_native::topology::Topology;
 use consort_tuner::Catalog;
 
 use super::arguments::{Bench, Buffers};
@@ -33,8 +32,7 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
-        let cores = Topology::discover().usable_cores();
-        let pes = bench.pes.unwrap_or(u32::try_from(cores.max(2)).unwrap_or(MOST_PES));
+        let pes = bench.pes();
         ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
         ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
         ensure!(
