@@ -127,13 +127,13 @@ impl<'m, 'p> Member<'m, 'p> {
             work.call(bench, &self.shared.peers)?;
         }
         let before = self.clock.reading();
-        let taken = self.clock.block(work, bench, calls)?;
+        let block = self.clock.block(work, bench, calls)?;
         let after = self.clock.reading();
         match (before, after) {
             (Some(a), Some(b)) if !readings_agree(a, b) => timing.discarded += 1,
             _ => {
                 let transfer_ns = before.zip(after).map(|(a, b)| f64::midpoint(a, b));
-                timing.blocks.push(Block { ns: taken.ns, p99_ns: taken.p99_ns, transfer_ns });
+                timing.blocks.push(Block { transfer_ns, ..block });
             }
         }
         Ok(())

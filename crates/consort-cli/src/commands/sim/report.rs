@@ -105,15 +105,11 @@ fn causes(of_size: &[Simulated]) -> String {
         for (name, spent) in [(brief(&one.program.candidate), one.mean), (last, one.last)] {
             let Spent { by_cause_ns, waiting_ns } = spent;
             let spent = by_cause_ns.into_iter().chain([waiting_ns]);
-            table.add_row([name].into_iter().chain(spent.map(nothing_or_time)));
+            let cell = |ns: f64| if ns == 0.0 { "-".to_owned() } else { time(ns) };
+            table.add_row([name].into_iter().chain(spent.map(cell)));
         }
     }
     finish(table, &numbers)
-}
-
-/// A time; `-` if it is 0.
-fn nothing_or_time(ns: f64) -> String {
-    if ns == 0.0 { "-".to_owned() } else { time(ns) }
 }
 
 /// A number without decimals if it is whole; means of calls may not be.
