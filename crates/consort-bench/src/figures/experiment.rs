@@ -30,8 +30,8 @@ pub struct Outcome {
 }
 
 impl Experiment<'_> {
-    /// The numbers of PEs to run with: the one that was asked for, or one for each core and those of
-    /// `oversubscribed` that are more.
+    /// The numbers of PEs to run with: the one that was asked for, or one for each core, and those
+    /// of `oversubscribed` that are more.
     pub fn team_sizes(&self, oversubscribed: &[u32]) -> Vec<u32> {
         let size = self.team_size();
         let more = oversubscribed.iter().filter(|&&pes| self.pes.is_none() && pes > size);

@@ -8,7 +8,7 @@ use super::{
     machine::{
         AS_FORMULAS, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps,
     },
-    native::native_mbps,
+    native::add_native_mbps,
     row::{Row, outcome},
 };
 
@@ -27,9 +27,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let raw = throughput_mbps(AS_FORMULAS, scatter_allgather(), SLICES_LINES)?;
     let row = Row::new(source, "throughput, scatter-allgather", "MB/s", raw);
     rows.push(row.model(formulas.scatter_allgather_mbps()));
-    for (row, mbps) in rows[2..].iter_mut().zip(native_mbps(experiment)?) {
-        row.native(mbps);
-    }
+    add_native_mbps(experiment, &mut rows[2..])?;
     let worst = |of: fn((f64, f64)) -> f64, rows: &[Row]| {
         let errors = rows.iter().filter_map(|row| Some((of(row.of_paper()?) - 1.0).abs()));
         errors.fold(0.0, f64::max) * 100.0

@@ -7,7 +7,7 @@ use consort_sim::analytic::scc::Scc;
 use super::{
     super::experiment::{Experiment, Outcome},
     machine::{FITTED, RAW, UNCONTENDED, binomial, latency_us, oc_bcast},
-    native::native_ns,
+    native::add_native,
     row::{Row, outcome},
 };
 
@@ -27,9 +27,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     };
     rows.push(one("1 line, k=7", oc_bcast(7), formulas.latency_ns(1, 7))?);
     rows.push(one("1 line, binomial", binomial(), formulas.binomial_ns(1))?);
-    for (row, ns) in rows.iter_mut().zip(native_ns(experiment, 1, binomial())?) {
-        row.native(ns.map(|ns| ns / 1e3));
-    }
+    add_native(experiment, &mut rows, 1, binomial(), |ns| ns / 1e3)?;
     let mut ratio = |what: &str, effects, over: u32, under: u32, at: usize| -> Result<f64> {
         let times = [over, under].map(|k| latency_us(effects, oc_bcast(k.into()), at));
         let [over_us, under_us] = times;

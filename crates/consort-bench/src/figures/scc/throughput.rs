@@ -6,7 +6,7 @@ use consort_sim::analytic::scc::Scc;
 use super::{
     super::experiment::{Experiment, Outcome},
     machine::{MEGABYTE_LINES, RAW, oc_bcast, scatter_allgather, throughput_mbps},
-    native::native_mbps,
+    native::add_native_mbps,
     row::{Row, outcome},
 };
 
@@ -27,9 +27,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let model = formulas.scatter_allgather_mbps();
     rows.push(Row::new(source, "1 MB, scatter-allgather", "MB/s", two_sided).model(model));
-    for (row, mbps) in rows[2..].iter_mut().zip(native_mbps(experiment)?) {
-        row.native(mbps);
-    }
+    add_native_mbps(experiment, &mut rows[2..])?;
     let gain = gains[..2].iter().sum::<f64>() / 2.0;
     rows.push(Row::new(source, "1 MB, k=2 and 7 / scatter-allgather", "x", gain));
     let mut dips = Vec::new();
