@@ -12,8 +12,8 @@ use super::{
 };
 use crate::harness::Work;
 
-/// Adds to two rows the values `of` the times in nanoseconds of two broadcasts of this many lines on
-/// this machine: OC-BCAST with the root as the parent of all other PEs, and `other`.
+/// Adds to two rows the values `of` the times in nanoseconds of two broadcasts of this many lines
+/// on this machine: OC-BCAST with the root as the parent of all other PEs, and `other`.
 pub(super) fn add_native(
     experiment: &Experiment<'_>,
     rows: &mut [Row],
