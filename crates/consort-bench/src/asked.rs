@@ -37,26 +37,17 @@ pub fn shown<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::O
     serializer.collect_str(value)
 }
 
-/// A query, as JSON.
-#[derive(Clone, Debug, Serialize)]
+/// How a query is serialized as JSON.
+#[derive(Serialize)]
+#[serde(remote = "Query")]
 pub struct Asked {
-    collective: String,
-    sync: String,
+    #[serde(serialize_with = "shown")]
+    collective: Collective,
+    #[serde(serialize_with = "shown")]
+    sync: SyncModes,
     pes: u32,
     bytes: u64,
-    operator: String,
+    #[serde(serialize_with = "shown")]
+    operator: OperatorClass,
     symmetric: bool,
-}
-
-impl From<&Query> for Asked {
-    fn from(query: &Query) -> Self {
-        Self {
-            collective: query.collective.to_string(),
-            sync: query.sync.to_string(),
-            pes: query.pes,
-            bytes: query.bytes,
-            operator: query.operator.to_string(),
-            symmetric: query.symmetric,
-        }
-    }
 }

@@ -1,28 +1,14 @@
-//! Numbers at random, the same ones each time: xorshift64 (Marsaglia 2003).
+//! Numbers at random, the same ones each time.
 
-/// The state of the generator, and so the number, after another; never zero.
-#[inline]
-pub(crate) const fn step(mut state: u64) -> u64 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    state
-}
+use consort_fabric::splitmix64;
 
-/// A generator.
-pub(crate) struct Draws(u64);
+/// A generator, of its state.
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    /// Of a seed, which is not zero.
-    pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
     /// A number below `end`.
     pub(crate) const fn below(&mut self, end: u64) -> u64 {
-        self.0 = step(self.0);
-        // The upper bits are the better ones.
-        (self.0 >> 32) % end
+        splitmix64(&mut self.0) % end
     }
 
     /// One of some.

@@ -8,8 +8,8 @@
 //! 6. [`calibration`] and [`prediction`]: describes this machine, and checks the description;
 //! 7. [`figures`]: the experiments behind figures of papers; [`claims`]: the papers' claims.
 //!
-//! [`units`] and [`asked`] write quantities and calls as text, and a [`page`] is the text of a
-//! figure.
+//! [`units`] and [`asked`] write quantities and calls as text, a [`page`] is the text of a figure,
+//! and [`wisdom`] is loaded where it is welcome.
 
 pub mod asked;
 pub mod calibration;
@@ -23,4 +23,5 @@ pub mod peers;
 pub mod prediction;
 pub mod simulation;
 pub mod units;
+pub mod wisdom;
 pub mod workloads;

@@ -7,24 +7,23 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, Rank, SyncModes};
+use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, SyncModes};
 use consort_fabric::CallSpec;
 use consort_fabric::statistics::median;
 use consort_sim::{
     Simulation,
     machines::{Kind, Machine, State},
 };
-use consort_tuner::{Measured, Selector, TransferClass, Wisdom, default_path};
+use consort_tuner::{Measured, Selector, TransferClass, default_path};
 use serde::Serialize;
 
 use crate::{
     asked::{self, sums},
     harness::{Conditions, Mode, Session, Timing, Work, of_class},
     simulation::{Program, program},
+    wisdom::usable,
 };
 
-/// The time of a block of calls.
-const BLOCK: Duration = Duration::from_micros(300);
 /// The number of launches over which a measurement is spread.
 const LAUNCHES: u32 = 3;
 /// The additional launches if the cores are in the other class all the time.
@@ -68,11 +67,8 @@ pub struct Predicted {
 /// One kind of call.
 #[derive(Debug, Serialize)]
 pub struct Call {
-    /// The query, as JSON.
-    #[serde(flatten)]
-    pub asked: asked::Asked,
     /// The query.
-    #[serde(skip)]
+    #[serde(flatten, with = "asked::Asked")]
     pub query: Query,
     /// The candidate that served.
     #[serde(serialize_with = "asked::shown")]
@@ -124,7 +120,6 @@ impl Prediction<'_> {
             let (blocks, measured_ns) = (times.len(), median(&mut times));
             let predicted_ns = self.simulate(&simulation, &query, &candidate)?;
             calls.push(Call {
-                asked: asked::Asked::from(&query),
                 query,
                 candidate,
                 predicted_ns,
@@ -154,7 +149,7 @@ impl Prediction<'_> {
     /// The calls, each with the algorithm that serves it on this machine.
     fn asked(&self) -> Result<Vec<(Query, Candidate)>> {
         let algorithms = Algorithms::here();
-        let wisdom = Wisdom::load(&default_path(Arrival::Together)?, algorithms.identity()).ok();
+        let wisdom = usable(&default_path(Arrival::Together)?, algorithms.identity());
         let call = |collective, sync, bytes| sums(collective, sync, self.pes, bytes, false);
         let mut queries = vec![call(Collective::Barrier, SyncModes::STRICT, 0)];
         for &sync in self.syncs {
@@ -187,7 +182,6 @@ impl Prediction<'_> {
             work,
             mode: Mode::Throughput,
             budget: self.budget / LAUNCHES,
-            block: BLOCK,
         };
         let mut timings = vec![Timing::default(); asked.len()];
         for launch in 0..LAUNCHES + MORE_LAUNCHES {
@@ -196,7 +190,8 @@ impl Prediction<'_> {
             if launch >= LAUNCHES && !lacking {
                 break;
             }
-            let job = Pes::threads(self.pes).force(Collective::Barrier, program::barrier());
+            let job = Pes::threads(self.pes).without_wisdom();
+            let job = job.force(Collective::Barrier, program::barrier());
             let measured = session.run_in(job, &Conditions::default())?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);
@@ -212,18 +207,10 @@ impl Prediction<'_> {
         query: &Query,
         candidate: &Candidate,
     ) -> Result<f64> {
-        let program = Program {
-            collective: query.collective,
-            candidate: candidate.clone(),
-            sync: query.sync,
-            root: Rank(0),
-            bytes: usize::try_from(query.bytes)?,
-            symmetric: query.symmetric,
-            mode: Mode::Throughput,
-            calls: CALLS,
-        };
-        let played = program.play(simulation, self.pes);
+        let (mode, calls) = (Mode::Throughput, CALLS);
+        let program = Program { mode, calls, ..Program::once(*query, candidate) };
+        let played = program.play(simulation);
         let called = || format!("{} by {candidate}", asked::describe(query));
-        played.with_context(called)?.call_ns(Mode::Throughput)
+        played.with_context(called)?.call_ns(mode)
     }
 }

@@ -1,4 +1,6 @@
-//! Times, ratios and sizes as text.
+//! Times, ratios, sizes and numbers of things as text.
+
+use std::fmt::Display;
 
 /// A time with three significant digits: `123 ns`, `4.56 us`, `78.9 ms`.
 pub fn time(ns: f64) -> String {
@@ -24,6 +26,12 @@ pub fn size(bytes: u64) -> String {
         0 => format!("{bytes} B"),
         power => format!("{} {}iB", bytes >> (10 * power), ["K", "M", "G"][power as usize - 1]),
     }
+}
+
+/// A number of things: `1 line`, `3 lines`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 fn three_digits(value: f64) -> String {

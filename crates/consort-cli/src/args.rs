@@ -5,26 +5,16 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort::MOST_PES;
-use consort_bench::{harness, units};
+use consort_bench::{harness::Mode, units};
 
-/// Whether calls are timed in a row or each alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// In a row.
-    Throughput,
-    /// Each alone.
-    Latency,
-}
-
-impl From<Mode> for harness::Mode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Throughput => Self::Throughput,
-            Mode::Latency => Self::Latency,
-        }
-    }
+/// Reads whether calls are timed in a row or each alone.
+pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
+    let throughput = PossibleValue::new(Mode::Throughput.name()).help("In a row");
+    let latency = PossibleValue::new(Mode::Latency.name()).help("Each alone");
+    PossibleValuesParser::new([throughput, latency])
+        .map(|name| if name == Mode::Latency.name() { Mode::Latency } else { Mode::Throughput })
 }
 
 /// The letters of the units, each 1024 times the one before.

@@ -34,14 +34,6 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Writes one JSON object, to a file or, as `-`, to standard output.
-///
-/// # Errors
-/// When it cannot be written.
-pub(crate) fn write_json(path: &Path, object: &impl Serialize) -> Result<()> {
-    write_json_lines(path, std::slice::from_ref(object))
-}
-
 /// Writes JSON objects, one per line, to a file or, as `-`, to standard output.
 ///
 /// # Errors

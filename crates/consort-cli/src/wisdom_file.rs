@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use consort::Arrival;
-use consort_tuner::{WisdomError, default_path};
+pub(crate) use consort_bench::wisdom::advised;
+use consort_tuner::default_path;
 
 /// The path of the named wisdom file, or of the one that a launch uses.
 ///
@@ -33,15 +34,5 @@ pub(crate) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
         Err(error) => {
             Err(error).with_context(|| format!("cannot keep the old wisdom as {}", aside.display()))
         }
-    }
-}
-
-/// The error of a file that cannot be used, with the remedy.
-pub(crate) fn advised(error: WisdomError) -> anyhow::Error {
-    match error {
-        WisdomError::NotWisdom { .. } => {
-            anyhow!("{error}; move it away and run `consort tune`, or name another file")
-        }
-        other => other.into(),
     }
 }

@@ -201,7 +201,7 @@ unsafe fn each<T: Pod, O: Operator<T>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BitAnd, BitOr, BitXor, Max, Min, Product, Sum};
+    use crate::{BitAnd, BitOr, BitXor, Max, Min, Product, Sum, splitmix64};
 
     fn apply<T: Pod, O: Operator<T>>(operator: &O, left: &[T], right: &[T]) -> Vec<T> {
         let mut target = vec![T::zeroed(); left.len()];
@@ -303,16 +303,9 @@ mod tests {
 
     #[test]
     fn extremes_of_any_bits_are_the_same_in_either_order() {
-        // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-        let mut state = 0_u64;
-        let mut next = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ mixed >> 31
-        };
+        let mut state = 0;
         for _ in 0..50 {
-            let bits: Vec<u64> = (0..20).map(|_| next()).collect();
+            let bits: Vec<u64> = (0..20).map(|_| splitmix64(&mut state)).collect();
             extremes_of!(f64, bits.iter().copied().map(f64::from_bits).collect());
             let halves: Vec<u32> = bytemuck::cast_slice(&bits).to_vec();
             extremes_of!(f32, halves.into_iter().map(f32::from_bits).collect());

@@ -21,6 +21,7 @@ mod model;
 mod notifications;
 mod one_sided;
 mod operator;
+mod random;
 mod rank;
 pub mod reference;
 mod rendezvous;
@@ -48,6 +49,7 @@ pub use one_sided::{Atomic, Signal, Until};
 pub use operator::{
     BitAnd, BitOr, BitXor, Max, Min, Operator, OperatorClass, Pod, Product, Sum, UnknownClass,
 };
+pub use random::splitmix64;
 pub use rank::Rank;
 pub use rendezvous::Rendezvous;
 pub use rma::{Rma, not_reached};

@@ -12,6 +12,8 @@ use std::{
     task::Poll,
 };
 
+use consort_fabric::splitmix64;
+
 /// Picoseconds since the simulation began.
 pub(crate) type Time = u64;
 
@@ -77,13 +79,12 @@ impl Engine {
         self.happened.get()
     }
 
-    /// The next random number (Steele, Lea and Flood 2014: SplitMix64).
-    pub(crate) fn roll(&self) -> u64 {
-        let state = self.dice.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    /// The next random number.
+    fn roll(&self) -> u64 {
+        let mut state = self.dice.get();
+        let number = splitmix64(&mut state);
         self.dice.set(state);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        number
     }
 
     /// A random number below `bound`; 0 if `bound` is 0.

@@ -15,7 +15,6 @@ use crate::{
     costs::{Site, Where},
     engine::Time,
     mail::Remote,
-    memory::combined,
     operands::{Buffer, Operands},
     world::{Parcel, PeState, World},
 };
@@ -170,9 +169,11 @@ impl<'c> Call<'c> {
         landed
     }
 
-    fn combine_into(&self, target: Span, left: &[u8], right: &[u8]) {
+    fn combine_into(&self, target: Span, mut left: Vec<u8>, right: &[u8]) {
         if let Some(kernel) = &self.kernel {
-            self.local().write(target.place, target.at, &combined(kernel, left, right));
+            assert_eq!(left.len(), right.len(), "operands are of one length");
+            kernel.accumulate(&mut left, right);
+            self.local().write(target.place, target.at, &left);
         }
     }
 
@@ -215,7 +216,7 @@ impl Local for Call<'_> {
         self.world.costs.combine(self.site(), target.bytes).await;
         let local = self.local();
         let (left, right) = (local.read(self.resolve(left)), local.read(self.resolve(right)));
-        self.combine_into(target, &left, &right);
+        self.combine_into(target, left, &right);
         self.note("combine", None, since, target.bytes);
         Ok(())
     }

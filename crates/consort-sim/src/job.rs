@@ -12,7 +12,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use crate::{
     account::Total,
-    costs::{Chaos, Cluster, Coherent, Costs, Mesh},
+    costs::{Chaos, Cluster, Coherent, Costs, Effects, Mesh},
     engine::{Engine, What},
     fabric::Call,
     machines::{Kind, Machine},
@@ -29,9 +29,7 @@ pub struct Simulation {
     machine: Option<Machine>,
     pes: u32,
     seed: u64,
-    contention: bool,
-    near: bool,
-    overhead: bool,
+    effects: Effects,
     traced: bool,
     heap_bytes: usize,
     window: u64,
@@ -107,9 +105,7 @@ impl Simulation {
             machine,
             pes,
             seed: 0,
-            contention: true,
-            near: false,
-            overhead: false,
+            effects: Effects::PUBLISHED,
             traced: false,
             heap_bytes: 0,
             window: WINDOW,
@@ -123,25 +119,10 @@ impl Simulation {
         self
     }
 
-    /// Disables queueing: every resource is always free.
+    /// Sets the effects, instead of the published ones.
     #[must_use]
-    pub const fn uncontended(mut self) -> Self {
-        self.contention = false;
-        self
-    }
-
-    /// Makes all distances the shortest.
-    #[must_use]
-    pub const fn near(mut self) -> Self {
-        self.near = true;
-        self
-    }
-
-    /// Enables the overhead of a call that was fitted to published results, if the machine's
-    /// description has one.
-    #[must_use]
-    pub const fn fitted(mut self) -> Self {
-        self.overhead = true;
+    pub const fn with(mut self, effects: Effects) -> Self {
+        self.effects = effects;
         self
     }
 
@@ -173,21 +154,11 @@ impl Simulation {
             let machine = machine.name.clone();
             return Err(SimulationError::TooManyPes { machine, most, asked: self.pes });
         }
+        let (pes, effects) = (self.pes, self.effects);
         Ok(match &machine.kind {
-            Kind::MessageBuffers(buffers) => Costs::Mesh(
-                Mesh::new(buffers, self.pes)
-                    .with_contention(self.contention)
-                    .with_distances(!self.near)
-                    .with_overhead(self.overhead),
-            ),
-            Kind::Cluster(cluster) => Costs::Cluster(
-                Cluster::new(cluster, self.pes)
-                    .with_contention(self.contention)
-                    .with_distances(!self.near),
-            ),
-            Kind::Coherent(machine) => {
-                Costs::Coherent(Coherent::new(machine, self.pes).with_contention(self.contention))
-            }
+            Kind::MessageBuffers(machine) => Costs::Mesh(Mesh::new(machine, pes, effects)),
+            Kind::Cluster(machine) => Costs::Cluster(Cluster::new(machine, pes, effects)),
+            Kind::Coherent(machine) => Costs::Coherent(Coherent::new(machine, pes, effects)),
         })
     }
 

@@ -11,7 +11,6 @@ mod fabric;
 mod job;
 pub mod machines;
 mod mail;
-mod memory;
 mod notifications;
 mod operands;
 mod runtime;
@@ -19,6 +18,7 @@ mod trace;
 mod world;
 
 pub use account::{Cause, Total};
+pub use costs::Effects;
 pub use fabric::Call;
 pub use job::{Outcome, Pe, Simulation, SimulationError};
 pub use mail::Remote;

@@ -3,24 +3,21 @@
 use std::{env, ops::Range, thread, time::Duration};
 
 use bytemuck::Pod;
-use consort_fabric::{Kernel, OperatorClass, Rank, Sum};
+use consort_fabric::{Kernel, OperatorClass, Rank, Sum, splitmix64};
 
 /// What a buffer holds before data comes, and after its owner has it back.
 pub const BLANK: u8 = 0xA5;
 /// What the owner of a buffer writes over what it has seen.
 pub const SPENT: u8 = 0x5A;
 
-/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
+/// Random numbers from a seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
     /// The next 64 bits.
     pub fn next_word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        splitmix64(&mut self.0)
     }
 
     /// A number below `end`.

@@ -113,20 +113,18 @@ pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<
             show(0.5 + (index as f64 + part) / distances as f64 / 2.0);
             match of_rounds(&all) {
                 Some(between) if all.len() >= rounds => break between,
-                None if all.len() >= MOST_ROUNDS => return Err(unsteady()),
+                None if all.len() >= MOST_ROUNDS => {
+                    return Err(io::Error::other(format!(
+                        "the cores move too fast: in none of {MOST_ROUNDS} rounds a transfer took \
+                         as long at the end as at the beginning"
+                    )));
+                }
                 _ => {}
             }
         };
         measured.between.push(between);
     }
     Ok(measured)
-}
-
-fn unsteady() -> io::Error {
-    io::Error::other(format!(
-        "the cores move too fast: in none of {MOST_ROUNDS} rounds a transfer took as long at the \
-         end as at the beginning"
-    ))
 }
 
 /// One round: the transfers before and after, and the measurements between them.

@@ -1,7 +1,6 @@
 //! H1 (section 2.2, figure 2): the thread library's barrier, a flat one, and the best tree.
 
 use anyhow::Result;
-use consort::Collective;
 
 use super::{
     bars::log_bar,
@@ -33,17 +32,15 @@ struct Row {
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let here = experiment.cores.max(2);
-    let mut of_claim = vec![here];
-    of_claim.extend(OVERSUBSCRIBED.into_iter().filter(|&pes| pes > here));
-    let sizes = experiment.team_sizes(&of_claim);
+    let sizes = experiment.team_sizes(&OVERSUBSCRIBED);
     let budget = experiment.budget / u32::try_from(sizes.len()).unwrap_or(1);
     let library = threads::names()[0];
     let mut rows = Vec::new();
     for pes in sizes {
-        let library = Work::Peer { index: 0, collective: Collective::Barrier, bytes: 0 };
-        let trees = measure::trees(pes).into_iter().map(measure::barrier).collect();
-        let groups = [vec![library], vec![measure::barrier(measure::flat())], trees];
+        let barrier = measure::barrier(pes);
+        let trees = measure::trees(pes).iter().map(|tree| Work::of(&barrier, tree)).collect();
+        let flat = Work::of(&barrier, &measure::flat());
+        let groups = [vec![Work::of_peer(&barrier, 0)], vec![flat], trees];
         let best = experiment.best(pes, &groups, budget)?;
         if let [Some(library), Some(flat), Some(tree)] = &best[..] {
             rows.push(Row { pes, peer_ns: library.ns, flat: flat.ns, tree: tree.clone() });
@@ -53,7 +50,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     for Row { pes, peer_ns, flat, tree } in &rows {
         let mut push = |what: &str, unit, value: f64| {
             let figure = experiment.source.quantity(NIAGARA2, format!("barrier, {what}"), unit);
-            quantities.push(figure.among(*pes).native(value));
+            quantities.push(figure.with_pes(*pes).native(value));
         };
         push(library, "us", peer_ns / 1e3);
         push("flat", "us", flat / 1e3);
@@ -74,10 +71,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// When the simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::new(NIAGARA2)?;
-    let flat_ns = machine.barrier_ns(&measure::flat())?;
+    let barrier = measure::barrier(machine.pes);
+    let flat_ns = machine.timed(barrier, &measure::flat())?.ns;
     let mut tree_ns = f64::INFINITY;
     for tree in measure::trees(machine.pes) {
-        tree_ns = tree_ns.min(machine.barrier_ns(&tree)?);
+        tree_ns = tree_ns.min(machine.timed(barrier, &tree)?.ns);
     }
     let figures = [
         ("flat", "us", flat_ns / 1e3),
@@ -86,7 +84,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     ];
     let quantity = |(what, unit, value)| {
         let figure = source.quantity(NIAGARA2, format!("barrier, {what}"), unit);
-        figure.among(machine.pes).simulated(value)
+        figure.with_pes(machine.pes).simulated(value)
     };
     Ok(figures.map(quantity).into())
 }

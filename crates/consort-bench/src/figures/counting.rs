@@ -7,7 +7,7 @@ use super::experiment::{Experiment, Outcome};
 use crate::{
     page::Page,
     units::{ratio, size},
-    workloads::counting::{Race, Times, WAYS, Workload, show},
+    workloads::counting::{METHODS, Race, Times, Workload, show},
 };
 
 /// The paper's machine.
@@ -54,16 +54,16 @@ fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) ->
     };
     let mut quantities = Vec::new();
     for Times { bytes, over_counted, .. } in &times {
-        for (&over, way) in over_counted.iter().zip(&WAYS[1..]) {
-            let what = format!("{}, {way} over {}, {bytes} B", name(workload), WAYS[0]);
+        for (&over, method) in over_counted.iter().zip(&METHODS[1..]) {
+            let what = format!("{}, {method} over {}, {bytes} B", name(workload), METHODS[0]);
             let figure = experiment.source.quantity(MACHINE, what, "ratio");
-            quantities.push(figure.among(pes).native(over));
+            quantities.push(figure.with_pes(pes).native(over));
         }
     }
     let gain = |times: &Times| {
-        let ways = times.over_counted.iter().zip(&WAYS[1..]);
+        let others = times.over_counted.iter().zip(&METHODS[1..]);
         let gains: Vec<String> =
-            ways.map(|(&over, way)| format!("{} as fast as {way}", ratio(over))).collect();
+            others.map(|(&over, other)| format!("{} as fast as {other}", ratio(over))).collect();
         format!("{} {}", size(times.bytes as u64), gains.join(" and "))
     };
     let class = first.class.map_or("sharing cores".to_owned(), |class| class.to_string());

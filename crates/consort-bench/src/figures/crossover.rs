@@ -2,38 +2,29 @@
 //! and the loss with the other mode's crossover.
 
 use anyhow::Result;
-use consort::SyncModes;
+use consort::{Candidate, SyncModes};
 
 use super::{
     bars,
     experiment::{Experiment, Outcome},
     hotpar::{BARCELONA, Machine},
-    measure,
+    measure::{self, Pair},
     quantity::{Quantity, Source},
 };
 use crate::{
+    harness::Work,
     page::Page,
     units::{ratio, time},
 };
 
-/// Lengths of the vectors in doubles, as in the figure.
-const DOUBLES: [usize; 8] = [1, 4, 8, 16, 32, 128, 1024, 8192];
+/// Lengths of the vectors of doubles, as in the figure.
+const SIZES_BYTES: [usize; 8] = [8, 32, 64, 128, 256, 1 << 10, 8 << 10, 64 << 10];
 /// The number of PEs on machines with few cores: between those of the paper's machines.
 const PES: u32 = 16;
 
-/// The times of flat and of the best tree at one size.
-#[derive(Clone, Debug)]
-pub(super) struct Pair {
-    pub(super) doubles: usize,
-    pub(super) flat_ns: f64,
-    pub(super) tree: measure::Best,
-}
-
-impl Pair {
-    /// The time of flat as a multiple of the tree's.
-    pub(super) fn ratio(&self) -> f64 {
-        self.flat_ns / self.tree.ns
-    }
+/// The length of the vectors of flat and of the best tree.
+pub(super) fn doubles(pair: &Pair) -> u64 {
+    pair.bytes() / size_of::<f64>() as u64
 }
 
 /// The crossovers, and the losses with the other mode's crossover: each quantity with its value.
@@ -44,16 +35,16 @@ fn figures(
     pes: u32,
 ) -> [(Quantity, Option<f64>); 4] {
     // Without a crossover flat serves all sizes.
-    let from = |pairs| crossover(pairs).unwrap_or(usize::MAX);
-    let doubles = |pairs| crossover(pairs).map(|doubles| doubles as f64);
+    let from = |pairs| crossover(pairs).unwrap_or(u64::MAX);
+    let length = |pairs| crossover(pairs).map(|doubles| doubles as f64);
     [
-        ("crossover loose", "doubles", doubles(loose)),
-        ("crossover strict", "doubles", doubles(strict)),
+        ("crossover loose", "doubles", length(loose)),
+        ("crossover strict", "doubles", length(strict)),
         ("strict with loose's crossover", "ratio", penalty(strict, from(loose), from(strict))),
         ("loose with strict's crossover", "ratio", penalty(loose, from(strict), from(loose))),
     ]
     .map(|(what, unit, value)| {
-        (source.quantity(BARCELONA, format!("reduce, {what}"), unit).among(pes), value)
+        (source.quantity(BARCELONA, format!("reduce, {what}"), unit).with_pes(pes), value)
     })
 }
 
@@ -62,7 +53,7 @@ fn figures(
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.team_sizes(&[PES.max(experiment.cores)])[0];
+    let pes = experiment.pes.unwrap_or(PES.max(experiment.cores));
     let loose = pairs(experiment, pes, SyncModes::LOOSE, experiment.budget / 2)?;
     let strict = pairs(experiment, pes, SyncModes::STRICT, experiment.budget / 2)?;
     let figures = figures(&loose, &strict, experiment.source, pes);
@@ -105,14 +96,9 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
 
 /// Flat and the best tree at each size on a simulated machine.
 pub(super) fn described_pairs(machine: &Machine, sync: SyncModes) -> Result<Vec<Pair>> {
-    let sizes_bytes = DOUBLES.map(|doubles| doubles * size_of::<f64>());
-    let trees = machine.best_trees(sync, &sizes_bytes)?;
-    let sizes = DOUBLES.into_iter().zip(sizes_bytes).zip(trees);
-    sizes
-        .map(|((doubles, bytes), tree)| {
-            Ok(Pair { doubles, flat_ns: machine.flat_ns(sync, bytes)?, tree })
-        })
-        .collect()
+    let flat = Candidate::new("direct").with("block_bytes", 16384);
+    let pair = |(bytes, other)| Ok(Pair { one: machine.reduce(sync, bytes, &flat)?, other });
+    SIZES_BYTES.into_iter().zip(machine.best_trees(sync, &SIZES_BYTES)?).map(pair).collect()
 }
 
 /// Flat and the best tree at each size that both can serve.
@@ -122,34 +108,23 @@ pub(super) fn pairs(
     sync: SyncModes,
     budget: std::time::Duration,
 ) -> Result<Vec<Pair>> {
-    let reduce = |doubles, candidate| measure::reduce(sync, doubles * size_of::<f64>(), candidate);
-    let groups: Vec<_> = DOUBLES
-        .into_iter()
-        .flat_map(|doubles| {
-            let trees = measure::trees(pes).into_iter();
-            let trees = trees.map(|tree| reduce(doubles, tree)).collect();
-            [vec![reduce(doubles, measure::flat())], trees]
-        })
-        .collect();
-    let best = experiment.best(pes, &groups, budget)?;
-    let pairs = DOUBLES.into_iter().zip(best.chunks(2));
-    Ok(pairs
-        .filter_map(|(doubles, pair)| {
-            let flat_ns = pair[0].as_ref()?.ns;
-            Some(Pair { doubles, flat_ns, tree: pair[1].clone()? })
-        })
-        .collect())
+    let groups = SIZES_BYTES.map(|bytes| {
+        let reduce = measure::reduce(sync, pes, bytes);
+        let trees = measure::trees(pes).iter().map(|tree| Work::of(&reduce, tree)).collect();
+        [vec![Work::of(&reduce, &measure::flat())], trees]
+    });
+    experiment.pairs(pes, &groups, budget)
 }
 
-/// The size from which the tree is never slower than flat; `None` if flat wins at the largest.
-fn crossover(pairs: &[Pair]) -> Option<usize> {
-    let won = pairs.iter().rev().take_while(|pair| pair.ratio() > 1.0);
-    won.last().map(|pair| pair.doubles)
+/// The length from which the tree is never slower than flat; `None` if flat wins at the largest.
+fn crossover(pairs: &[Pair]) -> Option<u64> {
+    measure::crossover(pairs, |ratio| ratio > 1.0).map(|bytes| bytes / size_of::<f64>() as u64)
 }
 
 /// The largest loss at any size when trees serve from `from` doubles on instead of from `own` on.
-fn penalty(pairs: &[Pair], from: usize, own: usize) -> Option<f64> {
-    let served = |pair: &Pair, from| if pair.doubles >= from { pair.tree.ns } else { pair.flat_ns };
+fn penalty(pairs: &[Pair], from: u64, own: u64) -> Option<f64> {
+    let served =
+        |pair: &Pair, from| if doubles(pair) >= from { pair.other.ns } else { pair.one.ns };
     let losses = pairs.iter().map(|pair| served(pair, from) / served(pair, own));
     losses.max_by(f64::total_cmp)
 }
@@ -166,10 +141,10 @@ pub(super) fn table(name: &str, pairs: &[Pair]) -> String {
         bar.insert(mark.min(WIDTH), '|');
         text += &format!(
             "  {:>8}  {:>8}  {:>8}  {:<17}  {:>6}  {}\n",
-            pair.doubles,
-            time(pair.flat_ns),
-            time(pair.tree.ns),
-            pair.tree.name(),
+            doubles(pair),
+            time(pair.one.ns),
+            time(pair.other.ns),
+            pair.other.name(),
             ratio(pair.ratio()),
             bar.trim_end()
         );
@@ -182,8 +157,9 @@ mod tests {
     use super::*;
 
     fn pair(doubles: usize, flat_ns: f64, tree_ns: f64) -> Pair {
-        let work = measure::reduce(SyncModes::LOOSE, doubles * 8, measure::flat());
-        Pair { doubles, flat_ns, tree: measure::Best { work, ns: tree_ns } }
+        let query = measure::reduce(SyncModes::LOOSE, PES, doubles * 8);
+        let best = |ns| measure::Best { work: Work::of(&query, &measure::flat()), ns };
+        Pair { one: best(flat_ns), other: best(tree_ns) }
     }
 
     /// Flat wins at 1 and 8, the tree at 32 and 128.
@@ -192,19 +168,15 @@ mod tests {
     }
 
     #[test]
-    fn the_crossover_is_where_the_tree_begins_to_win_for_good() {
+    fn the_crossover_is_where_the_tree_begins_to_win() {
         assert_eq!(crossover(&pairs()), Some(32));
-        assert_eq!(crossover(&pairs()[..2]), None);
-        let mut late = pairs();
-        late[0].flat_ns = 5.0;
-        assert_eq!(crossover(&late), Some(32), "a single win below does not count");
     }
 
     #[test]
     fn a_penalty_is_of_the_worst_size() {
         assert_eq!(penalty(&pairs(), 32, 32), Some(1.0));
         assert_eq!(penalty(&pairs(), 1, 32), Some(2.0));
-        assert_eq!(penalty(&pairs(), usize::MAX, 32), Some(4.0));
+        assert_eq!(penalty(&pairs(), u64::MAX, 32), Some(4.0));
         assert_eq!(penalty(&[], 1, 32), None);
     }
 

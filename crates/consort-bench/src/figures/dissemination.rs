@@ -7,7 +7,7 @@
 //! two. The best radix depends on the machine.
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, SyncModes};
+use consort::{Candidate, Collective, Query, SyncModes};
 use consort_collectives::{names, serves};
 use consort_sim::{Simulation, machines::Machine};
 
@@ -17,6 +17,7 @@ use super::{
     quantity::Quantity,
 };
 use crate::{
+    asked::sums,
     harness::{Mode, Work},
     page::Page,
     simulation::Program,
@@ -82,33 +83,22 @@ impl Kind {
         format!("{collective} of {}", size(bytes as u64))
     }
 
-    fn disseminates(self) -> bool {
-        !self.collective.is_rooted()
+    /// The call of a team.
+    fn query(self, pes: u32) -> Query {
+        let is_barrier = self.collective == Collective::Barrier;
+        let sync = if is_barrier { SyncModes::STRICT } else { SyncModes::MINE };
+        sums(self.collective, sync, pes, self.bytes, false)
     }
 
     /// The messages and the nanoseconds of a single call; `None` where the algorithm cannot serve.
     fn simulated(self, machine: &Machine, candidate: &Candidate) -> Result<Option<(f64, f64)>> {
         let pes = PES.min(machine.pes());
-        let program = Program {
-            collective: self.collective,
-            candidate: candidate.clone(),
-            sync: if self.collective == Collective::Barrier {
-                SyncModes::STRICT
-            } else {
-                SyncModes::MINE
-            },
-            root: Rank(0),
-            bytes: self.bytes,
-            symmetric: false,
-            mode: Mode::Latency,
-            calls: 1,
-        };
+        let program = Program::once(self.query(pes), candidate);
         let simulation = Simulation::on(machine.clone(), pes);
-        let setting = program.setting(pes, simulation.capabilities()?);
-        if !serves(&setting, candidate) {
+        if !serves(&program.setting(simulation.capabilities()?), candidate) {
             return Ok(None);
         }
-        let played = program.play(&simulation, pes)?;
+        let played = program.play(&simulation)?;
         let messages: u64 = played.outcome.totals.iter().map(|total| total.messages).sum();
         Ok(Some((messages as f64, played.call_ns(Mode::Latency)?)))
     }
@@ -124,7 +114,7 @@ fn expected_messages(pes: u32, radix: u64) -> f64 {
 fn messages() -> Result<Vec<(Kind, u64, f64)>> {
     let machine = Machine::find(COUNTED_ON)?;
     let mut counted = Vec::new();
-    for kind in kinds().filter(|kind| kind.disseminates() && kind.bytes <= 8) {
+    for kind in kinds().filter(|kind| !kind.collective.is_rooted() && kind.bytes <= 8) {
         for radix in RADICES {
             if let Some((messages, _)) = kind.simulated(&machine, &kind.candidate(radix))? {
                 counted.push((kind, radix, messages));
@@ -151,7 +141,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (mut page, mut quantities) = (Page::default(), Vec::new());
     let counts = count(experiment, &mut page, &mut quantities)?;
     page.lines("\n");
-    let pes = experiment.team_sizes(&[PES_HERE.max(experiment.cores)])[0];
+    let pes = experiment.pes.unwrap_or(PES_HERE.max(experiment.cores));
     let here = here(experiment, pes)?;
     let winners = race(experiment, pes, &here, &mut page, &mut quantities)?;
     page.paragraph(format!(
@@ -207,20 +197,20 @@ fn race(
     let (mut rows, mut winners) = (Vec::new(), Vec::new());
     for (kind, here) in kinds().zip(here) {
         let name = kind.name();
-        quantities.extend(here.iter().map(|(way, ns)| {
-            let figure = source.quantity(MACHINE, format!("{name}, {way}"), "us");
-            figure.among(pes).native(ns / 1e3)
+        quantities.extend(here.iter().map(|(candidate, ns)| {
+            let figure = source.quantity(MACHINE, format!("{name}, {candidate}"), "us");
+            figure.with_pes(pes).native(ns / 1e3)
         }));
         let mut row = vec![name.clone(), winner(here)];
         winners.push(row.join(" "));
         for (machine, which) in machines.iter().zip(MACHINES) {
             let mut times = Times::new();
-            for (way, candidate) in kind.candidates() {
+            for (called, candidate) in kind.candidates() {
                 if let Some((_, ns)) = kind.simulated(machine, &candidate)? {
-                    let figure = source.quantity(which, format!("{name}, {way}"), "us");
-                    let figure = figure.among(PES.min(machine.pes()));
+                    let figure = source.quantity(which, format!("{name}, {called}"), "us");
+                    let figure = figure.with_pes(PES.min(machine.pes()));
                     quantities.push(figure.simulated(ns / 1e3));
-                    times.push((way, ns));
+                    times.push((called, ns));
                 }
             }
             row.push(winner(&times));
@@ -235,26 +225,18 @@ fn race(
 
 /// The times of each operation here, by the names of candidates.
 fn here(experiment: &Experiment<'_>, pes: u32) -> Result<Vec<Times>> {
-    let ways: Vec<_> = kinds().map(|kind| (kind, kind.candidates())).collect();
-    let work = |kind: Kind, candidate: &Candidate| Work::Consort {
-        collective: kind.collective,
-        sync: if kind.collective == Collective::Barrier {
-            SyncModes::STRICT
-        } else {
-            SyncModes::MINE
-        },
-        bytes: kind.bytes,
-        symmetric: false,
-        candidate: Some(candidate.clone()),
-    };
-    let all = ways.iter().flat_map(|(kind, ways)| ways.iter().map(|(_, one)| work(*kind, one)));
+    let kinds: Vec<_> = kinds().map(|kind| (kind, kind.candidates())).collect();
+    let all = kinds.iter().flat_map(|(kind, named)| {
+        let query = kind.query(pes);
+        named.iter().map(move |(_, candidate)| Work::of(&query, candidate))
+    });
     let medians = experiment.medians(pes, &all.collect::<Vec<Work>>(), experiment.budget)?;
     let mut medians = medians.into_iter();
-    let timed = |(_, ways): &(Kind, Vec<(String, Candidate)>)| {
-        let ways = ways.iter().map(|(name, _)| Some((name.clone(), medians.next().flatten()?)));
-        ways.collect::<Vec<_>>().into_iter().flatten().collect()
+    let timed = |(_, named): &(Kind, Vec<(String, Candidate)>)| {
+        let time = |(name, _): &(String, _)| Some((name.clone(), medians.next().flatten()?));
+        named.iter().filter_map(time).collect()
     };
-    Ok(ways.iter().map(timed).collect())
+    Ok(kinds.iter().map(timed).collect())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use consort::Waiting;
 
 use super::quantity::{Quantity, Source};
-use crate::page::Page;
+use crate::{page::Page, units::counted};
 
 /// The settings of a claim's experiment.
 pub struct Experiment<'e> {
@@ -30,9 +30,12 @@ pub struct Outcome {
 }
 
 impl Experiment<'_> {
-    /// The numbers of PEs to run with: the one that was asked for, or those of the claim.
-    pub fn team_sizes(&self, of_claim: &[u32]) -> Vec<u32> {
-        self.pes.map_or(of_claim.to_vec(), |pes| vec![pes])
+    /// The numbers of PEs to run with: the one that was asked for, or one for each core, and those
+    /// of `oversubscribed` that are more.
+    pub fn team_sizes(&self, oversubscribed: &[u32]) -> Vec<u32> {
+        let size = self.team_size();
+        let more = oversubscribed.iter().filter(|&&pes| self.pes.is_none() && pes > size);
+        std::iter::once(&size).chain(more).copied().collect()
     }
 
     /// The number of PEs to run with: the one that was asked for, or one for each core.
@@ -47,10 +50,10 @@ impl Experiment<'_> {
         if pes <= cores {
             return format!("{pes} PEs, one a core, waiting by {waiting}, calls in a row");
         }
-        let plural = if cores == 1 { "" } else { "s" };
         format!(
-            "{pes} PEs share {cores} core{plural}, waiting by {waiting}, calls in a row: the \
-             scheduler's times, more than the algorithm's"
+            "{pes} PEs share {}, waiting by {waiting}, calls in a row: the scheduler's times, more \
+             than the algorithm's",
+            counted(cores, "core")
         )
     }
 }

@@ -5,10 +5,10 @@ use anyhow::Result;
 use consort::SyncModes;
 
 use super::{
-    crossover::{Pair, described_pairs, pairs, table},
+    crossover::{described_pairs, doubles, pairs, table},
     experiment::{Experiment, Outcome},
     hotpar::{CLOVERTOWN, Machine},
-    measure::AS_GOOD,
+    measure::{AS_GOOD, Pair},
     quantity::{Quantity, Source},
 };
 use crate::page::Page;
@@ -25,7 +25,7 @@ fn flat_wins(pairs: &[Pair]) -> usize {
 fn share(pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) -> (Quantity, f64) {
     let what = format!("reduce {sync}, share of sizes at which flat is best");
     let share = flat_wins(pairs) as f64 / pairs.len() as f64;
-    (source.quantity(CLOVERTOWN, what, "ratio").among(pes), share)
+    (source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes), share)
 }
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -33,7 +33,7 @@ fn share(pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) -> (Quantity
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.team_sizes(&[PES])[0];
+    let pes = experiment.pes.unwrap_or(PES);
     let source = experiment.source;
     let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
     page.paragraph(experiment.placement(pes));
@@ -41,8 +41,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         let pairs = pairs(experiment, pes, sync, experiment.budget / 2)?;
         page.lines(table(name, &pairs));
         quantities.extend(pairs.iter().map(|pair| {
-            let what = format!("reduce {sync}, {} doubles, flat over best tree", pair.doubles);
-            source.quantity(CLOVERTOWN, what, "ratio").among(pes).native(pair.ratio())
+            let what = format!("reduce {sync}, {} doubles, flat over best tree", doubles(pair));
+            source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes).native(pair.ratio())
         }));
         if !pairs.is_empty() {
             let (figure, share) = share(&pairs, source, sync, pes);

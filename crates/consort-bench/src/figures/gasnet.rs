@@ -18,7 +18,7 @@ use consort_fabric::statistics::median;
 
 use super::{
     experiment::{Experiment, Outcome},
-    measure::{self, AS_GOOD},
+    measure::{self, AS_GOOD, Pair, crossover},
     quantity::{Quantity, Source},
 };
 use crate::{
@@ -40,22 +40,6 @@ const RENDEZVOUS: &str = "direct";
 /// Algorithms that get from exposed buffers or from message buffers, and do not put.
 const BY_GET: [&str; 5] = [RENDEZVOUS, "shared", "oc_bcast", "knomial_get", "all_read"];
 
-/// The times of two ways of the same call, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Pair {
-    collective: Collective,
-    bytes: usize,
-    one_ns: f64,
-    other_ns: f64,
-}
-
-impl Pair {
-    /// The time of the other way as a multiple of the first's.
-    fn ratio(&self) -> f64 {
-        self.other_ns / self.one_ns
-    }
-}
-
 /// A comparison of two ways over all collectives.
 struct Comparison<'c> {
     source: Source,
@@ -67,40 +51,36 @@ struct Comparison<'c> {
 }
 
 impl<'c> Comparison<'c> {
-    /// Measures every collective that both `ways` serve.
+    /// Measures every collective that `both` ways serve.
     fn of(
         experiment: &Experiment<'_>,
         what: &'c str,
         sizes_bytes: &'c [usize],
-        ways: impl Fn(Collective, u32, usize) -> [Vec<Work>; 2],
+        both: impl Fn(Collective, u32, usize) -> [Vec<Work>; 2],
     ) -> Result<Self> {
         let pes = experiment.team_size();
-        let calls =
-            moving().flat_map(|collective| sizes_bytes.iter().map(move |&b| (collective, b)));
-        let mut calls: Vec<(Collective, usize)> = calls.collect();
-        let mut groups: Vec<[Vec<Work>; 2]> =
-            calls.iter().map(|&(collective, bytes)| ways(collective, pes, bytes)).collect();
-        let both = |group: &[Vec<Work>; 2]| group.iter().all(|way| !way.is_empty());
-        let mut able = groups.iter().map(both);
-        calls.retain(|_| able.next().unwrap_or(false));
-        groups.retain(both);
-        let best = experiment.best(pes, groups.as_flattened(), experiment.budget)?;
-        let pairs =
-            calls.into_iter().zip(best.chunks(2)).filter_map(|((collective, bytes), best)| {
-                let [one_ns, other_ns] = [best[0].as_ref()?.ns, best[1].as_ref()?.ns];
-                Some(Pair { collective, bytes, one_ns, other_ns })
-            });
-        Ok(Self { source: experiment.source, what, sizes_bytes, pes, pairs: pairs.collect() })
+        let mut groups: Vec<[Vec<Work>; 2]> = moving()
+            .flat_map(|collective| sizes_bytes.iter().map(move |&bytes| (collective, bytes)))
+            .map(|(collective, bytes)| both(collective, pes, bytes))
+            .collect();
+        groups.retain(|group| group.iter().all(|one| !one.is_empty()));
+        let pairs = experiment.pairs(pes, &groups, experiment.budget)?;
+        Ok(Self { source: experiment.source, what, sizes_bytes, pes, pairs })
     }
 
     fn quantity(&self, what: String, unit: &'static str, value: f64) -> Quantity {
-        self.source.quantity(MACHINE, what, unit).among(self.pes).native(value)
+        self.source.quantity(MACHINE, what, unit).with_pes(self.pes).native(value)
+    }
+
+    /// The pairs of each collective.
+    fn by_collective(&self) -> impl Iterator<Item = &[Pair]> {
+        self.pairs.chunk_by(|one, other| collective(one) == collective(other))
     }
 
     /// A ratio for each call.
     fn quantities(&self) -> Vec<Quantity> {
         let quantity = |pair: &Pair| {
-            let what = format!("{} of {} B, {}", pair.collective, pair.bytes, self.what);
+            let what = format!("{} of {} B, {}", collective(pair), pair.bytes(), self.what);
             self.quantity(what, "ratio", pair.ratio())
         };
         self.pairs.iter().map(quantity).collect()
@@ -111,16 +91,12 @@ impl<'c> Comparison<'c> {
         let mut header = vec![self.what.to_owned()];
         header.extend(self.sizes_bytes.iter().map(|&bytes| size(bytes as u64)));
         let mut rows = Vec::new();
-        for collective in moving() {
-            let at = |&bytes: &usize| {
-                let same = |pair: &&Pair| (pair.collective, pair.bytes) == (collective, bytes);
-                self.pairs.iter().find(same).map(|pair| ratio(pair.ratio()))
-            };
-            let cells: Vec<Option<String>> = self.sizes_bytes.iter().map(at).collect();
-            if cells.iter().any(Option::is_some) {
-                let cells = cells.into_iter().map(|cell| cell.unwrap_or("-".to_owned()));
-                rows.push(std::iter::once(collective.to_string()).chain(cells).collect());
-            }
+        for pairs in self.by_collective() {
+            let cells = self.sizes_bytes.iter().map(|&bytes| {
+                let pair = pairs.iter().find(|pair| pair.bytes() == bytes as u64);
+                pair.map_or("-".to_owned(), |pair| ratio(pair.ratio()))
+            });
+            rows.push(std::iter::once(collective(&pairs[0]).to_string()).chain(cells).collect());
         }
         let mut page = Page::default();
         page.paragraph(experiment.placement(self.pes));
@@ -153,6 +129,10 @@ fn moving() -> impl Iterator<Item = Collective> {
     Collective::regulars().filter(|&collective| collective != Collective::Barrier)
 }
 
+fn collective(pair: &Pair) -> Collective {
+    pair.one.work.query.collective
+}
+
 fn any(_: &str) -> bool {
     true
 }
@@ -165,7 +145,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
     let what = "strictest over loosest";
     let comparison = Comparison::of(experiment, what, &SMALL_BYTES, |collective, pes, bytes| {
         let query = |sync| sums(collective, sync, pes, bytes, true);
-        [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| measure::likely(&query(sync), any))
+        [SyncModes::STRICT, SyncModes::LOOSE].map(|sync| measure::likely(&query(sync), any))
     })?;
     let by = |one: &&Pair, other: &&Pair| one.ratio().total_cmp(&other.ratio());
     let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
@@ -177,8 +157,8 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
         "the strictest modes take {} of the loosest in the median, and {} at most ({} of {})",
         ratio(middle),
         ratio(most.ratio()),
-        most.collective,
-        size(most.bytes as u64)
+        collective(most),
+        size(most.bytes())
     );
     let says = "sometimes nearly an order of magnitude between the loosest and the strictest.";
     let more = [("median", middle), ("most", most.ratio())];
@@ -197,10 +177,10 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
     let comparison = Comparison::of(experiment, what, &ADDRESS_BYTES, |collective, pes, bytes| {
         let query = sums(collective, SyncModes::MINE, pes, bytes, true);
         let in_memory = |symmetric| measure::likely(&Query { symmetric, ..query }, any);
-        [true, false].map(in_memory)
+        [false, true].map(in_memory)
     })?;
     let ahead = |bytes| {
-        let of_size = || comparison.pairs.iter().filter(move |pair| pair.bytes == bytes);
+        let of_size = || comparison.pairs.iter().filter(move |pair| pair.bytes() == bytes as u64);
         let ahead = of_size().filter(|pair| pair.ratio() * AS_GOOD >= 1.0).count();
         format!("{ahead} of {} at {}", of_size().count(), size(bytes as u64))
     };
@@ -223,18 +203,13 @@ pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
             let sync = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
             let query = Query { symmetric: false, ..sums(collective, sync, pes, bytes, true) };
             let put = measure::likely(&query, |name| !BY_GET.contains(&name));
-            [put, measure::likely(&query, |name| name == RENDEZVOUS)]
+            [measure::likely(&query, |name| name == RENDEZVOUS), put]
         })?;
     let mut crossovers = Vec::new();
     let mut more = Vec::new();
-    for collective in moving() {
-        let of = |pair: &&Pair| pair.collective == collective;
-        let pairs: Vec<Pair> = comparison.pairs.iter().filter(of).copied().collect();
-        if pairs.is_empty() {
-            continue;
-        }
-        let from = crossover(&pairs);
-        let place = from.map_or("nowhere".to_owned(), |bytes| size(bytes as u64));
+    for pairs in comparison.by_collective() {
+        let (collective, from) = (collective(&pairs[0]), crossover(pairs, |ratio| ratio < 1.0));
+        let place = from.map_or("nowhere".to_owned(), size);
         crossovers.push(format!("{collective} {place}"));
         more.extend(from.map(|bytes| {
             let what = format!("{collective}, rendezvous is ahead from");
@@ -247,29 +222,10 @@ pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(experiment, verdict, says, more))
 }
 
-/// The size from which the second way is never slower than the first.
-fn crossover(pairs: &[Pair]) -> Option<usize> {
-    let won = pairs.iter().rev().take_while(|pair| pair.ratio() < 1.0);
-    won.last().map(|pair| pair.bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pair(bytes: usize, one_ns: f64, other_ns: f64) -> Pair {
-        Pair { collective: Collective::Gather, bytes, one_ns, other_ns }
-    }
-
-    #[test]
-    fn the_crossover_is_where_the_second_begins_to_win_for_good() {
-        let mut pairs = [pair(8, 1.0, 2.0), pair(64, 3.0, 2.0), pair(512, 4.0, 2.0)];
-        assert_eq!(crossover(&pairs), Some(64));
-        pairs[2].other_ns = 9.0;
-        assert_eq!(crossover(&pairs), None);
-        pairs[0].other_ns = 0.5;
-        assert_eq!(crossover(&pairs), None, "a single win below does not count");
-    }
+    use crate::harness::By;
 
     #[test]
     fn puts_and_rendezvous_are_told_apart() {
@@ -278,8 +234,8 @@ mod tests {
         let query = Query { symmetric: false, ..query };
         let names = |fit: &dyn Fn(&str) -> bool| {
             let work = measure::likely(&query, fit).into_iter();
-            let name = |work| match work {
-                Work::Consort { candidate: Some(candidate), .. } => candidate.algorithm,
+            let name = |work: Work| match work.by {
+                By::Consort(Some(candidate)) => candidate.algorithm,
                 other => panic!("{other:?}"),
             };
             work.map(name).collect::<Vec<String>>()

@@ -1,11 +1,14 @@
 //! The machines of Nishtala and Yelick (HotPar 2009), simulated with all their threads.
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, SyncModes};
+use consort::{Candidate, Query, SyncModes};
 use consort_sim::{Simulation, machines};
 
 use super::measure::{self, Best, RADICES};
-use crate::{harness::Mode, simulation::Program};
+use crate::{
+    harness::{Mode, Work},
+    simulation::Program,
+};
 
 /// The paper's machines, with the threads and sockets of its table 1. This one has 256 threads.
 pub const NIAGARA2: &str = "niagara2-x4";
@@ -48,48 +51,22 @@ impl Machine {
         Ok(Self { pes: machine.pes(), machine })
     }
 
-    /// The time of a barrier in a row of them, in nanoseconds.
-    pub(super) fn barrier_ns(&self, candidate: &Candidate) -> Result<f64> {
-        self.ns(Collective::Barrier, SyncModes::STRICT, 0, candidate)
-    }
-
-    /// The time of a reduction in a row of them, in nanoseconds.
-    pub(super) fn reduce_ns(
-        &self,
-        sync: SyncModes,
-        bytes: usize,
-        candidate: &Candidate,
-    ) -> Result<f64> {
-        self.ns(Collective::Reduce, sync, bytes, candidate)
-    }
-
-    /// The time of the flat reduction in a row of them, in nanoseconds.
-    pub(super) fn flat_ns(&self, sync: SyncModes, bytes: usize) -> Result<f64> {
-        self.reduce_ns(sync, bytes, &Candidate::new("direct").with("block_bytes", 16384))
-    }
-
-    fn ns(
-        &self,
-        collective: Collective,
-        sync: SyncModes,
-        bytes: usize,
-        candidate: &Candidate,
-    ) -> Result<f64> {
-        let (before, timed, after) = if sync == SyncModes::STRICT { STRICT_CALLS } else { CALLS };
-        let program = Program {
-            collective,
-            candidate: candidate.clone(),
-            sync,
-            root: Rank(0),
-            bytes,
-            symmetric: collective == Collective::Reduce,
-            mode: Mode::Throughput,
-            calls: (before + timed + after) as u64,
-        };
+    /// The time of a call in a row of them.
+    pub(super) fn timed(&self, query: Query, candidate: &Candidate) -> Result<Best> {
+        let is_strict = query.sync == SyncModes::STRICT;
+        let (before, timed, after) = if is_strict { STRICT_CALLS } else { CALLS };
+        let (mode, calls) = (Mode::Throughput, (before + timed + after) as u64);
+        let program = Program { mode, calls, ..Program::once(query, candidate) };
         let simulation = Simulation::on(self.machine.clone(), self.pes);
-        let simulation = simulation.heap_bytes(2 * bytes).window(WINDOW);
-        let played = program.play(&simulation, self.pes)?;
-        Ok(played.calls_ns[before..before + timed].iter().sum::<f64>() / timed as f64)
+        let simulation = simulation.heap_bytes(2 * program.bytes()).window(WINDOW);
+        let timed_ns = &program.play(&simulation)?.calls_ns[before..before + timed];
+        let ns = timed_ns.iter().sum::<f64>() / timed as f64;
+        Ok(Best { work: Work::of(&query, candidate), ns })
+    }
+
+    /// The time of a reduction in a row of them.
+    pub(super) fn reduce(&self, sync: SyncModes, bytes: usize, by: &Candidate) -> Result<Best> {
+        self.timed(measure::reduce(sync, self.pes, bytes), by)
     }
 
     /// The best tree of each size, in ascending order of sizes.
@@ -98,15 +75,15 @@ impl Machine {
             RADICES.into_iter().filter(|&radix| radix < u64::from(self.pes)).collect();
         let mut bests = Vec::new();
         for &bytes in sizes_bytes {
-            let mut times = Vec::new();
+            let mut trees = Vec::new();
             for &radix in &radices {
-                times.push((self.reduce_ns(sync, bytes, &tree(radix))?, radix));
+                trees.push((radix, self.reduce(sync, bytes, &tree(radix))?));
             }
-            times.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-            let (ns, radix) = times[0];
-            times.retain(|&(other_ns, _)| other_ns <= HOPELESS * ns);
-            radices = times.into_iter().map(|(_, radix)| radix).collect();
-            bests.push(Best { work: measure::reduce(sync, bytes, tree(radix)), ns });
+            trees.sort_by(|(_, one), (_, other)| one.ns.total_cmp(&other.ns));
+            let (_, best) = trees[0].clone();
+            trees.retain(|(_, tree)| tree.ns <= HOPELESS * best.ns);
+            radices = trees.into_iter().map(|(radix, _)| radix).collect();
+            bests.push(best);
         }
         Ok(bests)
     }

@@ -5,19 +5,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use consort::{Algorithms, Candidate, Collective, Query, SyncModes};
-use consort_fabric::statistics::median;
-use consort_tuner::{Catalog, TransferClass};
+use consort_tuner::Catalog;
 
 use super::experiment::Experiment;
 use crate::{
     asked::sums,
-    harness::{Conditions, Mode, Rounds, Session, Timing, Work, of_class},
+    harness::{By, Conditions, Mode, Rounds, Session, Work, samples},
 };
 
-/// The time of a block of calls.
-const BLOCK: Duration = Duration::from_micros(400);
-/// The same where PEs share cores: a block begins and ends with turns of the scheduler.
-const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// The number of candidates of each group that are measured again.
 const FINALISTS: usize = 3;
 /// A choice within this ratio of the best counts as equally good: medians on shared machines vary
@@ -34,36 +29,51 @@ pub(super) struct Best {
 impl Best {
     /// The algorithm.
     pub(super) fn name(&self) -> String {
-        match &self.work {
-            Work::Consort { candidate: Some(candidate), .. } => candidate.to_string(),
+        match &self.work.by {
+            By::Consort(Some(candidate)) => candidate.to_string(),
             _ => String::new(),
         }
     }
 }
 
+/// Two ways of making a call of the same size, each by its best candidate.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    pub(super) one: Best,
+    pub(super) other: Best,
+}
+
+impl Pair {
+    /// The time of the one as a multiple of the other's.
+    pub(super) fn ratio(&self) -> f64 {
+        self.one.ns / self.other.ns
+    }
+
+    /// Bytes of a block.
+    pub(super) fn bytes(&self) -> u64 {
+        self.one.work.query.bytes
+    }
+}
+
+/// The size from which on the ratio always `wins`; `None` if it does not at the largest size.
+pub(super) fn crossover(pairs: &[Pair], wins: impl Fn(f64) -> bool) -> Option<u64> {
+    let won = pairs.iter().rev().take_while(|pair| wins(pair.ratio()));
+    won.last().map(Pair::bytes)
+}
+
 /// A reduction of doubles in symmetric memory, so that the modes may be Loose.
-pub(super) fn reduce(sync: SyncModes, bytes: usize, candidate: Candidate) -> Work {
-    let collective = Collective::Reduce;
-    Work::Consort { collective, sync, bytes, symmetric: true, candidate: Some(candidate) }
+pub(super) fn reduce(sync: SyncModes, pes: u32, bytes: usize) -> Query {
+    sums(Collective::Reduce, sync, pes, bytes, true)
 }
 
 /// A broadcast to private slices.
-pub(super) fn broadcast(bytes: usize, candidate: Candidate) -> Work {
-    let (collective, sync) = (Collective::Broadcast, SyncModes::MINE);
-    Work::Consort { collective, sync, bytes, symmetric: false, candidate: Some(candidate) }
+pub(super) fn broadcast(pes: u32, bytes: usize) -> Query {
+    sums(Collective::Broadcast, SyncModes::MINE, pes, bytes, false)
 }
 
 /// A barrier.
-pub(super) fn barrier(candidate: Candidate) -> Work {
-    let (collective, sync) = (Collective::Barrier, SyncModes::STRICT);
-    Work::Consort { collective, sync, bytes: 0, symmetric: false, candidate: Some(candidate) }
-}
-
-/// All candidates that can serve such a reduction.
-pub(super) fn all_reductions(sync: SyncModes, pes: u32, bytes: usize) -> Vec<Work> {
-    let candidates =
-        Algorithms::here().candidates(&sums(Collective::Reduce, sync, pes, bytes, true));
-    candidates.into_iter().map(|candidate| reduce(sync, bytes, candidate)).collect()
+pub(super) fn barrier(pes: u32) -> Query {
+    sums(Collective::Barrier, SyncModes::STRICT, pes, 0, false)
 }
 
 /// The finalists by the model among the algorithms whose names `fit`, each with its best
@@ -99,7 +109,7 @@ pub(super) fn flat() -> Candidate {
 
 impl Experiment<'_> {
     /// The medians in nanoseconds of calls in a row; `None` for work that cannot be done here. All
-    /// medians are of one class of the transfer.
+    /// medians are of one class of the transfer, if one has blocks of all work.
     pub(super) fn medians(
         &self,
         pes: u32,
@@ -113,15 +123,14 @@ impl Experiment<'_> {
                 work: work.to_vec(),
                 mode: Mode::Throughput,
                 budget,
-                block: if pes <= self.cores { BLOCK } else { SHARED_BLOCK },
             },
             conditions: Conditions::default(),
             limits: &[],
             sizes_bytes: &[],
         };
         let collected = rounds.run(|share| (self.show)(share))?;
-        let class = common_class(&collected.timings);
-        Ok(collected.timings.iter().map(|timing| median_ns(timing, class)).collect())
+        let samples = samples(&collected.timings).into_iter();
+        Ok(samples.map(|sample| sample.map(|sample| sample.median_ns)).collect())
     }
 
     /// The best of each group; `None` where no work of a group can be done here.
@@ -149,6 +158,19 @@ impl Experiment<'_> {
         self.best_finalists(pes, &finalists, budget / 3 * 2)
     }
 
+    /// The pairs of groups of which both have a best.
+    pub(super) fn pairs(
+        &self,
+        pes: u32,
+        groups: &[[Vec<Work>; 2]],
+        budget: Duration,
+    ) -> Result<Vec<Pair>> {
+        let best = self.best(pes, groups.as_flattened(), budget)?;
+        let pair =
+            |pair: &[Option<Best>]| Some(Pair { one: pair[0].clone()?, other: pair[1].clone()? });
+        Ok(best.chunks(2).filter_map(pair).collect())
+    }
+
     fn best_finalists(
         &self,
         pes: u32,
@@ -167,40 +189,25 @@ impl Experiment<'_> {
     }
 }
 
-/// The class in which the work with the fewest blocks has the most.
-fn common_class(timings: &[Timing]) -> Option<TransferClass> {
-    let classes = [None, Some(TransferClass::Near), Some(TransferClass::Far)];
-    let able = || timings.iter().filter(|timing| timing.error.is_none());
-    let fewest = |class| able().map(|timing| of_class(timing, class).len()).min().unwrap_or(0);
-    let total = |class| able().map(|timing| of_class(timing, class).len()).sum::<usize>();
-    classes.into_iter().max_by_key(|&class| (fewest(class), total(class))).flatten()
-}
-
-fn median_ns(timing: &Timing, class: Option<TransferClass>) -> Option<f64> {
-    let mut ns: Vec<f64> = of_class(timing, class).iter().map(|block| block.ns).collect();
-    (!ns.is_empty()).then(|| median(&mut ns))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Block;
 
-    fn timing(near: usize, far: usize) -> Timing {
-        let block =
-            |transfer_ns| Block { ns: transfer_ns, p99_ns: 0.0, transfer_ns: Some(transfer_ns) };
-        let mut blocks = vec![block(20.0); near];
-        blocks.extend(vec![block(150.0); far]);
-        Timing { blocks, ..Timing::default() }
+    fn pair(bytes: usize, one_ns: f64, other_ns: f64) -> Pair {
+        let best = |ns| Best { work: Work::of(&broadcast(2, bytes), &flat()), ns };
+        Pair { one: best(one_ns), other: best(other_ns) }
     }
 
     #[test]
-    fn all_are_judged_by_one_class() {
-        let timings = [timing(5, 1), timing(2, 40)];
-        let class = common_class(&timings);
-        assert_eq!(class, Some(TransferClass::Near));
-        assert_eq!(median_ns(&timings[1], class), Some(20.0));
-        assert_eq!(median_ns(&timings[0], None), None);
+    fn the_crossover_is_where_the_one_begins_to_win_for_good() {
+        let mut pairs = [pair(8, 2.0, 1.0), pair(64, 2.0, 3.0), pair(512, 2.0, 4.0)];
+        let crossover = |pairs: &[Pair]| crossover(pairs, |ratio| ratio < 1.0);
+        assert_eq!(crossover(&pairs), Some(64));
+        assert_eq!(crossover(&pairs[..1]), None);
+        pairs[2].one.ns = 9.0;
+        assert_eq!(crossover(&pairs), None);
+        pairs[0].one.ns = 0.5;
+        assert_eq!(crossover(&pairs), None, "a single win below does not count");
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! H3 (section 3, figure 3): Strict against Loose reductions in a row, the best algorithm of each.
 
 use anyhow::Result;
-use consort::SyncModes;
+use consort::{Algorithms, SyncModes};
 use consort_fabric::statistics::median;
+use consort_tuner::Catalog;
 
 use super::{
     bars::bar,
     experiment::{Experiment, Outcome},
     hotpar::{Machine, NIAGARA2},
-    measure,
+    measure::{self, Pair},
     quantity::{Quantity, Source},
 };
 use crate::{
+    harness::Work,
     page::Page,
     units::{ratio, size, time},
 };
@@ -21,31 +23,19 @@ const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
 /// The second team size, besides one PE for each core.
 const OVERSUBSCRIBED: u32 = 16;
 
-/// The times of Strict and Loose at one size, in nanoseconds.
-struct Row {
-    bytes: usize,
-    strict_ns: f64,
-    loose_ns: f64,
-}
-
-impl Row {
-    fn ratio(&self) -> f64 {
-        self.strict_ns / self.loose_ns
-    }
-}
-
-/// The figures of some rows: a ratio for each, the median and the largest, each with its value.
-fn figures(rows: &[Row], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
-    let mut ratios: Vec<f64> = rows.iter().map(Row::ratio).collect();
+/// The figures of pairs of Strict and Loose: a ratio for each, the median and the largest, each
+/// with its value.
+fn figures(pairs: &[Pair], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
+    let mut ratios: Vec<f64> = pairs.iter().map(Pair::ratio).collect();
     let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);
-    let of_size = |row: &Row| (format!("{} B", row.bytes), row.ratio());
+    let of_size = |pair: &Pair| (format!("{} B", pair.bytes()), pair.ratio());
     let all = [("median", middle), ("most", most)];
     let all = all.map(|(which, value)| (format!("8 B to 64 kB, {which}"), value));
     let quantity = |(of, value)| {
         let what = format!("reduce strict over loose, {of}");
-        (source.quantity(NIAGARA2, what, "ratio").among(pes), value)
+        (source.quantity(NIAGARA2, what, "ratio").with_pes(pes), value)
     };
-    rows.iter().map(of_size).chain(all).map(quantity).collect()
+    pairs.iter().map(of_size).chain(all).map(quantity).collect()
 }
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -53,36 +43,28 @@ fn figures(rows: &[Row], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let here = experiment.cores.max(2);
-    let mut of_claim = vec![here];
-    of_claim.extend(Some(OVERSUBSCRIBED).filter(|&pes| pes > here));
-    let team_sizes = experiment.team_sizes(&of_claim);
+    let team_sizes = experiment.team_sizes(&[OVERSUBSCRIBED]);
     let budget = experiment.budget / u32::try_from(team_sizes.len()).unwrap_or(1);
     let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
     for pes in team_sizes {
-        let groups: Vec<_> = SIZES_BYTES
-            .into_iter()
-            .flat_map(|bytes| {
-                [SyncModes::STRICT, SyncModes::LOOSE]
-                    .map(|sync| measure::all_reductions(sync, pes, bytes))
-            })
-            .collect();
-        let best = experiment.best(pes, &groups, budget)?;
-        let row = |(bytes, pair): (usize, &[Option<measure::Best>])| {
-            let [strict_ns, loose_ns] = [pair[0].as_ref()?.ns, pair[1].as_ref()?.ns];
-            Some(Row { bytes, strict_ns, loose_ns })
+        let reductions = |sync, bytes| {
+            let query = measure::reduce(sync, pes, bytes);
+            let candidates = Algorithms::here().candidates(&query);
+            candidates.iter().map(|candidate| Work::of(&query, candidate)).collect()
         };
-        let rows: Vec<Row> = SIZES_BYTES.into_iter().zip(best.chunks(2)).filter_map(row).collect();
-        if rows.is_empty() {
+        let groups = SIZES_BYTES
+            .map(|bytes| [SyncModes::STRICT, SyncModes::LOOSE].map(|sync| reductions(sync, bytes)));
+        let pairs = experiment.pairs(pes, &groups, budget)?;
+        if pairs.is_empty() {
             continue;
         }
-        let figures = figures(&rows, experiment.source, pes);
+        let figures = figures(&pairs, experiment.source, pes);
         let [.., (_, middle), (_, most)] = &figures[..] else { continue };
         let (middle, most) = (ratio(*middle), ratio(*most));
         verdicts.push(format!("{pes} PEs: Loose {middle} as fast (median), at most {most}"));
         quantities.extend(figures.into_iter().map(|(figure, value)| figure.native(value)));
         page.paragraph(experiment.placement(pes));
-        page.lines(table(&rows) + "\n");
+        page.lines(table(&pairs) + "\n");
     }
     page.lines(
         "Bars: Strict over Loose. The paper: 3.10x in the median, 4.00x at most, on 256 threads.\n",
@@ -98,27 +80,22 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::new(NIAGARA2)?;
     let strict = machine.best_trees(SyncModes::STRICT, &SIZES_BYTES)?;
     let loose = machine.best_trees(SyncModes::LOOSE, &SIZES_BYTES)?;
-    let pairs = SIZES_BYTES.into_iter().zip(strict.iter().zip(&loose));
-    let row = |(bytes, (strict, loose)): (usize, (&measure::Best, &measure::Best))| Row {
-        bytes,
-        strict_ns: strict.ns,
-        loose_ns: loose.ns,
-    };
-    let figures = figures(&pairs.map(row).collect::<Vec<Row>>(), source, machine.pes);
+    let pairs = strict.into_iter().zip(loose).map(|(one, other)| Pair { one, other });
+    let figures = figures(&pairs.collect::<Vec<Pair>>(), source, machine.pes);
     Ok(figures.into_iter().map(|(figure, value)| figure.simulated(value)).collect())
 }
 
-fn table(rows: &[Row]) -> String {
-    let most = rows.iter().map(Row::ratio).fold(4.0, f64::max);
+fn table(pairs: &[Pair]) -> String {
+    let most = pairs.iter().map(Pair::ratio).fold(4.0, f64::max);
     let mut text = format!("  {:>8}  {:>8}  {:>8}  {:>6}\n", "size", "Strict", "Loose", "");
-    for row in rows {
+    for pair in pairs {
         text += &format!(
             "  {:>8}  {:>8}  {:>8}  {:>6}  {}\n",
-            size(row.bytes as u64),
-            time(row.strict_ns),
-            time(row.loose_ns),
-            ratio(row.ratio()),
-            bar(row.ratio(), most, 40)
+            size(pair.bytes()),
+            time(pair.one.ns),
+            time(pair.other.ns),
+            ratio(pair.ratio()),
+            bar(pair.ratio(), most, 40)
         );
     }
     text

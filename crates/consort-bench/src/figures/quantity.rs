@@ -86,7 +86,7 @@ impl Source {
 
 impl Quantity {
     /// The same quantity for this many PEs.
-    pub fn among(mut self, pes: u32) -> Self {
+    pub fn with_pes(mut self, pes: u32) -> Self {
         self.quantity += &format!(", {pes} PEs");
         self
     }

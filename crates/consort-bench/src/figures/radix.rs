@@ -9,7 +9,7 @@ use super::{
     measure::{self, RADICES},
     quantity::{Quantity, Source},
 };
-use crate::page::Page;
+use crate::{harness::Work, page::Page};
 
 /// 1024 doubles.
 const BYTES: usize = 8 << 10;
@@ -38,12 +38,13 @@ fn figure(source: Source, machine: &'static str, strict: bool, radix: u64) -> Qu
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.team_sizes(&[PES])[0];
+    let pes = experiment.pes.unwrap_or(PES);
     let work: Vec<_> = [SyncModes::LOOSE, SyncModes::STRICT]
         .into_iter()
         .flat_map(|sync| {
+            let query = measure::reduce(sync, pes, BYTES);
             let tree = |radix| Candidate::new("knomial").with("radix", radix);
-            RADICES.map(|radix| measure::reduce(sync, BYTES, tree(radix)))
+            RADICES.map(|radix| Work::of(&query, &tree(radix)))
         })
         .collect();
     let us: Column = experiment
@@ -89,7 +90,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
         let machine = Machine::new(name)?;
         let sync = if strict { SyncModes::STRICT } else { SyncModes::LOOSE };
         for radix in RADICES {
-            let ns = machine.reduce_ns(sync, BYTES, &tree(radix))?;
+            let ns = machine.reduce(sync, BYTES, &tree(radix))?.ns;
             all.push(figure(source, name, strict, radix).simulated(ns / 1e3));
         }
     }
@@ -135,7 +136,7 @@ mod tests {
     const NIAGARA2_STRICT: [f64; 5] = [3103.0, 2115.0, 1774.0, 2471.0, 3998.0];
 
     fn us(machine: &Machine, sync: SyncModes) -> [f64; 5] {
-        RADICES.map(|radix| machine.reduce_ns(sync, BYTES, &tree(radix)).unwrap() / 1e3)
+        RADICES.map(|radix| machine.reduce(sync, BYTES, &tree(radix)).unwrap().ns / 1e3)
     }
 
     fn winner(us: &[f64; 5]) -> u64 {
@@ -181,7 +182,7 @@ mod tests {
         let machine = Machine::new(BARCELONA).unwrap();
         let smallest = tree(2).with("largest_first", 0);
         let [largest, smallest] = [tree(2), smallest]
-            .map(|tree| machine.reduce_ns(SyncModes::STRICT, BYTES, &tree).unwrap());
+            .map(|tree| machine.reduce(SyncModes::STRICT, BYTES, &tree).unwrap().ns);
         assert!(largest > 1.7 * smallest, "{largest} {smallest}");
     }
 

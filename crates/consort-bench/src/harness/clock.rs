@@ -7,7 +7,7 @@
 
 use std::{
     hint::spin_loop,
-    sync::{MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
 };
 
 use consort::{Arrival, Error, Rank, Result, Team};
@@ -15,7 +15,7 @@ use consort_fabric::statistics::Summary;
 
 use super::{
     arrival::Delays,
-    session::{Conditions, Mode},
+    session::{Block, Conditions, Mode},
     shared::{Shared, Span},
     work::{Bench, Work},
 };
@@ -25,15 +25,6 @@ const READING_ROUNDS: u32 = 100;
 const MEETING_ROUNDS: u32 = 10;
 /// How far ahead the start of a call is announced.
 const AHEAD_NS: u64 = 600;
-
-/// The result of a block over all PEs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Taken {
-    /// Time of a call.
-    pub(super) ns: f64,
-    /// 99th percentile of the calls, or the same value.
-    pub(super) p99_ns: f64,
-}
 
 /// One PE's part in timing blocks.
 pub(super) struct Clock<'m, 'p> {
@@ -65,20 +56,21 @@ impl<'m, 'p> Clock<'m, 'p> {
         ping_pong.one_way_ns(rank, READING_ROUNDS).ok()
     }
 
-    /// Makes `calls` calls and times them. The result is meaningful on PE 0 only.
-    pub(super) fn block(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<Taken> {
+    /// Makes `calls` calls and times them. The result, over all PEs and without the transfer, is
+    /// meaningful on PE 0 only.
+    pub(super) fn block(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<Block> {
         match self.mode {
             Mode::Throughput => self.in_a_row(work, bench, calls)?,
             Mode::Latency => self.alone(work, bench, calls)?,
         }
         self.world.barrier()?;
-        let taken = match (self.world.rank(), self.mode) {
-            (Rank(0), Mode::Throughput) => longest(self.shared, calls),
-            (Rank(0), Mode::Latency) => each(self.shared, self.conditions.arrival),
-            _ => Taken { ns: 0.0, p99_ns: 0.0 },
+        let block = match (self.world.rank(), self.mode) {
+            (Rank(0), Mode::Throughput) => longest(&self.shared.spans, calls),
+            (Rank(0), Mode::Latency) => each(&self.shared.spans, self.conditions.arrival),
+            _ => block(0.0, 0.0),
         };
         self.world.barrier()?;
-        Ok(taken)
+        Ok(block)
     }
 
     fn in_a_row(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
@@ -93,7 +85,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         // A delay that took longer than intended is no part of the call, but cannot be separated
         // from it.
         let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
-        *spans(self.shared, self.world.rank()) = vec![span];
+        *lock(&self.shared.spans[self.world.rank().index()]) = vec![span];
         Ok(())
     }
 
@@ -110,7 +102,7 @@ impl<'m, 'p> Clock<'m, 'p> {
             work.call(bench, &self.shared.peers)?;
             mine.push((start_ns, self.now_ns()));
         }
-        *spans(self.shared, self.world.rank()) = mine;
+        *lock(&self.shared.spans[self.world.rank().index()]) = mine;
         Ok(())
     }
 
@@ -146,27 +138,29 @@ impl<'m, 'p> Clock<'m, 'p> {
     }
 }
 
-fn spans(shared: &Shared, rank: Rank) -> MutexGuard<'_, Vec<Span>> {
-    shared.spans[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(spans: &Mutex<Vec<Span>>) -> MutexGuard<'_, Vec<Span>> {
+    spans.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn block(ns: f64, p99_ns: f64) -> Block {
+    Block { ns, p99_ns, transfer_ns: None }
 }
 
 /// The longest local time of any PE, divided by the number of calls.
-fn longest(shared: &Shared, calls: u64) -> Taken {
-    let ranks = 0..u32::try_from(shared.spans.len()).unwrap_or(u32::MAX);
-    let local = |rank| spans(shared, Rank(rank)).iter().map(|(start, end)| end - start).sum();
-    let ns = ranks.map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
-    Taken { ns, p99_ns: ns }
+fn longest(spans: &[Mutex<Vec<Span>>], calls: u64) -> Block {
+    let local = |pe| lock(pe).iter().map(|(start, end)| end - start).sum();
+    let ns = spans.iter().map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
+    block(ns, ns)
 }
 
 /// Median and 99th percentile over the calls, each from its first start to its last end or, with
 /// skewed arrival, from its last start to its last end.
-fn each(shared: &Shared, arrival: Arrival) -> Taken {
-    let ranks = 0..u32::try_from(shared.spans.len()).unwrap_or(u32::MAX);
-    let all: Vec<Vec<Span>> = ranks.map(|rank| spans(shared, Rank(rank)).clone()).collect();
+fn each(spans: &[Mutex<Vec<Span>>], arrival: Arrival) -> Block {
+    let all: Vec<Vec<Span>> = spans.iter().map(|pe| lock(pe).clone()).collect();
     of_calls(&all, arrival)
 }
 
-fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Taken {
+fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Block {
     let calls = all.iter().map(Vec::len).min().unwrap_or(0);
     let times = (0..calls).map(|call| {
         let starts = all.iter().map(|pe| pe[call].0);
@@ -179,10 +173,10 @@ fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Taken {
     });
     let times: Vec<f64> = times.collect();
     if times.is_empty() {
-        return Taken { ns: 0.0, p99_ns: 0.0 };
+        return block(0.0, 0.0);
     }
     let summary = Summary::of(&times);
-    Taken { ns: summary.median, p99_ns: summary.p99 }
+    block(summary.median, summary.p99)
 }
 
 #[cfg(test)]
@@ -193,8 +187,8 @@ mod tests {
     #[test]
     fn a_call_lasts_from_the_first_start_to_the_last_end() {
         let all = [vec![(10, 30), (100, 110)], vec![(14, 25), (90, 120)]];
-        assert_eq!(of_calls(&all, Arrival::Together), Taken { ns: 25.0, p99_ns: 30.0 });
-        assert_eq!(of_calls(&all, Arrival::Skewed), Taken { ns: 18.0, p99_ns: 20.0 });
+        assert_eq!(of_calls(&all, Arrival::Together), block(25.0, 30.0));
+        assert_eq!(of_calls(&all, Arrival::Skewed), block(18.0, 20.0));
         assert_eq!(of_calls(&[vec![], vec![]], Arrival::Together).ns, 0.0);
     }
 }

@@ -30,10 +30,8 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// One point: times of a call in nanoseconds; `None` for those that do not apply.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
-    #[serde(flatten)]
-    asked: Asked,
     /// The query.
-    #[serde(skip)]
+    #[serde(flatten, with = "Asked")]
     pub query: Query,
     /// The faster of the thread libraries.
     pub library: Option<&'static str>,
@@ -146,18 +144,17 @@ fn point(
     let names = threads::names();
     let libraries: Vec<usize> =
         (0..names.len()).filter(|&index| LIBRARIES.contains(&names[index])).collect();
-    let bytes = usize::try_from(query.bytes).unwrap_or(usize::MAX);
-    let peer = |&index: &usize| Work::Peer { index, collective: query.collective, bytes };
+    let peer = |&index: &usize| Work::of_peer(query, index);
     let all = libraries.iter().map(peer).chain(ours.iter().map(|ours| Work::of(query, ours)));
     let times = threads.time(query.pes, all.collect(), gain)?;
     let median = |sample: &Option<consort_tuner::Sample>| sample.map(|sample| sample.median_ns);
     let (theirs, own) = times.split_at(libraries.len());
     let library = fastest(libraries.iter().zip(theirs.iter().map(median)));
     let own: Vec<(&Candidate, Option<f64>)> = ours.iter().zip(own.iter().map(median)).collect();
-    let among = |wanted: &dyn Fn(&Candidate) -> bool| {
+    let fastest_of = |wanted: &dyn Fn(&Candidate) -> bool| {
         fastest(own.iter().copied().filter(|(candidate, _)| wanted(candidate)))
     };
-    let tree = among(&is_tree);
+    let tree = fastest_of(&is_tree);
 
     let (mut loose_ns, mut strict_ns) = (None, None);
     if let Some(budget) = modes {
@@ -175,14 +172,13 @@ fn point(
         }
     }
     Ok(Some(Point {
-        asked: Asked::from(query),
         query: *query,
         library: library.map(|(&index, _)| names[index]),
         library_ns: library.map(|(_, ns)| ns),
-        flat_ns: among(&is_flat).map(|(_, ns)| ns),
+        flat_ns: fastest_of(&is_flat).map(|(_, ns)| ns),
         tree_radix: tree.and_then(|(tree, _)| tree.parameter("radix")),
         tree_ns: tree.map(|(_, ns)| ns),
-        chosen_ns: among(&|candidate| *candidate == chosen).map(|(_, ns)| ns),
+        chosen_ns: fastest_of(&|candidate| *candidate == chosen).map(|(_, ns)| ns),
         chosen,
         loose_ns,
         strict_ns,

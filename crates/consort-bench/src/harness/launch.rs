@@ -5,7 +5,7 @@ use std::{
         Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use consort::{Error, Pes, Result};
@@ -19,23 +19,22 @@ use super::{
 };
 use crate::{limits::PingPong, peers::threads::peers};
 
-impl Session {
-    /// Measures until the budget is spent, but at least one block of every work.
-    ///
-    /// # Errors
-    /// When the job cannot be launched or fails.
-    pub fn run_under(&self, conditions: &Conditions) -> Result<Measured> {
-        self.run_in(Pes::threads(self.pes), conditions)
-    }
+/// The time of a block of calls, far below 10 ms, since the machine changes; a block has at least
+/// one call.
+const BLOCK: Duration = Duration::from_micros(300);
+/// The same where PEs share cores: a block begins and ends with turns of the scheduler.
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
-    /// As [`Session::run_under`], in a job that is launched by `pes`, which has as many PEs as the
-    /// session.
+impl Session {
+    /// Measures until the budget is spent, but at least one block of every work, in a job that is
+    /// launched by `pes`, which has as many PEs as the session.
     ///
     /// # Errors
     /// When the job cannot be launched or fails.
     pub fn run_in(&self, pes: Pes, conditions: &Conditions) -> Result<Measured> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let shared = Shared {
+            block: if fits { BLOCK } else { SHARED_BLOCK },
             ping_pong: (fits && self.pes > 1).then(PingPong::new),
             // SAFETY: each PE passes its own rank, which is below `pes`. All PEs make the calls
             // that PE 0 decides, in the same order and on buffers of the same lengths.
@@ -62,7 +61,7 @@ impl Session {
     /// Enough symmetric memory for the buffers of all works.
     fn heap_bytes(&self, conditions: &Conditions) -> usize {
         let buffers = |work: &Work| {
-            let collective = work.collective();
+            let collective = work.query.collective;
             let blocks =
                 collective.source_blocks(self.pes, true) + collective.target_blocks(self.pes, true);
             conditions.buffers * (blocks as usize * work.bytes() + 8192)

@@ -8,7 +8,7 @@ use super::{
     clock::Clock,
     session::{Block, Conditions, Mode, Session, Timing},
     shared::Shared,
-    work::{Bench, Work},
+    work::{Bench, By, Work},
 };
 use crate::limits::readings_agree;
 
@@ -127,13 +127,13 @@ impl<'m, 'p> Member<'m, 'p> {
             work.call(bench, &self.shared.peers)?;
         }
         let before = self.clock.reading();
-        let taken = self.clock.block(work, bench, calls)?;
+        let block = self.clock.block(work, bench, calls)?;
         let after = self.clock.reading();
         match (before, after) {
             (Some(a), Some(b)) if !readings_agree(a, b) => timing.discarded += 1,
             _ => {
                 let transfer_ns = before.zip(after).map(|(a, b)| f64::midpoint(a, b));
-                timing.blocks.push(Block { ns: taken.ns, p99_ns: taken.p99_ns, transfer_ns });
+                timing.blocks.push(Block { transfer_ns, ..block });
             }
         }
         Ok(())
@@ -147,9 +147,9 @@ impl<'m, 'p> Member<'m, 'p> {
             self.choose_freely();
             return Err(error);
         }
-        let algorithm = match work {
-            Work::Consort { collective, .. } => self.world.served_by(*collective),
-            Work::Peer { .. } => None,
+        let algorithm = match work.by {
+            By::Consort(_) => self.world.served_by(work.query.collective),
+            By::Peer(_) => None,
         };
         let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
         loop {
@@ -168,7 +168,7 @@ impl<'m, 'p> Member<'m, 'p> {
             } else if tries < WARM_UP_TRIES && total_ns < RETRY_NS {
                 AGAIN
             } else {
-                to_count(self.session.block.as_nanos() as f64 / call_ns)
+                to_count(self.shared.block.as_nanos() as f64 / call_ns)
             };
             match self.agree(decision)? {
                 MORE => (calls, tries, call_ns) = (4 * calls, 0, f64::INFINITY),
@@ -194,10 +194,8 @@ impl<'m, 'p> Member<'m, 'p> {
     /// Forces the work's algorithm. A change drops all plans, so nothing is done if it is in force
     /// already.
     fn serve(&mut self, work: &Work) {
-        let wanted = match work {
-            Work::Consort { collective, candidate: Some(candidate), .. } => {
-                Some((*collective, candidate.clone()))
-            }
+        let wanted = match &work.by {
+            By::Consort(Some(candidate)) => Some((work.query.collective, candidate.clone())),
             _ => None,
         };
         if self.forced != wanted {

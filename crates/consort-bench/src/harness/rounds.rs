@@ -6,9 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use consort::{Result, Waiting};
+use consort::{Pes, Result, Waiting};
 use consort_fabric::statistics::Summary;
-use consort_tuner::TransferClass;
+use consort_tuner::{Sample, TransferClass};
 
 use super::{
     session::{Block, Conditions, Session, Timing},
@@ -66,7 +66,7 @@ impl Rounds<'_> {
         let start = Instant::now();
         loop {
             limits.read(self.limits, self.sizes_bytes);
-            let measured = session.run_under(&self.conditions)?;
+            let measured = session.run_in(Pes::threads(session.pes), &self.conditions)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);
                 all.discarded += new.discarded;
@@ -86,6 +86,34 @@ impl Rounds<'_> {
 /// The blocks of one class; `None` is the class of blocks without a transfer.
 pub fn of_class(timing: &Timing, class: Option<TransferClass>) -> Vec<Block> {
     timing.blocks.iter().copied().filter(|block| block.class() == class).collect()
+}
+
+/// The sample of each work, by blocks of one class; `None` for a work without such blocks.
+pub fn samples(timings: &[Timing]) -> Vec<Option<Sample>> {
+    let class = common_class(timings);
+    let sample = |timing: &Timing| {
+        let counts = |block: &&Block| class.is_none() || block.class() == class;
+        let blocks: Vec<f64> = timing.blocks.iter().filter(counts).map(|block| block.ns).collect();
+        (!blocks.is_empty()).then(|| Sample::of(&Summary::of(&blocks), class))
+    };
+    timings.iter().map(sample).collect()
+}
+
+/// The class of the blocks that count: the one in which the work with the fewest blocks has more,
+/// then the one with more blocks in all. `None` for blocks of any class, if no class has blocks of
+/// each work.
+fn common_class(timings: &[Timing]) -> Option<TransferClass> {
+    let able = || timings.iter().filter(|timing| !timing.blocks.is_empty());
+    let standing = |class| {
+        let counts = || able().map(|timing| of_class(timing, Some(class)).len());
+        (counts().min().unwrap_or(0), counts().sum::<usize>())
+    };
+    [TransferClass::Near, TransferClass::Far]
+        .into_iter()
+        .map(|class| (standing(class), class))
+        .filter(|((fewest, _), _)| *fewest > 0)
+        .max_by_key(|&(standing, _)| standing)
+        .map(|(_, class)| class)
 }
 
 /// Whether a work has a block that was kept, or cannot have any.
@@ -139,6 +167,24 @@ mod tests {
         assert!(!is_measured(&discarded));
         assert!(is_measured(&Timing { error: Some(Error::NoPes), ..discarded }));
         assert!(is_measured(&timing(None, std::iter::once(1.0))));
+    }
+
+    #[test]
+    fn all_are_judged_by_blocks_of_one_class() {
+        let of = |transfers_ns: &[Option<f64>]| {
+            let one = |&transfer_ns| timing(transfer_ns, std::iter::once(1.0)).blocks;
+            Timing { blocks: transfers_ns.iter().flat_map(one).collect(), ..Timing::default() }
+        };
+        let (near, far) = (Some(20.0), Some(150.0));
+        let mostly_far = [of(&[near, far, far]), of(&[near, far, far])];
+        assert_eq!(common_class(&mostly_far), Some(TransferClass::Far));
+        assert_eq!(samples(&mostly_far)[0].unwrap().blocks, 2);
+        let one_without = [of(&[near, far, far, far]), of(&[near])];
+        assert_eq!(common_class(&one_without), Some(TransferClass::Near));
+        assert_eq!(common_class(&[of(&[near]), of(&[far])]), None);
+        assert_eq!(common_class(&[of(&[None, None])]), None);
+        assert_eq!(common_class(&[of(&[]), of(&[near])]), Some(TransferClass::Near));
+        assert!(samples(&[of(&[])])[0].is_none());
     }
 
     #[test]

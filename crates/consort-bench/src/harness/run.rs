@@ -9,7 +9,7 @@ use super::{
     figure::{Figure, hundredths},
     rounds::{Collected, of_class},
     session::{Conditions, Mode, Session, Timing},
-    work::Work,
+    work::{By, Work},
 };
 use crate::{
     limits::{Limit, Limits},
@@ -93,19 +93,19 @@ impl Run {
     pub fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
         let blank = Figure { bytes, discarded: timing.discarded, ..self.blank() };
-        let blank = match work {
-            Work::Consort { sync, candidate, .. } => {
+        let blank = match &work.by {
+            By::Consort(candidate) => {
                 let served = timing.algorithm.as_ref().or(candidate.as_ref());
                 Figure {
                     algorithm: served.map(|served| served.algorithm.clone()),
                     params: served.map(|served| served.parameters.clone()),
-                    sync: Some(sync.to_string()),
+                    sync: Some(work.query.sync.to_string()),
                     waiting: Some(self.waiting.to_string()),
                     chosen: candidate.is_none(),
                     ..blank
                 }
             }
-            Work::Peer { index, .. } => Figure {
+            By::Peer(index) => Figure {
                 fabric: "threads".into(),
                 // A barrier before and one after: all PEs enter and leave together.
                 sync: Some("strict".to_owned()),
@@ -242,6 +242,7 @@ mod tests {
     use consort::{Candidate, SyncModes};
 
     use super::{super::session::Block, *};
+    use crate::asked::sums;
 
     const KEYS: [&str; 22] = [
         "algorithm",
@@ -282,13 +283,8 @@ mod tests {
     }
 
     fn reduce() -> Work {
-        Work::Consort {
-            collective: Collective::Reduce,
-            sync: SyncModes::STRICT,
-            bytes: 8192,
-            symmetric: true,
-            candidate: Some(Candidate::new("knomial").with("radix", 4)),
-        }
+        let query = sums(Collective::Reduce, SyncModes::STRICT, 3, 8192, true);
+        Work::of(&query, &Candidate::new("knomial").with("radix", 4))
     }
 
     fn timing(blocks: &[(f64, f64, Option<f64>)]) -> Timing {

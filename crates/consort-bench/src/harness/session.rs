@@ -59,8 +59,6 @@ pub struct Session {
     pub mode: Mode,
     /// The time for all of it.
     pub budget: Duration,
-    /// The intended time of a block.
-    pub block: Duration,
 }
 
 /// The conditions under which calls are made.

@@ -5,7 +5,7 @@ use std::{
         Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use crate::{limits::PingPong, peers::threads::Peer};
@@ -18,6 +18,8 @@ pub(super) struct Shared {
     /// The ping-pong between PEs 0 and 1, if each PE has a core.
     pub(super) ping_pong: Option<PingPong>,
     pub(super) peers: Vec<Box<dyn Peer>>,
+    /// The intended time of a block.
+    pub(super) block: Duration,
     /// PE 0's last decision, and the one before.
     pub(super) decisions: [AtomicU64; 2],
     /// The start of the next call on the common clock, if each PE has a core.

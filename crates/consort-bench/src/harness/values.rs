@@ -7,22 +7,6 @@
 use consort::{Collective, Operator, Pod, Query, Rank, Result, Sum, Team};
 use consort_fabric::OperatorClass;
 
-/// Calls a function with the length as a constant, and does nothing for any other length.
-macro_rules! with_length {
-    ($len:expr, $function:ident($($argument:expr),*)) => {
-        with_length!($len, $function($($argument),*), 2 4 8 16 32 64 128 256 512)
-    };
-    ($len:expr, $function:ident $arguments:tt, $($known:literal)*) => {
-        match $len {
-            $($known => with_length!(@call $function $known $arguments),)*
-            _ => Ok(()),
-        }
-    };
-    (@call $function:ident $known:literal ($($argument:expr),*)) => {
-        $function::<$known>($($argument),*)
-    };
-}
-
 /// The longest value, in bytes.
 const MOST_BYTES: u64 = 4096;
 
@@ -34,7 +18,7 @@ pub(super) fn can_ask(query: &Query) -> bool {
         && (!query.collective.combines() || has_sum)
 }
 
-/// Makes a call on values of `len` doubles, with sums.
+/// Makes a call on values of `len` doubles, a length that [`can_ask`] admits, with sums.
 #[inline]
 pub(super) fn call(
     team: &Team<'_>,
@@ -43,10 +27,16 @@ pub(super) fn call(
     target: &mut [f64],
     len: usize,
 ) -> Result<()> {
-    if len == 1 {
-        return call_on(team, collective, source, target, Sum);
+    macro_rules! of_length {
+        ($($known:literal)*) => {
+            match len {
+                1 => call_on(team, collective, source, target, Sum),
+                $($known => call_on_arrays::<$known>(team, collective, source, target),)*
+                other => unreachable!("no values of {other} doubles"),
+            }
+        };
     }
-    with_length!(len, call_on_arrays(team, collective, source, target))
+    of_length!(2 4 8 16 32 64 128 256 512)
 }
 
 fn call_on_arrays<const N: usize>(

@@ -2,38 +2,27 @@
 
 use std::cell::{Cell, RefCell};
 
-use consort::{
-    Candidate, Collective, Query, Rank, Result, Sum, Symmetric, SyncMode, SyncModes, Team,
-};
+use consort::{Candidate, Collective, Query, Rank, Result, Sum, Symmetric, SyncMode, Team};
 
 use super::values;
 use crate::peers::threads::Peer;
 
 /// One kind of work, timed as a whole.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
-    /// A collective of Consort.
-    Consort {
-        /// The collective.
-        collective: Collective,
-        /// Its modes.
-        sync: SyncModes,
-        /// Bytes of a block; whole doubles.
-        bytes: usize,
-        /// Whether the buffers are symmetric memory, not slices.
-        symmetric: bool,
-        /// The algorithm; `None` for the one that Consort chooses.
-        candidate: Option<Candidate>,
-    },
-    /// The same collective by a thread library.
-    Peer {
-        /// The library, as an index into [`crate::peers::threads::peers`].
-        index: usize,
-        /// The collective.
-        collective: Collective,
-        /// Bytes of a block; whole doubles.
-        bytes: usize,
-    },
+pub struct Work {
+    /// The call, on blocks of whole doubles.
+    pub query: Query,
+    /// The library that serves it.
+    pub by: By,
+}
+
+/// The library that serves a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum By {
+    /// Consort, with an algorithm, or with the one that it chooses.
+    Consort(Option<Candidate>),
+    /// A thread library, as an index into [`crate::peers::threads::peers`].
+    Peer(usize),
 }
 
 /// One PE's buffers for one work, which are used in turn.
@@ -67,43 +56,31 @@ impl Bench<'_> {
 impl Work {
     /// A call as in `query`, served by `candidate`.
     pub fn of(query: &Query, candidate: &Candidate) -> Self {
-        Self::Consort {
-            collective: query.collective,
-            sync: query.sync,
-            bytes: usize::try_from(query.bytes).unwrap_or(usize::MAX),
-            symmetric: query.symmetric && query.collective != Collective::Barrier,
-            candidate: Some(candidate.clone()),
-        }
+        Self { query: *query, by: By::Consort(Some(candidate.clone())) }
+    }
+
+    /// The same call by a thread library, whose buffers are slices.
+    pub fn of_peer(query: &Query, index: usize) -> Self {
+        Self { query: Query { symmetric: false, ..*query }, by: By::Peer(index) }
     }
 
     /// Bytes of a block.
     pub fn bytes(&self) -> usize {
-        match *self {
-            Self::Consort { bytes, .. } | Self::Peer { bytes, .. } => bytes,
-        }
-    }
-
-    /// The operation.
-    pub fn collective(&self) -> Collective {
-        match *self {
-            Self::Consort { collective, .. } | Self::Peer { collective, .. } => collective,
-        }
-    }
-
-    fn symmetric(&self) -> bool {
-        matches!(self, Self::Consort { symmetric: true, .. })
+        usize::try_from(self.query.bytes).unwrap_or(usize::MAX)
     }
 
     /// Whether both works can use the same buffers.
     pub fn shares(&self, other: &Self) -> bool {
-        self.bytes() == other.bytes()
-            && self.symmetric() == other.symmetric()
-            && self.collective() == other.collective()
+        let buffers = |work: &Self| {
+            let Query { collective, bytes, symmetric, .. } = work.query;
+            (collective, bytes, symmetric)
+        };
+        buffers(self) == buffers(other)
     }
 
     /// Buffers for this work on one PE, `count` of them in turn. Collective.
     pub fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
-        let (len, collective) = (self.bytes() / size_of::<f64>(), self.collective());
+        let (len, collective) = (self.bytes() / size_of::<f64>(), self.query.collective);
         let lengths = |is_root| {
             let blocks = [
                 collective.source_blocks(team.size(), is_root),
@@ -115,7 +92,7 @@ impl Work {
         let slice = |len: usize| RefCell::new(vec![1.5; len]);
         let [most_source, most_target] = lengths(true);
         let buffers = (0..count.max(1)).map(|_| {
-            Ok(if self.symmetric() {
+            Ok(if self.query.symmetric && collective != Collective::Barrier {
                 Buffers::Symmetric(team.symmetric(most_source)?, team.symmetric(most_target)?)
             } else {
                 Buffers::Slices(slice(source_len), slice(target_len))
@@ -142,9 +119,10 @@ impl Work {
     pub fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
         let buffers = bench.current();
         bench.advance();
-        match *self {
-            Self::Consort { collective, sync, bytes, .. } => {
-                let len = bytes / size_of::<f64>();
+        let Query { collective, sync, .. } = self.query;
+        match self.by {
+            By::Consort(_) => {
+                let len = self.bytes() / size_of::<f64>();
                 let team = bench.team.with(sync);
                 match buffers {
                     _ if collective == Collective::Barrier => team.barrier(),
@@ -161,7 +139,7 @@ impl Work {
                     }
                 }
             }
-            Self::Peer { index, collective, .. } => {
+            By::Peer(index) => {
                 let peer = &*peers[index];
                 let rank = bench.team.rank().0;
                 match buffers {

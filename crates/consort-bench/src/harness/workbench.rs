@@ -9,24 +9,20 @@
 //! for the team so far, whatever other wisdom there is.
 //!
 //! If the cores moved between near and far during a measurement, all candidates are judged by
-//! blocks of one class: the one in which the candidate with the fewest blocks has more.
+//! blocks of one class.
 
 use std::{collections::HashMap, time::Duration};
 
 use consort::{Algorithms, Arrival, Candidate, Collective, Error, Pes, Query, SyncMode, SyncModes};
-use consort_fabric::{CallSpec, statistics::Summary};
-use consort_tuner::{Catalog, Measured, Sample, Selector, TransferClass, Wisdom, Workbench};
+use consort_fabric::CallSpec;
+use consort_tuner::{Catalog, Measured, Sample, Selector, Wisdom, Workbench};
 
 use super::{
-    session::{Block, Conditions, Mode, Session, Timing},
+    rounds::samples,
+    session::{Conditions, Mode, Session},
     values,
     work::Work,
 };
-
-/// The time of a block of calls; a block has at least one call.
-const BLOCK: Duration = Duration::from_micros(300);
-/// The same where PEs share cores: a block begins and ends with turns of the scheduler.
-const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 /// The workbench of this machine.
 #[derive(Debug, Default)]
@@ -61,16 +57,12 @@ impl Threads {
     ) -> Result<Vec<Option<Sample>>, Error> {
         // The rest of the time is for the launch and for warming up.
         let budget = budget / 5 * 4;
-        let fits = pes <= Algorithms::here().cores();
-        let block = if fits { BLOCK } else { SHARED_BLOCK };
-        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget, block };
+        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
         let mut job = Pes::threads(pes).without_wisdom();
         if let Some(barrier) = self.barriers.get(&pes) {
             job = job.force(Collective::Barrier, barrier.clone());
         }
-        let measured = session.run_in(job, &self.conditions)?;
-        let class = class(&measured.timings);
-        Ok(measured.timings.iter().map(|timing| sample(timing, class)).collect())
+        Ok(samples(&session.run_in(job, &self.conditions)?.timings))
     }
 }
 
@@ -134,33 +126,6 @@ pub fn entry_and_exit_barrier(wisdom: Option<&Wisdom>, query: &Query) -> Option<
     Some(selected.candidate.into_owned())
 }
 
-/// The class of the blocks that count: the one in which the work with the fewest blocks has more,
-/// then the one with more blocks in all. `None` for blocks of any class, if no class has blocks of
-/// each work.
-fn class(timings: &[Timing]) -> Option<TransferClass> {
-    let able = || timings.iter().filter(|timing| !timing.blocks.is_empty());
-    let count = |timing: &Timing, class| {
-        timing.blocks.iter().filter(|block| block.class() == Some(class)).count()
-    };
-    let standing = |class| {
-        let fewest = able().map(|timing| count(timing, class)).min().unwrap_or(0);
-        (fewest, able().map(|timing| count(timing, class)).sum::<usize>())
-    };
-    [TransferClass::Near, TransferClass::Far]
-        .into_iter()
-        .map(|class| (standing(class), class))
-        .filter(|((fewest, _), _)| *fewest > 0)
-        .max_by_key(|&(standing, _)| standing)
-        .map(|(_, class)| class)
-}
-
-/// The sample of the blocks of a class.
-fn sample(timing: &Timing, class: Option<TransferClass>) -> Option<Sample> {
-    let counts = |block: &&Block| class.is_none() || block.class() == class;
-    let blocks: Vec<f64> = timing.blocks.iter().filter(counts).map(|block| block.ns).collect();
-    (!blocks.is_empty()).then(|| Sample::of(&Summary::of(&blocks), class))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,25 +139,6 @@ mod tests {
         operator: OperatorClass::Commutative,
         symmetric: false,
     };
-
-    fn timing(transfers_ns: &[Option<f64>]) -> Timing {
-        let block = |&transfer_ns| Block { ns: 1.0, p99_ns: 1.0, transfer_ns };
-        Timing { blocks: transfers_ns.iter().map(block).collect(), ..Timing::default() }
-    }
-
-    #[test]
-    fn all_are_judged_by_blocks_of_one_class() {
-        let (near, far) = (Some(20.0), Some(150.0));
-        let mostly_far = [timing(&[near, far, far]), timing(&[near, far, far])];
-        assert_eq!(class(&mostly_far), Some(TransferClass::Far));
-        assert_eq!(sample(&mostly_far[0], Some(TransferClass::Far)).unwrap().blocks, 2);
-        let one_without = [timing(&[near, far, far, far]), timing(&[near])];
-        assert_eq!(class(&one_without), Some(TransferClass::Near));
-        assert_eq!(class(&[timing(&[near]), timing(&[far])]), None);
-        assert_eq!(class(&[timing(&[None, None])]), None);
-        assert_eq!(class(&[timing(&[]), timing(&[near])]), Some(TransferClass::Near));
-        assert!(sample(&timing(&[]), None).is_none());
-    }
 
     #[test]
     fn candidates_are_measured_and_a_barrier_is_kept() {

@@ -12,10 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_fabric::statistics::median;
 use consort_native::affinity::CpuId;
 
-use super::between::{after_rewriting, sample};
+use super::between::{after_rewriting, median_within};
 
 /// The least number of bytes of a sample. Smaller local buffers are passed over several times,
 /// since reading the clock takes tens of nanoseconds.
@@ -62,13 +61,12 @@ fn local_gbps(bytes: usize, budget: Duration, mut pass: impl FnMut()) -> f64 {
     let bytes = words(bytes) * size_of::<f64>();
     let passes = (SAMPLE_BYTES / bytes).max(1);
     pass();
-    let one = || {
+    let Ok(gbps) = median_within(budget, || {
         let start = Instant::now();
         (0..passes).for_each(|_| pass());
         Ok::<f64, Infallible>(gbps(passes * bytes, start.elapsed()))
-    };
-    let Ok(mut samples) = sample(budget, one);
-    median(&mut samples)
+    });
+    gbps
 }
 
 /// Calls `pass` with `(target, own, theirs)` on core `a` each time that `b` has rewritten `theirs`.

@@ -36,11 +36,11 @@ pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
         b,
         |link| {
             link.run(0, BLOCK_ROUNDS)?;
-            let mut samples = sample(budget, || link.one_way_ns(0, BLOCK_ROUNDS))?;
+            let ns = median_within(budget, || link.one_way_ns(0, BLOCK_ROUNDS))?;
             // Relaxed: the other side reads it after the next block, whose pings publish it.
             stop.store(true, Ordering::Relaxed);
             link.run(0, BLOCK_ROUNDS)?;
-            Ok(median(&mut samples))
+            Ok(ns)
         },
         |link| {
             while !stop.load(Ordering::Relaxed) {
@@ -68,7 +68,7 @@ pub(super) fn after_rewriting<T: Send>(
         a,
         b,
         |link| {
-            let mut samples = sample(budget, || {
+            let result = median_within(budget, || {
                 // The first round requests new contents from the owner, and the second waits for
                 // them.
                 link.run(0, 1)?;
@@ -78,7 +78,7 @@ pub(super) fn after_rewriting<T: Send>(
             // Relaxed: the other side reads it after the next round, whose ping publishes it.
             stop.store(true, Ordering::Relaxed);
             link.run(0, 1)?;
-            Ok(median(&mut samples))
+            Ok(result)
         },
         |link| {
             *lock(&shared) = make();
@@ -98,17 +98,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes samples until the budget is spent.
-pub(super) fn sample<E>(
+/// The median of samples that are taken until the budget is spent.
+pub(super) fn median_within<E>(
     budget: Duration,
     mut one: impl FnMut() -> Result<f64, E>,
-) -> Result<Vec<f64>, E> {
+) -> Result<f64, E> {
     let start = Instant::now();
     let mut samples = Vec::new();
     while samples.len() < MIN_SAMPLES || start.elapsed() < budget {
         samples.push(one()?);
     }
-    Ok(samples)
+    Ok(median(&mut samples))
 }
 
 /// Runs `first` bound to `a` and `second` bound to `b`, with a ping-pong between them.

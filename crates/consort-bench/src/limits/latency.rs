@@ -8,11 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_fabric::statistics::median;
 use consort_native::affinity::CpuId;
 
-use super::between::{after_rewriting, sample};
-use crate::draws::step;
+use super::between::{after_rewriting, median_within};
 
 /// The fewest loads of a sample: reading the clock takes tens of nanoseconds.
 const SAMPLE_LOADS: usize = 4096;
@@ -20,6 +18,15 @@ const SAMPLE_LOADS: usize = 4096;
 const SAMPLE_STEPS: u32 = 1 << 14;
 /// Three shifts and three exclusive ors, each of which depends on the one before.
 const CYCLES_PER_STEP: f64 = 6.0;
+
+/// The next state of xorshift64 (Marsaglia 2003); never zero.
+#[inline]
+const fn step(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    state
+}
 
 /// A line of a chain: the number of the next one, and a word for rewriting the line.
 #[derive(Clone, Copy)]
@@ -60,8 +67,8 @@ pub fn load_ns(bytes: usize, budget: Duration) -> f64 {
     let chain = chain(bytes);
     let loads = chain.len().max(SAMPLE_LOADS);
     follow(&chain, loads);
-    let Ok(mut samples) = sample(budget, || Ok::<_, Infallible>(follow(&chain, loads)));
-    median(&mut samples)
+    let Ok(ns) = median_within(budget, || Ok::<_, Infallible>(follow(&chain, loads)));
+    ns
 }
 
 /// As [`load_ns`] on core `a`, among lines that core `b` has just rewritten.
@@ -78,22 +85,21 @@ pub fn pull_load_ns(a: CpuId, b: CpuId, bytes: usize, budget: Duration) -> io::R
 /// cached.
 pub fn fetch_add_ns(budget: Duration) -> f64 {
     let word = AtomicU64::new(0);
-    let one = || {
+    let Ok(ns) = median_within(budget, || {
         let start = Instant::now();
         for _ in 0..SAMPLE_LOADS {
             word.fetch_add(1, Ordering::AcqRel);
         }
         Ok::<_, Infallible>(start.elapsed().as_secs_f64() * 1e9 / SAMPLE_LOADS as f64)
-    };
-    let Ok(mut samples) = sample(budget, one);
-    median(&mut samples)
+    });
+    ns
 }
 
 /// The clock of the calling thread's core in GHz: the rate of one-cycle instructions that each
 /// depend on the one before.
 pub fn clock_ghz(budget: Duration) -> f64 {
     let mut state = black_box(1);
-    let mut one = || {
+    let Ok(ghz) = median_within(budget, || {
         let start = Instant::now();
         for _ in 0..SAMPLE_STEPS {
             state = step(state);
@@ -101,9 +107,8 @@ pub fn clock_ghz(budget: Duration) -> f64 {
         black_box(state);
         let ns = start.elapsed().as_secs_f64() * 1e9;
         Ok::<_, Infallible>(f64::from(SAMPLE_STEPS) * CYCLES_PER_STEP / ns.max(1.0))
-    };
-    let Ok(mut samples) = sample(budget, &mut one);
-    median(&mut samples)
+    });
+    ghz
 }
 
 #[cfg(test)]

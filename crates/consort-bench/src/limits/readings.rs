@@ -59,6 +59,19 @@ impl fmt::Display for Limit {
     }
 }
 
+impl Limit {
+    /// Reads it in GB/s on the first core, whose neighbour, if there is one, is the second.
+    pub(super) fn gbps(self, cpus: &[CpuId], bytes: usize, budget: Duration) -> io::Result<f64> {
+        match (self, cpus) {
+            (Self::Copy, &[a, ..]) => on(a, || copy_gbps(bytes, budget)),
+            (Self::Combine, &[a, ..]) => on(a, || combine_gbps(bytes, budget)),
+            (Self::Pull, &[a, b]) => pull_gbps(a, b, bytes, budget),
+            (Self::PullCombine, &[a, b]) => pull_combine_gbps(a, b, bytes, budget),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "no core to measure on")),
+        }
+    }
+}
+
 /// One reading of a bandwidth.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
@@ -89,7 +102,7 @@ impl Limits {
         for &bytes in sizes_bytes {
             let mut before = self.transfer();
             for &limit in limits {
-                let Ok(gbps) = self.gbps(limit, bytes) else { continue };
+                let Ok(gbps) = limit.gbps(&self.cpus, bytes, BANDWIDTH_SLICE) else { continue };
                 let after = self.transfer();
                 let agree = before.zip(after).is_none_or(|(a, b)| readings_agree(a, b));
                 let class = before.zip(after).map(|(a, b)| TransferClass::of(f64::midpoint(a, b)));
@@ -104,16 +117,6 @@ impl Limits {
     fn transfer(&self) -> Option<f64> {
         let [a, b] = self.cpus[..] else { return None };
         transfer_ns(a, b, TRANSFER_SLICE).ok()
-    }
-
-    fn gbps(&self, limit: Limit, bytes: usize) -> io::Result<f64> {
-        match (limit, &self.cpus[..]) {
-            (Limit::Copy, &[a, ..]) => on(a, || copy_gbps(bytes, BANDWIDTH_SLICE)),
-            (Limit::Combine, &[a, ..]) => on(a, || combine_gbps(bytes, BANDWIDTH_SLICE)),
-            (Limit::Pull, &[a, b]) => pull_gbps(a, b, bytes, BANDWIDTH_SLICE),
-            (Limit::PullCombine, &[a, b]) => pull_combine_gbps(a, b, bytes, BANDWIDTH_SLICE),
-            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "no core to measure on")),
-        }
     }
 
     /// The bandwidth in GB/s of a limit at a size, over the readings of a class, or of all.

@@ -3,20 +3,14 @@
 //! One half of the budget is for the transfers between pairs of processors, in several passes over
 //! all pairs. The other is for the bandwidths of one core, alone and with its nearest neighbour.
 
-use std::{io, time::Duration};
+use std::{io, iter, time::Duration};
 
 use consort_fabric::statistics::median;
-use consort_native::{
-    affinity::{CpuId, Pinned},
-    topology::Topology,
-};
+use consort_native::{affinity::CpuId, topology::Topology};
 use consort_tuner::TransferClass;
 use serde::Serialize;
 
-use super::{
-    bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps},
-    between::transfer_ns,
-};
+use super::{between::transfer_ns, readings::Limit};
 use crate::asked::shown;
 
 /// The most processors that are measured, unless all are asked for.
@@ -161,20 +155,20 @@ fn transfer(a: CpuId, b: CpuId, mut readings: Vec<f64>) -> Transfer {
 }
 
 fn bandwidth(plan: &Plan, bytes: usize, reading: Duration) -> io::Result<Bandwidth> {
-    let (copy_gbps, combine_gbps) = {
-        let _pinned = Pinned::new(plan.cpu)?;
-        (tenths(copy_gbps(bytes, reading)), tenths(combine_gbps(bytes, reading)))
+    let cpus: Vec<CpuId> = iter::once(plan.cpu).chain(plan.neighbour).collect();
+    let gbps = |limit: Limit| limit.gbps(&cpus, bytes, reading).map(tenths);
+    let pulled = |limit| plan.neighbour.map(|_| gbps(limit)).transpose();
+    let transfer = |b| -> io::Result<Transfer> {
+        Ok(transfer(plan.cpu, b, vec![transfer_ns(plan.cpu, b, reading)?]))
     };
-    let pulled = |measure: fn(CpuId, CpuId, usize, Duration) -> io::Result<f64>| {
-        let gbps = plan.neighbour.map(|neighbour| measure(plan.cpu, neighbour, bytes, reading));
-        Ok::<_, io::Error>(gbps.transpose()?.map(tenths))
-    };
-    let (pull_gbps, pull_combine_gbps) = (pulled(pull_gbps)?, pulled(pull_combine_gbps)?);
-    let transfer = match plan.neighbour {
-        Some(b) => Some(transfer(plan.cpu, b, vec![transfer_ns(plan.cpu, b, reading)?])),
-        None => None,
-    };
-    Ok(Bandwidth { bytes, copy_gbps, pull_gbps, combine_gbps, pull_combine_gbps, transfer })
+    Ok(Bandwidth {
+        bytes,
+        copy_gbps: gbps(Limit::Copy)?,
+        combine_gbps: gbps(Limit::Combine)?,
+        pull_gbps: pulled(Limit::Pull)?,
+        pull_combine_gbps: pulled(Limit::PullCombine)?,
+        transfer: plan.neighbour.map(transfer).transpose()?,
+    })
 }
 
 /// Rounds to one digit after the point: no value is more exact.

@@ -8,7 +8,7 @@ use consort_sim::{Pe, Simulation};
 
 /// The settings of the broadcasts.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct Settings {
     /// The most children of a PE.
     pub k: u32,
     /// Bytes of a chunk.
@@ -32,9 +32,15 @@ pub struct Aggregate {
 ///
 /// # Errors
 /// When the simulation fails.
-pub fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -> Result<f64> {
+pub fn latency_ns(
+    simulation: &Simulation,
+    settings: Settings,
+    bytes: usize,
+    calls: u32,
+) -> Result<f64> {
+    let Settings { k, chunk_bytes, turns } = settings;
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut broadcasts = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, turns);
         let mut ended_ns = Vec::new();
         let data = vec![0; bytes];
         for _ in 0..calls {
@@ -70,14 +76,15 @@ pub fn latency_ns(simulation: &Simulation, way: Way, bytes: usize, calls: u32) -
 /// When the simulation fails, or no message was received.
 pub fn aggregate(
     simulation: &Simulation,
-    way: Way,
+    settings: Settings,
     sources: u32,
     bytes: usize,
     window_ns: f64,
 ) -> Result<Aggregate> {
     let (from_ns, to_ns) = (window_ns * 0.5, window_ns * 1.5);
+    let Settings { k, chunk_bytes, turns } = settings;
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut broadcasts = OcBcastAsync::new(pe.listener(), way.k, way.chunk_bytes, way.turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, turns);
         let mut counts = vec![0_u32; pe.size() as usize];
         let mut count = |broadcasts: &mut OcBcastAsync<_>| {
             while let Some((source, _)) = broadcasts.next_delivered() {

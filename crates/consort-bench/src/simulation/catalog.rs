@@ -44,23 +44,21 @@ impl Catalog for Described {
 
 #[cfg(test)]
 mod tests {
-    use consort::{Collective, Rank, SyncModes};
+    use consort::{Collective, SyncModes};
     use consort_fabric::CallSpec;
-    use consort_fabric::OperatorClass;
     use consort_tuner::{Measured, Selector};
 
     use super::super::program::Program;
     use super::*;
-    use crate::harness::Mode;
+    use crate::{asked::sums, harness::Mode};
 
     /// The time of the model's choice, among all algorithms or those named `algorithm`, divided by
     /// the best; both are simulated.
-    fn penalty(name: &str, collective: Collective, bytes: u64, algorithm: Option<&str>) -> f64 {
+    fn penalty(name: &str, collective: Collective, bytes: usize, algorithm: Option<&str>) -> f64 {
         let machine = Machine::find(name).unwrap();
         let pes = machine.pes();
         let described = Described::of(machine.clone(), pes).unwrap();
-        let (operator, symmetric) = (OperatorClass::Commutative, false);
-        let query = Query { collective, sync: SyncModes::MINE, pes, bytes, operator, symmetric };
+        let query = sums(collective, SyncModes::MINE, pes, bytes, false);
         let mut candidates = described.candidates(&query);
         candidates.retain(|one| algorithm.is_none_or(|algorithm| one.algorithm == algorithm));
         let chosen = candidates
@@ -77,17 +75,8 @@ mod tests {
         }
         let simulation = Simulation::on(machine, pes);
         let simulated_ns = |candidate: &Candidate| {
-            let program = Program {
-                collective,
-                candidate: candidate.clone(),
-                sync: SyncModes::MINE,
-                root: Rank(0),
-                bytes: usize::try_from(bytes).unwrap(),
-                symmetric,
-                mode: Mode::Latency,
-                calls: 1,
-            };
-            program.play(&simulation, pes).unwrap().call_ns(Mode::Latency).unwrap()
+            let played = Program::once(query, candidate).play(&simulation).unwrap();
+            played.call_ns(Mode::Latency).unwrap()
         };
         let best_ns = candidates.iter().map(simulated_ns).fold(f64::INFINITY, f64::min);
         simulated_ns(&chosen) / best_ns

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use anyhow::{Result, anyhow, bail};
-use consort::{Candidate, Collective, Rank, SyncModes};
+use consort::{Candidate, Collective, Query, Rank};
 use consort_collectives::Setting;
 use consort_fabric::{CallSpec, Capabilities, Kernel, Layout, Sum};
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
 
-use crate::{asked::sums, harness::Mode};
+use crate::harness::Mode;
 
 /// The entry and exit barrier of Strict calls.
 pub fn barrier() -> Candidate {
@@ -18,18 +18,12 @@ pub fn barrier() -> Candidate {
 /// Calls of one collective.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The collective.
-    pub collective: Collective,
+    /// The call; if it combines, it sums integers.
+    pub query: Query,
     /// The algorithm with its parameters.
     pub candidate: Candidate,
-    /// The modes.
-    pub sync: SyncModes,
     /// The root.
     pub root: Rank,
-    /// Bytes of a block.
-    pub bytes: usize,
-    /// Whether the buffers lie in the symmetric heap.
-    pub symmetric: bool,
     /// Single calls, or calls in a row.
     pub mode: Mode,
     /// The number of calls.
@@ -70,43 +64,47 @@ impl Played {
 }
 
 impl Program {
+    /// A single call from or to PE 0.
+    pub fn once(query: Query, candidate: &Candidate) -> Self {
+        Self { query, candidate: candidate.clone(), root: Rank(0), mode: Mode::Latency, calls: 1 }
+    }
+
+    /// Bytes of a block.
+    pub fn bytes(&self) -> usize {
+        usize::try_from(self.query.bytes).unwrap_or(usize::MAX)
+    }
+
     /// The description of one of its calls.
-    fn call(&self, pes: u32) -> CallSpec {
-        let query = sums(self.collective, self.sync, pes, self.bytes, self.symmetric);
-        CallSpec { root: self.root, ..CallSpec::from(&query) }
+    fn call(&self) -> CallSpec {
+        CallSpec { root: self.root, ..CallSpec::from(&self.query) }
     }
 
     /// The setting for which its schedule is made.
-    pub fn setting(&self, pes: u32, capabilities: Capabilities) -> Setting {
-        Setting::of(self.call(pes), capabilities)
+    pub fn setting(&self, capabilities: Capabilities) -> Setting {
+        Setting::of(self.call(), capabilities)
     }
 
     /// Runs the program.
     ///
     /// # Errors
     /// When the algorithm cannot serve the call, or the simulation fails.
-    pub fn play(&self, simulation: &Simulation, pes: u32) -> Result<Played> {
-        self.play_showing(simulation, pes, &|_| {})
+    pub fn play(&self, simulation: &Simulation) -> Result<Played> {
+        self.play_showing(simulation, &|_| {})
     }
 
     /// Runs the program, and passes the share of the calls that is complete to `show`.
     ///
     /// # Errors
     /// As [`Program::play`].
-    pub fn play_showing(
-        &self,
-        simulation: &Simulation,
-        pes: u32,
-        show: &dyn Fn(f64),
-    ) -> Result<Played> {
-        let plans = simulation.plan(&self.call(pes), &self.candidate, &barrier())?;
-        let data = Data::of(self.bytes);
+    pub fn play_showing(&self, simulation: &Simulation, show: &dyn Fn(f64)) -> Result<Played> {
+        let plans = simulation.plan(&self.call(), &self.candidate, &barrier())?;
+        let data = Data::of(self.bytes());
         let player = Player { program: self, plans, data, show, left: Cell::new(0) };
         let outcome = simulation.run(async |pe: &Pe<'_>| player.member(pe).await)?;
         let times: Vec<Times> = outcome.results.into_iter().collect::<Result<_>>()?;
         let within_ns = |pe: &Times| pe.iter().map(|(entered, left)| left - entered).sum();
         let left_ns = |rank: &u32| times[*rank as usize].last().map_or(0.0, |(_, left)| *left);
-        let last = (0..pes).max_by(|one, other| left_ns(one).total_cmp(&left_ns(other)));
+        let last = (0..self.query.pes).max_by(|one, other| left_ns(one).total_cmp(&left_ns(other)));
         Ok(Played {
             calls_ns: self.calls_ns(&times),
             within_ns: times.iter().map(within_ns).collect(),
@@ -146,7 +144,7 @@ struct Player<'p> {
 
 impl Player<'_> {
     fn buffer(&self, data: Vec<u8>, at: usize) -> Buffer {
-        if self.program.symmetric {
+        if self.program.query.symmetric {
             Buffer::Symmetric { at, bytes: data.len() }
         } else {
             Buffer::Owned(data)
@@ -154,18 +152,19 @@ impl Player<'_> {
     }
 
     async fn member(&self, pe: &Pe<'_>) -> Result<Times> {
-        let Program { collective, root, bytes, mode, calls, .. } = *self.program;
+        let Program { query, root, mode, calls, .. } = *self.program;
+        let Query { collective, symmetric, .. } = query;
         let mut caller = Caller::new(pe);
         let is_root = pe.rank() == root;
         let [source_bytes, target_bytes] = [
-            collective.source_blocks(pe.size(), self.program.symmetric || is_root),
-            collective.target_blocks(pe.size(), self.program.symmetric || is_root),
+            collective.source_blocks(pe.size(), symmetric || is_root),
+            collective.target_blocks(pe.size(), symmetric || is_root),
         ]
-        .map(|blocks| blocks as usize * bytes);
+        .map(|blocks| blocks as usize * self.data.bytes);
         let mut times = Times::new();
         for call in 0..calls {
-            let mut source = self.data.source(self.program, pe.rank(), pe.size(), call);
-            if self.program.symmetric && call == 0 {
+            let mut source = self.data.source(self.program, pe.rank(), call);
+            if symmetric && call == 0 {
                 source.resize(source_bytes, 0);
                 pe.set_heap(0, &source);
             }
@@ -186,13 +185,9 @@ impl Player<'_> {
             let done = caller.call(&self.plans, operands).await;
             let done = done.map_err(|_| anyhow!("the call failed"))?;
             times.push((done.entered_ns, done.left_ns));
-            let received = if self.program.symmetric {
-                pe.heap(source_bytes, target_bytes)
-            } else {
-                done.received
-            };
-            let right = self.data.is_right(self.program, pe.rank(), pe.size(), call, &received);
-            if !right {
+            let received =
+                if symmetric { pe.heap(source_bytes, target_bytes) } else { done.received };
+            if !self.data.is_right(self.program, pe.rank(), call, &received) {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
             self.left.set(self.left.get() + 1);
@@ -240,9 +235,9 @@ impl Data {
     }
 
     /// The contribution of a PE to a call.
-    fn source(&self, program: &Program, rank: Rank, pes: u32, call: u64) -> Vec<u8> {
-        let Program { collective, root, .. } = *program;
-        let blocks = 0..collective.source_blocks(pes, rank == root);
+    fn source(&self, program: &Program, rank: Rank, call: u64) -> Vec<u8> {
+        let Query { collective, pes, .. } = program.query;
+        let blocks = 0..collective.source_blocks(pes, rank == program.root);
         if collective.combines() {
             return blocks.flat_map(|index| self.multiple(index, u64::from(rank.0) + 1)).collect();
         }
@@ -250,8 +245,8 @@ impl Data {
     }
 
     /// Whether a PE has received the correct data.
-    fn is_right(&self, program: &Program, me: Rank, pes: u32, call: u64, received: &[u8]) -> bool {
-        let Program { collective, root, .. } = *program;
+    fn is_right(&self, program: &Program, me: Rank, call: u64, received: &[u8]) -> bool {
+        let (Query { collective, pes, .. }, root) = (program.query, program.root);
         if collective.target_blocks(pes, me == root) == 0 {
             return true;
         }
@@ -295,19 +290,13 @@ fn median_ns(calls_ns: &[f64]) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asked::sums;
+    use consort::SyncModes;
     use consort_fabric::reference;
 
     fn program(collective: Collective) -> Program {
-        Program {
-            collective,
-            candidate: Candidate::new("flat"),
-            sync: SyncModes::MINE,
-            root: Rank(0),
-            bytes: 24,
-            symmetric: false,
-            mode: Mode::Latency,
-            calls: 1,
-        }
+        let query = sums(collective, SyncModes::MINE, 3, 24, false);
+        Program::once(query, &Candidate::new("flat"))
     }
 
     #[test]
@@ -327,19 +316,19 @@ mod tests {
             let kernel = Kernel::new::<u64, _>(&Sum);
             let sum = |ranks: &[u32]| {
                 let block = |at: Rank, index: u32| {
-                    let source = data.source(&program, Rank(ranks[at.index()]), 3, 0);
+                    let source = data.source(&program, Rank(ranks[at.index()]), 0);
                     source[index as usize * 24..][..24].to_vec()
                 };
                 let root = program.root;
                 let me = if collective.is_rooted() { root } else { me };
                 let kernel = Some(&kernel);
                 let result = reference::result(collective, 3, me, root, kernel, block).unwrap();
-                data.is_right(&program, me, 3, 0, &result)
+                data.is_right(&program, me, 0, &result)
             };
             assert!(sum(&[0, 1, 2]), "{collective}");
             assert!(!sum(&[0, 2, 2]) && !sum(&[1, 1, 2]), "{collective}");
             assert!(
-                !data.is_right(&program, Rank(0), 3, 0, &[])
+                !data.is_right(&program, Rank(0), 0, &[])
                     || collective == Collective::ExclusiveScan
             );
         }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, SyncModes};
+use consort::Rank;
 use consort_fabric::statistics::Summary;
 use consort_sim::{
-    Cause, Simulation, Total, Trace,
+    Cause, Effects, Simulation, Total, Trace,
     machines::{Kind, Machine},
 };
 use serde::Serialize;
@@ -24,41 +24,24 @@ use crate::{
 /// The settings that all simulations of a run have in common.
 #[derive(Debug)]
 pub struct Conditions {
-    /// The collective.
-    pub what: Collective,
     /// The machine.
     pub machine: Machine,
     /// The bytes of its lines.
     pub line_bytes: usize,
-    /// The number of its PEs that are used.
-    pub pes: u32,
-    /// The root.
-    pub root: Rank,
-    /// The modes.
-    pub sync: SyncModes,
-    /// Single calls, or calls in a row.
-    pub mode: Mode,
-    /// The number of calls.
-    pub calls: u64,
     /// The seed of random delays.
     pub seed: u64,
-    /// Whether all distances are the shortest.
-    pub near: bool,
-    /// Whether queueing is disabled.
-    pub uncontended: bool,
-    /// Whether fitted parameters are used.
-    pub fitted: bool,
+    /// The effects that are simulated.
+    pub effects: Effects,
 }
 
 impl Conditions {
     /// A size for people: in lines, if it is a multiple of a line, and in bytes.
-    pub fn size(&self, bytes: usize) -> String {
-        let shown = units::size(bytes as u64);
-        match bytes / self.line_bytes {
-            _ if !bytes.is_multiple_of(self.line_bytes) => shown,
-            1 => format!("1 line, {shown}"),
-            lines => format!("{lines} lines, {shown}"),
+    pub fn size(&self, bytes: u64) -> String {
+        let (shown, line_bytes) = (units::size(bytes), self.line_bytes as u64);
+        if !bytes.is_multiple_of(line_bytes) {
+            return shown;
         }
+        format!("{}, {shown}", units::counted(bytes / line_bytes, "line"))
     }
 
     /// Whether lines are transferred between coherent caches.
@@ -68,9 +51,10 @@ impl Conditions {
 
     /// The effects that are simulated, in words.
     pub fn how(&self) -> String {
-        let distances = if self.near { "all distances the shortest" } else { "its distances" };
-        let queues = if self.uncontended { "nobody queues" } else { "contention" };
-        let fitted = if self.fitted { "with what is fitted" } else { "nothing fitted" };
+        let Effects { contention, distances, fitted } = self.effects;
+        let distances = if distances { "its distances" } else { "all distances the shortest" };
+        let queues = if contention { "contention" } else { "nobody queues" };
+        let fitted = if fitted { "with what is fitted" } else { "nothing fitted" };
         format!("{distances}, {queues}, {fitted} to outcomes")
     }
 }
@@ -78,10 +62,8 @@ impl Conditions {
 /// The results of one simulation, for one call.
 #[derive(Debug)]
 pub struct Simulated {
-    /// The algorithm.
-    pub candidate: Candidate,
-    /// Bytes of a block.
-    pub bytes: usize,
+    /// The program that was simulated.
+    pub program: Program,
     /// The time from the first entry to the last exit or, in a row, from exit to exit.
     pub call_ns: f64,
     /// The times of all calls.
@@ -167,14 +149,9 @@ impl Simulated {
     ///
     /// # Errors
     /// As [`Program::play`].
-    pub fn of(
-        program: Program,
-        simulation: &Simulation,
-        pes: u32,
-        show: &dyn Fn(f64),
-    ) -> Result<Self> {
+    pub fn of(program: Program, simulation: &Simulation, show: &dyn Fn(f64)) -> Result<Self> {
         let began = Instant::now();
-        let played = program.play_showing(simulation, pes, show)?;
+        let played = program.play_showing(simulation, show)?;
         let took = began.elapsed();
         let totals = &played.outcome.totals;
         let all = totals.iter().fold(Total::default(), |all, one| all.and(one));
@@ -185,34 +162,34 @@ impl Simulated {
             messages: all.messages as f64 / calls as f64,
             message_bytes: all.bytes as f64 / calls as f64,
             transfers: all.transfers as f64 / calls as f64,
-            mean: Spent::of(&all, played.within_ns.iter().sum(), pes, calls),
+            mean: Spent::of(&all, played.within_ns.iter().sum(), program.query.pes, calls),
             last: Spent::of(&totals[last], last_ns, 1, calls),
             last_pe: played.last,
             calls_ns: played.calls_ns,
             events: played.outcome.events,
             took,
             trace: played.outcome.trace,
-            bytes: program.bytes,
-            candidate: program.candidate,
+            program,
         })
     }
 
     /// The bytes of a call divided by its time, in 10^6 B/s; `None` for a barrier.
     pub fn mbps(&self) -> Option<f64> {
-        (self.bytes > 0).then(|| self.bytes as f64 / self.call_ns * 1e3)
+        let bytes = self.program.query.bytes;
+        (bytes > 0).then(|| bytes as f64 / self.call_ns * 1e3)
     }
 
     /// The results as JSON.
     pub fn record(&self, conditions: &Conditions) -> Record {
-        let Conditions { what, machine, pes, sync, mode, .. } = conditions;
+        let Program { query, candidate, root, mode, .. } = &self.program;
         let figure = Figure {
-            fabric: format!("sim:{}", machine.name).into(),
-            algorithm: Some(self.candidate.algorithm.clone()),
-            params: Some(self.candidate.parameters.clone()),
-            sync: Some(sync.to_string()),
-            bytes: Some(self.bytes).filter(|&bytes| bytes > 0),
-            placement: format!("pinned:0-{}", pes - 1),
-            ..Figure::of(what.name(), *pes, *mode)
+            fabric: format!("sim:{}", conditions.machine.name).into(),
+            algorithm: Some(candidate.algorithm.clone()),
+            params: Some(candidate.parameters.clone()),
+            sync: Some(query.sync.to_string()),
+            bytes: Some(self.program.bytes()).filter(|&bytes| bytes > 0),
+            placement: format!("pinned:0-{}", query.pes - 1),
+            ..Figure::of(query.collective.name(), query.pes, *mode)
         };
         let figure = match mode {
             Mode::Latency => figure.with(&Summary::of(&self.calls_ns)),
@@ -222,11 +199,11 @@ impl Simulated {
         Record {
             figure: Figure { median_ns, reps, ..figure },
             sim: Details {
-                root: conditions.root.0,
+                root: root.0,
                 seed: conditions.seed,
-                near: conditions.near,
-                contention: !conditions.uncontended,
-                fitted: conditions.fitted,
+                near: !conditions.effects.distances,
+                contention: conditions.effects.contention,
+                fitted: conditions.effects.fitted,
                 messages: self.messages,
                 message_bytes: self.message_bytes,
                 line_transfers: conditions.is_coherent().then_some(self.transfers),

@@ -63,7 +63,7 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
     let mut counters: HashMap<u32, Edge> = HashMap::new();
     for (edge, step) in messages {
         let knows = |pe: u32| known[pe as usize].is_some_and(|since| since <= edge.from_ps);
-        let (told, edge) = if is_word(step) {
+        let (informed, edge) = if is_word(step) {
             if knows(edge.from) {
                 counters.entry(edge.to).or_insert(edge);
             }
@@ -74,9 +74,9 @@ fn edges(what: Collective, trace: &Trace, pes: u32, root: u32) -> Vec<Option<Edg
             // sending began.
             (edge.to, (knows(edge.from) || step.what == "receive").then_some(edge))
         };
-        if let (Some(edge), None) = (edge, known[told as usize]) {
-            known[told as usize] = Some(edge.to_ps);
-            edges[told as usize] = Some(edge);
+        if let (Some(edge), None) = (edge, known[informed as usize]) {
+            known[informed as usize] = Some(edge.to_ps);
+            edges[informed as usize] = Some(edge);
         }
     }
     edges
@@ -165,24 +165,17 @@ mod tests {
 
     use super::super::program::Program;
     use super::*;
-    use crate::harness::Mode;
+    use crate::asked::sums;
 
     /// The parent of each PE but the root, from a trace on the SCC.
     fn parents(collective: Collective, candidate: &str, pes: u32, root: u32) -> Vec<(u32, u32)> {
-        let sync =
-            if collective == Collective::Barrier { SyncModes::STRICT } else { SyncModes::MINE };
-        let program = Program {
-            collective,
-            candidate: candidate.parse().unwrap(),
-            sync,
-            root: Rank(root),
-            bytes: if collective == Collective::Barrier { 0 } else { 64 },
-            symmetric: false,
-            mode: Mode::Latency,
-            calls: 1,
-        };
+        let is_barrier = collective == Collective::Barrier;
+        let (sync, bytes) = if is_barrier { (SyncModes::STRICT, 0) } else { (SyncModes::MINE, 64) };
+        let query = sums(collective, sync, pes, bytes, false);
+        let once = Program::once(query, &candidate.parse().unwrap());
+        let program = Program { root: Rank(root), ..once };
         let simulation = Simulation::on(Machine::find("scc").unwrap(), pes).traced();
-        let trace = program.play(&simulation, pes).unwrap().outcome.trace;
+        let trace = program.play(&simulation).unwrap().outcome.trace;
         let nodes = tree(collective, &trace, pes, root);
         assert_eq!(nodes.len(), pes as usize);
         assert_eq!(nodes[0].rank, root);

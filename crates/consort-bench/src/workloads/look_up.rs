@@ -26,6 +26,7 @@ use consort_tuner::{Grid, Measured, Selector, Table, Wisdom, WisdomError, defaul
 use crate::{
     draws::Draws,
     harness::{Figure, Mode},
+    wisdom::usable,
 };
 
 /// The number of queries of a kind; a power of two.
@@ -41,7 +42,7 @@ const KINDS: [&str; 5] =
     ["sizes in the table", "sizes between", "not in the table", "all of these", "the loop itself"];
 /// The kind without look-ups: queries are only read.
 const LOOP: usize = 4;
-const WAYS: [&str; 2] = ["alone", "in a row"];
+const MODES: [&str; 2] = ["alone", "in a row"];
 
 /// The results of look-ups in a table.
 pub struct LookUps {
@@ -55,7 +56,7 @@ pub struct LookUps {
     pub choices: usize,
     /// The number of those from this machine's wisdom.
     pub own: usize,
-    /// For each kind of query and way of look-up: the names, and the nanoseconds of a look-up.
+    /// For each kind of query and mode of look-up: the names, and the nanoseconds of a look-up.
     pub times: Vec<(&'static str, &'static str, Summary)>,
 }
 
@@ -65,7 +66,8 @@ pub struct LookUps {
 /// When there is no configuration directory.
 pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
-    let mut wisdom = here()?;
+    let (path, identity) = (default_path(Arrival::Together)?, algorithms.identity());
+    let mut wisdom = usable(&path, identity).unwrap_or(Wisdom::new(identity.clone()));
     let choice_count =
         |wisdom: &Wisdom| wisdom.entries().filter(|entry| entry.query.pes == pes).count();
     let own = choice_count(&wisdom);
@@ -74,24 +76,24 @@ pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
     let kinds = queries(&wisdom, &table, pes);
     let samples = sample(&table, &kinds, budget);
     let mut times = Vec::new();
-    for (kind, ways) in KINDS.into_iter().zip(&samples) {
-        let of_way = |(way, times_ns): (_, &Vec<f64>)| (kind, way, Summary::of(times_ns));
-        times.extend(WAYS.into_iter().zip(ways).map(of_way));
+    for (kind, modes) in KINDS.into_iter().zip(&samples) {
+        let of_mode = |(how, times_ns): (_, &Vec<f64>)| (kind, how, Summary::of(times_ns));
+        times.extend(MODES.into_iter().zip(modes).map(of_mode));
     }
     let (entries, bytes) = (table.entry_count(), table.bytes());
     Ok(LookUps { pes, entries, bytes, choices: choice_count(&wisdom), own, times })
 }
 
 impl LookUps {
-    /// A figure for each kind and way.
+    /// A figure for each kind and mode.
     pub fn figures(&self) -> Vec<Figure> {
         let params: BTreeMap<String, u64> =
             [("entries".to_owned(), self.entries as u64), ("bytes".to_owned(), self.bytes as u64)]
                 .into();
-        let figure = |(kind, way, times): &(&str, &str, Summary)| {
-            let mode = if *way == WAYS[0] { Mode::Latency } else { Mode::Throughput };
+        let figure = |(kind, how, times): &(&str, &str, Summary)| {
+            let mode = if *how == MODES[0] { Mode::Latency } else { Mode::Throughput };
             let figure = Figure {
-                algorithm: Some(format!("{kind}, {way}")),
+                algorithm: Some(format!("{kind}, {how}")),
                 params: Some(params.clone()),
                 ..Figure::of("look-up", self.pes, mode)
             };
@@ -99,18 +101,6 @@ impl LookUps {
         };
         self.times.iter().map(figure).collect()
     }
-}
-
-/// This machine's wisdom, as a launch finds it, or else empty wisdom.
-fn here() -> Result<Wisdom, WisdomError> {
-    let identity = Algorithms::here().identity();
-    let path = default_path(Arrival::Together)?;
-    Ok(Wisdom::load(&path, identity).unwrap_or_else(|error| {
-        if !matches!(error, WisdomError::NotFound { .. }) {
-            tracing::warn!("wisdom is not used: {error}");
-        }
-        Wisdom::new(identity.clone())
-    }))
 }
 
 /// Adds the model's choices for teams of `pes` where the wisdom has none.
@@ -134,7 +124,7 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     let known: Vec<Query> =
         wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
     let syncs: Vec<SyncModes> = SyncModes::every().collect();
-    let mut draws = Draws::new(0x9E37_79B9_7F4A_7C15);
+    let mut draws = Draws(0);
     let mut one = |kind: usize| match kind {
         0 => *draws.of(&known),
         1 => Query { bytes: size(&mut draws, POWERS), ..*draws.of(&known) },
@@ -152,25 +142,25 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
             }
         },
     };
-    let mut turns = Draws::new(1);
+    let mut turns = Draws(1 << 32);
     array::from_fn(|kind| {
         let mut which = || if kind < 3 { kind } else { *turns.of(&[0, 1, 2]) };
         (0..QUERIES).map(|_| one(which())).collect()
     })
 }
 
-/// Nanoseconds of a look-up, for each block of each kind and way.
-type Samples = [[Vec<f64>; WAYS.len()]; KINDS.len()];
+/// Nanoseconds of a look-up, for each block of each kind and mode.
+type Samples = [[Vec<f64>; MODES.len()]; KINDS.len()];
 
-/// Measures blocks of each kind and way, in turn until the time is over.
+/// Measures blocks of each kind and mode, in turn until the time is over.
 fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) -> Samples {
     let mut samples = Samples::default();
     let (begun, mut next) = (Instant::now(), [0; KINDS.len()]);
     while begun.elapsed() < budget || samples[0][0].len() < FEWEST_BLOCKS {
-        for (kind, (queries, ways)) in kinds.iter().zip(&mut samples).enumerate() {
+        for (kind, (queries, modes)) in kinds.iter().zip(&mut samples).enumerate() {
             let (table, queries) = black_box((table, queries.as_slice()));
             let (look_up, next) = (|query| table.look_up(query), &mut next[kind]);
-            let [alone_ns, in_a_row_ns] = ways;
+            let [alone_ns, in_a_row_ns] = modes;
             if kind == LOOP {
                 alone_ns.push(block_ns::<_, true>(queries, next, Some));
                 in_a_row_ns.push(block_ns::<_, false>(queries, next, Some));

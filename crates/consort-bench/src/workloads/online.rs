@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use consort::{Algorithms, Candidate, Collective, Pe, Pes, Rank, Sum, SyncModes, Waiting};
 use consort_fabric::statistics::Summary;
-use consort_tuner::{Catalog, Confidence, Entry, Rigour, Wisdom};
+use consort_tuner::{Catalog, Entry, Wisdom};
 
 use crate::{
     asked::sums,
@@ -110,10 +110,11 @@ impl Refining {
     /// A figure for each launch.
     pub fn figures(&self) -> [Figure; 3] {
         let Self { collective, bytes, pes, bad, kept, refined, found, forced } = self;
-        let ways = [("kept", bad, kept), ("refined", found, refined), ("forced", found, forced)];
-        ways.map(|(way, candidate, run)| {
+        let launches =
+            [("kept", bad, kept), ("refined", found, refined), ("forced", found, forced)];
+        launches.map(|(name, candidate, run)| {
             let figure = Figure {
-                algorithm: Some(format!("{collective} by {candidate}, {way}")),
+                algorithm: Some(format!("{collective} by {candidate}, {name}")),
                 bytes: Some(*bytes),
                 ..Figure::of("online", *pes, Mode::Throughput)
             };
@@ -136,16 +137,8 @@ fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
 /// Wisdom with one entry.
 fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) -> Wisdom {
     let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
-    wisdom.insert(Entry {
-        query: sums(collective, SyncModes::MINE, pes, bytes, false),
-        choice: choice.clone(),
-        median_ns: 1.0,
-        ci95_ns: Some((0.9, 1.1)),
-        runner_up: None,
-        class: None,
-        confidence: Confidence::Alone,
-        rigour: Rigour::Measure,
-    });
+    let query = sums(collective, SyncModes::MINE, pes, bytes, false);
+    wisdom.insert(Entry::alone(query, choice.clone(), 1.0));
     wisdom
 }
 

@@ -34,7 +34,7 @@ const ROOT: Rank = Rank(0);
 /// move apart and together during the measurement.
 const RECENT: usize = 15;
 
-/// One sample of each way, in nanoseconds on the slowest PE.
+/// One sample of each kind, in nanoseconds on the slowest PE.
 struct Sample {
     /// A blocking broadcast.
     alone_ns: f64,
@@ -96,12 +96,12 @@ pub fn measure(
 }
 
 impl Overlap {
-    /// A figure for each way.
+    /// A figure for each kind.
     pub fn figures(&self) -> [Figure; 3] {
-        let ways = [("blocking", self.alone), ("late root", self.late), ("busy", self.busy)];
-        ways.map(|(way, times)| {
+        let kinds = [("blocking", self.alone), ("late root", self.late), ("busy", self.busy)];
+        kinds.map(|(kind, times)| {
             let figure = Figure {
-                algorithm: Some(format!("broadcast, {way}")),
+                algorithm: Some(format!("broadcast, {kind}")),
                 bytes: Some(self.bytes),
                 ..Figure::of("overlap", self.pes, Mode::Latency)
             };

@@ -26,7 +26,7 @@ use consort_bench::{
 
 use crate::output::{self, progress::Progress};
 pub(crate) use arguments::Bench;
-use arguments::{Buffers, What};
+use arguments::What;
 use options::Options;
 
 impl Bench {
@@ -56,11 +56,10 @@ impl Bench {
         let libraries = mpi::figures(what, options.session.pes, &options.sizes_bytes, &self.mpi);
         drop(progress);
 
-        let symmetric = options.buffers == Buffers::Symmetric;
-        let run =
-            Run::new(what, &options.session, options.conditions, symmetric, collected.waiting);
+        let Options { session, conditions, symmetric, .. } = &options;
+        let run = Run::new(what, session, *conditions, *symmetric, collected.waiting);
         let mut figures = Vec::new();
-        for (work, timing) in options.session.work.iter().zip(&collected.timings) {
+        for (work, timing) in session.work.iter().zip(&collected.timings) {
             figures.extend(run.figures(work, timing, &collected.limits));
         }
         if !figures.iter().any(|figure| figure.is_ours() && figure.median_ns.is_some()) {

@@ -7,16 +7,17 @@ use consort::{Algorithms, Arrival, Candidate, Collective, Query, SyncMode, SyncM
 use consort_bench::{
     harness::entry_and_exit_barrier,
     simulation::{Described, machines},
+    wisdom::{advised, usable},
 };
 use consort_fabric::{CallSpec, OperatorClass};
 use consort_sim::machines::Machine;
-use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, WisdomError};
+use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom};
 use serde::Serialize;
 
 use crate::{
     args,
     output::{self, finish, record::Record, table, time},
-    wisdom_file::{self, advised},
+    wisdom_file,
 };
 
 const EXAMPLES: &str = "\
@@ -105,14 +106,9 @@ impl Explain {
         let algorithms = Algorithms::here();
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
         let identity = algorithms.identity().clone().with(self.arrival);
-        let wisdom = match Wisdom::load(&path, &identity) {
-            Ok(wisdom) => Some(wisdom),
-            Err(error) if self.wisdom.is_some() => return Err(advised(error)),
-            Err(WisdomError::NotFound { .. }) => None,
-            Err(error) => {
-                tracing::warn!("wisdom is not used: {:#}", advised(error));
-                None
-            }
+        let wisdom = match self.wisdom {
+            Some(_) => Some(Wisdom::load(&path, &identity).map_err(advised)?),
+            None => usable(&path, &identity),
         };
         let cores = algorithms.cores();
         let query = self.query(self.pes.unwrap_or(cores.max(2)));
@@ -185,7 +181,7 @@ impl Explain {
             machine,
             candidates: estimates,
         };
-        output::write_json(json, &explained)
+        output::write_json_lines(json, &[explained])
     }
 }
 

@@ -59,28 +59,25 @@ impl Machines {
     pub(crate) fn run(&self) -> Result<()> {
         let Some(name) = &self.name else {
             let machines: Result<Vec<Machine>, _> = Machine::shipped().map(Machine::find).collect();
-            return self.list(machines?.into_iter().map(Summary::from).collect());
+            return self.list(&machines?.into_iter().map(Summary::from).collect::<Vec<_>>());
         };
         if self.source {
             let (_, text) = Machine::description(&place(name)?)?;
             return output::print(&text);
         }
         let machine = find(name)?;
-        match &self.json {
-            Some(json) => output::write_json(json, &Whole { pes: machine.pes(), machine }),
-            None => output::print(&page(&machine)),
-        }
+        let whole = Whole { pes: machine.pes(), machine };
+        output::tell(self.json.as_ref(), std::slice::from_ref(&whole), || page(&whole.machine))
     }
 
-    fn list(&self, machines: Vec<Summary>) -> Result<()> {
-        if let Some(json) = &self.json {
-            return output::write_json_lines(json, &machines);
-        }
-        let mut table = table(["name", "machine", "PEs", "kind", "source"]);
-        for Summary { name, title, pes, kind, source } in machines {
-            table.add_row([name, title, pes.to_string(), kind.to_owned(), source]);
-        }
-        output::print(&finish(table, &[2]))
+    fn list(&self, machines: &[Summary]) -> Result<()> {
+        output::tell(self.json.as_ref(), machines, || {
+            let mut table = table(["name", "machine", "PEs", "kind", "source"]);
+            for Summary { name, title, pes, kind, source } in machines {
+                table.add_row([name.as_str(), title, &pes.to_string(), kind, source]);
+            }
+            finish(table, &[2])
+        })
     }
 }
 

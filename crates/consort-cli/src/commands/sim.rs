@@ -18,7 +18,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort_bench::simulation::Simulated;
+use consort_bench::simulation::{Program, Simulated};
 
 use crate::output::{self, progress::Progress};
 pub(crate) use arguments::Sim;
@@ -39,13 +39,13 @@ impl Sim {
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
-        let weight = |bytes: usize| bytes as f64 + 4096.0;
-        let whole: f64 = programs.iter().map(|program| weight(program.bytes)).sum();
+        let weight = |program: &Program| program.query.bytes as f64 + 4096.0;
+        let whole: f64 = programs.iter().map(weight).sum();
         let (mut done, mut all) = (0.0, Vec::new());
         for program in programs {
-            let share = weight(program.bytes) / whole;
+            let share = weight(&program) / whole;
             let show = |part: f64| progress.show(done + part * share);
-            all.push(Simulated::of(program, &simulation, conditions.pes, &show)?);
+            all.push(Simulated::of(program, &simulation, &show)?);
             done += share;
         }
         drop(progress);

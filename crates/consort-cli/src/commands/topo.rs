@@ -13,9 +13,11 @@ use std::{io, path::PathBuf, time::Duration};
 use anyhow::Result;
 use consort_bench::limits::survey::{self, Plan};
 use consort_native::topology::Topology;
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{args, output};
+use crate::{
+    args,
+    output::{self, progress::Progress},
+};
 use machine::{Machine, Report};
 
 /// Show the processor, its caches, and how fast its cores reach each other.
@@ -53,17 +55,11 @@ impl Topo {
 
 /// Measures, with a progress bar on a terminal.
 fn measure(plan: &Plan) -> io::Result<survey::Measured> {
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len}") {
-        bar.set_style(style);
-    }
-    let measured = survey::run(plan, |what, done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-        bar.set_message(what);
-    });
-    bar.finish_and_clear();
-    measured
+    let progress = Progress::new("measuring");
+    survey::run(plan, |what, done, all| {
+        progress.rename(what);
+        progress.show(done as f64 / all as f64);
+    })
 }
 
 #[cfg(test)]

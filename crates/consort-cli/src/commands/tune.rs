@@ -125,20 +125,12 @@ impl Tune {
         let cores = Algorithms::here().cores();
         let many = if cores < 32 { cores.saturating_mul(4) } else { cores.saturating_mul(2) };
         let mut grid = Grid::new(cores, &[many.min(MOST_PES)]);
-        if !self.pes.is_empty() {
-            grid.pes.clone_from(&self.pes);
-        }
-        if !self.collective.is_empty() {
-            grid.collectives.clone_from(&self.collective);
-        }
-        if !self.sync.is_empty() {
-            grid.syncs.clone_from(&self.sync);
-        }
-        if !self.bytes.is_empty() {
-            grid.bytes.clone_from(&self.bytes);
-            grid.bytes.sort_unstable();
-            grid.bytes.dedup();
-        }
+        set(&mut grid.pes, &self.pes);
+        set(&mut grid.collectives, &self.collective);
+        set(&mut grid.syncs, &self.sync);
+        set(&mut grid.bytes, &self.bytes);
+        grid.bytes.sort_unstable();
+        grid.bytes.dedup();
         grid
     }
 
@@ -194,6 +186,13 @@ impl Tune {
         meter.finish();
         output::tell(self.json.as_ref(), std::slice::from_ref(&checked), || checked.text(path))?;
         Ok(if checked.passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+    }
+}
+
+/// Sets values to those that were asked for, if there are any.
+fn set<T: Clone>(values: &mut Vec<T>, asked: &[T]) {
+    if !asked.is_empty() {
+        *values = asked.to_vec();
     }
 }
 

@@ -114,7 +114,7 @@ fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<
             misfit,
             entries: entries.map(Record::from).collect(),
         };
-        return output::write_json(json, &shown);
+        return output::write_json_lines(json, &[shown]);
     }
     let mut text = format!(
         "{}\nmachine: {}, library: {}\n",

@@ -1,6 +1,6 @@
 //! A machine as text: its parts, and the times of its operations in nanoseconds.
 
-use consort_bench::units;
+use consort_bench::units::{self, counted};
 use consort_sim::machines::{
     AtomicOp, Cluster, Coherent, Costs, Kind, Layout, Machine, MessageBuffers, Network, State,
 };
@@ -11,20 +11,10 @@ use super::{finish, table, time, wrapped};
 /// shown.
 const DISTANCES_SHOWN: usize = 6;
 
-const STATES: [(State, &str); 5] = [
-    (State::Modified, "modified"),
-    (State::Owned, "owned"),
-    (State::Exclusive, "exclusive"),
-    (State::Shared, "shared"),
-    (State::Invalid, "invalid"),
-];
-
-const OPS: [(AtomicOp, &str); 4] = [
-    (AtomicOp::CompareExchange, "compare and swap"),
-    (AtomicOp::FetchAdd, "fetch and add"),
-    (AtomicOp::TestAndSet, "test and set"),
-    (AtomicOp::Swap, "swap"),
-];
+/// The names of [`State::ALL`].
+const STATES: [&str; 5] = ["modified", "owned", "exclusive", "shared", "invalid"];
+/// The names of [`AtomicOp::ALL`].
+const OPS: [&str; 4] = ["compare and swap", "fetch and add", "test and set", "swap"];
 
 /// Names and values of a machine's parts.
 type Facts = Vec<(&'static str, String)>;
@@ -116,7 +106,7 @@ fn coherent_costs(machine: &Coherent) -> String {
     header.extend(columns.iter().map(|&distance| machine.distances[distance].clone()));
     let mut costs = table(header);
     let mut add = |operation: &str, given: &Costs, ns: &dyn Fn(State, usize) -> f64| {
-        for (state, name) in STATES {
+        for (state, name) in State::ALL.into_iter().zip(STATES) {
             let is_given = match state {
                 State::Modified | State::Shared => true,
                 State::Owned => given.owned.is_some(),
@@ -138,7 +128,7 @@ fn coherent_costs(machine: &Coherent) -> String {
         let op = AtomicOp::CompareExchange;
         add("atomic", &atomic.compare_exchange, &|s, d| machine.atomic_ns(op, s, d));
     } else {
-        for (op, name) in OPS {
+        for (op, name) in AtomicOp::ALL.into_iter().zip(OPS) {
             add(name, &atomic.compare_exchange, &|s, d| machine.atomic_ns(op, s, d));
         }
     }
@@ -228,8 +218,4 @@ fn cluster_costs(machine: &Cluster) -> String {
         costs.add_row([name.to_owned(), inner.map_or("-".to_owned(), time), time(outer)]);
     }
     finish(costs, &[1, 2])
-}
-
-fn counted(count: u32, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

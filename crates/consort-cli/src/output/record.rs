@@ -1,5 +1,6 @@
 //! An entry of wisdom as JSON.
 
+use consort::Query;
 use consort_bench::asked::Asked;
 use consort_tuner::Entry;
 use serde::Serialize;
@@ -7,8 +8,8 @@ use serde::Serialize;
 /// An entry of wisdom as JSON; a key that does not apply is null.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Record {
-    #[serde(flatten)]
-    asked: Asked,
+    #[serde(flatten, with = "Asked")]
+    query: Query,
     choice: String,
     median_ns: f64,
     ci95_ns: Option<(f64, f64)>,
@@ -24,7 +25,7 @@ impl From<&Entry> for Record {
     fn from(entry: &Entry) -> Self {
         let runner_up = entry.runner_up.as_ref();
         Self {
-            asked: Asked::from(&entry.query),
+            query: entry.query,
             choice: entry.choice.to_string(),
             median_ns: entry.median_ns,
             ci95_ns: entry.ci95_ns,

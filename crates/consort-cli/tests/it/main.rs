@@ -2,6 +2,7 @@
 
 mod bench;
 mod calibrate;
+mod help;
 mod machines;
 mod model;
 mod readme;

@@ -5,8 +5,8 @@
 //! the data has arrived. A time without that word ends when the operation returns.
 //!
 //! 1. this file: parameters (Table 4.1); reads, writes, puts and gets (4.1 to 4.12);
-//! 2. `one_sided`: OC-BCAST, a pipelined tree of gets (4.13, 4.15, 4.17 to 4.21, 4.23);
-//! 3. `two_sided`: sends and receives, and broadcasts made of them (4.14, 4.16, 4.22, 4.24).
+//! 2. `one_sided`: OC-BCAST, a pipelined tree of gets (4.17 to 4.21, 4.23);
+//! 3. `two_sided`: sends and receives, and broadcasts made of them (4.22, 4.24).
 //!
 //! This model differs from the formulas in two points. A flag is read by a get, and so costs the
 //! get's overhead too: that reproduces Table 4.2, while the formulas as printed read one line only.
@@ -105,12 +105,6 @@ impl Scc {
         self.mpb_ns + 2.0 * self.hops_ns(hops)
     }
 
-    /// (4.4) The latency of writing a line to memory.
-    #[must_use]
-    pub fn write_memory_latency_ns(&self, hops: u32) -> f64 {
-        self.memory_write_ns + self.hops_ns(hops)
-    }
-
     /// (4.5) Writing a line to memory, with its acknowledgement.
     #[must_use]
     pub fn write_memory_ns(&self, hops: u32) -> f64 {
@@ -140,12 +134,6 @@ impl Scc {
     #[must_use]
     pub fn put_from_buffer_latency_ns(&self, lines: u64, hops: u32) -> f64 {
         self.put_from_buffer_ns(lines, hops) - self.hops_ns(hops)
-    }
-
-    /// (4.10) The latency of a put from memory: the last line need not be acknowledged.
-    #[must_use]
-    pub fn put_from_memory_latency_ns(&self, lines: u64, hops: u32) -> f64 {
-        self.put_from_memory_ns(lines, hops) - self.hops_ns(hops)
     }
 
     /// (4.11) Getting lines from a buffer this many hops away to the core's own.
@@ -215,8 +203,7 @@ mod tests {
         let scc = digits();
         assert_eq!([scc.write_buffer_latency_ns(3), scc.write_buffer_ns(3)], [13.0, 16.0]);
         assert_eq!(scc.read_buffer_ns(3), 16.0);
-        assert_eq!([scc.write_memory_latency_ns(3), scc.write_memory_ns(3)], [203.0, 206.0]);
-        assert_eq!(scc.read_memory_ns(3), 106.0);
+        assert_eq!([scc.write_memory_ns(3), scc.read_memory_ns(3)], [206.0, 106.0]);
     }
 
     /// Two lines. The other buffer is 3 hops away, memory and the own buffer 1 hop. A line is read
@@ -228,7 +215,6 @@ mod tests {
         assert_eq!(scc.put_from_buffer_ns(2, 3), 1000.0 + 2.0 * (12.0 + 16.0));
         assert_eq!(scc.put_from_buffer_latency_ns(2, 3), 1053.0);
         assert_eq!(scc.put_from_memory_ns(2, 3), 10_000.0 + 2.0 * (102.0 + 16.0));
-        assert_eq!(scc.put_from_memory_latency_ns(2, 3), 10_233.0);
         assert_eq!(scc.get_to_buffer_ns(2, 3), 2000.0 + 2.0 * (16.0 + 12.0));
         assert_eq!(scc.get_to_memory_ns(2, 3), 20_000.0 + 2.0 * (16.0 + 202.0));
     }

@@ -22,7 +22,7 @@ use std::cell::Cell;
 
 use consort_fabric::{Capabilities, Rank};
 
-use super::{Site, Where};
+use super::{Effects, Site, Where};
 use crate::{
     account::Cause,
     engine::{Time, picoseconds},
@@ -49,7 +49,11 @@ struct Interface {
 }
 
 impl Cluster {
-    pub(crate) fn new(machine: &machines::Cluster, pes: u32) -> Self {
+    pub(crate) fn new(machine: &machines::Cluster, pes: u32, effects: Effects) -> Self {
+        let mut machine = machine.clone();
+        if !effects.distances {
+            machine.hop_ns = 0.0;
+        }
         let overhead = picoseconds(machine.overhead_ns);
         Self {
             overhead,
@@ -57,23 +61,9 @@ impl Cluster {
             inside_overhead: picoseconds(machine.inside.overhead_ns),
             inside_transfer: picoseconds(machine.inside.transfer_ns),
             interfaces: (0..pes).map(|_| Interface::default()).collect(),
-            contention: true,
-            machine: machine.clone(),
+            contention: effects.contention,
+            machine,
         }
-    }
-
-    /// Enables or disables the queues at the interfaces.
-    pub(crate) fn with_contention(mut self, contention: bool) -> Self {
-        self.contention = contention;
-        self
-    }
-
-    /// Uses the network's distances, or one hop for all.
-    pub(crate) fn with_distances(mut self, distances: bool) -> Self {
-        if !distances {
-            self.machine.hop_ns = 0.0;
-        }
-        self
     }
 
     pub(super) fn capabilities(&self, _: u32) -> Capabilities {

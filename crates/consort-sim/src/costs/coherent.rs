@@ -30,7 +30,7 @@ use self::{
     lines::{Found, Id, Lines},
     window::{Limits, Pace, Window},
 };
-use super::{Site, Where};
+use super::{Effects, Site, Where};
 use crate::{
     account::Cause,
     engine::{Time, picoseconds},
@@ -100,7 +100,7 @@ struct Pass {
 }
 
 impl Coherent {
-    pub(crate) fn new(machine: &Machine, pes: u32) -> Self {
+    pub(crate) fn new(machine: &Machine, pes: u32, effects: Effects) -> Self {
         let (packages, threads_per_core) = match machine.layout {
             Layout::Packages { packages, threads_per_core, .. } => (packages, threads_per_core),
             Layout::Mesh { .. } => (1, 1),
@@ -112,7 +112,7 @@ impl Coherent {
         Self {
             limits: Limits { lines, bytes: machine.reorder_bytes.unwrap_or(f64::INFINITY) },
             in_order: lines == 1,
-            contention: true,
+            contention: effects.contention,
             lines: RefCell::new(Lines::new(machine, threads_per_core, pes)),
             windows: (0..pes).map(|_| Window::default()).collect(),
             words: (0..pes).map(|_| Word::default()).collect(),
@@ -123,12 +123,6 @@ impl Coherent {
             packages,
             machine: machine.clone(),
         }
-    }
-
-    /// Enables or disables queueing.
-    pub(crate) fn with_contention(mut self, contention: bool) -> Self {
-        self.contention = contention;
-        self
     }
 
     /// The time when all accesses that a PE has begun are complete.

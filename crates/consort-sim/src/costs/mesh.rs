@@ -19,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use consort_fabric::{Capabilities, Place, Rank};
 
 use self::{interrupts::Controller, pace::Pace, tiles::Tiles};
-use super::{Site, Where};
+use super::{Effects, Site, Where};
 use crate::{
     account::Cause,
     engine::{Time, picoseconds},
@@ -90,12 +90,13 @@ impl Mesh {
         self.controller.handle(site).await;
     }
 
-    pub(crate) fn new(machine: &MessageBuffers, pes: u32) -> Self {
+    pub(crate) fn new(machine: &MessageBuffers, pes: u32, effects: Effects) -> Self {
+        let distance = |routers: u32| if effects.distances { Time::from(routers) } else { 1 };
         let tiles = machine.columns * machine.rows;
         let core_of = |tile: u32| tile * machine.cores_per_tile;
         let distances = (0..tiles)
             .map(|from| {
-                let to = |to| Time::from(machine.distance(core_of(from), core_of(to)));
+                let to = |to| distance(machine.distance(core_of(from), core_of(to)));
                 (0..tiles).map(to).collect()
             })
             .collect();
@@ -104,7 +105,9 @@ impl Mesh {
             buffer_lines: machine.buffer_bytes / machine.line_bytes,
             tile_of: (0..pes).map(|core| (core / machine.cores_per_tile) as usize).collect(),
             distances,
-            memory_distances: (0..pes).map(|core| machine.memory_distance(core).into()).collect(),
+            memory_distances: (0..pes)
+                .map(|core| distance(machine.memory_distance(core)))
+                .collect(),
             hop: picoseconds(machine.hop_ns),
             buffer: picoseconds(machine.mpb_ns),
             memory_write: picoseconds(machine.memory_write_ns),
@@ -115,44 +118,18 @@ impl Mesh {
             get_memory: picoseconds(machine.get_memory_ns),
             flag_read: picoseconds(machine.flag_read_ns),
             serve: picoseconds(machine.serve_ns),
-            overhead: picoseconds(machine.overhead_ns.unwrap_or(0.0)),
-            tiles: Some(Tiles::new(
-                machine.columns as usize,
-                machine.rows as usize,
-                pes,
-                machine.queued_reads * machine.queued_writes,
-            )),
+            overhead: picoseconds(machine.overhead_ns.filter(|_| effects.fitted).unwrap_or(0.0)),
+            tiles: effects.contention.then(|| {
+                let room = machine.queued_reads * machine.queued_writes;
+                Tiles::new(machine.columns as usize, machine.rows as usize, pes, room)
+            }),
             queued_reads: machine.queued_reads,
             queued_writes: machine.queued_writes,
-            resets: false,
-            controller: Controller::new(machine),
+            resets: effects.fitted,
+            controller: Controller::new(machine, effects.fitted),
             caches: (0..pes).map(|_| Caches::default()).collect(),
             cache_lines: u32::try_from(machine.cache_bytes / machine.line_bytes).unwrap_or(0),
         }
-    }
-
-    /// Enables or disables the queues at the tiles.
-    pub(crate) fn with_contention(mut self, contention: bool) -> Self {
-        self.tiles = self.tiles.filter(|_| contention);
-        self
-    }
-
-    /// Uses the mesh's distances, or 1 for all.
-    pub(crate) fn with_distances(mut self, distances: bool) -> Self {
-        if !distances {
-            self.distances.iter_mut().flatten().for_each(|distance| *distance = 1);
-            self.memory_distances.fill(1);
-        }
-        self
-    }
-
-    /// Enables or disables the parameters that were fitted to published results: the overhead of a
-    /// call, flags that are written by whole puts and reset, and the time of a signal.
-    pub(crate) fn with_overhead(mut self, overhead: bool) -> Self {
-        self.overhead *= Time::from(overhead);
-        self.resets = overhead;
-        self.controller.with_signal(overhead);
-        self
     }
 
     /// The room that a request takes in a queue. A queue has room for `queued_reads *

@@ -44,6 +44,24 @@ pub(crate) struct Where {
     pub(crate) at: usize,
 }
 
+/// The effects that are simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    /// Queueing; without it, every resource is always free.
+    pub contention: bool,
+    /// Distances; without them, all are the shortest.
+    pub distances: bool,
+    /// The parameters that were fitted to published results, if the machine's description has them:
+    /// the overhead of a call, flags that are written by whole puts and reset, and the time of a
+    /// signal.
+    pub fitted: bool,
+}
+
+impl Effects {
+    /// All but what is fitted.
+    pub const PUBLISHED: Self = Self { contention: true, distances: true, fitted: false };
+}
+
 /// The costs of a machine.
 #[expect(clippy::large_enum_variant, reason = "a simulation has one, and moves none")]
 pub(crate) enum Costs {

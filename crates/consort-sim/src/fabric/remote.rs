@@ -36,7 +36,7 @@ impl Rma for Call<'_> {
         let (own, to) = (self.mine(left), self.mine(target));
         self.world.costs.get_combine(self.site(), from, own, to, target.bytes).await;
         let right = self.world.local(from.pe).read(span_of(from, target.bytes));
-        self.combine_into(target, &self.local().read(left), &right);
+        self.combine_into(target, self.local().read(left), &right);
         self.note("get and combine", Some(from.pe), since, target.bytes);
         Ok(())
     }

@@ -55,6 +55,22 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// A measured choice without a runner-up, whose interval is a tenth of its median to either
+    /// side.
+    #[must_use]
+    pub fn alone(query: Query, choice: Candidate, median_ns: f64) -> Self {
+        Self {
+            query,
+            choice,
+            median_ns,
+            ci95_ns: Some((0.9 * median_ns, 1.1 * median_ns)),
+            runner_up: None,
+            class: None,
+            confidence: Confidence::Alone,
+            rigour: Rigour::Measure,
+        }
+    }
+
     /// The relative slowdown of the runner-up against the choice: 0.25 for a quarter.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {

@@ -4,7 +4,7 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use consort_fabric::Collective;
 use consort_tuner::{
-    Catalog, Check, Confidence, Entry, Grid, Identity, Rigour, Search, Wisdom, inconsistencies,
+    Catalog, Check, Entry, Grid, Identity, Rigour, Search, Wisdom, inconsistencies,
 };
 
 use crate::fake::{Fake, REDUCE};
@@ -23,16 +23,7 @@ fn worst_entry(bench: &Fake, query: consort_fabric::Query) -> Entry {
         .candidates(&query)
         .into_iter()
         .max_by(|a, b| Fake::true_ns(&query, a).total_cmp(&Fake::true_ns(&query, b)));
-    Entry {
-        query,
-        choice: worst.unwrap(),
-        median_ns: 10.0,
-        ci95_ns: Some((9.0, 11.0)),
-        runner_up: None,
-        class: None,
-        confidence: Confidence::Alone,
-        rigour: Rigour::Exhaustive,
-    }
+    Entry { rigour: Rigour::Exhaustive, ..Entry::alone(query, worst.unwrap(), 10.0) }
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::{convert::Infallible, time::Duration};
 
 use consort_fabric::{
-    CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes, statistics::Summary,
+    CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes, splitmix64,
+    statistics::Summary,
 };
 use consort_tuner::{Catalog, Sample, TransferClass, Workbench};
 
@@ -30,10 +31,9 @@ impl Fake {
         Self { state: seed, now: Duration::ZERO, log: Vec::new(), broken: None, extended: false }
     }
 
-    /// A number from 0 to 1 (SplitMix64).
+    /// A number from 0 to 1.
     fn random(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed(self.state)
+        random(&mut self.state)
     }
 
     /// What a call really takes: the truth that nobody may ask but the tests.
@@ -73,11 +73,9 @@ impl Fake {
     }
 }
 
-/// The mixing step of SplitMix64, as a number from 0 to 1.
-fn mixed(state: u64) -> f64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+/// The next number from 0 to 1.
+fn random(state: &mut u64) -> f64 {
+    (splitmix64(state) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 impl Catalog for Fake {
@@ -101,10 +99,10 @@ impl Catalog for Fake {
     /// The truth, times an error from 0.5 to 1.5 that is the candidate's own.
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
         let name = candidate.to_string();
-        let hash = name.bytes().fold(7_u64, |sum, byte| {
+        let mut hash = name.bytes().fold(7_u64, |sum, byte| {
             sum.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
         });
-        Self::true_ns(query, candidate) * (0.5 + mixed(hash))
+        Self::true_ns(query, candidate) * (0.5 + random(&mut hash))
     }
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {

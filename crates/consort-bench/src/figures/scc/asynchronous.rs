@@ -9,11 +9,15 @@ use super::{
         experiment::{Experiment, Outcome},
         measure,
     },
-    machine::{CALLS, CORES, How, LINE_BYTES, in_lines, latency_us, oc_bcast, simulation},
+    machine::{CALLS, CORES, FITTED, LINE_BYTES, RAW, latency_us, oc_bcast, simulation},
     native::async_broadcast_ns,
     row::{Row, outcome},
 };
-use crate::simulation::async_broadcasts::{self, Aggregate, Way};
+use crate::{
+    harness::Work,
+    simulation::async_broadcasts::{self, Aggregate, Settings},
+    units::counted,
+};
 
 /// Sizes of Table 3.1, in lines.
 const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
@@ -25,50 +29,51 @@ const ENDLESS_NS: f64 = 1e7;
 const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
 
 /// The settings of the broadcasts.
-fn way(k: u32) -> Way {
-    Way { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair }
+fn settings(k: u32) -> Settings {
+    Settings { k, chunk_bytes: 96 * LINE_BYTES, turns: Turns::Fair }
 }
 
 /// The row of a size with calls of all PEs.
 fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, pes) = (lines * LINE_BYTES, experiment.cores.max(2));
-    let at = |how| latency_us(how, oc_bcast(47), lines);
-    let what = format!("{}, synchronous", in_lines(lines));
-    let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
+    let at = |effects| latency_us(effects, oc_bcast(47), lines);
+    let what = format!("{}, synchronous", counted(lines, "line"));
+    let row = Row::new(experiment.source, what, "us", at(RAW)?);
     let model_us = Scc::table_4_1().latency_ns(lines as u64, 47) / 1e3;
-    let work = [measure::broadcast(bytes, oc_bcast(u64::from(pes) - 1))];
+    let work = [Work::of(&measure::broadcast(pes, bytes), &oc_bcast(u64::from(pes) - 1))];
     let here = experiment.medians(pes, &work, experiment.budget / 4)?;
-    let row = row.model(model_us).fitted(at(How::Fitted)?);
-    Ok(Row { native: here[0].map(|ns| ns / 1e3), ..row })
+    let mut row = row.model(model_us).fitted(at(FITTED)?);
+    row.native(here[0].map(|ns| ns / 1e3));
+    Ok(row)
 }
 
 /// The row of a size with a call of the source alone.
 fn asynchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {
     let (bytes, calls) = (lines * LINE_BYTES, u32::try_from(CALLS)?);
-    let at = |how| -> Result<f64> {
-        Ok(async_broadcasts::latency_ns(&simulation(how)?, way(47), bytes, calls)? / 1e3)
+    let at = |effects| -> Result<f64> {
+        Ok(async_broadcasts::latency_ns(&simulation(effects)?, settings(47), bytes, calls)? / 1e3)
     };
-    let what = format!("{}, asynchronous", in_lines(lines));
-    let row = Row::new(experiment.source, what, "us", at(How::Raw)?);
-    let here_us = async_broadcast_ns(experiment, 1, bytes)? / 1e3;
-    Ok(Row { native: Some(here_us), ..row.fitted(at(How::Fitted)?) })
+    let what = format!("{}, asynchronous", counted(lines, "line"));
+    let row = Row::new(experiment.source, what, "us", at(RAW)?);
+    let mut row = row.fitted(at(FITTED)?);
+    row.native(Some(async_broadcast_ns(experiment, 1, bytes)? / 1e3));
+    Ok(row)
 }
 
 /// The row of the throughput of several sources at once, and that with the fitted parameters.
 fn endless(experiment: &Experiment<'_>, sources: u32, k: u32) -> Result<(Row, Aggregate)> {
-    let at = |how| {
-        let simulation = simulation(how)?;
-        async_broadcasts::aggregate(&simulation, way(k), sources, ENDLESS_BYTES, ENDLESS_NS)
+    let at = |effects| {
+        let simulation = simulation(effects)?;
+        async_broadcasts::aggregate(&simulation, settings(k), sources, ENDLESS_BYTES, ENDLESS_NS)
     };
-    let plural = if sources == 1 { "" } else { "s" };
-    let what = format!("{sources} source{plural}, k={k}");
-    let (raw, fitted) = (at(How::Raw)?, at(How::Fitted)?);
+    let what = format!("{}, k={k}", counted(sources, "source"));
+    let (raw, fitted) = (at(RAW)?, at(FITTED)?);
     let mut row = Row::new(experiment.source, what, "MB/s", raw.mbps).fitted(fitted.mbps);
     if k == 47 {
         // A PE receives the messages of the other sources only.
         let pes = f64::from(experiment.cores.max(2));
         let message_ns = async_broadcast_ns(experiment, sources, ENDLESS_BYTES)?;
-        row.native = Some(ENDLESS_BYTES as f64 * 1e3 / message_ns * (pes - 1.0) / pes);
+        row.native(Some(ENDLESS_BYTES as f64 * 1e3 / message_ns * (pes - 1.0) / pes));
     }
     Ok((row, fitted))
 }
@@ -98,5 +103,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
          {SATURATED_MBPS:.1}), the least of them {:.2} times what the most does",
         rows[2].raw, rows[3].raw, rows[6].raw, rows[7].raw, reached[8].mbps, reached[8].fairness,
     );
-    Ok(outcome(experiment.source, &rows, verdict))
+    Ok(outcome(&rows, verdict))
 }

@@ -5,8 +5,10 @@ use consort_sim::analytic::scc::Scc;
 
 use super::{
     super::experiment::{Experiment, Outcome},
-    machine::{How, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps},
-    native::native_mbps,
+    machine::{
+        AS_FORMULAS, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps,
+    },
+    native::add_native_mbps,
     row::{Row, outcome},
 };
 
@@ -18,25 +20,25 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let (source, mut rows) = (experiment.source, Vec::new());
     for k in [2, 7, 47] {
-        let raw = throughput_mbps(How::AsFormulas, oc_bcast(k.into()), MEGABYTE_LINES)?;
+        let raw = throughput_mbps(AS_FORMULAS, oc_bcast(k.into()), MEGABYTE_LINES)?;
         let row = Row::new(source, format!("throughput, k={k}"), "MB/s", raw);
         rows.push(row.model(formulas.throughput_mbps(k)));
     }
-    let raw = throughput_mbps(How::AsFormulas, scatter_allgather(), SLICES_LINES)?;
+    let raw = throughput_mbps(AS_FORMULAS, scatter_allgather(), SLICES_LINES)?;
     let row = Row::new(source, "throughput, scatter-allgather", "MB/s", raw);
     rows.push(row.model(formulas.scatter_allgather_mbps()));
-    (rows[2].native, rows[3].native) = native_mbps(experiment)?.into();
-    let worst = |of: fn(&Row) -> Option<f64>, rows: &[Row]| {
-        let errors = rows.iter().filter_map(|row| Some((of(row)? / row.paper? - 1.0).abs()));
+    add_native_mbps(experiment, &mut rows[2..])?;
+    let worst = |of: fn((f64, f64)) -> f64, rows: &[Row]| {
+        let errors = rows.iter().filter_map(|row| Some((of(row.of_paper()?) - 1.0).abs()));
         errors.fold(0.0, f64::max) * 100.0
     };
     let verdict = format!(
         "formulas within {:.2} % (scatter-allgather {:.1} %), simulated algorithms within {:.1} % \
          ({:.1} %)",
-        worst(|row| row.model, &rows[..3]),
-        worst(|row| row.model, &rows[3..]),
-        worst(|row| Some(row.raw), &rows[..3]),
-        worst(|row| Some(row.raw), &rows[3..]),
+        worst(|(model, _)| model, &rows[..3]),
+        worst(|(model, _)| model, &rows[3..]),
+        worst(|(_, raw)| raw, &rows[..3]),
+        worst(|(_, raw)| raw, &rows[3..]),
     );
-    Ok(outcome(experiment.source, &rows, verdict))
+    Ok(outcome(&rows, verdict))
 }

@@ -6,8 +6,8 @@ use consort_sim::analytic::scc::Scc;
 
 use super::{
     super::experiment::{Experiment, Outcome},
-    machine::{How, binomial, latency_us, oc_bcast},
-    native::native_ns,
+    machine::{FITTED, RAW, UNCONTENDED, binomial, latency_us, oc_bcast},
+    native::add_native,
     row::{Row, outcome},
 };
 
@@ -21,17 +21,15 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let lines = |lines: usize| lines as u64;
     let source = experiment.source;
     let one = |what: &str, candidate: Candidate, model: f64| -> Result<Row> {
-        let raw = latency_us(How::Raw, candidate.clone(), 1)?;
-        let fitted = latency_us(How::Fitted, candidate, 1)?;
+        let raw = latency_us(RAW, candidate.clone(), 1)?;
+        let fitted = latency_us(FITTED, candidate, 1)?;
         Ok(Row::new(source, what, "us", raw).model(model / 1e3).fitted(fitted))
     };
     rows.push(one("1 line, k=7", oc_bcast(7), formulas.latency_ns(1, 7))?);
     rows.push(one("1 line, binomial", binomial(), formulas.binomial_ns(1))?);
-    for (row, ns) in rows.iter_mut().zip(native_ns(experiment, 1, binomial())?) {
-        row.native = ns.map(|ns| ns / 1e3);
-    }
-    let mut ratio = |what: &str, how, over: u32, under: u32, at: usize| -> Result<f64> {
-        let times = [over, under].map(|k| latency_us(how, oc_bcast(k.into()), at));
+    add_native(experiment, &mut rows, 1, binomial(), |ns| ns / 1e3)?;
+    let mut ratio = |what: &str, effects, over: u32, under: u32, at: usize| -> Result<f64> {
+        let times = [over, under].map(|k| latency_us(effects, oc_bcast(k.into()), at));
         let [over_us, under_us] = times;
         let raw = over_us? / under_us?;
         let model = |k| formulas.latency_ns(lines(at), k);
@@ -41,13 +39,13 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     };
     let mut gain = 1.0_f64;
     for at in [96, 144, 192] {
-        gain = gain.min(ratio("k=7 / k=2", How::Raw, 7, 2, at)?);
+        gain = gain.min(ratio("k=7 / k=2", RAW, 7, 2, at)?);
     }
     let mut ratios = Vec::new();
     for at in [96, 192] {
-        ratios.push(ratio("k=47 / k=7", How::Raw, 47, 7, at)?);
+        ratios.push(ratio("k=47 / k=7", RAW, 47, 7, at)?);
         let what = "k=47 / k=7, no contention";
-        ratio(what, How::Uncontended, 47, 7, at)?;
+        ratio(what, UNCONTENDED, 47, 7, at)?;
     }
     let verdict = format!(
         "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw \
@@ -61,5 +59,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         ratios[0],
         ratios[1],
     );
-    Ok(outcome(experiment.source, &rows, verdict))
+    Ok(outcome(&rows, verdict))
 }

@@ -1,9 +1,10 @@
 //! The Intel SCC, simulated, and the broadcasts that run on it.
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank, SyncModes};
-use consort_sim::{Simulation, machines::Machine};
+use consort::Candidate;
+use consort_sim::{Effects, Simulation, machines::Machine};
 
+use super::super::measure::broadcast;
 use crate::{harness::Mode, simulation::Program};
 
 /// The machine's name.
@@ -18,31 +19,17 @@ pub(super) const SLICES_LINES: usize = 48 * 96;
 pub(super) const CALLS: u64 = 5;
 pub(super) const CALLS_IN_A_ROW: u64 = 24;
 
-pub(super) fn in_lines(lines: usize) -> String {
-    format!("{lines} line{}", if lines == 1 { "" } else { "s" })
-}
+/// With distances and contention.
+pub(super) const RAW: Effects = Effects::PUBLISHED;
+/// With distances, without contention.
+pub(super) const UNCONTENDED: Effects = Effects { contention: false, ..RAW };
+/// All distances 1, without contention: as in the formulas.
+pub(super) const AS_FORMULAS: Effects = Effects { distances: false, ..UNCONTENDED };
+/// With distances, contention and fitted parameters.
+pub(super) const FITTED: Effects = Effects { fitted: true, ..RAW };
 
-/// The effects that are simulated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    /// With distances and contention.
-    Raw,
-    /// With distances, without contention.
-    Uncontended,
-    /// All distances 1, without contention: as in the formulas.
-    AsFormulas,
-    /// With distances, contention and fitted parameters.
-    Fitted,
-}
-
-pub(super) fn simulation(how: How) -> Result<Simulation> {
-    let simulation = Simulation::on(Machine::find(MACHINE)?, CORES);
-    Ok(match how {
-        How::Raw => simulation,
-        How::Uncontended => simulation.uncontended(),
-        How::AsFormulas => simulation.near().uncontended(),
-        How::Fitted => simulation.fitted(),
-    })
+pub(super) fn simulation(effects: Effects) -> Result<Simulation> {
+    Ok(Simulation::on(Machine::find(MACHINE)?, CORES).with(effects))
 }
 
 pub(super) fn oc_bcast(k: u64) -> Candidate {
@@ -59,7 +46,7 @@ pub(super) fn scatter_allgather() -> Candidate {
 
 /// The time of a broadcast, in microseconds.
 pub(super) fn broadcast_us(
-    how: How,
+    effects: Effects,
     mode: Mode,
     candidate: Candidate,
     lines: usize,
@@ -69,25 +56,17 @@ pub(super) fn broadcast_us(
         Mode::Latency => CALLS,
         Mode::Throughput => CALLS_IN_A_ROW,
     };
-    let program = Program {
-        collective: Collective::Broadcast,
-        candidate,
-        sync: SyncModes::MINE,
-        root: Rank(0),
-        bytes: lines * LINE_BYTES,
-        symmetric: false,
-        mode,
-        calls,
-    };
-    Ok(program.play(&simulation(how)?, CORES)?.call_ns(mode)? / 1e3)
+    let query = broadcast(CORES, lines * LINE_BYTES);
+    let program = Program { mode, calls, ..Program::once(query, &candidate) };
+    Ok(program.play(&simulation(effects)?)?.call_ns(mode)? / 1e3)
 }
 
-pub(super) fn latency_us(how: How, candidate: Candidate, lines: usize) -> Result<f64> {
-    broadcast_us(how, Mode::Latency, candidate, lines)
+pub(super) fn latency_us(effects: Effects, candidate: Candidate, lines: usize) -> Result<f64> {
+    broadcast_us(effects, Mode::Latency, candidate, lines)
 }
 
 /// The throughput of calls in a row, in 10^6 B/s.
-pub(super) fn throughput_mbps(how: How, candidate: Candidate, lines: usize) -> Result<f64> {
-    let us = broadcast_us(how, Mode::Throughput, candidate, lines)?;
+pub(super) fn throughput_mbps(effects: Effects, candidate: Candidate, lines: usize) -> Result<f64> {
+    let us = broadcast_us(effects, Mode::Throughput, candidate, lines)?;
     Ok((lines * LINE_BYTES) as f64 / us)
 }

@@ -8,25 +8,32 @@ use consort::{Candidate, Pes};
 use super::{
     super::{experiment::Experiment, measure},
     machine::{LINE_BYTES, MEGABYTE_LINES, oc_bcast, scatter_allgather},
+    row::Row,
 };
+use crate::harness::Work;
 
-/// The times of two broadcasts of this many lines on this machine, in nanoseconds: OC-BCAST with
-/// the root as the parent of all other PEs, and `other`.
-pub(super) fn native_ns(
+/// Adds to two rows the values `of` the times in nanoseconds of two broadcasts of this many lines
+/// on this machine: OC-BCAST with the root as the parent of all other PEs, and `other`.
+pub(super) fn add_native(
     experiment: &Experiment<'_>,
+    rows: &mut [Row],
     lines: usize,
     other: Candidate,
-) -> Result<[Option<f64>; 2]> {
+    of: impl Fn(f64) -> f64,
+) -> Result<()> {
     let (pes, bytes) = (experiment.cores.max(2), lines * LINE_BYTES);
-    let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| measure::broadcast(bytes, one));
+    let query = measure::broadcast(pes, bytes);
+    let work = [oc_bcast(u64::from(pes) - 1), other].map(|one| Work::of(&query, &one));
     let medians = experiment.medians(pes, &work, experiment.budget)?;
-    Ok([medians[0], medians[1]])
+    rows.iter_mut().zip(medians).for_each(|(row, ns)| row.native(ns.map(&of)));
+    Ok(())
 }
 
-/// The throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine, in 10^6 B/s.
-pub(super) fn native_mbps(experiment: &Experiment<'_>) -> Result<[Option<f64>; 2]> {
-    let native = native_ns(experiment, MEGABYTE_LINES, scatter_allgather())?;
-    Ok(native.map(|ns| ns.map(|ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns)))
+/// Adds to two rows the throughputs of OC-BCAST and scatter-allgather of 1 MB on this machine, in
+/// 10^6 B/s.
+pub(super) fn add_native_mbps(experiment: &Experiment<'_>, rows: &mut [Row]) -> Result<()> {
+    let mbps = |ns| (MEGABYTE_LINES * LINE_BYTES) as f64 * 1e3 / ns;
+    add_native(experiment, rows, MEGABYTE_LINES, scatter_allgather(), mbps)
 }
 
 /// The messages of each source on this machine.

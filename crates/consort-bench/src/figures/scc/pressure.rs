@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{
     super::experiment::{Experiment, Outcome},
-    machine::{CORES, How, LINE_BYTES, simulation},
+    machine::{CORES, LINE_BYTES, RAW, UNCONTENDED, simulation},
     row::{Row, outcome},
 };
 use crate::simulation::{Access, contention};
@@ -22,16 +22,16 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     for (access, name, lines) in
         [(Access::Get, "gets of 128 lines", 128), (Access::Put, "puts of 1 line", 1)]
     {
-        let press = |how, cores| {
-            contention(&simulation(how)?, access, cores, lines * LINE_BYTES, PRESSURE_NS)
+        let press = |effects, cores| {
+            contention(&simulation(effects)?, access, cores, lines * LINE_BYTES, PRESSURE_NS)
         };
-        let slowdown = press(How::Raw, 24)?.mean_ns / press(How::Uncontended, 24)?.mean_ns;
+        let slowdown = press(RAW, 24)?.mean_ns / press(UNCONTENDED, 24)?.mean_ns;
         let what = format!("{name}, 24 cores, mean / one's");
         rows.push(Row::new(source, what, "x", slowdown));
-        let all = press(How::Raw, CORES)?;
+        let all = press(RAW, CORES)?;
         let spread = all.slowest_ns / all.fastest_ns;
         rows.push(Row::new(source, format!("{name}, 48 cores, slowest / least"), "x", spread));
         verdict.push(format!("{name}: {slowdown:.2} times at 24 cores, slowest {spread:.1} at 48"));
     }
-    Ok(outcome(source, &rows, verdict.join("; ")))
+    Ok(outcome(&rows, verdict.join("; ")))
 }

@@ -13,15 +13,12 @@ use super::{
 };
 use crate::page::Page;
 
-/// A figure: the paper's value, and those to compare.
+/// A figure with the paper's value and those to compare.
 pub(super) struct Row {
-    pub(super) what: String,
-    pub(super) unit: &'static str,
-    pub(super) paper: Option<f64>,
-    pub(super) model: Option<f64>,
+    /// With the raw value as the simulated one.
+    quantity: Quantity,
     pub(super) raw: f64,
     pub(super) fitted: Option<f64>,
-    pub(super) native: Option<f64>,
 }
 
 impl Row {
@@ -32,13 +29,23 @@ impl Row {
         unit: &'static str,
         raw: f64,
     ) -> Self {
-        let what = what.into();
-        let paper = source.paper(MACHINE, &what);
-        Self { what, unit, paper, model: None, raw, fitted: None, native: None }
+        let quantity = source.quantity(MACHINE, what, unit).simulated(raw);
+        Self { quantity, raw, fitted: None }
     }
 
-    pub(super) fn model(self, model: f64) -> Self {
-        Self { model: Some(model), ..self }
+    pub(super) fn model(mut self, model: f64) -> Self {
+        self.quantity.model = Some(model);
+        self
+    }
+
+    pub(super) fn native(&mut self, native: Option<f64>) {
+        self.quantity = self.quantity.clone().native(native);
+    }
+
+    /// The ratio of the model's value, and of the raw one, to the paper's.
+    pub(super) fn of_paper(&self) -> Option<(f64, f64)> {
+        let Quantity { paper, model, .. } = self.quantity;
+        Some((model? / paper?, self.raw / paper?))
     }
 
     pub(super) fn fitted(self, fitted: f64) -> Self {
@@ -47,35 +54,33 @@ impl Row {
 }
 
 /// The rows as a table and as quantities.
-pub(super) fn outcome(source: Source, rows: &[Row], verdict: String) -> Outcome {
+pub(super) fn outcome(rows: &[Row], verdict: String) -> Outcome {
     let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-    let error = |value: Option<f64>, row: &Row| {
-        let error = value.zip(row.paper).map(|(value, paper)| value / paper - 1.0);
+    let error = |value: Option<f64>, paper: Option<f64>| {
+        let error = value.zip(paper).map(|(value, paper)| value / paper - 1.0);
         error.map_or("-".to_owned(), |error| format!("{:+.1} %", error * 100.0))
     };
     let (mut cells, mut quantities) = (Vec::new(), Vec::new());
     for row in rows {
-        let Row { what, unit, paper, model, raw, fitted, native } = row;
+        let Row { quantity, raw, fitted } = row;
+        let Quantity { quantity: what, unit, paper, model, native, .. } = quantity;
         cells.push(vec![
             what.clone(),
             (*unit).to_owned(),
             figure(*paper),
             figure(*model),
             figure(Some(*raw)),
-            error(Some(*raw), row),
+            error(Some(*raw), *paper),
             figure(*fitted),
-            error(*fitted, row),
+            error(*fitted, *paper),
             figure(*native),
         ]);
-        let simulated = [(what.clone(), Some(*raw)), (format!("{what}, fitted"), *fitted)];
-        for (quantity, simulated) in simulated {
-            if let Some(simulated) = simulated {
-                let figure = source.quantity(MACHINE, quantity, unit);
-                let figure = Quantity { paper: *paper, model: *model, ..figure };
-                quantities.push(figure.simulated(simulated).native(*native));
-            }
-        }
+        quantities.push(quantity.clone());
+        quantities.extend(fitted.map(|fitted| {
+            let what = format!("{what}, fitted");
+            Quantity { quantity: what, ..quantity.clone() }.simulated(fitted)
+        }));
     }
     let mut page = Page::default();
     page.table(header, cells, 2..=8);

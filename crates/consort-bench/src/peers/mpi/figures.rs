@@ -10,7 +10,6 @@ use std::{
 };
 
 use consort::Collective;
-use consort_fabric::statistics::Summary;
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
 
@@ -54,20 +53,14 @@ fn of_library(what: Collective, pes: u32, sizes_bytes: &[usize], mpirun: &Path) 
         Ok(measured) => measured
             .into_iter()
             .map(|one| {
-                let summary = Summary {
-                    median: one.median_ns,
-                    ci95: one.ci95_ns,
-                    p99: one.p99_ns,
-                    count: usize::try_from(one.reps).unwrap_or(usize::MAX),
-                };
                 let bytes = usize::try_from(one.bytes).ok().filter(|&bytes| bytes > 0);
                 Figure {
                     bytes,
                     peer: Some(one.library),
-                    ratio_to_limit: c2c_ns.map(|c2c_ns| hundredths(one.median_ns / c2c_ns)),
+                    ratio_to_limit: c2c_ns.map(|c2c_ns| hundredths(one.times.median / c2c_ns)),
                     c2c_ns: c2c_ns.map(hundredths),
                     c2c_class: c2c_ns.map(TransferClass::of),
-                    ..blank.clone().with(&summary)
+                    ..blank.clone().with(&one.times)
                 }
             })
             .collect(),

@@ -46,14 +46,8 @@ const LIMIT_SECONDS: usize = 30;
 pub(super) struct MpiFigure {
     /// Size of a block in bytes, as the program's head defines it; 0 for a barrier.
     pub(super) bytes: u64,
-    /// Median over the blocks of the time of one call.
-    pub(super) median_ns: f64,
-    /// 99th percentile over the blocks.
-    pub(super) p99_ns: f64,
-    /// 95 % confidence interval of the median.
-    pub(super) ci95_ns: (f64, f64),
-    /// Number of blocks.
-    pub(super) reps: u64,
+    /// The time of one call in nanoseconds, over the blocks.
+    pub(super) times: Summary,
     /// The library's name and version, as it reports them.
     pub(super) library: String,
 }
@@ -121,13 +115,9 @@ fn figures(output: &str) -> Result<Vec<MpiFigure>> {
             let samples = samples.collect::<Result<Vec<f64>, _>>();
             let samples = samples.with_context(|| format!("no samples of a figure: {line}"))?;
             ensure!(!samples.is_empty(), "a figure without samples");
-            let Summary { median, ci95, p99, count } = Summary::of(&samples);
             figures.push(MpiFigure {
                 bytes: bytes.parse().with_context(|| format!("no size in bytes: {bytes}"))?,
-                median_ns: median,
-                p99_ns: p99,
-                ci95_ns: ci95,
-                reps: count as u64,
+                times: Summary::of(&samples),
                 library: library.clone(),
             });
         }
@@ -158,14 +148,11 @@ mod tests {
         assert_eq!(figures.len(), 2);
         let first = MpiFigure {
             bytes: 8,
-            median_ns: 74.0,
-            p99_ns: 90.25,
-            ci95_ns: (73.5, 90.25),
-            reps: 3,
+            times: Summary { median: 74.0, p99: 90.25, ci95: (73.5, 90.25), count: 3 },
             library: "Open MPI v5.0.11".to_owned(),
         };
         assert_eq!(figures[0], first);
-        assert_eq!((figures[1].bytes, figures[1].median_ns), (65536, 7454.7));
+        assert_eq!((figures[1].bytes, figures[1].times.median), (65536, 7454.7));
     }
 
     #[test]
@@ -200,7 +187,7 @@ mod tests {
             let figures = timed(&mpi, &program, collective, 2, sizes, 0.0).unwrap();
             let bytes = figures.iter().map(|figure| figure.bytes);
             assert!(bytes.eq(sizes.iter().copied()), "{collective}: {figures:?}");
-            assert!(figures.iter().all(|figure| figure.median_ns > 0.0), "{collective}");
+            assert!(figures.iter().all(|figure| figure.times.median > 0.0), "{collective}");
         }
         let error = timed(&mpi, &program, "shuffle", 2, &[8], 0.0).unwrap_err().to_string();
         assert!(error.contains("no collective shuffle"), "{error}");

@@ -14,20 +14,20 @@ use std::time::Instant;
 
 use consort::{Counter, Rank, Result, Signal, Symmetric, Team, Until};
 
-use super::kernel;
+use super::program::Program;
 
 /// The state of one PE.
-pub(super) struct Kernel<'p> {
+pub(super) struct AllToAll<'p> {
     world: Team<'p>,
     /// Two buffers, each with a message of each PE.
     inbox: Symmetric<'p, u64>,
     counters: [Counter<'p>; 2],
     flags: [Symmetric<'p, u64>; 2],
-    /// The number of rounds so far, of all ways.
+    /// The number of rounds so far, by all methods.
     round: u64,
 }
 
-impl<'p> Kernel<'p> {
+impl<'p> AllToAll<'p> {
     /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
         let words = 2 * world.size() as usize * most_bytes / size_of::<u64>();
@@ -41,10 +41,10 @@ impl<'p> Kernel<'p> {
     }
 
     /// One round with counting puts, flags, or a barrier.
-    fn exchange(&self, way: usize, turn: usize, at: usize, message: &[u64]) -> Result<()> {
+    fn exchange(&self, method: usize, turn: usize, at: usize, message: &[u64]) -> Result<()> {
         let (me, pes) = (self.world.rank(), self.world.size());
         let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));
-        if way == 0 {
+        if method == 0 {
             let counter = &self.counters[turn];
             for to in everyone() {
                 self.inbox.put_counted(to, at, message, counter)?;
@@ -55,7 +55,7 @@ impl<'p> Kernel<'p> {
         for to in everyone() {
             self.inbox.put(to, at, message)?;
         }
-        if way == 1 {
+        if method == 1 {
             let flag = &self.flags[turn];
             self.inbox.fence()?;
             for to in everyone() {
@@ -70,8 +70,8 @@ impl<'p> Kernel<'p> {
     }
 }
 
-impl kernel::Kernel for Kernel<'_> {
-    fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64> {
+impl Program for AllToAll<'_> {
+    fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (me, pes, len) = (self.world.rank(), self.world.size() as usize, bytes / 8);
         let word = |from: usize, round: u64| (from as u64) << 48 | round;
         let first = |turn: usize, from: usize| (turn * pes + from) * len;
@@ -82,7 +82,7 @@ impl kernel::Kernel for Kernel<'_> {
             self.round += 1;
             let turn = usize::from(self.round.is_multiple_of(2));
             message[len - 1] = word(me.index(), self.round);
-            self.exchange(way, turn, first(turn, me.index()), &message)?;
+            self.exchange(method, turn, first(turn, me.index()), &message)?;
             for from in 0..pes {
                 let last = self.inbox.load(first(turn, from) + len - 1)?;
                 assert_eq!(last, word(from, self.round), "of PE {from}, in round {}", self.round);

@@ -3,18 +3,18 @@
 //! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
 //! section 3: a ping-pong, an all-to-all, and a pipelined stencil.
 //!
-//! | way | operations |
+//! | method | operations |
 //! | --- | --- |
 //! | counted put | one operation; the receiver waits for a number of them |
 //! | put, fence, flag | a put, a fence, and a separate signal; the receiver waits for that |
 //! | put, barrier | puts, and a barrier of all PEs |
 
 mod all_to_all;
-mod kernel;
 mod ping_pong;
+mod program;
 mod race;
 mod stencil;
 mod table;
 
-pub use race::{Race, Times, WAYS, Workload};
+pub use race::{METHODS, Race, Times, Workload};
 pub use table::show;

@@ -1,40 +1,40 @@
 //! A ball of some bytes passes between two PEs; the receiver copies it out.
 //!
 //! Source: Dinan et al. (2014), section 3.1. With a flag: put, fence, and a signal that adds to a
-//! word. Both ways wait for totals, so nothing has to be reset.
+//! word. Both methods wait for totals, so nothing has to be reset.
 
 use std::time::Instant;
 
 use consort::{Rank, Result, Signal, Symmetric, Team};
 
-use super::kernel::{self, Notices};
+use super::program::{Notifications, Program};
 
 /// The state of one PE.
-pub(super) struct Kernel<'p> {
+pub(super) struct PingPong<'p> {
     world: Team<'p>,
     ball: Symmetric<'p, u8>,
-    ways: [Notices<'p>; 2],
+    methods: [Notifications<'p>; 2],
 }
 
-impl<'p> Kernel<'p> {
+impl<'p> PingPong<'p> {
     /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>, most_bytes: usize) -> Result<Self> {
         let ball = world.symmetric(most_bytes)?;
-        Ok(Self { world, ball, ways: Notices::both_ways(world, |_| Signal::Add(1))? })
+        Ok(Self { world, ball, methods: Notifications::by_both(world, |_| Signal::Add(1))? })
     }
 }
 
-impl kernel::Kernel for Kernel<'_> {
-    fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64> {
+impl Program for PingPong<'_> {
+    fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (me, peer) = (self.world.rank(), self.world.right());
-        let notices = &mut self.ways[way];
+        let notifications = &mut self.methods[method];
         let mut data = vec![0; bytes];
         let begun = Instant::now();
         for turn in 0..2 * rounds {
             if Rank(turn % 2) == me {
-                notices.put(&self.ball, peer, 0, &data)?;
+                notifications.put(&self.ball, peer, 0, &data)?;
             } else {
-                notices.wait()?;
+                notifications.wait()?;
                 self.ball.get(me, 0, &mut data)?;
             }
         }

@@ -1,6 +1,6 @@
-//! Measures the ways of a workload in turn.
+//! Measures the methods of a workload in turn.
 //!
-//! Each way gets a block of rounds in turn, between two readings of the transfer, in several
+//! Each method gets a block of rounds in turn, between two readings of the transfer, in several
 //! launches. A launch fixes the pages of the memory, and so which lines share a cache set, by
 //! chance. PEs that share cores have no transfer of their own, and no class.
 
@@ -15,24 +15,25 @@ use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
 
 use super::{
-    all_to_all,
-    kernel::{Kernel, ROUNDS},
-    ping_pong, stencil,
+    all_to_all::AllToAll,
+    ping_pong,
+    program::{Program, ROUNDS},
+    stencil::Stencil,
 };
 use crate::{
     harness::{Figure, Mode},
     limits::{PingPong, readings_agree},
 };
 
-/// The names of the ways, in the order of all tables.
-pub const WAYS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier"];
+/// The names of the methods, in the order of all tables.
+pub const METHODS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier"];
 const LAUNCHES: u32 = 8;
 /// From this size on a block has fewer rounds, so that it takes as long...
 const FULL_BLOCK_BYTES: usize = 4096;
 /// ... but at least this many.
 const FEWEST_ROUNDS: usize = 8;
 
-/// A program with several ways of notification.
+/// A program with several methods of notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// A ball between two PEs. The size is that of the ball.
@@ -64,10 +65,10 @@ impl Workload {
         }
     }
 
-    /// The ways of the workload. There is no barrier in the stencil and the ping-pong, where one PE
-    /// waits for one other.
-    pub fn ways(self) -> &'static [&'static str] {
-        if self == Self::AllToAll { &WAYS } else { &WAYS[..2] }
+    /// The methods of the workload. There is no barrier in the stencil and the ping-pong, where one
+    /// PE waits for one other.
+    pub fn methods(self) -> &'static [&'static str] {
+        if self == Self::AllToAll { &METHODS } else { &METHODS[..2] }
     }
 
     /// The default sizes.
@@ -104,11 +105,11 @@ pub struct Race<'r> {
     pub budget: Duration,
 }
 
-/// One block of each way.
+/// One block of each method.
 #[derive(Clone, Debug)]
 struct Sample {
     bytes: usize,
-    way_ns: Vec<f64>,
+    method_ns: Vec<f64>,
     transfer_ns: Option<f64>,
 }
 
@@ -121,11 +122,11 @@ pub struct Times {
     pub class: Option<TransferClass>,
     /// The one-way transfer of a cache line during the measurement.
     pub transfer_ns: Option<f64>,
-    /// The times of each way.
-    pub ways: Vec<Summary>,
-    /// The ratio to the transfer at that moment, for each way.
+    /// The times of each method.
+    pub methods: Vec<Summary>,
+    /// The ratio to the transfer at that moment, for each method.
     pub transfers: Vec<Option<f64>>,
-    /// The times of the other ways as multiples of the first, block by block.
+    /// The times of the other methods as multiples of the first, block by block.
     pub over_counted: Vec<f64>,
 }
 
@@ -155,17 +156,14 @@ impl Race<'_> {
                 let world = pe.world();
                 match workload {
                     Workload::PingPong => {
-                        let kernel = ping_pong::Kernel::new(world, most_bytes)?;
-                        self.session(pe, kernel, end, link.as_ref())
+                        let program = ping_pong::PingPong::new(world, most_bytes)?;
+                        self.session(pe, program, end, link.as_ref())
                     }
                     Workload::AllToAll => {
-                        let kernel = all_to_all::Kernel::new(world, most_bytes)?;
-                        self.session(pe, kernel, end, link.as_ref())
+                        let program = AllToAll::new(world, most_bytes)?;
+                        self.session(pe, program, end, link.as_ref())
                     }
-                    Workload::Stencil => {
-                        let kernel = stencil::Kernel::new(world)?;
-                        self.session(pe, kernel, end, link.as_ref())
-                    }
+                    Workload::Stencil => self.session(pe, Stencil::new(world)?, end, link.as_ref()),
                 }
             });
             samples.extend(launched?.swap_remove(0).1);
@@ -177,7 +175,7 @@ impl Race<'_> {
     fn session(
         &self,
         pe: &Pe,
-        mut kernel: impl Kernel,
+        mut program: impl Program,
         end: Instant,
         link: Option<&PingPong>,
     ) -> Result<Vec<Sample>> {
@@ -193,13 +191,14 @@ impl Race<'_> {
             for &bytes in self.sizes_bytes {
                 world.barrier()?;
                 let before = reading();
-                let ways = 0..self.workload.ways().len();
-                let way_ns = ways.map(|way| kernel.round_ns(way, bytes, rounds(bytes)));
-                let way_ns = way_ns.collect::<Result<Vec<f64>>>()?;
+                let methods = 0..self.workload.methods().len();
+                let method_ns =
+                    methods.map(|method| program.round_ns(method, bytes, rounds(bytes)));
+                let method_ns = method_ns.collect::<Result<Vec<f64>>>()?;
                 let both = before.zip(reading());
                 if both.is_none_or(|(before, after)| readings_agree(before, after)) {
                     let transfer_ns = both.map(|(before, after)| before.midpoint(after));
-                    samples.push(Sample { bytes, way_ns, transfer_ns });
+                    samples.push(Sample { bytes, method_ns, transfer_ns });
                 }
             }
             let goes_on = u8::from(Instant::now() < end);
@@ -209,23 +208,23 @@ impl Race<'_> {
         }
     }
 
-    /// A figure for each way, size and class.
+    /// A figure for each method, size and class.
     pub fn figures(&self, times: &[Times]) -> Vec<Figure> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let is_ball = self.workload == Workload::PingPong;
         let mode = if is_ball { Mode::Latency } else { Mode::Throughput };
         let of_size = |times: &Times| -> Vec<Figure> {
-            let of_way = |(way, name): (usize, &&str)| Figure {
+            let of_method = |(method, name): (usize, &&str)| Figure {
                 algorithm: Some((*name).to_owned()),
                 bytes: Some(times.bytes),
                 placement: if fits { "one PE a core" } else { "unpinned" }.to_owned(),
                 waiting: Some(self.waiting().to_string()),
-                ratio_to_limit: times.transfers[way],
+                ratio_to_limit: times.transfers[method],
                 c2c_ns: times.transfer_ns,
                 c2c_class: times.class,
-                ..Figure::of(self.workload.name(), self.pes, mode).with(&times.ways[way])
+                ..Figure::of(self.workload.name(), self.pes, mode).with(&times.methods[method])
             };
-            self.workload.ways().iter().enumerate().map(of_way).collect()
+            self.workload.methods().iter().enumerate().map(of_method).collect()
         };
         times.iter().flat_map(of_size).collect()
     }
@@ -243,23 +242,27 @@ fn times(samples: &[Sample], sizes_bytes: &[usize]) -> Vec<Times> {
     let of_group = |(bytes, class)| {
         let of_class = |sample: &Sample| sample.transfer_ns.map(TransferClass::of) == class;
         let blocks = samples.iter().filter(|one| one.bytes == bytes && of_class(one));
-        let ways = 0..blocks.clone().next()?.way_ns.len();
+        let methods = 0..blocks.clone().next()?.method_ns.len();
         let over = |of: &dyn Fn(&Sample) -> Option<f64>| {
             let values = blocks.clone().map(of).collect::<Option<Vec<f64>>>()?;
             Some(Summary::of(&values))
         };
         let median = |of: &dyn Fn(&Sample) -> Option<f64>| over(of).map(|summary| summary.median);
-        let shares = ways
+        let shares = methods
             .clone()
             .skip(1)
-            .filter_map(|way| median(&|block| Some(block.way_ns[way] / block.way_ns[0])));
-        let in_transfers = |way| median(&|block| Some(block.way_ns[way] / block.transfer_ns?));
+            .filter_map(|method| median(&|one| Some(one.method_ns[method] / one.method_ns[0])));
+        let in_transfers =
+            |method| median(&|block| Some(block.method_ns[method] / block.transfer_ns?));
         Some(Times {
             bytes,
             class,
             transfer_ns: median(&|block| block.transfer_ns),
-            ways: ways.clone().filter_map(|way| over(&|block| Some(block.way_ns[way]))).collect(),
-            transfers: ways.clone().map(in_transfers).collect(),
+            methods: methods
+                .clone()
+                .filter_map(|method| over(&|block| Some(block.method_ns[method])))
+                .collect(),
+            transfers: methods.map(in_transfers).collect(),
             over_counted: shares.collect(),
         })
     };
@@ -272,9 +275,9 @@ mod tests {
 
     #[test]
     fn a_class_has_times_and_shares_of_its_own() {
-        let sample = |transfer_ns, way_ns: [f64; 2]| Sample {
+        let sample = |transfer_ns, method_ns: [f64; 2]| Sample {
             bytes: 8,
-            way_ns: way_ns.to_vec(),
+            method_ns: method_ns.to_vec(),
             transfer_ns: Some(transfer_ns),
         };
         let samples = [
@@ -286,9 +289,9 @@ mod tests {
         let times = times(&samples, &[8, 64]);
         let [near, far] = &times[..] else { panic!("{times:?}") };
         assert_eq!((near.bytes, near.class), (8, Some(TransferClass::Near)));
-        assert_eq!((near.ways[1].median, near.over_counted[0]), (40.0, 2.0));
+        assert_eq!((near.methods[1].median, near.over_counted[0]), (40.0, 2.0));
         // The median of 3, 1.5 and 1.
-        assert_eq!((far.ways[0].median, far.over_counted[0]), (200.0, 1.5));
+        assert_eq!((far.methods[0].median, far.over_counted[0]), (200.0, 1.5));
         assert_eq!(far.transfers, [Some(1.0), Some(1.5)]);
     }
 

@@ -6,32 +6,32 @@
 //!
 //! Source: van der Wijngaart and Mattson, "The Parallel Research Kernels" (2014); with counting
 //! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On their network the flag takes a message
-//! of its own, and a fence that waits for an answer. On shared memory both ways transfer the same
-//! two lines.
+//! of its own, and a fence that waits for an answer. On shared memory both methods transfer the
+//! same two lines.
 
 use std::time::Instant;
 
 use consort::{Rank, Result, Signal, Symmetric, Team};
 
-use super::kernel::{self, Notices, ROUNDS};
+use super::program::{Notifications, Program, ROUNDS};
 
 const ITERATIONS: u32 = 2;
 
 /// The state of one PE.
-pub(super) struct Kernel<'p> {
+pub(super) struct Stencil<'p> {
     world: Team<'p>,
     /// The values from the left neighbour, one for each row; on PE 0, that of the corner.
     edge: Symmetric<'p, f64>,
-    ways: [Notices<'p>; 2],
+    methods: [Notifications<'p>; 2],
     grid: Vec<f64>,
 }
 
-impl<'p> Kernel<'p> {
+impl<'p> Stencil<'p> {
     /// Allocates the state. Collective.
     pub(super) fn new(world: Team<'p>) -> Result<Self> {
         let edge = world.symmetric(ROUNDS as usize + 1)?;
-        let ways = Notices::both_ways(world, Signal::Set)?;
-        Ok(Self { world, edge, ways, grid: Vec::new() })
+        let methods = Notifications::by_both(world, Signal::Set)?;
+        Ok(Self { world, edge, methods, grid: Vec::new() })
     }
 
     /// Sets row 0 and column 0, and touches the whole grid before the clock starts. Column 0 is
@@ -51,19 +51,19 @@ impl<'p> Kernel<'p> {
     }
 }
 
-impl kernel::Kernel for Kernel<'_> {
-    fn round_ns(&mut self, way: usize, bytes: usize, rounds: u32) -> Result<f64> {
+impl Program for Stencil<'_> {
+    fn round_ns(&mut self, method: usize, bytes: usize, rounds: u32) -> Result<f64> {
         let (world, columns, rows) = (self.world, bytes / size_of::<f64>(), rounds as usize + 1);
         let (me, last, width) = (world.rank(), Rank(world.size() - 1), columns + 1);
         self.fill(width, rows);
-        let Self { edge, ways, grid, .. } = self;
-        let notices = &mut ways[way];
+        let Self { edge, methods, grid, .. } = self;
+        let notifications = &mut methods[method];
         world.barrier()?;
         let begun = Instant::now();
         for _ in 0..ITERATIONS {
             for j in 1..rows {
                 if me > Rank(0) {
-                    notices.wait()?;
+                    notifications.wait()?;
                     grid[j * width] = edge.load(j)?;
                 }
                 let (above, row) = grid[(j - 1) * width..(j + 1) * width].split_at_mut(width);
@@ -71,14 +71,14 @@ impl kernel::Kernel for Kernel<'_> {
                     row[i] = row[i - 1] + above[i] - above[i - 1];
                 }
                 if me < last {
-                    notices.put(edge, world.right(), j, &[row[columns]])?;
+                    notifications.put(edge, world.right(), j, &[row[columns]])?;
                 }
             }
             if me == last {
-                notices.put(edge, Rank(0), 0, &[grid[width * rows - 1]])?;
+                notifications.put(edge, Rank(0), 0, &[grid[width * rows - 1]])?;
             }
             if me == Rank(0) {
-                notices.wait()?;
+                notifications.wait()?;
                 grid[0] = -edge.load(0)?;
             }
         }

@@ -1,4 +1,4 @@
-//! Shows the ways of a workload as a table.
+//! Shows the methods of a workload as a table.
 
 use super::race::{Times, Workload};
 use crate::{
@@ -6,15 +6,15 @@ use crate::{
     units::{ratio, time},
 };
 
-/// The columns with the time of the first way as a share of the others'.
+/// The columns with the time of the first method as a share of the others'.
 const SHARES: [&str; 2] = ["of flag", "of barrier"];
 
 /// Adds the times of each size and class to a page.
 pub fn show(page: &mut Page, workload: Workload, times: &[Times]) {
-    let ways = workload.ways();
+    let methods = workload.methods();
     let mut header = vec!["bytes", "class", "transfer"];
-    header.extend(ways);
-    header.extend(&SHARES[..ways.len() - 1]);
+    header.extend(methods);
+    header.extend(&SHARES[..methods.len() - 1]);
     header.push("limit");
     let numbers: Vec<usize> = (0..header.len()).filter(|&column| column != 1).collect();
     let row = |times: &Times| {
@@ -22,7 +22,7 @@ pub fn show(page: &mut Page, workload: Workload, times: &[Times]) {
         let mut row = vec![times.bytes.to_string()];
         row.push(known(times.class.map(|class| class.to_string())));
         row.push(known(times.transfer_ns.map(time)));
-        row.extend(times.ways.iter().map(|way| time(way.median)));
+        row.extend(times.methods.iter().map(|times| time(times.median)));
         row.extend(times.over_counted.iter().map(|&over| ratio(1.0 / over)));
         row.push(known(times.transfers[0].map(ratio)));
         row

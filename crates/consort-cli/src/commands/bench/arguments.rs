@@ -3,17 +3,17 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
-use consort::{Arrival, Candidate, Collective, SyncModes, Waiting};
-use consort_bench::workloads::counting::Workload;
+use consort::{Algorithms, Arrival, Candidate, Collective, SyncModes, Waiting};
+use consort_bench::{harness::Mode, workloads::counting::Workload};
 use consort_tuner::TransferClass;
 
-use crate::args::{self, Mode};
+use crate::args;
 
 const EXAMPLES: &str = "\
 Examples:
   consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
-  consort bench exchange --all-algorithms         every algorithm that can serve
+  consort bench all_to_all --all-algorithms       every algorithm that can serve
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
   consort bench stencil                           a pipeline, by counting puts and by flags
   consort bench online                            what refining choices gains and costs
@@ -40,7 +40,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "MODES", value_delimiter = ',')]
     pub(super) sync: Vec<SyncModes>,
     /// Time calls in a row, or each alone
-    #[arg(long, value_enum, default_value_t = Mode::Throughput)]
+    #[arg(long, value_parser = args::mode(), default_value = "throughput")]
     pub(super) mode: Mode,
     /// An algorithm instead of Consort's choice, as in "knomial(radix=4)"; may be repeated
     #[arg(long, value_name = "ALGORITHM")]
@@ -78,6 +78,11 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// The number of PEs that was asked for, or one for each usable core, two at least.
+    pub(super) fn pes(&self) -> u32 {
+        self.pes.unwrap_or(Algorithms::here().cores().max(2))
+    }
+
     /// Whether no option is set that only collectives have.
     pub(super) fn is_plain(&self) -> bool {
         let named = !self.algorithm.is_empty() || self.all_algorithms;

@@ -7,7 +7,6 @@ use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
-use consort_native::topology::Topology;
 
 use super::arguments::Bench;
 use crate::output;
@@ -17,10 +16,9 @@ pub(super) fn run(bench: &Bench, workload: Workload) -> Result<()> {
     let name = workload.name();
     let others = bench.is_plain() && !bench.rewrite;
     ensure!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
-    let cores = Topology::discover().usable_cores();
-    let suited = if workload == Workload::PingPong { 2 } else { cores.max(2) };
-    let pes = bench.pes.unwrap_or(u32::try_from(suited).unwrap_or(MOST_PES));
-    ensure!(workload != Workload::PingPong || pes == 2, "--pes {pes}: {name} has two PEs");
+    let is_ball = workload == Workload::PingPong;
+    let pes = if is_ball { bench.pes.unwrap_or(2) } else { bench.pes() };
+    ensure!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
     ensure!((2..=MOST_PES).contains(&pes), "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
     let sizes_bytes = if bench.bytes.is_empty() { workload.sizes_bytes() } else { &bench.bytes };
     let waiting = bench.waiting;

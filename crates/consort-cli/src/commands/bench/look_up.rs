@@ -1,8 +1,8 @@
 //! `consort bench look-up`: the time of a look-up of a choice in compiled wisdom, and its size.
 
 use anyhow::{Result, ensure};
-use consort::{Algorithms, MOST_PES};
-use consort_bench::workloads::look_up::{self, BLOCK};
+use consort::MOST_PES;
+use consort_bench::workloads::look_up::{self, BLOCK, LookUps};
 
 use super::arguments::Bench;
 use crate::output;
@@ -11,12 +11,13 @@ use crate::output;
 pub(super) fn run(bench: &Bench) -> Result<()> {
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "look-up takes PEs and budget alone");
-    let pes = bench.pes.unwrap_or(Algorithms::here().cores().max(2));
+    let pes = bench.pes();
     ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let look_ups = look_up::measure(pes, bench.budget)?;
-    if let Some(path) = &bench.json {
-        return output::write_json_lines(path, &look_ups.figures());
-    }
+    output::tell(bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))
+}
+
+fn text(look_ups: &LookUps) -> String {
     let mut rows = output::table(["queries", "asked", "blocks", "median", "± %", "p99"]);
     for (kind, way, times) in &look_ups.times {
         rows.add_row([
@@ -29,17 +30,15 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
         ]);
     }
     let what = format!(
-        "a table for {pes} PEs, of {} choices, {} of this machine's wisdom and the others by the \
+        "a table for {} PEs, of {} choices, {} of this machine's wisdom and the others by the \
          model: {} entries in {} bytes, {:.1} an entry with the candidates that they name",
+        look_ups.pes,
         look_ups.choices,
         look_ups.own,
         look_ups.entries,
         look_ups.bytes,
         look_ups.bytes as f64 / look_ups.entries as f64
     );
-    output::print(&format!(
-        "{}{}p99: of blocks of {BLOCK} look-ups.\n",
-        output::wrapped(&what),
-        output::finish(rows, &[2, 3, 4, 5])
-    ))
+    let table = output::finish(rows, &[2, 3, 4, 5]);
+    format!("{}{table}p99: of blocks of {BLOCK} look-ups.\n", output::wrapped(&what))
 }

@@ -1,8 +1,10 @@
 //! `consort bench online`: the gain and the cost of refining choices while a program runs.
 
 use anyhow::{Result, ensure};
-use consort::Algorithms;
-use consort_bench::{harness::Figure, workloads::online};
+use consort_bench::{
+    harness::Figure,
+    workloads::online::{self, Refining},
+};
 
 use super::arguments::Bench;
 use crate::output;
@@ -10,12 +12,13 @@ use crate::output;
 /// Measures and prints.
 pub(super) fn run(bench: &Bench) -> Result<()> {
     ensure!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
-    let pes = bench.pes.unwrap_or(Algorithms::here().cores().max(2));
+    let pes = bench.pes();
     let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget)?;
-    if let Some(path) = &bench.json {
-        let figures: Vec<Figure> = kinds.iter().flat_map(online::Refining::figures).collect();
-        return output::write_json_lines(path, &figures);
-    }
+    let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
+    output::tell(bench.json.as_ref(), &figures, || text(&kinds))
+}
+
+fn text(kinds: &[Refining]) -> String {
     let mut table = output::table([
         "call",
         "bytes",
@@ -27,7 +30,7 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
         "after",
         "cost",
     ]);
-    for kind in &kinds {
+    for kind in kinds {
         table.add_row([
             kind.collective.name().to_owned(),
             kind.bytes.to_string(),
@@ -40,10 +43,10 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
             format!("{:+.1} %", 100.0 * kind.cost()),
         ]);
     }
-    output::print(&format!(
+    format!(
         "{}Trying may cost {} % of the time in calls. The cost is against the last choice, \
          forced.\n",
         output::finish(table, &[1, 3, 5, 6, 7, 8]),
         100.0 * online::SHARE
-    ))
+    )
 }

@@ -1,36 +1,29 @@
 //! Checks the arguments and makes a list of work of them.
 
-use std::time::Duration;
-
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use consort::{Algorithms, Candidate, Collective, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
-    harness::{Conditions, Session, Work, sizes_bytes},
+    harness::{By, Conditions, Mode, Session, Work, sizes_bytes},
     peers::threads,
 };
-use consort_collectives::{PlanError, describe};
-use consort_native::topology::Topology;
+use consort_collectives::describe;
 use consort_tuner::Catalog;
 
 use super::arguments::{Bench, Buffers};
-use crate::args::Mode;
 
 /// Sizes unless others are asked for.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
 /// Smaller sizes are bound by the transfer, and the clock is too coarse for their bandwidth.
 const LEAST_BULK_BYTES: usize = 1024;
-/// How long a block of calls takes: far below 10 ms, for the machine changes.
-const BLOCK: Duration = Duration::from_micros(500);
-/// The same where PEs share cores: it begins and ends with turns of the scheduler.
-const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 /// The work to measure.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) session: Session,
     pub(super) conditions: Conditions,
-    pub(super) buffers: Buffers,
+    /// Whether the buffers lie in symmetric memory.
+    pub(super) symmetric: bool,
     /// Empty for a barrier.
     pub(super) sizes_bytes: Vec<usize>,
     /// Those that limits of bandwidth matter to.
@@ -39,8 +32,7 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
-        let cores = Topology::discover().usable_cores();
-        let pes = bench.pes.unwrap_or(u32::try_from(cores.max(2)).unwrap_or(MOST_PES));
+        let pes = bench.pes();
         ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
         ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
         ensure!(
@@ -48,11 +40,11 @@ impl Options {
             "--rewrite is for calls that are timed alone: add --mode latency"
         );
         for candidate in &bench.algorithm {
-            check(what, candidate)?;
+            describe(what, &candidate.algorithm)?.check(candidate)?;
         }
         let syncs = syncs(bench, what)?;
-        let buffers = buffers(bench, &syncs)?;
-        let work = work(bench, what, pes, &syncs, buffers)?;
+        let symmetric = symmetric(bench, &syncs)?;
+        let work = work(bench, what, pes, &syncs, symmetric)?;
         let sizes = sizes_bytes(&work);
         Ok(Options {
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
@@ -61,16 +53,15 @@ impl Options {
                 pes,
                 waiting: bench.waiting,
                 work,
-                mode: bench.mode.into(),
+                mode: bench.mode,
                 budget: bench.budget,
-                block: if pes as usize <= cores { BLOCK } else { SHARED_BLOCK },
             },
             conditions: Conditions {
                 arrival: bench.arrival,
                 buffers: bench.fresh,
                 rewrite: bench.rewrite,
             },
-            buffers,
+            symmetric,
         })
     }
 }
@@ -89,17 +80,16 @@ fn syncs(bench: &Bench, what: Collective) -> Result<Vec<SyncModes>> {
     Ok(vec![SyncModes::STRICT])
 }
 
-fn buffers(bench: &Bench, syncs: &[SyncModes]) -> Result<Buffers> {
+/// Whether the buffers lie in symmetric memory.
+fn symmetric(bench: &Bench, syncs: &[SyncModes]) -> Result<bool> {
     let leaves_early = syncs.iter().find(|sync| sync.exit == SyncMode::None);
-    match (bench.buffers, leaves_early) {
-        (Some(Buffers::Private), Some(sync)) => Err(anyhow::anyhow!(
+    if let (Some(Buffers::Private), Some(sync)) = (bench.buffers, leaves_early) {
+        bail!(
             "--sync {sync} may return before its data has moved, which private slices do not \
              allow: use --buffers symmetric"
-        )),
-        (Some(buffers), _) => Ok(buffers),
-        (None, Some(_)) => Ok(Buffers::Symmetric),
-        (None, None) => Ok(Buffers::Private),
+        );
     }
+    Ok(bench.buffers == Some(Buffers::Symmetric) || leaves_early.is_some())
 }
 
 /// By size, then Consort's algorithms in all modes, then the peers.
@@ -108,42 +98,31 @@ fn work(
     collective: Collective,
     pes: u32,
     syncs: &[SyncModes],
-    buffers: Buffers,
+    symmetric: bool,
 ) -> Result<Vec<Work>> {
     let sizes = match collective {
         Collective::Barrier => vec![0],
         _ if bench.bytes.is_empty() => SIZES_BYTES.to_vec(),
         _ => bench.bytes.clone(),
     };
-    let symmetric = buffers == Buffers::Symmetric;
     let mut work = Vec::new();
     for bytes in sizes {
+        let query = |sync| sums(collective, sync, pes, bytes, symmetric);
         for &sync in syncs {
+            let query = query(sync);
             let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
-                let query = sums(collective, sync, pes, bytes, symmetric);
                 Algorithms::here().candidates(&query).into_iter().map(Some).collect()
             } else if bench.algorithm.is_empty() {
                 vec![None]
             } else {
                 bench.algorithm.iter().cloned().map(Some).collect()
             };
-            work.extend(asked.into_iter().map(|candidate| Work::Consort {
-                collective,
-                sync,
-                bytes,
-                symmetric,
-                candidate,
-            }));
+            work.extend(asked.into_iter().map(|by| Work { query, by: By::Consort(by) }));
         }
         let peers = 0..threads::names().len();
-        work.extend(peers.map(|index| Work::Peer { index, collective, bytes }));
+        work.extend(peers.map(|index| Work::of_peer(&query(SyncModes::STRICT), index)));
     }
     Ok(work)
-}
-
-/// Whether there is such an algorithm with such parameters.
-fn check(collective: Collective, candidate: &Candidate) -> Result<(), PlanError> {
-    describe(collective, &candidate.algorithm)?.check(candidate)
 }
 
 #[cfg(test)]
@@ -177,8 +156,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(options.sizes_bytes, [8, 8192]);
-        assert_eq!(options.buffers, Buffers::Symmetric);
-        let ours = |work: &&Work| matches!(work, Work::Consort { .. });
+        assert!(options.symmetric);
+        let ours = |work: &&Work| matches!(work.by, By::Consort(_));
         assert_eq!(options.session.work.iter().filter(ours).count(), 2 * 2 * 2);
         let peers = 2 * threads::names().len();
         assert_eq!(options.session.work.len(), 8 + peers);
@@ -188,9 +167,11 @@ mod tests {
     fn all_algorithms_are_those_that_can_serve() {
         let options = options("barrier --all-algorithms --pes 2").unwrap();
         let named = |name: &str| {
-            options.session.work.iter().any(|work| {
-                matches!(work, Work::Consort { candidate: Some(c), .. } if c.algorithm == name)
-            })
+            options
+                .session
+                .work
+                .iter()
+                .any(|work| matches!(&work.by, By::Consort(Some(by)) if by.algorithm == name))
         };
         assert!(named("flat") && named("dissemination") && !named("direct"));
     }

@@ -1,8 +1,10 @@
 //! `consort bench overlap`: a nonblocking broadcast with computation of the same length during it.
 
 use anyhow::{Result, ensure};
-use consort::Algorithms;
-use consort_bench::{harness::Figure, workloads::overlap};
+use consort_bench::{
+    harness::Figure,
+    workloads::overlap::{self, Overlap},
+};
 
 use super::arguments::Bench;
 use crate::output;
@@ -10,17 +12,18 @@ use crate::output;
 /// Measures and prints.
 pub(super) fn run(bench: &Bench) -> Result<()> {
     ensure!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
-    let pes = bench.pes.unwrap_or(Algorithms::here().cores().max(2));
+    let pes = bench.pes();
     ensure!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
     let sizes = if bench.bytes.is_empty() { &overlap::SIZES_BYTES[..] } else { &bench.bytes };
     let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget)?;
-    if let Some(path) = &bench.json {
-        let figures: Vec<Figure> = sizes.iter().flat_map(overlap::Overlap::figures).collect();
-        return output::write_json_lines(path, &figures);
-    }
+    let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
+    output::tell(bench.json.as_ref(), &figures, || text(&sizes))
+}
+
+fn text(sizes: &[Overlap]) -> String {
     let mut table =
         output::table(["bytes", "broadcast", "late root", "of longer", "busy", "of sum"]);
-    for size in &sizes {
+    for size in sizes {
         table.add_row([
             size.bytes.to_string(),
             output::time(size.alone.median),
@@ -30,5 +33,5 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
             output::ratio(size.of_sum),
         ]);
     }
-    output::print(&output::finish(table, &[0, 1, 2, 3, 4, 5]))
+    output::finish(table, &[0, 1, 2, 3, 4, 5])
 }

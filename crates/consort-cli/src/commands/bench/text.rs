@@ -1,10 +1,10 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Collective, SyncModes};
+use consort::{Arrival, Candidate, Collective, SyncModes};
 use consort_bench::{
     harness::{Figure, Mode, Run, SKEW_NS},
     limits::Limit,
-    units,
+    units::{self, counted},
 };
 use consort_tuner::TransferClass;
 
@@ -55,16 +55,17 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
 /// The settings that all figures have in common.
 fn heading(run: &Run) -> String {
     let Run { what, pes, waiting, usable_cores: cores, .. } = run;
-    let s = if *pes == 1 { "" } else { "s" };
     let placement = match &run.cpus {
         Some(cpus) => {
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
             format!("one a core (cpu {})", cpus.join(", "))
         }
-        None => format!("on {cores} usable core{}, unpinned", if *cores == 1 { "" } else { "s" }),
+        None => format!("on {}, unpinned", counted(*cores, "usable core")),
     };
-    let mut text =
-        output::wrapped(&format!("{what}, {pes} PE{s} {placement}, waiting by {waiting}"));
+    let mut text = output::wrapped(&format!(
+        "{what}, {} {placement}, waiting by {waiting}",
+        counted(*pes, "PE")
+    ));
     let calls = match run.mode {
         Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
         Mode::Latency => "each call alone (latency), from the first start to the last end",
@@ -194,16 +195,10 @@ fn name(figure: &Figure) -> String {
     if let Some(peer) = &figure.peer {
         return peer.clone();
     }
-    let mut text = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
-    let params = figure.params.iter().flatten().map(|(name, value)| format!("{name}={value}"));
-    let params: Vec<String> = params.collect();
-    if !params.is_empty() {
-        text += &format!("({})", params.join(","));
-    }
-    if figure.chosen {
-        text += " *";
-    }
-    text
+    let algorithm = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
+    let parameters = figure.params.clone().unwrap_or_default();
+    let star = if figure.chosen { " *" } else { "" };
+    format!("{}{star}", Candidate { algorithm, parameters })
 }
 
 fn notes(run: &Run, figures: &[&Figure]) -> String {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::value_parser;
 use consort::Collective;
-use consort_bench::{simulation::machines, units};
+use consort_bench::{asked::shown, simulation::machines, units};
 use consort_sim::{analytic::loggp::LogGp, machines::Kind};
 use serde::Serialize;
 
@@ -55,18 +55,13 @@ pub(crate) struct Cluster {
 struct Figure {
     machine: String,
     pes: u64,
-    #[serde(serialize_with = "name")]
+    #[serde(serialize_with = "shown")]
     collective: Collective,
     bytes: usize,
     algorithm: String,
     latency_ns: f64,
     /// Whether none of the algorithms that are shown for this call is faster.
     best: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
-fn name<S: serde::Serializer>(collective: &Collective, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(collective.name())
 }
 
 impl Cluster {
@@ -88,9 +83,16 @@ impl Cluster {
         };
         // A sum moves bytes at the rate of a copy.
         let combine_ns = |bytes: usize| bytes as f64 / cluster.inside.copy_gbps;
-        let mut figures = self.figures(&machine.name, Collective::Barrier, 0, &|radix| {
-            loggp.barrier_ns(self.pes, radix)
-        });
+        let figure = |collective, bytes, algorithm, latency_ns| {
+            let (machine, pes) = (machine.name.clone(), self.pes);
+            Figure { machine, pes, collective, bytes, algorithm, latency_ns, best: false }
+        };
+        let barrier = |radix| {
+            let algorithm = format!("dissemination(radix={radix})");
+            figure(Collective::Barrier, 0, algorithm, loggp.barrier_ns(self.pes, radix))
+        };
+        let mut figures: Vec<Figure> = self.radices().map(barrier).collect();
+        mark_best(&mut figures);
         for &bytes in &self.bytes {
             let size = bytes as u64;
             let chains = CHUNKS.into_iter().filter(|&chunks| chunks <= size.max(1));
@@ -98,23 +100,20 @@ impl Cluster {
                 .map(|chunks| (loggp.chain_ns(self.pes, size, chunks), chunks))
                 .min_by(|one, other| one.0.total_cmp(&other.0));
             for collective in [Collective::Broadcast, Collective::Reduce] {
-                let mut of_size = self.figures(&machine.name, collective, bytes, &|radix| {
-                    if collective == Collective::Broadcast {
+                let tree = |radix| {
+                    let latency_ns = if collective == Collective::Broadcast {
                         loggp.broadcast_ns(self.pes, radix, size)
                     } else {
                         loggp.reduce_ns(self.pes, radix, size, combine_ns(bytes))
-                    }
-                });
+                    };
+                    figure(collective, bytes, format!("knomial(radix={radix})"), latency_ns)
+                };
+                let mut of_size: Vec<Figure> = self.radices().map(tree).collect();
                 // In a reduction, a chain also combines while it forwards, which the formula leaves
                 // out.
                 if let (Collective::Broadcast, Some((latency_ns, chunks))) = (collective, chain) {
                     let algorithm = format!("chain in {chunks} chunks");
-                    of_size.push(self.figure(
-                        &machine.name,
-                        (collective, bytes),
-                        algorithm,
-                        latency_ns,
-                    ));
+                    of_size.push(figure(collective, bytes, algorithm, latency_ns));
                 }
                 mark_best(&mut of_size);
                 figures.extend(of_size);
@@ -123,35 +122,9 @@ impl Cluster {
         output::tell(self.json.as_ref(), &figures, || self.text(&machine.name, &loggp, &figures))
     }
 
-    fn figure(
-        &self,
-        machine: &str,
-        (collective, bytes): (Collective, usize),
-        algorithm: String,
-        latency_ns: f64,
-    ) -> Figure {
-        let (machine, pes) = (machine.to_owned(), self.pes);
-        Figure { machine, pes, collective, bytes, algorithm, latency_ns, best: false }
-    }
-
-    /// A figure for each radix that is not larger than the number of PEs, or 2.
-    fn figures(
-        &self,
-        machine: &str,
-        collective: Collective,
-        bytes: usize,
-        latency_ns: &dyn Fn(u64) -> f64,
-    ) -> Vec<Figure> {
-        let of = if collective == Collective::Barrier { "dissemination" } else { "knomial" };
-        let useful = self.radix.iter().filter(|&&radix| radix <= self.pes.max(2));
-        let mut figures: Vec<Figure> = useful
-            .map(|&radix| {
-                let algorithm = format!("{of}(radix={radix})");
-                self.figure(machine, (collective, bytes), algorithm, latency_ns(radix))
-            })
-            .collect();
-        mark_best(&mut figures);
-        figures
+    /// The radices that are not larger than the number of PEs, or 2.
+    fn radices(&self) -> impl Iterator<Item = u64> {
+        self.radix.iter().copied().filter(|&radix| radix <= self.pes.max(2))
     }
 
     fn text(&self, machine: &str, loggp: &LogGp, figures: &[Figure]) -> String {
@@ -193,7 +166,6 @@ impl Cluster {
 
 fn mark_best(figures: &mut [Figure]) {
     let best_ns = figures.iter().map(|figure| figure.latency_ns).fold(f64::INFINITY, f64::min);
-    figures.iter_mut().for_each(|figure| figure.best = false);
     if let Some(best) = figures.iter_mut().find(|figure| figure.latency_ns <= best_ns) {
         best.best = true;
     }

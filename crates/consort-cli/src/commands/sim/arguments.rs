@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::value_parser;
 use consort::{Candidate, Collective, SyncModes};
+use consort_bench::harness::Mode;
 
 use super::candidates::{self, Values};
-use crate::args::{self, Mode};
+use crate::args;
 
 /// The most memory for the buffers of all PEs.
 pub(super) const MOST_BYTES: usize = 4 << 30;
@@ -67,7 +68,7 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "RANK")]
     pub(super) root: Option<u32>,
     /// Time each call alone, or calls in a row
-    #[arg(long, value_enum, default_value_t = Mode::Latency)]
+    #[arg(long, value_parser = args::mode(), default_value = "latency")]
     pub(super) mode: Mode,
     /// Calls of each simulation [default: alone 3, in a row 9; with a trace or picture of calls 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]

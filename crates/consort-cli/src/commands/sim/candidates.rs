@@ -81,13 +81,10 @@ pub(super) fn candidates(
         }
     }
     if found.able.is_empty() {
-        bail!("no {collective} can be simulated here: {}", reasons(&found.unable));
+        let reasons: Vec<String> = found.unable.iter().map(ToString::to_string).collect();
+        bail!("no {collective} can be simulated here: {}", reasons.join("; "));
     }
     Ok(found)
-}
-
-fn reasons(errors: &[PlanError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ")
 }
 
 /// Whether the values of a parameter serve in some algorithm.

@@ -1,6 +1,6 @@
 //! Times by size, or throughputs: a table and curves in text, and curves as SVG.
 
-use consort::Candidate;
+use consort::{Candidate, Query};
 use consort_bench::{
     harness::Mode,
     simulation::{Conditions, Simulated},
@@ -37,16 +37,16 @@ struct Curve<'a> {
 fn curves(all: &[Simulated]) -> Vec<Curve<'_>> {
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for one in all {
-        match curves.iter_mut().find(|curve| *curve.candidate == one.candidate) {
+        match curves.iter_mut().find(|curve| *curve.candidate == one.program.candidate) {
             Some(curve) => curve.points.push(one),
-            None => curves.push(Curve { candidate: &one.candidate, points: vec![one] }),
+            None => curves.push(Curve { candidate: &one.program.candidate, points: vec![one] }),
         }
     }
     curves
 }
 
 fn sizes_bytes(all: &[Simulated]) -> Vec<usize> {
-    let mut sizes: Vec<usize> = all.iter().map(|one| one.bytes).collect();
+    let mut sizes: Vec<usize> = all.iter().map(|one| one.program.bytes()).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
@@ -68,7 +68,8 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(mode: Mode, all: &[Simulated]) -> Self {
+    fn of(all: &[Simulated]) -> Self {
+        let mode = all.first().map_or(Mode::Latency, |one| one.program.mode);
         let values = || all.iter().map(|one| Self::value(mode, one));
         let most = values().fold(0.0, f64::max);
         match mode {
@@ -96,6 +97,14 @@ impl Scale {
         }
     }
 
+    /// Round values; of throughputs about this many.
+    fn ticks(&self, about: f64) -> Vec<f64> {
+        match self.mode {
+            Mode::Latency => log_ticks(self.least, self.most),
+            Mode::Throughput => ticks(self.most, about),
+        }
+    }
+
     fn label(&self, value: f64) -> String {
         match self.mode {
             Mode::Latency => time(value),
@@ -114,7 +123,7 @@ impl Scale {
 /// A table with a column for each algorithm, and the curves.
 pub(super) fn text(conditions: &Conditions, all: &[Simulated]) -> String {
     let (curves, sizes) = (curves(all), sizes_bytes(all));
-    let scale = Scale::of(conditions.mode, all);
+    let scale = Scale::of(all);
     let mut text = String::from("\n");
     for (index, curve) in curves.iter().enumerate() {
         text += &format!("{}  {}\n", letter(index), brief(curve.candidate));
@@ -128,7 +137,7 @@ pub(super) fn text(conditions: &Conditions, all: &[Simulated]) -> String {
         for &bytes in &sizes {
             let mut row = vec![(bytes / conditions.line_bytes).to_string(), bytes.to_string()];
             row.extend(some.iter().map(|curve| {
-                let point = curve.points.iter().find(|point| point.bytes == bytes);
+                let point = curve.points.iter().find(|point| point.program.bytes() == bytes);
                 point.map_or("-".to_owned(), |point| scale.label(Scale::value(scale.mode, point)))
             }));
             table.add_row(row);
@@ -149,15 +158,13 @@ fn drawn(
         for point in &curve.points {
             let from_top = (1.0 - scale.place(Scale::value(scale.mode, point))) * ROWS as f64;
             let row = (0..ROWS - 1).find(|&row| from_top < row as f64 + 1.0).unwrap_or(ROWS - 1);
-            let column = sizes_bytes.iter().position(|&bytes| bytes == point.bytes).unwrap_or(0);
+            let column =
+                sizes_bytes.iter().position(|&bytes| bytes == point.program.bytes()).unwrap_or(0);
             let cell = &mut grid[row][column * STEP + STEP / 2];
             *cell = if *cell == ' ' { letter(index) } else { '*' };
         }
     }
-    let labels = match scale.mode {
-        Mode::Latency => log_ticks(scale.least, scale.most),
-        Mode::Throughput => ticks(scale.most, 6.0),
-    };
+    let labels = scale.ticks(6.0);
     let mut text = String::new();
     for (row, cells) in grid.iter().enumerate() {
         let within = |&&value: &&f64| {
@@ -194,20 +201,20 @@ fn short(count: usize) -> String {
 /// The curves as SVG.
 pub(super) fn picture(conditions: &Conditions, all: &[Simulated]) -> String {
     let (curves, sizes) = (curves(all), sizes_bytes(all));
-    let scale = Scale::of(conditions.mode, all);
+    let scale = Scale::of(all);
     let mut svg = Svg::new(1120.0);
-    let Conditions { what, machine, pes, mode, .. } = conditions;
-    let title = format!("{what} on {}, {pes} PEs: {} by size", machine.name, mode.name());
+    let machine = &conditions.machine;
+    let of = all.first().map_or(String::new(), |one| {
+        let Query { collective, pes, .. } = one.program.query;
+        format!("{collective} on {}, {pes} PEs", machine.name)
+    });
+    let title = format!("{of}: {} by size", scale.mode.name());
     svg.text((20.0, 30.0), 19, Anchor::Start, &title);
-    let told = format!("{} · {}", machine.title, conditions.how());
-    svg.text((20.0, 52.0), 13, Anchor::Start, &told);
+    let subtitle = format!("{} · {}", machine.title, conditions.how());
+    svg.text((20.0, 52.0), 13, Anchor::Start, &subtitle);
     let x = |index: usize| LEFT + (index as f64 + 0.5) / sizes.len() as f64 * WIDTH;
     let y = |value: f64| TOP + (1.0 - scale.place(value)) * HEIGHT;
-    let labels = match scale.mode {
-        Mode::Latency => log_ticks(scale.least, scale.most),
-        Mode::Throughput => ticks(scale.most, 10.0),
-    };
-    for value in labels {
+    for value in scale.ticks(10.0) {
         svg.line((LEFT, y(value)), (LEFT + WIDTH, y(value)), FAINT, 1.0);
         let label = match scale.mode {
             Mode::Latency => format!("{} us", plain(value / 1e3)),
@@ -226,14 +233,15 @@ pub(super) fn picture(conditions: &Conditions, all: &[Simulated]) -> String {
     for (index, curve) in curves.iter().enumerate() {
         let (ink, dashed) = (INKS[index % INKS.len()], index / INKS.len() % 2 == 1);
         let place = |point: &&Simulated| {
-            let column = sizes.iter().position(|&bytes| bytes == point.bytes).unwrap_or(0);
+            let column =
+                sizes.iter().position(|&bytes| bytes == point.program.bytes()).unwrap_or(0);
             (x(column), y(Scale::value(scale.mode, point)))
         };
         let points: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
         svg.curve(&points, ink, dashed);
         for (&at, point) in points.iter().zip(&curve.points) {
             let label = scale.label(Scale::value(scale.mode, point));
-            let title = format!("{}, {} B: {label}", curve.candidate, point.bytes);
+            let title = format!("{}, {} B: {label}", curve.candidate, point.program.bytes());
             svg.disc(at, 3.0, ink, &title);
         }
         let height = TOP + 10.0 + 22.0 * index as f64;

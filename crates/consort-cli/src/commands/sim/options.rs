@@ -1,14 +1,16 @@
 //! The checked arguments, as a list of programs to simulate.
 
 use anyhow::{Result, ensure};
-use consort::{Candidate, Collective, Rank, SyncModes};
+use consort::{Candidate, Collective, Query, Rank, SyncModes};
 use consort_bench::{
+    asked::sums,
+    harness::Mode,
     simulation::{Conditions, Program, machines},
     units,
 };
 use consort_collectives::PlanError;
 use consort_sim::{
-    Simulation,
+    Effects, Simulation,
     machines::{Kind, Machine},
 };
 
@@ -16,7 +18,6 @@ use super::{
     arguments::{MOST_BYTES, Sim},
     candidates::{Asked, candidates},
 };
-use crate::args::Mode;
 
 /// The largest size of a sweep.
 const SWEEP_BYTES: usize = 1 << 20;
@@ -52,23 +53,28 @@ impl Options {
         );
         let root = sim.root.unwrap_or(0);
         ensure!(root < pes, "--root {root}: the ranks of {pes} PEs are 0 to {}", pes - 1);
-        let line_bytes = line_bytes(&machine);
-        let conditions = Conditions {
-            what: sim.what,
-            machine,
-            line_bytes,
-            pes,
+        let query = sums(sim.what, sync(sim)?, pes, 0, false);
+        let program = Program {
             root: Rank(root),
-            sync: sync(sim)?,
-            mode: sim.mode.into(),
+            mode: sim.mode,
             calls: sim.calls.unwrap_or(usual_calls(sim)),
-            seed: sim.seed,
-            near: sim.near,
-            uncontended: sim.uncontended,
-            fitted: sim.fitted,
+            ..Program::once(query, &Candidate::new(""))
         };
-        let simulation = simulation(sim, &conditions);
-        let (programs, unable) = programs(sim, &conditions, &simulation)?;
+        let conditions = Conditions {
+            line_bytes: line_bytes(&machine),
+            machine,
+            seed: sim.seed,
+            effects: Effects {
+                contention: !sim.uncontended,
+                distances: !sim.near,
+                fitted: sim.fitted,
+            },
+        };
+        let simulation = Simulation::on(conditions.machine.clone(), pes)
+            .seed(conditions.seed)
+            .with(conditions.effects);
+        let simulation = if is_seen(sim) { simulation.traced() } else { simulation };
+        let (programs, unable) = programs(sim, &program, conditions.line_bytes, &simulation)?;
         ensure!(
             !is_seen(sim) || programs.len() == 1,
             "a trace or picture is of one simulation, and these are {}: name one --algorithm and \
@@ -133,24 +139,6 @@ fn sync(sim: &Sim) -> Result<SyncModes> {
     Ok(SyncModes::STRICT)
 }
 
-fn simulation(sim: &Sim, conditions: &Conditions) -> Simulation {
-    let mut simulation =
-        Simulation::on(conditions.machine.clone(), conditions.pes).seed(conditions.seed);
-    if conditions.near {
-        simulation = simulation.near();
-    }
-    if conditions.uncontended {
-        simulation = simulation.uncontended();
-    }
-    if conditions.fitted {
-        simulation = simulation.fitted();
-    }
-    if is_seen(sim) {
-        simulation = simulation.traced();
-    }
-    simulation
-}
-
 fn sizes_bytes(sim: &Sim, line_bytes: usize) -> Vec<usize> {
     let in_lines = |lines: &[usize]| lines.iter().map(|lines| lines * line_bytes).collect();
     if sim.what == Collective::Barrier {
@@ -167,12 +155,14 @@ fn sizes_bytes(sim: &Sim, line_bytes: usize) -> Vec<usize> {
     }
 }
 
+/// The programs like `blank`, of each size and candidate.
 fn programs(
     sim: &Sim,
-    conditions: &Conditions,
+    blank: &Program,
+    line_bytes: usize,
     simulation: &Simulation,
 ) -> Result<(Vec<Program>, Vec<PlanError>)> {
-    let Conditions { what, pes, root, sync, mode, calls, line_bytes, .. } = *conditions;
+    let Query { collective: what, pes, .. } = blank.query;
     let asked =
         Asked { named: &sim.algorithm, values: &sim.param, every_value: sim.all_algorithms };
     let capabilities = simulation.capabilities()?;
@@ -189,17 +179,9 @@ fn programs(
             "{shown} are too many for {pes} simulated PEs: their buffers may take {} in all",
             units::size(MOST_BYTES as u64)
         );
-        let blank = Program {
-            collective: what,
-            candidate: Candidate::new(""),
-            sync,
-            root,
-            bytes,
-            symmetric: false,
-            mode,
-            calls,
-        };
-        let found = candidates(what, &blank.setting(pes, capabilities), asked)?;
+        let blank =
+            Program { query: Query { bytes: bytes as u64, ..blank.query }, ..blank.clone() };
+        let found = candidates(what, &blank.setting(capabilities), asked)?;
         let program = |candidate| Program { candidate, ..blank.clone() };
         programs.extend(found.able.into_iter().map(program));
         unable.extend(found.unable);

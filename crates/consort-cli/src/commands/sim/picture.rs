@@ -1,7 +1,7 @@
 //! A call as SVG: the tree of its messages, and below it the timeline of each PE.
 
-use consort::Collective;
-use consort_bench::simulation::{Conditions, Node, Simulated, tree};
+use consort::{Collective, Query};
+use consort_bench::simulation::{Conditions, Node, Program, Simulated, tree};
 use consort_sim::Step;
 
 use crate::output::{
@@ -41,19 +41,19 @@ fn class(step: &Step) -> usize {
 
 /// Draws a traced simulation.
 pub(super) fn picture(conditions: &Conditions, one: &Simulated) -> String {
-    let Conditions { what, machine, pes, root, .. } = conditions;
+    let machine = &conditions.machine;
+    let Program { query, candidate, root, mode, calls } = &one.program;
+    let Query { collective: what, pes, bytes, .. } = query;
     let mut svg = Svg::new(WIDTH);
     let sized = match what {
         Collective::Barrier => String::new(),
-        _ => format!(" of {}", conditions.size(one.bytes)),
+        _ => format!(" of {}", conditions.size(*bytes)),
     };
-    let title = format!("{what}{sized} by {} on {}, {pes} PEs", one.candidate, machine.name);
+    let title = format!("{what}{sized} by {candidate} on {}, {pes} PEs", machine.name);
     svg.text((20.0, 30.0), 19, Anchor::Start, &title);
-    let (mode, calls) = (conditions.mode.name(), conditions.calls);
-    let latency = time(one.call_ns);
-    let how = conditions.how();
-    let told = format!("{} · {mode} {latency} · calls: {calls} · {how}", machine.title);
-    svg.text((20.0, 52.0), 13, Anchor::Start, &told);
+    let (mode, latency, how) = (mode.name(), time(one.call_ns), conditions.how());
+    let subtitle = format!("{} · {mode} {latency} · calls: {calls} · {how}", machine.title);
+    svg.text((20.0, 52.0), 13, Anchor::Start, &subtitle);
     // Few PEs have rows with more space.
     let row_height = if *pes <= 24 { 22.0 } else { 14.0 };
     let nodes = tree(*what, &one.trace, *pes, root.0);

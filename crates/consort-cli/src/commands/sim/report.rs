@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use consort::Collective;
+use consort::{Collective, Query};
 use consort_bench::{
     harness::Mode,
-    simulation::{Conditions, Simulated, Spent},
+    simulation::{Conditions, Program, Simulated, Spent},
+    units::counted,
 };
 use consort_collectives::PlanError;
 use consort_sim::Cause;
@@ -20,11 +21,12 @@ pub(super) fn page(
     unable: &[PlanError],
     sweep: bool,
 ) -> String {
-    let mut text = heading(conditions);
+    let mut text = all.first().map_or(String::new(), |one| heading(conditions, &one.program));
     if sweep {
         text += &curves::text(conditions, all);
     } else {
-        for of_size in all.chunk_by(|one, next| one.bytes == next.bytes) {
+        let same_size = |one: &Simulated, next: &Simulated| one.program.query == next.program.query;
+        for of_size in all.chunk_by(same_size) {
             text += &format!("\n{}\n{}", times(conditions, of_size), causes(of_size));
         }
     }
@@ -44,37 +46,36 @@ mean of all PEs, and below it that of the PE that leaves last; what no cause tak
 waiting.";
 
 /// The settings that all figures have in common.
-fn heading(conditions: &Conditions) -> String {
-    let Conditions { what, machine, pes, root, sync, mode, calls, seed, .. } = conditions;
-    let s = |count: u64| if count == 1 { "" } else { "s" };
-    let mut text = wrapped(&format!("{what} on {}, {pes} PE{}", machine.title, s(u64::from(*pes))));
+fn heading(conditions: &Conditions, program: &Program) -> String {
+    let Conditions { machine, seed, .. } = conditions;
+    let Program { query, root, mode, calls, .. } = program;
+    let Query { collective: what, sync, pes, .. } = query;
+    let mut text = wrapped(&format!("{what} on {}, {}", machine.title, counted(*pes, "PE")));
     let from = match what {
         Collective::Barrier => String::new(),
         Collective::Broadcast | Collective::Scatter => format!("from PE {root}, sync {sync}, "),
         Collective::Reduce | Collective::Gather => format!("to PE {root}, sync {sync}, "),
         _ => format!("sync {sync}, "),
     };
-    let calls = match mode {
-        Mode::Latency => format!(
-            "{calls} call{} alone (latency): from the first entry to the last exit",
-            s(*calls)
-        ),
-        Mode::Throughput => {
-            format!("{calls} call{} in a row (throughput): from last exit to last exit", s(*calls))
-        }
+    let how = match mode {
+        Mode::Latency => "alone (latency): from the first entry to the last exit",
+        Mode::Throughput => "in a row (throughput): from last exit to last exit",
     };
-    text += &wrapped(&format!("{from}{calls}"));
+    text += &wrapped(&format!("{from}{} {how}", counted(*calls, "call")));
     text + &wrapped(&format!("{}, seed {seed}", conditions.how()))
 }
 
 /// A table of the times of one size.
 fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
-    let sized = conditions.what != Collective::Barrier;
+    let Some(Program { query, mode, .. }) = of_size.first().map(|one| &one.program) else {
+        return String::new();
+    };
+    let sized = query.collective != Collective::Barrier;
     let mut text = String::new();
-    if let (true, Some(first)) = (sized, of_size.first()) {
-        text += &format!("{}\n", conditions.size(first.bytes));
+    if sized {
+        text += &format!("{}\n", conditions.size(query.bytes));
     }
-    let mut header = vec!["algorithm", conditions.mode.time_name()];
+    let mut header = vec!["algorithm", mode.time_name()];
     header.extend(sized.then_some("MB/s"));
     header.push("messages");
     header.extend(sized.then_some("bytes in them"));
@@ -82,7 +83,7 @@ fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
     let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(header);
     for one in of_size {
-        let mut row = vec![brief(&one.candidate), time(one.call_ns)];
+        let mut row = vec![brief(&one.program.candidate), time(one.call_ns)];
         row.extend(one.mbps().map(|mbps| format!("{mbps:.2}")));
         row.push(count(one.messages));
         row.extend(sized.then(|| count(one.message_bytes)));
@@ -101,18 +102,14 @@ fn causes(of_size: &[Simulated]) -> String {
     let mut table = table(header);
     for one in of_size {
         let last = format!("  the last, PE {}", one.last_pe);
-        for (name, spent) in [(brief(&one.candidate), one.mean), (last, one.last)] {
+        for (name, spent) in [(brief(&one.program.candidate), one.mean), (last, one.last)] {
             let Spent { by_cause_ns, waiting_ns } = spent;
             let spent = by_cause_ns.into_iter().chain([waiting_ns]);
-            table.add_row([name].into_iter().chain(spent.map(nothing_or_time)));
+            let cell = |ns: f64| if ns == 0.0 { "-".to_owned() } else { time(ns) };
+            table.add_row([name].into_iter().chain(spent.map(cell)));
         }
     }
     finish(table, &numbers)
-}
-
-/// A time; `-` if it is 0.
-fn nothing_or_time(ns: f64) -> String {
-    if ns == 0.0 { "-".to_owned() } else { time(ns) }
 }
 
 /// A number without decimals if it is whole; means of calls may not be.
@@ -125,9 +122,8 @@ fn effort(all: &[Simulated]) -> String {
     let took: Duration = all.iter().map(|one| one.took).sum();
     let events: u64 = all.iter().map(|one| one.events).sum();
     output::wrapped(&format!(
-        "{} simulation{} of {events} events took {} here.",
-        all.len(),
-        if all.len() == 1 { "" } else { "s" },
+        "{} of {events} events took {} here.",
+        counted(all.len(), "simulation"),
         time(took.as_secs_f64() * 1e9)
     ))
 }

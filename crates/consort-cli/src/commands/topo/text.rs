@@ -2,7 +2,7 @@
 
 use consort_bench::{
     limits::survey::{Bandwidth, Measured},
-    units::size,
+    units::{counted, size},
 };
 
 use super::{
@@ -103,11 +103,6 @@ fn bandwidths(measured: &Measured) -> String {
 
 fn or_dash(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.1}"))
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 /// Ranges of numbers as the kernel writes them: `0-3,8`.

@@ -38,9 +38,7 @@ pub(super) struct Checked {
 
 #[derive(Debug, Serialize)]
 struct Point {
-    #[serde(flatten)]
-    asked: Asked,
-    #[serde(skip)]
+    #[serde(flatten, with = "Asked")]
     query: Query,
     #[serde(serialize_with = "asked::shown")]
     chosen: Candidate,
@@ -55,7 +53,6 @@ struct Point {
 impl From<&Penalty> for Point {
     fn from(penalty: &Penalty) -> Self {
         Self {
-            asked: Asked::from(&penalty.query),
             query: penalty.query,
             chosen: penalty.chosen.clone(),
             chosen_ns: penalty.chosen_ns,

@@ -53,14 +53,6 @@ impl Scc {
         depth
     }
 
-    /// (4.13) The path of the data alone: into the root's buffer, down the tree, and to memory.
-    #[must_use]
-    pub fn critical_path_ns(&self, lines: u64, degree: u32) -> f64 {
-        self.put_from_memory_ns(lines, 1)
-            + f64::from(self.depth(degree) - 1) * self.get_to_buffer_ns(lines, self.buffer_hops)
-            + self.get_to_memory_ns(lines, 1)
-    }
-
     /// (4.19) The root's part of the latency of a chunk.
     #[must_use]
     pub fn root_latency_ns(&self, lines: u64, degree: u32) -> f64 {
@@ -130,15 +122,6 @@ impl Scc {
     #[must_use]
     pub fn throughput_mbps(&self, degree: u32) -> f64 {
         self.mbps(self.chunk_lines, self.chunk_ns(degree))
-    }
-
-    /// (4.15) The throughput of chunks so long that only the time of lines counts, in 10^6 B/s.
-    #[must_use]
-    pub fn throughput_limit_mbps(&self) -> f64 {
-        let line_ns = 2.0 * self.read_buffer_ns(self.buffer_hops)
-            + self.write_buffer_ns(self.buffer_hops)
-            + self.write_memory_ns(self.memory_hops);
-        self.mbps(1, line_ns)
     }
 
     /// The degree with the least latency for this many lines, and that latency. It is computed by
@@ -220,7 +203,6 @@ mod tests {
         assert_eq!(scc.leaf_latency_ns(1, 2), 2024.0 + 1024.0 + 20_214.0);
         let sum_ns = 10_114.0 + 3048.0 + 2.0 * level_ns + 23_262.0;
         assert_eq!(scc.latency_ns(1, 2), sum_ns);
-        assert_eq!(scc.critical_path_ns(1, 2), 10_114.0 + 2.0 * 2024.0 + 20_214.0);
         // Slow flags: polling two of them, 5012 each, outlasts the leaf's get and put.
         let slow = Scc { flag_read_ns: 5000.0, ..digits() };
         let slower_ns = 2.0 * 5000.0 + (2.0 * 5012.0 - 3048.0);
@@ -261,7 +243,6 @@ mod tests {
         for (degree, paper_mbps) in [(2, 35.22), (7, 34.30), (47, 35.88)] {
             near(scc.throughput_mbps(degree), paper_mbps, 0.001);
         }
-        near(scc.throughput_limit_mbps(), 36.4, 0.001);
     }
 
     /// The formulas as printed, in which a flag is one line.

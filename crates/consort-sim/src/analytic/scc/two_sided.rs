@@ -37,27 +37,11 @@ impl Scc {
         self.in_pieces_ns(lines, Self::send_receive_chunk_cached_ns)
     }
 
-    /// `L_binomial_nocache`: the binomial tree if every sender read from memory.
-    #[must_use]
-    pub fn binomial_uncached_ns(&self, lines: u64) -> f64 {
-        f64::from(levels(self.pes)) * self.send_receive_ns(lines)
-    }
-
     /// (4.22) The latency of a broadcast by the binomial tree.
     #[must_use]
     pub fn binomial_ns(&self, lines: u64) -> f64 {
         self.send_receive_ns(lines)
             + f64::from(levels(self.pes) - 1) * self.send_receive_cached_ns(lines)
-    }
-
-    /// (4.14) The path of the data alone down the binomial tree.
-    #[must_use]
-    pub fn binomial_critical_path_ns(&self, lines: u64) -> f64 {
-        let lines = lines as f64;
-        let line_ns = self.read_buffer_ns(self.buffer_hops)
-            + self.write_buffer_ns(1)
-            + self.write_memory_ns(self.memory_hops);
-        lines * (f64::from(levels(self.pes)) * line_ns + self.read_memory_ns(self.memory_hops))
     }
 
     /// `C_scat`: each core gets its slice. The root sends half of the slices that it has left, and
@@ -72,13 +56,8 @@ impl Scc {
         ns
     }
 
-    /// `C_allgath_nocache`: `P - 1` times each core sends a slice and receives one.
-    #[must_use]
-    pub fn allgather_uncached_ns(&self, slice_lines: u64) -> f64 {
-        2.0 * f64::from(self.pes - 1) * self.send_receive_ns(slice_lines)
-    }
-
-    /// `C_allgath`: the same, where all slices but the root's own are in the cache.
+    /// `C_allgath`: `P - 1` times each core sends a slice and receives one; all slices but the
+    /// root's own are in the cache.
     #[must_use]
     pub fn allgather_ns(&self, slice_lines: u64) -> f64 {
         self.send_receive_ns(slice_lines)
@@ -97,16 +76,6 @@ impl Scc {
     pub fn scatter_allgather_mbps(&self) -> f64 {
         let lines = u64::from(self.pes) * self.chunk_lines;
         self.mbps(lines, self.scatter_allgather_ns(lines))
-    }
-
-    /// (4.16) The throughput for many cores where only the time of lines counts, in 10^6 B/s.
-    #[must_use]
-    pub fn scatter_allgather_limit_mbps(&self) -> f64 {
-        let line_ns = 3.0 * self.read_buffer_ns(self.buffer_hops)
-            + 3.0 * self.write_buffer_ns(self.buffer_hops)
-            + self.read_memory_ns(self.memory_hops)
-            + 3.0 * self.write_memory_ns(self.memory_hops);
-        self.mbps(1, line_ns)
     }
 
     /// Each of the two sets a flag, reads the other's, and resets it.
@@ -145,10 +114,7 @@ mod tests {
         let scc = digits();
         let (one_ns, cached_ns) = (30_398.0, 30_296.0);
         assert_eq!(scc.binomial_ns(1), one_ns + cached_ns);
-        assert_eq!(scc.binomial_uncached_ns(1), 2.0 * one_ns);
-        assert_eq!(scc.binomial_critical_path_ns(2), 2.0 * (2.0 * (12.0 + 12.0 + 202.0) + 102.0));
         assert_eq!(scc.scatter_ns(1), (one_ns + 328.0) + one_ns);
-        assert_eq!(scc.allgather_uncached_ns(1), 6.0 * one_ns);
         assert_eq!(scc.allgather_ns(1), one_ns + 5.0 * cached_ns);
         let sum_ns = scc.scatter_ns(1) + scc.allgather_ns(1);
         assert_eq!([1, 3, 4].map(|m| scc.scatter_allgather_ns(m)), [sum_ns; 3]);
@@ -164,8 +130,6 @@ mod tests {
         let scc = Scc::table_4_1();
         let mbps = scc.scatter_allgather_mbps();
         assert!((mbps / 13.38 - 1.0).abs() < 0.02, "{mbps}");
-        let limit_mbps = scc.scatter_allgather_limit_mbps();
-        assert!((limit_mbps - 13.08).abs() < 0.01, "{limit_mbps}");
     }
 
     /// Section 4.4: one-sided broadcasts have the lower latency from the first lines on, and three

@@ -5,7 +5,7 @@ use consort_fabric::{
 };
 
 use crate::{
-    Buffer, Call, Caller, Operands, Pe, Simulation,
+    Buffer, Call, Caller, Effects, Operands, Pe, Simulation,
     analytic::loggp::LogGp,
     machines::{Cluster, Inside, Kind, Machine, Network},
 };
@@ -159,14 +159,16 @@ fn hops_add_to_the_latency_unless_all_are_near() {
     };
     let far = Simulation::on(far, 4);
     assert_eq!(far.run(member).unwrap().ended_ns, 1020.0 + 7.0);
-    assert_eq!(far.near().run(member).unwrap().ended_ns, 1020.0);
+    let near = Effects { distances: false, ..Effects::PUBLISHED };
+    assert_eq!(far.with(near).run(member).unwrap().ended_ns, 1020.0);
 }
 
 /// Of four messages that arrive at once the last is delivered three gaps later.
 #[test]
 fn what_comes_too_fast_queues() {
     let flat_ns = |simulation| ends_ns(Collective::Barrier, "flat", &simulation, 5, 0);
-    let alone_ns = flat_ns(flat(DIGITS, 5).uncontended());
+    let alone = Effects { contention: false, ..Effects::PUBLISHED };
+    let alone_ns = flat_ns(flat(DIGITS, 5).with(alone));
     // PE 0 receives from all, one after the other, and sends to all.
     assert_eq!(alone_ns, 10.0 + 1000.0 + 4.0 * 10.0 + 4.0 * 10.0 + 1000.0 + 10.0);
     let queued_ns = 1020.0 + 3.0 * 100.0 + 3.0 * 100.0 + 1020.0;

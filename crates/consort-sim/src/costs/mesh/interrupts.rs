@@ -32,7 +32,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    pub(super) fn new(machine: &MessageBuffers) -> Self {
+    pub(super) fn new(machine: &MessageBuffers, fitted: bool) -> Self {
         let (latency, read) = (
             picoseconds(machine.interrupt.latency_ns(machine.ghz)),
             picoseconds(machine.interrupt.status_read_ns(machine.ghz)),
@@ -40,14 +40,9 @@ impl Controller {
         Self {
             handling: latency.saturating_sub(read),
             status_read: read,
-            signal: picoseconds(machine.interrupt.signal_ns.unwrap_or(0.0)),
+            signal: picoseconds(machine.interrupt.signal_ns.filter(|_| fitted).unwrap_or(0.0)),
             free_at: Cell::new(0),
         }
-    }
-
-    /// Enables or disables the fitted time of a signal.
-    pub(super) fn with_signal(&mut self, signal: bool) {
-        self.signal *= Time::from(signal);
     }
 
     /// The time when a core that is interrupted now has read its status register. Registers serve

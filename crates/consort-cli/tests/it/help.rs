@@ -1,0 +1,80 @@
+//! The examples in the help of each command: all parse, and those that take no time work.
+//!
+//! The help of a command names its subcommands below `Commands:` and its examples, one a line,
+//! below `Examples:`. A line with `--help` at its end is parsed, and nothing is run.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+/// The commands of which every example is run; the others measure or simulate for long.
+const RUN: [&str; 4] = ["bench", "explain", "machines", "model"];
+
+fn consort(words: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_consort"))
+        .args(words)
+        .current_dir(folder)
+        .env("CONSORT_WISDOM", folder.join("wisdom.toml"))
+        .env("PATH", "")
+        .output()
+        .expect("the command starts")
+}
+
+/// The lines of a section of a help text, without their indentation.
+fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1);
+    lines.map_while(|line| line.strip_prefix("  ")).collect()
+}
+
+/// The examples in the help of a command and of all below it.
+fn examples(command: &[&str], all: &mut Vec<String>) {
+    let output = consort(&[command, &["--help"]].concat(), Path::new("."));
+    let help = String::from_utf8(output.stdout).expect("text");
+    let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
+    let lines = section(&help, "Examples:").into_iter().map(of_line);
+    all.extend(lines.flat_map(|line| line.split(" && ").map(str::to_owned).collect::<Vec<_>>()));
+    // The description of a command may go on in a line that is indented further.
+    let names = section(&help, "Commands:").into_iter().filter(|line| !line.starts_with(' '));
+    for name in names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help") {
+        examples(&[command, &[name]].concat(), all);
+    }
+}
+
+/// The words of an example after `consort`, with the smallest budget where a budget is spent.
+fn words(example: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = example.split(' ').skip(1).collect();
+    if let Some(at) = words.iter().position(|word| *word == "--budget") {
+        words.drain(at..at + 2);
+    }
+    if words[0] == "bench" {
+        words.extend(["--budget", "0"]);
+    }
+    words
+}
+
+#[test]
+fn examples_parse_and_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let described = consort(&["machines", "cluster", "--source"], folder.path()).stdout;
+    fs::write(folder.path().join("mine.toml"), described).expect("a description");
+    let mut all = Vec::new();
+    examples(&[], &mut all);
+    assert!(all.len() > 50, "only {} examples are found", all.len());
+    let mut complaints = Vec::new();
+    for example in &all {
+        let given: Vec<&str> = example.split(' ').skip(1).collect();
+        let parsed = consort(&[&given[..], &["--help"]].concat(), folder.path());
+        let runs = RUN.contains(&given[0]);
+        let run = runs.then(|| consort(&words(example), folder.path()));
+        for output in [Some(parsed), run].into_iter().flatten() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            // In a short time every block may have been disturbed.
+            if !output.status.success() && !said.contains("idle") {
+                complaints.push(format!("`{example}`: {}: {said}", output.status));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
