@@ -167,8 +167,9 @@ impl Future for ReceiveCombine<'_> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Op> {
         let Self { received, left, target } = &mut *self;
-        let Receive { call, at, word, count, target: message, .. } = *received;
+        let Receive { call, at, word, count, .. } = *received;
         if count > 0 {
+            let message = received.target;
             return Pin::new(received).poll(context).map(|done| {
                 call.combine_now(*target, *left, message);
                 done
