@@ -72,8 +72,12 @@ impl Exposed {
     /// # Panics
     /// As [`Access::attach`].
     #[inline(always)]
-    pub async fn attach<F: Messages + Rendezvous>(&self, f: &F, peer: Rank) -> Op<F::Remote> {
-        self.access.attach(f, peer, self.span).await
+    pub fn attach<F: Messages + Rendezvous>(
+        &self,
+        f: &F,
+        peer: Rank,
+    ) -> impl Future<Output = Op<F::Remote>> {
+        self.access.attach(f, peer, self.span)
     }
 
     /// Detaches the buffer of a peer after reading.
@@ -81,13 +85,13 @@ impl Exposed {
     /// # Errors
     /// As [`Self::expose`].
     #[inline(always)]
-    pub async fn detach<F: Messages + Rendezvous>(
+    pub fn detach<F: Messages + Rendezvous>(
         &self,
         f: &F,
         peer: Rank,
         remote: F::Remote,
-    ) -> Op {
-        self.access.detach(f, peer, remote).await
+    ) -> impl Future<Output = Op> {
+        self.access.detach(f, peer, remote)
     }
 
     /// Attaches the buffers of the first `count` PEs, by rank; `None` for this PE.
@@ -134,8 +138,8 @@ impl Exposed {
     /// # Errors
     /// As [`Self::expose`].
     #[inline(always)]
-    pub async fn await_detached<F: Messages + Rendezvous>(&self, f: &F) -> Op {
-        self.access.await_detached(f, self.readers.iter().copied()).await
+    pub fn await_detached<F: Messages + Rendezvous>(&self, f: &F) -> impl Future<Output = Op> {
+        self.access.await_detached(f, self.readers.iter().copied())
     }
 }
 

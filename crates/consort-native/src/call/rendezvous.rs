@@ -13,7 +13,7 @@
 
 use std::{
     future::{Future, ready},
-    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+    sync::atomic::Ordering::{Relaxed, Release},
 };
 
 use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
@@ -23,9 +23,7 @@ use super::{
     view::{Call, SOURCE, TARGET},
 };
 use crate::{
-    inbox::line::{Line, LineWord},
-    launch::failure::Failure,
-    memory::extent::Extent,
+    inbox::line::PAYLOAD_WORDS, launch::failure::Failure, memory::extent::Extent,
     state::accessing::Accessing,
 };
 
@@ -33,20 +31,6 @@ use crate::{
 const TAKEN: u64 = 0;
 
 impl Call<'_> {
-    /// The line through which `owner` exposes a buffer to `peer` in this call. Only `expose` writes
-    /// such lines, and only once in a call, so what a peer reads from one was exposed as it is.
-    #[inline(always)]
-    fn exposure_line(&self, peer: Rank, owner: Rank, exposure: u32) -> &Line {
-        self.group.exposure(peer, owner, self.position, exposure)
-    }
-
-    /// The words that count the detaches of this PE's exposures in this call, and the exposures.
-    #[inline(always)]
-    fn exposure_counts(&self) -> [&LineWord; 2] {
-        let counts = self.group.exposure_counts(self.rank, self.position);
-        [&counts[0], &counts[1]]
-    }
-
     /// Fails the job: the owner of `remote` and this PE disagree on the length of a block.
     #[cold]
     fn disagree(&self, remote: &Remote, bytes: usize) -> Poisoned {
@@ -71,8 +55,9 @@ impl Call<'_> {
     /// accesses.
     #[cold]
     fn end_exposures(&self) {
-        let [detached, exposed] = self.exposure_counts();
-        if detached.load(Acquire) != exposed.load(Relaxed) {
+        let exposed = self.group.exposed(self.position);
+        let detached = self.group.detached_at(self.rank, self.position);
+        if self.group.line_at(detached).word_at(0) != exposed {
             if !self.job.is_poisoned() {
                 let reason = "left a call while its buffers were exposed".to_owned();
                 self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
@@ -107,9 +92,11 @@ impl Rendezvous for Call<'_> {
             Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
         };
         self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
-        let line = self.exposure_line(to, self.rank, exposure);
-        self.group.mark_exposure(to, self.position, exposure, self.word);
-        self.exposure_counts()[1].fetch_add(1, Relaxed);
+        // Only this function writes such lines, and only once in a call, so what a peer reads from
+        // one was exposed as it is.
+        let line = self.group.exposure_at(to, self.rank, self.position, exposure);
+        let line = self.group.line_at(line);
+        self.group.count_exposure(to, self.position, exposure, self.word);
         // Shared memory has different addresses in different processes, so its offset is sent.
         let place = match kind {
             RemoteKind::Source | RemoteKind::Target => memory.at.expose_provenance(),
@@ -127,15 +114,16 @@ impl Rendezvous for Call<'_> {
     }
 
     fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<Remote>> {
-        let line = self.exposure_line(self.rank, from, exposure);
+        let line_at = self.group.exposure_at(self.rank, from, self.position, exposure);
+        let line = self.group.line_at(line_at);
         let (word, position) = (self.word, self.position);
         let (job, group) = (self.job.number(), self.group.number());
         assert!(word != TAKEN, "buffers are attached in calls");
         // Both words come from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
-        self.when(move || {
-            (line.word() == word).then(|| {
+        self.when_word(line_at + PAYLOAD_WORDS, move |seen| {
+            (seen == word).then(|| {
                 let (place, bytes) = (size(line.read(0)), size(line.read(1)));
                 let kind = match line.read(2) {
                     0 => RemoteKind::Source,
@@ -165,19 +153,20 @@ impl Rendezvous for Call<'_> {
                 (remote.job, remote.group) == (self.job.number(), self.group.number()),
                 "a remote buffer is detached in its own team"
             );
-            let counts = self.group.exposure_counts(remote.owner, remote.position);
-            counts[0].fetch_add(1, Release); // pairs with the acquire in `await_detached`
+            let detached = self.group.detached_at(remote.owner, remote.position);
+            // Release: pairs with the acquire in `await_detached`.
+            self.group.line_at(detached).counter(0).fetch_add(1, Release);
             self.wake(remote.owner);
         }
         ready(Ok(()))
     }
 
     fn await_detached(&self) -> impl Future<Output = Op> {
-        let [detached, exposed] = self.exposure_counts();
-        self.when(move || {
+        let (group, position) = (self.group, self.position);
+        self.when_word(group.detached_at(self.rank, position), move |detached| {
             // What all peers have detached they have attached, so its numbers are free again.
-            let is_over = detached.load(Acquire) == exposed.load(Relaxed);
-            is_over.then(|| self.group.unmark_exposures(self.position))
+            let is_over = detached == group.exposed(position);
+            is_over.then(|| group.free_exposures(position))
         })
     }
 }

@@ -41,7 +41,7 @@ pub struct Call<'c> {
     pub(super) receiving: AtomicIsize,
     /// Whether an operation drives the call.
     pub(super) is_nonblocking: bool,
-    /// The index of the inbox word that the pending wait watches; `NO_WORD` if it watches none.
+    /// The index of the word that the pending wait watches; `NO_WORD` if it watches none.
     pub(super) watched: AtomicUsize,
     /// The value of that word when it was last polled.
     pub(super) seen: AtomicU64,
@@ -51,7 +51,7 @@ pub struct Call<'c> {
 pub(super) const SOURCE: u8 = 1;
 pub(super) const TARGET: u8 = 2;
 
-/// The index of no inbox word.
+/// The index of no word.
 pub(super) const NO_WORD: usize = usize::MAX;
 
 // SAFETY: the buffers are borrowed for the call, and only the future that drives the call accesses

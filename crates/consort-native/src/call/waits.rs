@@ -24,7 +24,7 @@ const STEPS_AHEAD: u64 = 1 << 32;
 impl Watch for Call<'_> {
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
-        if let Some(word) = self.words.get(self.watched.load(Relaxed)) {
+        if let Some(word) = self.group.word_at(self.watched.load(Relaxed)) {
             let seen = self.seen.load(Relaxed);
             while *left > 0 && word.load(Relaxed) == seen {
                 *left -= 1;
@@ -42,6 +42,35 @@ impl Call<'_> {
         test: impl Fn() -> Option<T> + Unpin + 'f,
     ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
         When { call: self, test, is_new: true }
+    }
+
+    /// As [`Self::when`], for a test of one word: the executor watches it.
+    #[inline(always)]
+    pub(super) fn when_word<'f, T>(
+        &'f self,
+        at: usize,
+        test: impl Fn(u64) -> Option<T> + 'f,
+    ) -> WhenWord<'f, impl Fn(u64) -> Option<T> + 'f> {
+        WhenWord { call: self, at, test }
+    }
+}
+
+/// Ready when `test` returns `Some` for the word at index `at` of the group's memory.
+pub(super) struct WhenWord<'f, F> {
+    call: &'f Call<'f>,
+    at: usize,
+    test: F,
+}
+
+impl<T, F: Fn(u64) -> Option<T>> Future for WhenWord<'_, F> {
+    type Output = Op<T>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op<T>> {
+        let Self { call, at, test } = &*self;
+        // Acquire: pairs with the release of the peer that changes the word.
+        let seen = call.group.word_at(*at).expect("a word of the group").load(Acquire);
+        test(seen).map_or_else(|| call.pending(*at, seen), |value| Poll::Ready(Ok(value)))
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Geometry {
     /// detaches, and of the exposed buffers' addresses.
     pub(crate) credits: usize,
     pub(crate) exposure_counts: usize,
+    /// Words of the counts of one call.
+    pub(crate) per_count: usize,
     pub(crate) exposures: usize,
     /// The first of the words that record the members: 0, or a rank in the world plus 1.
     pub(crate) ranks: usize,
@@ -72,12 +74,6 @@ pub(crate) const SHORT_SLOT_WORDS: usize = 2;
 pub(crate) const PAIR_WORDS: usize = 2;
 /// Words of a value pair: a short slot of each PE.
 pub(crate) const VALUE_PAIR_WORDS: usize = 2 * SHORT_SLOT_WORDS;
-
-/// Words that count a call's exposures, and mark them: the number of detaches, the number of
-/// exposures, the call's word, and a bit for each peer and exposure. Whole lines.
-pub(crate) const fn exposure_count_words(pes: usize) -> usize {
-    (3 + (pes * EXPOSURES as usize).div_ceil(64)).next_multiple_of(LINE_WORDS)
-}
 
 /// Offsets within a member's published words, each on its own line: the word that records where the
 /// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
@@ -116,8 +112,12 @@ impl Geometry {
         let first_member = pes * per_pe;
         let credits = RECENT + RECENT_CALLS;
         let exposure_counts = credits + pes * LINE_WORDS;
-        let exposures = exposure_counts + window * exposure_count_words(pes);
-        let per_member = exposures + window * pes * EXPOSURES as usize * LINE_WORDS + apart;
+        // The number of detaches, on a line of its own because peers write it; then the number of
+        // exposures, the call's word, the era, and the eras of exposures. Whole lines.
+        let exposures_of_peers = pes * EXPOSURES as usize;
+        let per_count = LINE_WORDS + (3 + exposures_of_peers).next_multiple_of(LINE_WORDS);
+        let exposures = exposure_counts + window * per_count;
+        let per_member = exposures + window * exposures_of_peers * LINE_WORDS + apart;
         let ranks = first_member + pes * per_member;
         let words = ranks + pes;
         Self {
@@ -132,6 +132,7 @@ impl Geometry {
             per_member,
             credits,
             exposure_counts,
+            per_count,
             exposures,
             ranks,
             words,

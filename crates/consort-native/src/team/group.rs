@@ -18,13 +18,30 @@ use super::memory::GroupMemory;
 use crate::{
     directory::groups::{GroupPlace, NoGroup},
     inbox::{
-        geometry::{
-            EXPOSURES, Geometry, LINE_WORDS, RECENT, SEQUENCE_MASK, exposure_count_words, recent,
-        },
+        geometry::{EXPOSURES, Geometry, LINE_WORDS, RECENT, SEQUENCE_MASK, recent},
         line::{Line, LineWord},
     },
     launch::{failure::Members, job::Job},
 };
+
+/// What a member writes for its calls at one window position. In an era it exposes one buffer to a
+/// peer under each number. Each call begins an era, and so does the end of a wait for detaches.
+struct Exposing<'g> {
+    /// The number of exposures.
+    count: &'g LineWord,
+    /// The word of the latest call that exposed anything.
+    call: &'g LineWord,
+    era: &'g LineWord,
+    /// By peer and number, the era of the latest exposure.
+    eras: &'g [LineWord],
+}
+
+impl Exposing<'_> {
+    #[inline(always)]
+    fn begin_era(&self) {
+        self.era.store(self.era.load(Relaxed) + 1, Relaxed);
+    }
+}
 
 /// The state that the PEs of a team share, as one member sees it.
 pub struct Group {
@@ -126,6 +143,12 @@ impl Group {
         self.memory.geometry.capabilities()
     }
 
+    /// The word at an index.
+    #[inline(always)]
+    pub(crate) fn word_at(&self, index: usize) -> Option<&LineWord> {
+        self.memory.words.get(index)
+    }
+
     /// The words of all inboxes. A message to a wrong channel or rank cannot reach anything else.
     #[inline(always)]
     pub(crate) fn inboxes(&self) -> &[LineWord] {
@@ -145,33 +168,55 @@ impl Group {
         self.job.name_of(own.unwrap_or(0))
     }
 
-    /// The counts of a member's call at a window position: in word 0 the detaches of its exposures,
-    /// in word 1 its exposures. Both only grow. Then come the call's word, and its marks.
+    /// The index of the word that counts the detaches of a member's exposures in its calls at a
+    /// window position. It only grows. The words of [`Self::exposed`] follow on the next line.
     #[inline(always)]
-    pub(crate) fn exposure_counts(&self, rank: Rank, position: usize) -> &[LineWord] {
-        let count = exposure_count_words(self.size());
-        let first = self.memory.geometry.exposure_counts + position * count;
-        let first = self.memory.geometry.member(rank, first);
-        &self.memory.words[first..first + count]
+    pub(crate) fn detached_at(&self, rank: Rank, position: usize) -> usize {
+        let geometry = &self.memory.geometry;
+        geometry.member(rank, geometry.exposure_counts + position * geometry.per_count)
     }
 
-    /// Marks that this member exposes a buffer to `peer` in the call with `word`.
+    /// What this member alone writes for its calls at a window position.
+    #[inline(always)]
+    fn exposing(&self, position: usize) -> Exposing<'_> {
+        let first = self.detached_at(self.rank, position) + LINE_WORDS;
+        let words = &self.memory.words[first..first + self.memory.geometry.per_count - LINE_WORDS];
+        let [count, call, era, eras @ ..] = words else { unreachable!("a line at least") };
+        Exposing { count, call, era, eras }
+    }
+
+    /// The number of this member's exposures in its calls at a window position. It only grows.
+    #[inline(always)]
+    pub(crate) fn exposed(&self, position: usize) -> u64 {
+        self.exposing(position).count.load(Relaxed)
+    }
+
+    /// Counts that this member exposes a buffer to `peer` in the call with `word`.
     ///
     /// # Panics
-    /// When it already has, under the same number. The peer could attach the address of one buffer
-    /// with the length of the other.
-    pub(crate) fn mark_exposure(&self, peer: Rank, position: usize, exposure: u32, word: u64) {
-        let counts = self.exposure_counts(self.rank, position);
-        let (of, marks) = (&counts[2], &counts[3..]);
-        if of.load(Relaxed) != word {
-            marks.iter().for_each(|mark| mark.store(0, Relaxed));
-            of.store(word, Relaxed);
+    /// When it already has, under the same number, and not all have been detached since. The peer
+    /// could attach the address of one buffer with the length of the other.
+    #[inline(always)]
+    pub(crate) fn count_exposure(&self, peer: Rank, position: usize, exposure: u32, word: u64) {
+        let exposing = self.exposing(position);
+        if exposing.call.load(Relaxed) != word {
+            exposing.call.store(word, Relaxed);
+            exposing.begin_era();
         }
-        let index = peer.index() * EXPOSURES as usize + exposure as usize;
-        let (mark, bit) = (&marks[index / 64], 1 << (index % 64));
-        let marked = mark.load(Relaxed);
-        assert!(marked & bit == 0, "a PE exposes one buffer to a peer under each number in a call");
-        mark.store(marked | bit, Relaxed);
+        let (era, own) = (exposing.era.load(Relaxed), peer.index() * EXPOSURES as usize);
+        let exposed = &exposing.eras[own + exposure as usize];
+        assert!(
+            exposed.load(Relaxed) != era,
+            "a PE exposes one buffer to a peer under each number in a call"
+        );
+        exposed.store(era, Relaxed);
+        exposing.count.store(exposing.count.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Frees the numbers of all exposures in this member's call at a window position.
+    #[inline(always)]
+    pub(crate) fn free_exposures(&self, position: usize) {
+        self.exposing(position).begin_era();
     }
 
     /// Word 0: the credits that member `from` has given to member `to`.
@@ -180,34 +225,36 @@ impl Group {
         self.memory.member_line(to, self.memory.geometry.credits + from.index() * LINE_WORDS)
     }
 
-    /// The line through which `owner` exposes a buffer to `peer`, in the call at a window position.
+    /// The index of the first word of the line through which `owner` exposes a buffer to `peer`, in
+    /// the call at a window position.
     #[inline(always)]
-    pub(crate) fn exposure(
+    pub(crate) fn exposure_at(
         &self,
         peer: Rank,
         owner: Rank,
         position: usize,
         exposure: u32,
-    ) -> &Line {
+    ) -> usize {
         assert!(
             exposure < EXPOSURES,
             "a PE exposes at most {EXPOSURES} buffers to a peer in a call"
         );
         let of_owner = (position * self.size() + owner.index()) * EXPOSURES as usize;
         let line = of_owner + exposure as usize;
-        self.memory.member_line(peer, self.memory.geometry.exposures + line * LINE_WORDS)
+        let Geometry { exposures, .. } = self.memory.geometry;
+        self.memory.geometry.member(peer, exposures + line * LINE_WORDS)
+    }
+
+    /// The line that begins with this word.
+    #[inline(always)]
+    pub(crate) fn line_at(&self, first: usize) -> &Line {
+        Line::of_words(&self.memory.words[first..first + LINE_WORDS])
     }
 
     /// Counts a move of this member's calls: one begins a new wait, or is complete.
     #[inline(always)]
     pub(crate) fn move_on(&self, is_nonblocking: bool) {
         self.memory.move_on(self.rank, is_nonblocking);
-    }
-
-    /// Removes the marks of all exposures in this member's call at a window position.
-    #[inline(always)]
-    pub(crate) fn unmark_exposures(&self, position: usize) {
-        self.exposure_counts(self.rank, position)[2].store(0, Relaxed);
     }
 
     /// Gives all peers the credit for a quarter: this member has left another quarter of the
