@@ -174,11 +174,6 @@ impl NotificationBuffers {
     }
 }
 
-/// Private memory of this PE.
-fn private(data: *mut u8, bytes: usize) -> Memory {
-    Memory { at: data, bytes, shared: None }
-}
-
 impl Notifications for NotificationBuffers {
     fn rank(&self) -> Rank {
         self.rank
@@ -198,7 +193,7 @@ impl Notifications for NotificationBuffers {
     }
 
     fn fill(&self, _: &Notification, data: &[u8]) -> impl Future<Output = Op> {
-        let source = private(data.as_ptr().cast_mut(), data.len());
+        let source = Memory::private(data.as_ptr().cast_mut(), data.len());
         self.buffer(self.rank, data.len()).copy_from(source);
         ready(self.alive(()))
     }
@@ -210,7 +205,7 @@ impl Notifications for NotificationBuffers {
 
     fn fetch(&self, from: Rank, data: &mut [u8]) -> impl Future<Output = Op> {
         let bytes = data.len();
-        private(data.as_mut_ptr(), bytes).copy_from(self.buffer(from, bytes));
+        Memory::private(data.as_mut_ptr(), bytes).copy_from(self.buffer(from, bytes));
         ready(self.alive(()))
     }
 

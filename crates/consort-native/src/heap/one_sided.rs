@@ -45,7 +45,7 @@ pub struct OneSided<'j> {
 
 /// The memory of a private slice.
 fn private<T: Pod>(at: *const T, count: usize) -> Memory {
-    Memory { at: at.cast_mut().cast(), bytes: count * size_of::<T>(), shared: None }
+    Memory::private(at.cast_mut().cast(), count * size_of::<T>())
 }
 
 impl<'j> OneSided<'j> {

@@ -31,7 +31,7 @@ impl Memory {
 
     /// A private buffer as a whole.
     #[inline(always)]
-    pub(super) fn private(buffer: *mut u8, bytes: usize) -> Self {
+    pub(crate) fn private(buffer: *mut u8, bytes: usize) -> Self {
         Self { at: buffer, bytes, shared: None }
     }
 }

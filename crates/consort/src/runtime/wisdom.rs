@@ -113,30 +113,22 @@ mod tests {
     use super::*;
     use crate::{ChosenBy, Pes};
     use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
-    use consort_tuner::{Catalog, Confidence, Entry, Rigour};
+    use consort_tuner::{Catalog, Entry};
 
     /// A barrier that the model would not choose for two PEs on two cores or more.
     const UNLIKELY: &str = "central";
 
     fn save(path: &Path, barrier: &str) {
         let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
-        wisdom.insert(Entry {
-            query: Query {
-                collective: Collective::Barrier,
-                sync: SyncModes::STRICT,
-                pes: 2,
-                bytes: 0,
-                operator: OperatorClass::Commutative,
-                symmetric: true,
-            },
-            choice: Candidate::new(barrier),
-            median_ns: 10.0,
-            ci95_ns: Some((9.0, 11.0)),
-            runner_up: None,
-            class: None,
-            confidence: Confidence::Alone,
-            rigour: Rigour::Measure,
-        });
+        let query = Query {
+            collective: Collective::Barrier,
+            sync: SyncModes::STRICT,
+            pes: 2,
+            bytes: 0,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        wisdom.insert(Entry::alone(query, Candidate::new(barrier), 10.0));
         wisdom.save(path).unwrap();
     }
 
@@ -204,16 +196,7 @@ mod tests {
             let query = of(1 << 40);
             for candidate in algorithms.candidates(&of(1 << 12)) {
                 let mut wisdom = Wisdom::new(algorithms.identity().clone());
-                wisdom.insert(Entry {
-                    query,
-                    choice: candidate.clone(),
-                    median_ns: 1e9,
-                    ci95_ns: Some((0.9e9, 1.1e9)),
-                    runner_up: None,
-                    class: None,
-                    confidence: Confidence::Alone,
-                    rigour: Rigour::Measure,
-                });
+                wisdom.insert(Entry::alone(query, candidate.clone(), 1e9));
                 asked += 1;
                 let path = folder.path().join(format!("{asked}.toml"));
                 wisdom.save(&path).unwrap();
