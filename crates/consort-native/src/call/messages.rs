@@ -52,7 +52,7 @@ impl Call<'_> {
             let count = target.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
             (self.line_at(self.rank, channel) + PAYLOAD_WORDS, count)
         };
-        self.count_receive(1);
+        self.begin_receive();
         Receive { call: self, at, word: self.word_of(step), target, done: 0, count }
     }
 }
@@ -127,7 +127,7 @@ impl Messages for Call<'_> {
     ) -> impl Future<Output = Op> {
         debug_assert!(!channel.is_second(), "two pairs in a channel would share their words");
         let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
-        self.count_receive(1);
+        self.begin_receive();
         let ((mine, theirs), word) = (self.value_pair_at(peer, channel), self.word_of(step));
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`

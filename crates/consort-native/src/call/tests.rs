@@ -3,8 +3,11 @@
 #![expect(unsafe_code, reason = "makes a view")]
 
 use std::{
+    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    pin::pin,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    task::{Context, Waker},
 };
 
 use consort_fabric::{Channel, Messages, Rank, Rendezvous, Rma, Span};
@@ -153,4 +156,20 @@ fn a_remote_of_another_job_is_refused() {
         let remote = call.reach(Rank(1), Span::source(0, 8));
         on_pe_0([Some(0), Some(64)], |other| drop(other.get(&remote, 0, Span::target(0, 8))));
     });
+}
+
+/// It would write past its target, or as private memory what peers access by then.
+#[test]
+fn no_receive_goes_on_after_its_end() {
+    let received = [8, 56, 64].map(|bytes| {
+        on_pe_0([Some(0), Some(256)], |call| {
+            drop(call.send(Rank(0), Channel::new(0), 0, Span::source(0, bytes)));
+            let mut receive = pin!(call.receive(Channel::new(0), 0, Span::target(0, bytes)));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(receive.as_mut().poll(&mut context).is_ready());
+            assert_eq!(call.receiving.load(Relaxed), 0);
+            catch_unwind(AssertUnwindSafe(|| receive.as_mut().poll(&mut context).is_ready()))
+        })
+    });
+    assert!(received.iter().all(Result::is_err), "{received:?}");
 }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "resolves spans to memory")]
 
 use std::{
-    sync::atomic::{AtomicIsize, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     task::Poll,
 };
 
@@ -38,7 +38,7 @@ pub struct Call<'c> {
     /// Which private buffers this PE has exposed: `SOURCE`, `TARGET`, both or none.
     pub(super) exposed: AtomicU8,
     /// The number of receives that have begun and not ended.
-    pub(super) receiving: AtomicIsize,
+    pub(super) receiving: AtomicUsize,
     /// Whether an operation drives the call.
     pub(super) is_nonblocking: bool,
     /// The index of the word that the pending wait watches; `NO_WORD` if it watches none.
@@ -82,7 +82,7 @@ impl<'c> Call<'c> {
             scratch,
             operands,
             exposed: AtomicU8::new(0),
-            receiving: AtomicIsize::new(0),
+            receiving: AtomicUsize::new(0),
             is_nonblocking: false,
             watched: AtomicUsize::new(NO_WORD),
             seen: AtomicU64::new(0),
@@ -242,10 +242,17 @@ impl<'c> Call<'c> {
         self.resolve(span)
     }
 
-    /// Counts a receive that begins or, with -1, ends. Its memory is resolved when it begins.
+    /// Counts a receive that begins: its memory is resolved now.
     #[inline(always)]
-    pub(super) fn count_receive(&self, count: isize) {
-        self.receiving.store(self.receiving.load(Relaxed) + count, Relaxed);
+    pub(super) fn begin_receive(&self) {
+        self.receiving.store(self.receiving.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Counts a receive that has ended. A poll after that finds no word to wait for, and panics.
+    #[inline(always)]
+    pub(super) fn end_receive(&self, at: &mut usize) {
+        *at = NO_WORD;
+        self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
     }
 
     /// `target = left (op) right` with the call's operator.

@@ -139,7 +139,7 @@ impl Future for Wait<'_> {
 /// Receives a message: from a short slot, or line by line.
 pub(super) struct Receive<'f> {
     pub(super) call: &'f Call<'f>,
-    /// The index of the next sequence word.
+    /// The index of the next sequence word; `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) target: Memory,
@@ -165,7 +165,7 @@ impl Future for Receive<'_> {
             }
             if this.count == 0 {
                 this.target.word().store(this.call.words[this.at - 1].load(Relaxed));
-                this.call.count_receive(-1);
+                this.call.end_receive(&mut this.at);
                 return Poll::Ready(Ok(()));
             }
             let line = &this.call.words[this.at - PAYLOAD_WORDS..this.at];
@@ -173,7 +173,7 @@ impl Future for Receive<'_> {
             this.done += 1;
             this.at += LINE_WORDS;
             if this.done == this.count {
-                this.call.count_receive(-1);
+                this.call.end_receive(&mut this.at);
                 return Poll::Ready(Ok(()));
             }
         }
@@ -213,7 +213,7 @@ impl Future for ReceiveCombine<'_> {
         // has the left operand, as `receive_combine` has asserted.
         let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
         call.combine_word(target, left.load(), message);
-        call.count_receive(-1);
+        call.end_receive(&mut received.at);
         Poll::Ready(Ok(()))
     }
 }
@@ -221,7 +221,7 @@ impl Future for ReceiveCombine<'_> {
 /// Ready when the peer's value has arrived in the value pair and is combined with the own one.
 pub(super) struct PairwiseCombine<'f> {
     pub(super) call: &'f Call<'f>,
-    /// The index of the peer's sequence word.
+    /// The index of the peer's sequence word; `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) own: u64,
@@ -237,7 +237,7 @@ impl Future for PairwiseCombine<'_> {
     type Output = Op;
 
     #[inline(always)]
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
         let Self { call, at, word, own, is_left, target } = *self;
         let seen = call.words[at].load(Acquire); // pairs with the release in `pairwise_combine`
         if seen != word {
@@ -246,7 +246,7 @@ impl Future for PairwiseCombine<'_> {
         let theirs = call.words[at - 1].load(Relaxed);
         let (left, right) = if is_left { (own, theirs) } else { (theirs, own) };
         call.combine_word(target, left, right);
-        call.count_receive(-1);
+        call.end_receive(&mut self.at);
         Poll::Ready(Ok(()))
     }
 }

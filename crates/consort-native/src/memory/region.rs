@@ -16,10 +16,14 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// The part of it that line `index` of a message carries.
+    ///
+    /// # Panics
+    /// When the message has fewer lines.
     #[inline(always)]
     pub(crate) fn line(self, index: usize) -> Self {
         let at = index * LINE_PAYLOAD_BYTES;
-        let bytes = (self.bytes - at).min(LINE_PAYLOAD_BYTES);
+        let bytes = self.bytes.checked_sub(at).expect("a line begins in its memory");
+        let bytes = bytes.min(LINE_PAYLOAD_BYTES);
         Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
     }
 
