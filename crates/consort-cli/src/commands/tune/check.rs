@@ -1,6 +1,10 @@
 //! `consort tune --check`: measures again what the choices lose against the best.
 
-use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::Duration,
+};
 
 use anyhow::{Result, bail};
 use consort::{Algorithms, Candidate, Query};
@@ -32,6 +36,8 @@ pub(super) struct Request<'r> {
 pub(super) struct Checked {
     within_10_percent: f64,
     pub(super) passed: bool,
+    /// Whether it was stopped before the end.
+    stopped: bool,
     unmeasured_count: usize,
     penalties: Vec<Point>,
 }
@@ -82,14 +88,15 @@ pub(super) fn run(request: &Request<'_>, wisdom: &Wisdom, meter: &mut Meter) -> 
     if report.penalties.is_empty() {
         bail!("nothing was measured: give more time with --budget SECONDS");
     }
-    Ok(checked(&report))
+    Ok(checked(&report, stop.load(Relaxed)))
 }
 
-fn checked(report: &Report) -> Checked {
+fn checked(report: &Report, stopped: bool) -> Checked {
     let within_10_percent = report.share_within(LIMIT);
     Checked {
         within_10_percent,
-        passed: within_10_percent >= SHARE,
+        passed: !stopped && within_10_percent >= SHARE,
+        stopped,
         unmeasured_count: report.unmeasured_count,
         penalties: report.penalties.iter().map(Point::from).collect(),
     }
@@ -118,7 +125,9 @@ impl Checked {
             "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})\n",
             path.display()
         );
-        text += if self.passed {
+        text += if self.stopped {
+            "Stopped before the end: no verdict.\n"
+        } else if self.passed {
             "Passed: 90 % are asked for.\n"
         } else {
             "Failed: 90 % are asked for; tune again, with --retune or a higher --rigour.\n"
