@@ -20,7 +20,7 @@ use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 
 use super::{
     remote::{Remote, RemoteKind},
-    view::{Call, SOURCE, TARGET},
+    view::{Call, SOURCE, SYMMETRIC, TARGET},
 };
 use crate::{
     inbox::line::PAYLOAD_WORDS, launch::failure::Failure, memory::extent::Extent,
@@ -87,7 +87,7 @@ impl Rendezvous for Call<'_> {
                 (RemoteKind::Target, TARGET)
             }
             Place::Source | Place::Target | Place::Heap | Place::Buffer => {
-                (RemoteKind::Symmetric, 0)
+                (RemoteKind::Symmetric, SYMMETRIC)
             }
             Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
         };

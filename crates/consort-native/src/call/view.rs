@@ -35,7 +35,7 @@ pub struct Call<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    /// Which private buffers this PE has exposed: `SOURCE`, `TARGET`, both or none.
+    /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET` and `SYMMETRIC`.
     pub(super) exposed: AtomicU8,
     /// The number of receives that have begun and not ended.
     pub(super) receiving: AtomicUsize,
@@ -50,6 +50,7 @@ pub struct Call<'c> {
 /// Marks in [`Call::exposed`].
 pub(super) const SOURCE: u8 = 1;
 pub(super) const TARGET: u8 = 2;
+pub(super) const SYMMETRIC: u8 = 4;
 
 /// The index of no word.
 pub(super) const NO_WORD: usize = usize::MAX;

@@ -77,6 +77,8 @@ impl Hold<'_> {
             Err(failed) => failed,
         })?;
         let setting = Setting::of(*call, Algorithms::capabilities(call)).at(self.endpoint.rank());
+        // The library vouches for its own algorithms alone: after others, credits keep PEs together.
+        let synchronizes = synchronizes && outside.is_none();
         let maker = Maker { setting, candidate, barrier: &barrier, number, synchronizes };
         match outside {
             Some(outside) => Ok((outside.plan)(maker)?),

@@ -14,7 +14,9 @@
 //! Cost: `2 (P - 1)` messages, one after the other.
 
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
-use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Span};
+use consort_fabric::{
+    CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span,
+};
 
 /// An all-reduce along a line of PEs: partial results go left, and the result goes right.
 pub(crate) struct Line;
@@ -120,6 +122,71 @@ fn no_helper_drives_it() {
             }
         }
     }
+}
+
+/// A barrier that waits for nobody, and exposes the heap to a peer that does not attach it.
+struct Careless<const EXPOSES: bool>;
+
+impl<const EXPOSES: bool> Algorithm for Careless<EXPOSES> {
+    const NAME: &'static str = "careless";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = ();
+
+    fn schedule(_: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
+        Self::check(candidate)
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    async fn run<F: Messages + Rendezvous>(f: &F, (): &()) -> Op {
+        if EXPOSES && f.rank() == Rank(0) {
+            f.expose(Rank(1), 0, Span::heap(0, 8)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Memory of a call is used again 64 calls later, so PEs stay that close.
+#[test]
+fn a_barrier_that_does_not_wait_keeps_pes_together_all_the_same() {
+    use std::{
+        sync::atomic::{AtomicU32, Ordering::SeqCst},
+        thread::sleep,
+        time::Duration,
+    };
+
+    use consort::{Collective, Pes};
+
+    let left = AtomicU32::new(0);
+    let run = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        world.force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
+        if world.rank() == Rank(1) {
+            sleep(Duration::from_millis(50));
+            assert!(left.load(SeqCst) <= 64);
+        }
+        for _ in 0..200 {
+            world.barrier()?;
+            left.fetch_add(u32::from(world.rank() == Rank(0)), SeqCst);
+        }
+        Ok(())
+    });
+    assert!(run.is_ok(), "{run:?}");
+}
+
+#[test]
+fn symmetric_memory_that_stays_exposed_is_reported() {
+    use consort::{Collective, Error, Pes};
+
+    let failed = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        world.force_with::<Careless<true>>(Collective::Barrier, Candidate::new("careless"));
+        world.barrier()
+    });
+    let Err(Error::PeFailed { rank: Rank(0), reason }) = failed else { panic!("{failed:?}") };
+    assert_eq!(reason, "left a call while its buffers were exposed");
 }
 
 /// Under schedules at random: all cases of it, in all modes, at all sizes and roots.
