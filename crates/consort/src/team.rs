@@ -132,6 +132,8 @@ impl<'p> Team<'p> {
     /// Local, but all PEs of the team must pass the same before their next call. [`Team::force`]
     /// undoes it. Has no effect on a freed team.
     ///
+    /// An algorithm that waits for a message that is never sent hangs: no other PE is missing.
+    ///
     /// In a job with [`helper_threads`](crate::Pes::helper_threads), nonblocking calls fail with
     /// [`Error::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
     ///

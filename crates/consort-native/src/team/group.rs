@@ -239,6 +239,7 @@ impl Group {
             exposure < EXPOSURES,
             "a PE exposes at most {EXPOSURES} buffers to a peer in a call"
         );
+        assert!(owner.index() < self.size(), "PE {owner} is not in the team");
         let of_owner = (position * self.size() + owner.index()) * EXPOSURES as usize;
         let line = of_owner + exposure as usize;
         let Geometry { exposures, .. } = self.memory.geometry;
