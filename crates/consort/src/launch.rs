@@ -287,9 +287,7 @@ impl Launch {
                 let ended = handle.join().unwrap_or_else(|panic| Err(failed_by(job, rank, panic)));
                 errors.extend(ended.err().map(|error| (rank, error)));
             }
-            // A job may also fail when its last call ends, after the call has returned.
-            let is_right = errors.is_empty() && !job.is_poisoned();
-            if is_right { Ok(()) } else { Err(first_cause(job, errors)) }
+            if errors.is_empty() { Ok(()) } else { Err(first_cause(job, errors)) }
         })
     }
 }

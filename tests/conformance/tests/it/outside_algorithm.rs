@@ -183,6 +183,7 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
     let failed = Pes::threads(2).run(|pe| {
         let world = pe.world();
         world.force_with::<Careless<true>>(Collective::Barrier, Candidate::new("careless"));
+        world.barrier()?;
         world.barrier()
     });
     let Err(Error::PeFailed { rank: Rank(0), reason }) = failed else { panic!("{failed:?}") };
