@@ -24,7 +24,8 @@ pub struct NoGroup;
 
 impl Locked<'_> {
     /// The group of this colour in team formation number `made` of `parent`, for one of its `pes`
-    /// members. The first member to call allocates `bytes` for it.
+    /// members. The first member to call allocates `bytes` for it. None for a member that takes the
+    /// group to have another size.
     pub(crate) fn join(
         &self,
         (parent, made): (u64, u64),
@@ -35,12 +36,15 @@ impl Locked<'_> {
         let key = [FORMING, parent, made << 32 | u64::from(color)];
         let value = self.map.get(&key).unwrap_or_else(|| {
             let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
-            let value = [pes as u64, number, 0, 0];
+            let value = [pes as u64, number, pes as u64, 0];
             self.map.put(&key, &value).expect(ROOM);
             value
         });
+        let [_, number, size, _] = value;
+        if size != pes as u64 {
+            return Err(NoGroup); // its memory has another layout
+        }
         self.let_go(&key, &value);
-        let [_, number, ..] = value;
         let [_, region, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
         Ok(GroupPlace { number, at: self.place_of(region).start })
     }

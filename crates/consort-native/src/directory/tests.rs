@@ -107,6 +107,7 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
         let [one, other, same] = [7, 8, 7].map(join);
         assert_eq!((one.at, one), (BYTES + PAGE, same));
         assert_ne!((one.at, one.number), (other.at, other.number));
+        assert_eq!(groups.join((0, made), 8, 3, PAGE), Err(NoGroup), "another size");
         let words = Words::new(&directory.segment, one.at, PAGE / 8);
         let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
         assert!(words.iter().all(zero), "others' are never seen");

@@ -7,7 +7,11 @@ use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate};
 use consort_native::{CallNumber, NoNumber, Operands};
 
-use super::{making::Maker, plans::Ready, state::Hold};
+use super::{
+    making::{Maker, Outside},
+    plans::Ready,
+    state::Hold,
+};
 use crate::{Algorithms, ChosenBy, Error, Result};
 
 impl Hold<'_> {
@@ -35,9 +39,10 @@ impl Hold<'_> {
         self.prepare_by(call, &self.select(call).0)
     }
 
-    /// Plans a call of this name.
+    /// Plans a call of this name, on which the library relies itself.
     pub(crate) fn prepare_named(&self, call: &CallSpec, name: &str) -> Result<Arc<dyn Ready>> {
-        self.prepare_as(call, &self.select(call).0, name)
+        let candidate = self.choices.borrow().select_within_library(call);
+        self.prepare_as(call, &candidate, None, name)
     }
 
     /// Plans a call for `candidate`.
@@ -46,7 +51,8 @@ impl Hold<'_> {
         call: &CallSpec,
         candidate: &Candidate,
     ) -> Result<Arc<dyn Ready>> {
-        self.prepare_as(call, candidate, &call.to_string())
+        let outside = self.choices.borrow().outside(call.collective);
+        self.prepare_as(call, candidate, outside, &call.to_string())
     }
 
     /// Plans a call of this name for `candidate`.
@@ -54,11 +60,12 @@ impl Hold<'_> {
         &self,
         call: &CallSpec,
         candidate: &Candidate,
+        outside: Option<Outside>,
         name: &str,
     ) -> Result<Arc<dyn Ready>> {
         self.ensure_alive()?;
-        let barrier = self.choices.borrow().select_entry_and_exit_barrier(call.pes);
-        let outside = self.choices.borrow().outside(call.collective);
+        let barrier = CallSpec::barrier(call.pes);
+        let barrier = self.choices.borrow().select_within_library(&barrier);
         if let Some(outside) = outside
             && call.nonblocking
             && self.endpoint.job().config().helpers

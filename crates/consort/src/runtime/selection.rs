@@ -92,13 +92,14 @@ impl Choices {
         self.outside.get(&collective).copied()
     }
 
-    /// The entry and exit barrier of the calls of a team of `pes`: always one of the registry.
-    pub(crate) fn select_entry_and_exit_barrier(&self, pes: u32) -> Candidate {
-        let mut selector = self.selector(Collective::Barrier);
-        if self.outside.contains_key(&Collective::Barrier) {
+    /// Selects an algorithm of the library, for calls on which it relies itself: entry and exit
+    /// barriers, and those that make teams and allocate memory.
+    pub(crate) fn select_within_library(&self, call: &CallSpec) -> Candidate {
+        let mut selector = self.selector(call.collective);
+        if self.outside.contains_key(&call.collective) {
             selector.forced = None;
         }
-        Self::selected(&selector, &CallSpec::barrier(pes)).0
+        Self::selected(&selector, call).0
     }
 
     /// The candidate that serves a call, and the origin of that choice.

@@ -176,6 +176,22 @@ fn a_barrier_that_does_not_wait_keeps_pes_together_all_the_same() {
     assert!(run.is_ok(), "{run:?}");
 }
 
+/// Members that take a team to have different sizes would find each other's messages where they
+/// look for addresses.
+#[test]
+fn no_team_is_made_by_it() {
+    use consort::{Collective, Error, Pes};
+
+    let made = Pes::threads(3).run(|pe| {
+        let world = pe.world();
+        world.force_with::<Careless<false>>(Collective::Barrier, Candidate::new("careless"));
+        let members = [Rank(0), Rank(1), Rank(2)];
+        let members = if world.rank() == Rank(1) { &members[..2] } else { &members };
+        world.of(members).map(|team| team.map(|team| team.size()))
+    });
+    assert!(matches!(made, Err(Error::Mismatched(_))), "{made:?}");
+}
+
 #[test]
 fn symmetric_memory_that_stays_exposed_is_reported() {
     use consort::{Collective, Error, Pes};
