@@ -118,7 +118,8 @@ impl Pes {
         self
     }
 
-    /// Forces `candidate` for all calls of `collective` from the start; see [`Team::force`].
+    /// Forces `candidate` for all calls of `collective` from the start; see
+    /// [`Team::force`](crate::Team::force).
     #[must_use]
     pub fn force(mut self, collective: Collective, candidate: Candidate) -> Self {
         self.forced.push((collective, candidate));

@@ -13,8 +13,8 @@ use crate::{
     runtime::{selection::Choices, state::State, teams::Teams},
 };
 
-/// A processing element: one thread of a job. [`Pes::run`] passes it to the program. It cannot be
-/// sent to another thread.
+/// A processing element: one thread of a job. [`Pes::run`](crate::Pes::run) passes it to the
+/// program. It cannot be sent to another thread.
 ///
 /// ```
 /// use consort::{Pes, Waiting};
