@@ -154,9 +154,10 @@ impl<'p> Team<'p> {
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
             // SAFETY: the operation may be sent to another thread. Its parts are `Send` by the
             // bounds above; plans and begun calls are `Send`; so are the futures of the library's
-            // algorithms, which a test asserts one by one (`tests/it/send.rs`). One of the program's
-            // own gets no plan here if there are helpers, so it stays on this thread. All that the
-            // operation borrows lives until it is dropped, by the contract of this function.
+            // algorithms, which a test asserts one by one (`tests/it/send.rs`). One of the
+            // program's own gets no plan here if there are helpers, so it stays on this thread. All
+            // that the operation borrows lives until it is dropped, by the contract of this
+            // function.
             unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;

@@ -84,7 +84,7 @@ impl Hold<'_> {
             Err(failed) => failed,
         })?;
         let setting = Setting::of(*call, Algorithms::capabilities(call)).at(self.endpoint.rank());
-        // The library vouches for its own algorithms alone: after others, credits keep PEs together.
+        // The library vouches for its own algorithms alone. After others, credits keep PEs close.
         let synchronizes = synchronizes && outside.is_none();
         let maker = Maker { setting, candidate, barrier: &barrier, number, synchronizes };
         match outside {
