@@ -80,3 +80,31 @@ impl Setting {
         Span::target(index as usize * self.call.bytes, self.call.bytes)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use consort_fabric::{OperatorClass, Query, SyncModes};
+
+    use super::*;
+
+    /// A setting of PE 0 of four in symmetric memory, with `lines` lines for the algorithm. PEs
+    /// signal that they have entered, and do not wait in the end.
+    pub(crate) fn with_lines(collective: Collective, lines: u32) -> Setting {
+        let query = Query {
+            collective,
+            sync: SyncModes { entry: SyncMode::Mine, exit: SyncMode::None },
+            pes: 4,
+            bytes: 64,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let capabilities = Capabilities {
+            inbox_channels: Setting::first_channel(collective, query.pes) + lines,
+            scratch_bytes: 8192,
+            buffer_bytes: 0,
+            exposes: true,
+            buffered: true,
+        };
+        Setting::of(&query, capabilities)
+    }
+}

@@ -98,30 +98,16 @@ impl Algorithm for Direct {
 
 #[cfg(test)]
 mod tests {
-    use consort_fabric::{Capabilities, Collective, OperatorClass, SyncModes};
+    use consort_fabric::Collective;
 
     use super::*;
+    use crate::setting::tests::with_lines;
 
     #[test]
     fn signals_go_to_lines_that_the_inbox_has() {
-        let query = Query {
-            collective: Collective::Broadcast,
-            sync: SyncModes { entry: SyncMode::Mine, exit: SyncMode::None },
-            pes: 4,
-            bytes: 64,
-            operator: OperatorClass::Commutative,
-            symmetric: true,
-        };
+        let candidate = Candidate::new(Direct::NAME);
         let reaches = |lines| {
-            let capabilities = Capabilities {
-                inbox_channels: Setting::first_channel(query.collective, query.pes) + lines,
-                scratch_bytes: 8192,
-                buffer_bytes: 0,
-                exposes: true,
-                buffered: true,
-            };
-            let candidate = Candidate::new(Direct::NAME);
-            let schedule = Direct::schedule(&Setting::of(&query, capabilities), &candidate);
+            let schedule = Direct::schedule(&with_lines(Collective::Broadcast, lines), &candidate);
             schedule.expect("it can serve").here.is_some()
         };
         assert!(reaches(1) && !reaches(0));

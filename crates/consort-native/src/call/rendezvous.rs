@@ -92,8 +92,8 @@ impl Rendezvous for Call<'_> {
             Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
         };
         self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
-        // Only this function writes such lines, and only once in a call, so what a peer reads from
-        // one was exposed as it is.
+        // Only this function writes such lines, and each again only when the peer has detached what
+        // it exposed before. So what a peer reads from one was exposed as it is.
         let line = self.group.exposure_at(to, self.rank, self.position, exposure);
         let line = self.group.line_at(line);
         self.group.count_exposure(to, self.position, exposure, self.word);
