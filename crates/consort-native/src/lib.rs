@@ -73,6 +73,7 @@ pub use state::{
     beat::{Beat, Beats, Wait},
     parker::{Epoch, Parker},
     poison::{Poison, PoisonFlag},
+    sleepers::{Sleeper, Sleepers},
 };
 pub use sync::futex::Scope;
 pub use tally::{Counted, Tally};

@@ -236,7 +236,7 @@ fn run(operation: &Operation) -> Result<()> {
     let (collective, candidate) = operation.candidate;
     let candidate: Candidate = candidate.parse().expect("a candidate");
     Pes::threads(2)
-        .waiting(Waiting::SpinYield)
+        .waiting(Waiting::default())
         .heap_bytes(1 << 12)
         .force(collective, candidate)
         .run(|pe| {

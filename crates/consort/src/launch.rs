@@ -220,7 +220,7 @@ impl Pes {
         }
         let topology = Algorithms::here().topology();
         let cores = topology.usable_cores();
-        let waiting = self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores));
+        let waiting = self.waiting.unwrap_or_default();
         if waiting == Waiting::Spin && self.pes as usize > cores {
             tracing::warn!(
                 pes = self.pes,

@@ -46,7 +46,7 @@ impl Experiment<'_> {
     /// A line on the placement of this many PEs on this machine.
     pub fn placement(&self, pes: u32) -> String {
         let cores = self.cores;
-        let waiting = Waiting::suited(pes as usize, cores as usize);
+        let waiting = Waiting::default();
         if pes <= cores {
             return format!("{pes} PEs, one a core, waiting by {waiting}, calls in a row");
         }

@@ -198,9 +198,7 @@ impl<'c> Call<'c> {
 
     #[inline(always)]
     pub(super) fn wake(&self, pe: Rank) {
-        if self.job.parks() {
-            self.job.wake(self.group.in_world(pe));
-        }
+        self.job.wake_at(|| self.group.in_world(pe));
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use std::{
     marker::PhantomData,
     rc::{Rc, Weak},
     sync::{Arc, atomic::Ordering::Relaxed},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use consort_fabric::Rank;
@@ -22,7 +22,6 @@ use crate::{
     machine::NativeMachine,
     progress::{deadlock::Deadlocks, engine::Engine},
     segment::{origin::Origin, reservation::Segment},
-    state::header::PeState,
     tally::Tally,
     team::group::Group,
 };
@@ -41,6 +40,8 @@ pub(super) struct Pe {
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
     /// Polls before the first pause.
     pub(super) spins: u32,
+    /// How long the next wait yields before it sleeps, if the PE has a core of its own.
+    pub(super) patience: Cell<Duration>,
     pub(super) deadlocks: RefCell<Deadlocks>,
     pub(super) shared_handles: Tally,
 }
@@ -82,7 +83,7 @@ impl Endpoint {
         assert!(before == 0, "a PE has one endpoint, which knows what the PE is accessing");
         let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
         let bytes = world.memory.geometry.lines * size_of::<Line>();
-        let fits = job.config().pes <= job.config().cores;
+        let fits = job.config().fits();
         let pe = Pe {
             rank,
             scratch: Segment::reserve(2 * bytes, Origin::Private)
@@ -90,6 +91,7 @@ impl Endpoint {
             engine: Arc::default(),
             callbacks: RefCell::default(),
             spins: if fits { SPINS } else { 1 },
+            patience: Cell::new(Duration::from_millis(1)),
             deadlocks: RefCell::default(),
             shared_handles: Tally::default(),
         };
@@ -240,10 +242,6 @@ impl Endpoint {
     /// This PE's view of the machine, for locks and delegation among all PEs of the job.
     pub fn machine(&self) -> NativeMachine<'_> {
         NativeMachine::new(&self.job, self.pe.rank)
-    }
-
-    pub(super) fn state(&self) -> &PeState {
-        &self.job.states[self.pe.rank.index()]
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::{
     rc::Weak,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -12,14 +13,28 @@ use super::{
 };
 use crate::{
     progress::{deadlock, executor::Idle, policy::Waiting},
-    state::parker::Epoch,
+    state::sleepers::Sleeper,
 };
 
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
 
-/// Yields before a PE sleeps, if the launch lets PEs sleep.
+/// Yields before a PE sleeps where PEs outnumber the cores: a yield lets another PE go on.
 const YIELDS_BEFORE_SLEEP: u32 = 2_000;
+
+/// How long a PE with a core of its own yields before it sleeps, at least and at most.
+const PATIENCE: [Duration; 2] = [Duration::from_micros(64), Duration::from_millis(1)];
+
+/// A yield of this length has let another thread run.
+const CONTENDED: Duration = Duration::from_micros(3);
+
+/// Yields to other threads before a PE with a core of its own sleeps: it does not have the core.
+const CONTENDED_YIELDS: u32 = 4;
+
+/// The shortest and the longest sleep of a wait that nothing ends but the clock. In between it is a
+/// given part of the time waited so far.
+const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(1)];
+const NAP_PART: u32 = 64;
 
 /// The longest sleep before a PE checks its peers, since a peer may die without a message.
 const SLEEP: Duration = Duration::from_millis(20);
@@ -32,8 +47,11 @@ pub(super) struct Pauses<'e> {
     /// When calls were last compared while the helper thread polled the operations.
     compared: Option<Instant>,
     yields: u32,
-    /// The parker's epoch, once the PE has announced that it is about to sleep.
-    announced: Option<Epoch>,
+    contended: u32,
+    /// Whether it has slept.
+    slept: bool,
+    /// The sleep that the PE has announced.
+    announced: Option<Sleeper<'e>>,
     /// Whether a message would wake the PE.
     sleeps: bool,
     /// Whether no peer was left at the last check that could send anything.
@@ -51,7 +69,9 @@ pub(super) struct Pauses<'e> {
 impl<'e> Pauses<'e> {
     /// The pauses of a wait for the PE's own nonblocking calls.
     pub(super) fn for_own_calls(endpoint: &'e Endpoint, call: u64) -> Self {
-        Self { polls: 1, ..Self::new(endpoint, true, Some(call)) }
+        let mut pauses = Self::new(endpoint, true, Some(call));
+        pauses.polls = 1;
+        pauses
     }
 
     pub(super) fn new(endpoint: &'e Endpoint, sleeps: bool, call: Option<u64>) -> Self {
@@ -61,6 +81,8 @@ impl<'e> Pauses<'e> {
             looked: 0,
             compared: None,
             yields: 0,
+            contended: 0,
+            slept: false,
             announced: None,
             sleeps,
             alone: false,
@@ -86,8 +108,7 @@ impl Pauses<'_> {
     /// Every few milliseconds, compares calls with the peers, and looks for peers that wait or have
     /// finished.
     #[cold]
-    fn look_around(&mut self) {
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+    fn look_around(&mut self, waited: Duration) {
         if waited < LOOK_AROUND * (self.looked + 1) {
             return;
         }
@@ -120,24 +141,47 @@ impl Pauses<'_> {
         for callback in self.endpoint.pe.callbacks.borrow().iter().filter_map(Weak::upgrade) {
             callback();
         }
-        self.look_around();
-        let job = &self.endpoint.job;
-        let parker = &self.endpoint.state().parker;
-        match job.config().waiting {
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        self.look_around(waited);
+        let config = self.endpoint.job.config();
+        match config.waiting {
             Waiting::Spin => POLLS_PER_YIELD,
-            Waiting::SpinYieldPark if self.sleeps && self.yields >= YIELDS_BEFORE_SLEEP => {
-                match self.announced.take() {
-                    Some(epoch) => parker.sleep(epoch, SLEEP, job.scope()),
-                    None => self.announced = Some(parker.prepare()),
-                }
+            Waiting::SpinYieldPark if self.is_patience_over(waited) => {
+                self.rest(waited);
                 0
             }
             Waiting::SpinYield | Waiting::SpinYieldPark => {
-                self.yields += 1;
-                std::thread::yield_now();
-                let config = job.config();
-                if config.pes <= config.cores { POLLS_PER_YIELD } else { 0 }
+                self.yield_core();
+                if config.fits() { POLLS_PER_YIELD } else { 0 }
             }
+        }
+    }
+
+    /// Whether the PE has yielded for long enough.
+    fn is_patience_over(&self, waited: Duration) -> bool {
+        if self.endpoint.job.config().fits() {
+            self.contended >= CONTENDED_YIELDS || waited >= self.endpoint.pe.patience.get()
+        } else {
+            self.yields >= YIELDS_BEFORE_SLEEP
+        }
+    }
+
+    fn yield_core(&mut self) {
+        let begun = Instant::now();
+        thread::yield_now();
+        self.contended += u32::from(begun.elapsed() >= CONTENDED);
+        self.yields += 1;
+    }
+
+    /// Announces a sleep, or sleeps once it is announced.
+    fn rest(&mut self, waited: Duration) {
+        self.slept = true;
+        let Endpoint { job, pe, .. } = self.endpoint;
+        let [shortest, longest] = NAPS;
+        match self.announced.take() {
+            _ if !self.sleeps => thread::sleep((waited / NAP_PART).clamp(shortest, longest)),
+            Some(sleeper) => sleeper.sleep(SLEEP, job.scope()),
+            None => self.announced = Some(job.announce_sleep(pe.rank)),
         }
     }
 }
@@ -155,7 +199,7 @@ impl Idle for Pauses<'_> {
             // polled for messages may conclude from waiting or finished peers that none will come;
             // so this one only compares calls.
             self.compare_calls();
-            std::thread::yield_now();
+            thread::yield_now();
             return POLLS_PER_PROGRESS;
         }
         self.spun = self.spun.saturating_add(self.polls);
@@ -168,8 +212,12 @@ impl Idle for Pauses<'_> {
 
 impl Drop for Pauses<'_> {
     fn drop(&mut self) {
-        if let Some(epoch) = self.announced {
-            self.endpoint.state().parker.cancel(epoch);
+        // A PE that has slept may as well have slept sooner, and a PE that has not, later.
+        if self.since.is_some() {
+            let [least, most] = PATIENCE;
+            let patience = &self.endpoint.pe.patience;
+            let next = if self.slept { patience.get() / 2 } else { patience.get() * 2 };
+            patience.set(next.clamp(least, most));
         }
         if self.told {
             deadlock::clear(&self.endpoint.job, self.endpoint.pe.rank);

@@ -220,12 +220,9 @@ impl<'j> OneSided<'j> {
 
     /// Sleeps until the PE is woken, unless the word satisfies `until` by then.
     fn sleep(&self, word: usize, width: Width, until: Until) {
-        let parker = &self.job.states[self.me.index()].parker;
-        let epoch = parker.prepare();
-        if self.test(word, width, until).is_some() || self.job.is_poisoned() {
-            parker.cancel(epoch);
-        } else {
-            parker.sleep(epoch, SLEEP, self.job.scope());
+        let sleeper = self.job.announce_sleep(self.me);
+        if self.test(word, width, until).is_none() && !self.job.is_poisoned() {
+            sleeper.sleep(SLEEP, self.job.scope());
         }
     }
 }

@@ -21,3 +21,16 @@ pub struct Config {
     /// Whether each PE has a helper thread, which may drive its nonblocking calls.
     pub helpers: bool,
 }
+
+impl Config {
+    /// Whether each PE can have a core of its own.
+    pub(crate) fn fits(&self) -> bool {
+        self.pes <= self.cores
+    }
+
+    /// Whether senders fence for each message, rather than threads that are about to sleep: where
+    /// PEs sleep often.
+    pub(crate) fn senders_fence(&self) -> bool {
+        self.waiting == Waiting::SpinYieldPark && !self.fits()
+    }
+}

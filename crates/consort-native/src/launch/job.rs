@@ -35,6 +35,7 @@ use crate::{
         header::{Header, PeState},
         poison::PoisonFlag,
         queue::Queue,
+        sleepers::Sleeper,
     },
     sync::futex::Scope,
     team::memory::GroupMemory,
@@ -82,6 +83,9 @@ impl Job {
         }
         let header = Single::<Header>::new(&segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
+        if config.senders_fence() {
+            header.sleepers.let_senders_fence();
+        }
         let directory = Directory::new(&segment, parts.directory, heap_bytes, parts.ground);
         let locked = directory.lock(header.poison.flag()).ok_or(system)?;
         let world = locked.found_group(pes, group_bytes).map_err(|_| system)?;
@@ -154,12 +158,6 @@ impl Job {
         Geometry::of(pes as usize).capabilities()
     }
 
-    /// Whether PEs may sleep, so that a store must be followed by a wake-up.
-    #[inline(always)]
-    pub(crate) fn parks(&self) -> bool {
-        matches!(self.config.waiting, Waiting::SpinYieldPark)
-    }
-
     /// The scope of the futexes at which PEs sleep.
     #[inline(always)]
     pub(crate) fn scope(&self) -> Scope {
@@ -169,9 +167,32 @@ impl Job {
     /// Wakes a PE, by its rank in the world, after the store that it may wait for.
     #[inline(always)]
     pub(crate) fn wake(&self, pe: Rank) {
-        if self.parks() {
-            self.states[pe.index()].parker.wake(self.scope());
+        self.wake_at(|| pe);
+    }
+
+    /// As [`Self::wake`]; looks up the PE only if some thread of the job sleeps.
+    #[inline(always)]
+    pub(crate) fn wake_at(&self, pe: impl FnOnce() -> Rank) {
+        if self.header.sleepers.are_there() {
+            self.wake_now(pe());
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_now(&self, pe: Rank) {
+        self.states[pe.index()].parker.wake(self.scope());
+    }
+
+    /// Announces that the calling thread is about to sleep until a PE is woken.
+    pub(crate) fn announce_sleep(&self, pe: Rank) -> Sleeper<'_> {
+        let parker = &self.states[pe.index()].parker;
+        self.header.sleepers.announce(parker, self.config.senders_fence())
+    }
+
+    /// Whether the PEs' waits, and those for their memory, may sleep.
+    pub(crate) fn parks(&self) -> bool {
+        self.config.waiting == Waiting::SpinYieldPark
     }
 
     /// Whether the job has failed.

@@ -9,25 +9,20 @@
 use std::{fmt, str::FromStr};
 
 /// A waiting policy; one for all PEs of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Waiting {
     /// Poll, and never yield the core.
     Spin,
     /// Poll, then yield between polls.
     SpinYield,
     /// Poll, then yield, then sleep until woken.
+    #[default]
     SpinYieldPark,
 }
 
 impl Waiting {
     /// Every policy.
     pub const EVERY: [Self; 3] = [Self::Spin, Self::SpinYield, Self::SpinYieldPark];
-
-    /// The policy for `pes` PEs on `cores` usable cores: sleep only if PEs outnumber cores.
-    #[must_use]
-    pub const fn suited(pes: usize, cores: usize) -> Self {
-        if pes <= cores { Self::SpinYield } else { Self::SpinYieldPark }
-    }
 
     const fn name(self) -> &'static str {
         match self {

@@ -4,13 +4,17 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::{accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, queue::Queue};
+use super::{
+    accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, queue::Queue,
+    sleepers::Sleepers,
+};
 use crate::segment::part::Flat;
 
 /// The state of a job, at the beginning of its segment.
 #[repr(C)]
 pub(crate) struct Header {
     pub(crate) poison: Poison,
+    pub(crate) sleepers: Sleepers,
     /// When the job's clock began, in nanoseconds of the machine's clock.
     pub(crate) epoch_ns: AtomicU64,
 }

@@ -14,3 +14,4 @@ pub(crate) mod header;
 pub(crate) mod parker;
 pub(crate) mod poison;
 pub(crate) mod queue;
+pub(crate) mod sleepers;

@@ -1,5 +1,6 @@
 //! The atomics and threads of the primitives: the real ones, or loom's under `--cfg loom`.
 
+pub(crate) mod asymmetric;
 pub(crate) mod futex;
 
 #[cfg(loom)]

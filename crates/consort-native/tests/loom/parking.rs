@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use consort_native::{Epoch, Parker, Scope, line::Line};
+use consort_native::{Epoch, Parker, Scope, Sleeper, Sleepers, line::Line};
 use loom::{
     sync::{
         Condvar, Mutex,
@@ -19,15 +19,17 @@ use loom::{
 
 /// What a [`Parker`] does, so that a model can also run with a worse one.
 trait Parking: Default + Send + Sync + 'static {
-    type Epoch;
-    fn prepare(&self) -> Self::Epoch;
-    fn cancel(&self, epoch: Self::Epoch);
-    fn sleep(&self, epoch: Self::Epoch);
+    type Epoch<'p>
+    where
+        Self: 'p;
+    fn prepare(&self) -> Self::Epoch<'_>;
+    fn cancel<'p>(&'p self, epoch: Self::Epoch<'p>);
+    fn sleep<'p>(&'p self, epoch: Self::Epoch<'p>);
     fn wake(&self);
 }
 
 impl Parking for Parker {
-    type Epoch = Epoch;
+    type Epoch<'p> = Epoch;
 
     fn prepare(&self) -> Epoch {
         self.prepare()
@@ -46,6 +48,35 @@ impl Parking for Parker {
     }
 }
 
+/// A parker and the job's count of sleepers, at which senders look instead.
+#[derive(Default)]
+struct Counted {
+    parker: Parker,
+    sleepers: Sleepers,
+}
+
+impl Parking for Counted {
+    type Epoch<'p> = Sleeper<'p>;
+
+    fn prepare(&self) -> Sleeper<'_> {
+        self.sleepers.announce(&self.parker, false)
+    }
+
+    fn cancel<'p>(&'p self, sleeper: Sleeper<'p>) {
+        drop(sleeper);
+    }
+
+    fn sleep<'p>(&'p self, sleeper: Sleeper<'p>) {
+        sleeper.sleep(Duration::MAX, Scope::Process);
+    }
+
+    fn wake(&self) {
+        if self.sleepers.are_there() {
+            self.parker.wake(Scope::Process);
+        }
+    }
+}
+
 /// A parker that fences where it is told to, and wakes all that sleep or one of them. Its word is
 /// the number of wake-ups and, in the lowest bit, whether there may be sleepers.
 #[derive(Default)]
@@ -57,7 +88,7 @@ struct Fencing<const PREPARE: bool, const WAKE: bool, const ALL: bool = true> {
 impl<const PREPARE: bool, const WAKE: bool, const ALL: bool> Parking
     for Fencing<PREPARE, WAKE, ALL>
 {
-    type Epoch = u32;
+    type Epoch<'p> = u32;
 
     fn prepare(&self) -> u32 {
         let word = self.word.fetch_or(1, Relaxed) | 1;
@@ -139,6 +170,7 @@ fn one_message<P: Parking>(looks_again: bool) {
 #[test]
 fn a_message_wakes_the_sleeper() {
     one_message::<Parker>(true);
+    one_message::<Counted>(true);
     one_message::<Fencing<true, true>>(true);
 }
 
@@ -194,6 +226,7 @@ fn two_sleepers<P: Parking>() {
 #[test]
 fn a_message_wakes_all_sleepers() {
     two_sleepers::<Parker>();
+    two_sleepers::<Counted>();
     two_sleepers::<Fencing<true, true>>();
 }
 
@@ -216,6 +249,7 @@ fn poison_instead_of_a_message(pe: Pe<impl Parking>) {
 #[test]
 fn poison_wakes_a_sleeper() {
     loom::model(|| poison_instead_of_a_message(Pe::<Parker>::default()));
+    loom::model(|| poison_instead_of_a_message(Pe::<Counted>::default()));
 }
 
 #[test]

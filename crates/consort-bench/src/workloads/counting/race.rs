@@ -131,11 +131,6 @@ pub struct Times {
 }
 
 impl Race<'_> {
-    fn waiting(&self) -> Waiting {
-        let cores = Topology::discover().usable_cores();
-        self.waiting.unwrap_or(Waiting::suited(self.pes as usize, cores))
-    }
-
     /// Measures. Returns the times of each size in the classes that occurred; none if the machine
     /// changed during every block.
     ///
@@ -150,7 +145,7 @@ impl Race<'_> {
         let mut samples = Vec::new();
         for _ in 0..LAUNCHES {
             let link = fits.then(PingPong::new);
-            let job = Pes::threads(pes).without_wisdom().waiting(self.waiting());
+            let job = Pes::threads(pes).without_wisdom().waiting(self.waiting.unwrap_or_default());
             let end = Instant::now() + self.budget / LAUNCHES;
             let launched = job.heap_bytes(heap_bytes).run(|pe| {
                 let world = pe.world();
@@ -218,7 +213,7 @@ impl Race<'_> {
                 algorithm: Some((*name).to_owned()),
                 bytes: Some(times.bytes),
                 placement: if fits { "one PE a core" } else { "unpinned" }.to_owned(),
-                waiting: Some(self.waiting().to_string()),
+                waiting: Some(self.waiting.unwrap_or_default().to_string()),
                 ratio_to_limit: times.transfers[method],
                 c2c_ns: times.transfer_ns,
                 c2c_class: times.class,

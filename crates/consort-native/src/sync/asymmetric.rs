@@ -1,0 +1,53 @@
+//! A fence of which one side pays for both: a thread that seldom stores and then loads makes all
+//! running threads fence, so that those that often do need not.
+//!
+//! | where | frequent side | seldom side |
+//! | --- | --- | --- |
+//! | Linux | only the compiler keeps the order | `membarrier`, which interrupts the process's running threads |
+//! | elsewhere, and in Miri | the same | nothing: the two may miss each other |
+//! | under loom | a fence | a fence |
+
+use std::sync::atomic::Ordering::SeqCst;
+
+/// The frequent side's half.
+#[inline(always)]
+pub(crate) fn light() {
+    #[cfg(loom)]
+    super::fence(SeqCst);
+    #[cfg(not(loom))]
+    std::sync::atomic::compiler_fence(SeqCst);
+}
+
+/// The seldom side's half. Returns whether it paired with the other; never, if the system has no
+/// such fence.
+pub(crate) fn heavy() -> bool {
+    super::fence(SeqCst);
+    system::heavy()
+}
+
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+mod system {
+    use std::sync::OnceLock;
+
+    use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
+
+    /// Whether the system has such a fence. The process registers for it once.
+    fn is_there() -> bool {
+        static REGISTERED: OnceLock<bool> = OnceLock::new();
+        *REGISTERED.get_or_init(|| {
+            membarrier_query().contains_command(MembarrierCommand::PrivateExpedited)
+                && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+        })
+    }
+
+    pub(super) fn heavy() -> bool {
+        is_there() && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+    }
+}
+
+#[cfg(any(not(target_os = "linux"), miri, loom))]
+mod system {
+    pub(super) const fn heavy() -> bool {
+        cfg!(loom)
+    }
+}
