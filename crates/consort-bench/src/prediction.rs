@@ -190,7 +190,7 @@ impl Prediction<'_> {
             if launch >= LAUNCHES && !lacking {
                 break;
             }
-            let job = Pes::threads(self.pes).without_wisdom();
+            let job = Pes::threads(self.pes).pinned().without_wisdom();
             let job = job.force(Collective::Barrier, program::barrier());
             let measured = session.run_in(job, &Conditions::default())?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {

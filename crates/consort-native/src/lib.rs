@@ -52,7 +52,7 @@ pub use directory::{
 };
 pub use endpoint::identity::Endpoint;
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
-pub use host::{affinity, topology};
+pub use host::{affinity, cores::Cores, topology};
 pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,
@@ -65,6 +65,7 @@ pub use machine::{NativeMachine, Words};
 pub use notifications::NotificationBuffers;
 pub use progress::{
     engine::Engine,
+    event::Event,
     policy::{UnknownWaiting, Waiting},
 };
 pub use segment::origin::{Origin, UnknownOrigin};

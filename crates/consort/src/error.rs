@@ -1,5 +1,7 @@
 //! The errors of launches and calls. Each message says how to do it right.
 
+use std::io;
+
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
 use consort_native::{Failure, HeapError, Job, UnknownOrigin};
@@ -109,6 +111,42 @@ pub enum Error {
         /// The largest number allowed.
         most: u32,
     },
+    /// Fewer or more inputs than PEs.
+    #[error("{given} inputs do not go to {pes} PEs: give one for each")]
+    Inputs {
+        /// The number of inputs, or one more than there are PEs if there are more.
+        given: usize,
+        /// The number of PEs.
+        pes: usize,
+    },
+    /// No thread has joined a job as some PEs, for which others wait. The message names them.
+    #[error("{0}")]
+    Missing(Failure),
+    /// A PE has waited for longer than it was to. The message names the call, and the PEs that have
+    /// not begun it.
+    #[error("{0}")]
+    TimedOut(Failure),
+    /// A thread cannot join: others run all PEs of the job.
+    #[error("the job is full: threads run all of its {pes} PEs; join after one has left")]
+    Full {
+        /// The number of PEs.
+        pes: usize,
+    },
+    /// A thread cannot join as this PE: another one runs it.
+    #[error("PE {rank} is taken: another thread runs it; join after that has left")]
+    RankTaken {
+        /// The PE.
+        rank: Rank,
+    },
+    /// A thread cannot join a job twice.
+    #[error("this thread runs PE {rank} of the job already: leave before joining again")]
+    JoinedAlready {
+        /// The PE that the thread runs.
+        rank: Rank,
+    },
+    /// A region inside a region of the same pool, for which the outer one would wait.
+    #[error("a region of a pool inside a region of the same pool: use another pool, or a team")]
+    Nested,
     /// A thread could not be started.
     #[error("cannot start a thread for PE {rank}: {reason}")]
     Thread {
@@ -176,9 +214,18 @@ impl Error {
     pub(crate) fn of_job(job: &Job) -> Self {
         match job.failure() {
             Some(Failure::Pe { rank, reason }) => Self::PeFailed { rank, reason },
+            Some(failure @ Failure::Missing { .. }) => Self::Missing(failure),
+            Some(failure @ Failure::TimedOut { .. }) => Self::TimedOut(failure),
             Some(failure) => Self::Mismatched(failure),
             None => Self::JobFailed,
         }
+    }
+}
+
+/// For programs whose own error is `io::Error`.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        Self::other(error)
     }
 }
 

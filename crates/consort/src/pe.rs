@@ -1,12 +1,9 @@
 //! A processing element.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::{
-    Endpoint, Job, Waiting,
-    affinity::{self, CpuId},
-};
+use consort_native::{Endpoint, Job, Waiting};
 
 use crate::{
     Team,
@@ -14,7 +11,8 @@ use crate::{
 };
 
 /// A processing element: one thread of a job. [`Pes::run`](crate::Pes::run) passes it to the
-/// program. It cannot be sent to another thread.
+/// program, and [`Job::join`](crate::Job::join) gives it to a thread that exists. It cannot be sent
+/// to another thread.
 ///
 /// ```
 /// use consort::{Pes, Waiting};
@@ -33,15 +31,14 @@ pub struct Pe {
 }
 
 impl Pe {
-    /// Makes a PE on its own thread, and pins the thread.
-    pub(crate) fn new(job: &Arc<Job>, rank: Rank, cpu: Option<CpuId>, choices: Choices) -> Self {
-        if let Some(cpu) = cpu
-            && let Err(error) = affinity::pin(cpu)
-        {
-            tracing::warn!(%rank, %error, "a PE could not be pinned to its core");
-        }
+    pub(crate) fn new(job: &Arc<Job>, rank: Rank, choices: Choices) -> Self {
         let endpoint = Endpoint::new(Arc::clone(job), rank);
         Self { state: State::new(endpoint, choices), teams: Teams::default() }
+    }
+
+    /// Drops all teams but the world. Nothing refers to them any more.
+    pub(crate) fn leave_teams(&mut self) {
+        self.teams = Teams::default();
     }
 
     /// The world and all teams that are not freed.
@@ -56,10 +53,44 @@ impl Pe {
         Team::new(&self.state, &self.teams)
     }
 
+    /// Runs `calls`, in which a collective that waits for longer than `limit` fails the job with
+    /// [`Error::TimedOut`](crate::Error::TimedOut): for programs that would rather end than hang.
+    /// One-sided waits and requests have variants of their own, which can be resumed. Local.
+    ///
+    /// ```
+    /// use consort::{Error, Pes, Rank};
+    /// use std::{thread, time::Duration};
+    ///
+    /// let ended = Pes::threads(2).run(|pe| {
+    ///     if pe.world().rank() == Rank(1) {
+    ///         thread::sleep(Duration::from_millis(200)); // is late
+    ///     }
+    ///     pe.within(Duration::from_millis(50), || pe.world().barrier())
+    /// });
+    /// assert!(matches!(ended, Err(Error::TimedOut(_))));
+    /// ```
+    pub fn within<R>(&self, limit: Duration, calls: impl FnOnce() -> R) -> R {
+        let endpoint = &self.state.endpoint;
+        let _resets = Resets { endpoint, before: endpoint.limit_waits(Some(limit)) };
+        calls()
+    }
+
     /// The way in which the PEs of this job wait.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.state.endpoint.job().config().waiting
+    }
+}
+
+/// Sets the limit of waits back when it is dropped.
+struct Resets<'e> {
+    endpoint: &'e Endpoint,
+    before: Option<Duration>,
+}
+
+impl Drop for Resets<'_> {
+    fn drop(&mut self) {
+        self.endpoint.limit_waits(self.before);
     }
 }
 

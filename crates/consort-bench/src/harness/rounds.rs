@@ -66,7 +66,7 @@ impl Rounds<'_> {
         let start = Instant::now();
         loop {
             limits.read(self.limits, self.sizes_bytes);
-            let measured = session.run_in(Pes::threads(session.pes), &self.conditions)?;
+            let measured = session.run_in(Pes::threads(session.pes).pinned(), &self.conditions)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);
                 all.discarded += new.discarded;

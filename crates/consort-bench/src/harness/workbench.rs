@@ -58,7 +58,7 @@ impl Threads {
         // The rest of the time is for the launch and for warming up.
         let budget = budget / 5 * 4;
         let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
-        let mut job = Pes::threads(pes).without_wisdom();
+        let mut job = Pes::threads(pes).pinned().without_wisdom();
         if let Some(barrier) = self.barriers.get(&pes) {
             job = job.force(Collective::Barrier, barrier.clone());
         }

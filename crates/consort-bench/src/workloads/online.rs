@@ -87,7 +87,7 @@ pub fn measure(
         let bad = worst(collective, pes, bytes)?;
         wisdom(collective, pes, bytes, &bad).save(&path)?;
         let launch = || {
-            let pes = Pes::threads(pes).heap_bytes(1 << 20);
+            let pes = Pes::threads(pes).pinned().heap_bytes(1 << 20);
             waiting.map_or(pes.clone(), |waiting| pes.waiting(waiting))
         };
         let member = |pe: &Pe| member(pe, collective, bytes, budget);

@@ -76,7 +76,7 @@ pub fn measure(
 ) -> Result<Vec<Overlap>> {
     let budget = budget / u32::try_from(sizes_bytes.len()).unwrap_or(u32::MAX);
     let of_size = |&bytes: &usize| {
-        let job = Pes::threads(pes);
+        let job = Pes::threads(pes).pinned();
         let job = waiting.map_or(job.clone(), |waiting| job.waiting(waiting));
         let samples = job.run(|pe| member(pe, bytes, budget))?.swap_remove(0).1;
         let over = |of: &dyn Fn(&Sample) -> f64| {

@@ -37,6 +37,7 @@ fn job() -> Arc<Job> {
         memory: Origin::Private,
         first_step: 1,
         helpers: false,
+        joining: None,
     };
     Job::new(config).expect("a small heap")
 }

@@ -280,6 +280,7 @@ mod tests {
             memory: Origin::Private,
             first_step: 1,
             helpers: false,
+            joining: None,
         };
         let job: Arc<Job> = Job::new(config).expect("some memory");
         Endpoint::new(job, Rank(0))

@@ -20,14 +20,11 @@ use crate::{
     inbox::line::Line,
     launch::job::Job,
     machine::NativeMachine,
-    progress::{deadlock::Deadlocks, engine::Engine},
+    progress::{deadlock::Deadlocks, engine::Engine, event::SPINS, patience::Patience},
     segment::{origin::Origin, reservation::Segment},
     tally::Tally,
     team::group::Group,
 };
-
-/// Polls before the first pause: some tens of microseconds, longer than any hot wait.
-const SPINS: u32 = 20_000;
 
 /// The state that a PE has once, for all of its teams.
 pub(super) struct Pe {
@@ -40,8 +37,9 @@ pub(super) struct Pe {
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
     /// Polls before the first pause.
     pub(super) spins: u32,
-    /// How long the next wait yields before it sleeps, if the PE has a core of its own.
-    pub(super) patience: Cell<Duration>,
+    pub(super) patience: Cell<Patience>,
+    /// How long a wait may last before it fails the job.
+    pub(super) limit: Cell<Option<Duration>>,
     pub(super) deadlocks: RefCell<Deadlocks>,
     pub(super) shared_handles: Tally,
 }
@@ -91,7 +89,8 @@ impl Endpoint {
             engine: Arc::default(),
             callbacks: RefCell::default(),
             spins: if fits { SPINS } else { 1 },
-            patience: Cell::new(Duration::from_millis(1)),
+            patience: Cell::default(),
+            limit: Cell::new(None),
             deadlocks: RefCell::default(),
             shared_handles: Tally::default(),
         };

@@ -2,6 +2,7 @@
 //! its peers, yields and sleeps.
 
 use std::{
+    cell::Cell,
     rc::Weak,
     thread,
     time::{Duration, Instant},
@@ -12,24 +13,12 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
-    progress::{deadlock, executor::Idle, policy::Waiting},
+    progress::{deadlock, executor::Idle, patience::Yields, policy::Waiting},
     state::sleepers::Sleeper,
 };
 
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
-
-/// Yields before a PE sleeps where PEs outnumber the cores: a yield lets another PE go on.
-const YIELDS_BEFORE_SLEEP: u32 = 2_000;
-
-/// How long a PE with a core of its own yields before it sleeps, at least and at most.
-const PATIENCE: [Duration; 2] = [Duration::from_micros(64), Duration::from_millis(1)];
-
-/// A yield of this length has let another thread run.
-const CONTENDED: Duration = Duration::from_micros(3);
-
-/// Yields to other threads before a PE with a core of its own sleeps: it does not have the core.
-const CONTENDED_YIELDS: u32 = 4;
 
 /// The shortest and the longest sleep of a wait that nothing ends but the clock. In between it is a
 /// given part of the time waited so far.
@@ -39,15 +28,22 @@ const NAP_PART: u32 = 64;
 /// The longest sleep before a PE checks its peers, since a peer may die without a message.
 const SLEEP: Duration = Duration::from_millis(20);
 
+/// What happens when a wait has lasted for its limit.
+enum Expiry<'e> {
+    /// The job fails.
+    Fails,
+    /// The wait ends.
+    Tells(&'e Cell<bool>),
+}
+
 /// The pauses of one wait.
 pub(super) struct Pauses<'e> {
     endpoint: &'e Endpoint,
-    since: Option<Instant>,
+    /// The yields, once the wait has paused.
+    paused: Option<Yields>,
     looked: u32,
     /// When calls were last compared while the helper thread polled the operations.
     compared: Option<Instant>,
-    yields: u32,
-    contended: u32,
     /// Whether it has slept.
     slept: bool,
     /// The sleep that the PE has announced.
@@ -60,6 +56,8 @@ pub(super) struct Pauses<'e> {
     call: Option<u64>,
     /// Whether this PE has published its wait, for deadlock detection.
     told: bool,
+    /// How long the wait may last, and what happens then.
+    limit: Option<(Duration, Expiry<'e>)>,
     /// Polls so far in pauses that only polled operations.
     spun: u32,
     /// Polls of the wait between polls of operations; 1 if the wait is for an operation.
@@ -67,30 +65,41 @@ pub(super) struct Pauses<'e> {
 }
 
 impl<'e> Pauses<'e> {
-    /// The pauses of a wait for the PE's own nonblocking calls.
-    pub(super) fn for_own_calls(endpoint: &'e Endpoint, call: u64) -> Self {
-        let mut pauses = Self::new(endpoint, true, Some(call));
-        pauses.polls = 1;
-        pauses
-    }
-
     pub(super) fn new(endpoint: &'e Endpoint, sleeps: bool, call: Option<u64>) -> Self {
         Self {
             endpoint,
-            since: None,
+            paused: None,
             looked: 0,
             compared: None,
-            yields: 0,
-            contended: 0,
             slept: false,
             announced: None,
             sleeps,
             alone: false,
             call,
             told: false,
+            limit: endpoint.pe.limit.get().map(|limit| (limit, Expiry::Fails)),
             spun: 0,
             polls: POLLS_PER_PROGRESS,
         }
+    }
+
+    /// The pauses of a wait that sets `is_over` after `limit`.
+    pub(super) fn within(
+        endpoint: &'e Endpoint,
+        sleeps: bool,
+        call: Option<u64>,
+        limit: Duration,
+        is_over: &'e Cell<bool>,
+    ) -> Self {
+        let mut pauses = Self::new(endpoint, sleeps, call);
+        pauses.limit = Some((limit, Expiry::Tells(is_over)));
+        pauses
+    }
+
+    /// For a wait for the PE's own nonblocking calls: each pause polls them.
+    pub(super) fn for_operations(mut self) -> Self {
+        self.polls = 1;
+        self
     }
 }
 
@@ -124,6 +133,7 @@ impl Pauses<'_> {
             return group.abandon();
         }
         self.alone = group.is_alone();
+        group.check_present(self.call, waited);
         if calls.get() > 0 {
             self.endpoint.check_peers();
         }
@@ -141,36 +151,27 @@ impl Pauses<'_> {
         for callback in self.endpoint.pe.callbacks.borrow().iter().filter_map(Weak::upgrade) {
             callback();
         }
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        self.look_around(waited);
         let config = self.endpoint.job.config();
-        match config.waiting {
-            Waiting::Spin => POLLS_PER_YIELD,
-            Waiting::SpinYieldPark if self.is_patience_over(waited) => {
+        let patience = || Yields::new(config.fits(), self.endpoint.pe.patience.get());
+        let waited = self.paused.get_or_insert_with(patience).waited();
+        self.look_around(waited);
+        if let Some((limit, expiry)) = self.limit.take_if(|(limit, _)| waited >= *limit) {
+            match expiry {
+                Expiry::Fails => self.endpoint.group().time_out(self.call, limit),
+                Expiry::Tells(is_over) => is_over.set(true),
+            }
+        }
+        match (config.waiting, &mut self.paused) {
+            (Waiting::SpinYieldPark, Some(yields)) if yields.are_over(waited) => {
                 self.rest(waited);
                 0
             }
-            Waiting::SpinYield | Waiting::SpinYieldPark => {
-                self.yield_core();
+            (Waiting::SpinYield | Waiting::SpinYieldPark, Some(yields)) => {
+                yields.yield_now();
                 if config.fits() { POLLS_PER_YIELD } else { 0 }
             }
+            _ => POLLS_PER_YIELD,
         }
-    }
-
-    /// Whether the PE has yielded for long enough.
-    fn is_patience_over(&self, waited: Duration) -> bool {
-        if self.endpoint.job.config().fits() {
-            self.contended >= CONTENDED_YIELDS || waited >= self.endpoint.pe.patience.get()
-        } else {
-            self.yields >= YIELDS_BEFORE_SLEEP
-        }
-    }
-
-    fn yield_core(&mut self) {
-        let begun = Instant::now();
-        thread::yield_now();
-        self.contended += u32::from(begun.elapsed() >= CONTENDED);
-        self.yields += 1;
     }
 
     /// Announces a sleep, or sleeps once it is announced.
@@ -178,9 +179,10 @@ impl Pauses<'_> {
         self.slept = true;
         let Endpoint { job, pe, .. } = self.endpoint;
         let [shortest, longest] = NAPS;
+        let left = self.limit.as_ref().map_or(SLEEP, |(limit, _)| limit.saturating_sub(waited));
         match self.announced.take() {
             _ if !self.sleeps => thread::sleep((waited / NAP_PART).clamp(shortest, longest)),
-            Some(sleeper) => sleeper.sleep(SLEEP, job.scope()),
+            Some(sleeper) => sleeper.sleep(SLEEP.min(left), job.scope()),
             None => self.announced = Some(job.announce_sleep(pe.rank)),
         }
     }
@@ -212,12 +214,9 @@ impl Idle for Pauses<'_> {
 
 impl Drop for Pauses<'_> {
     fn drop(&mut self) {
-        // A PE that has slept may as well have slept sooner, and a PE that has not, later.
-        if self.since.is_some() {
-            let [least, most] = PATIENCE;
+        if self.paused.is_some() {
             let patience = &self.endpoint.pe.patience;
-            let next = if self.slept { patience.get() / 2 } else { patience.get() * 2 };
-            patience.set(next.clamp(least, most));
+            patience.set(patience.get().after(self.slept));
         }
         if self.told {
             deadlock::clear(&self.endpoint.job, self.endpoint.pe.rank);

@@ -96,12 +96,28 @@ impl Endpoint {
         callbacks.push(Rc::downgrade(callback));
     }
 
+    /// Forgets all progress callbacks.
+    pub fn forget_callbacks(&self) {
+        self.pe.callbacks.borrow_mut().clear();
+    }
+
+    /// A hash of all calls so far: equal on PEs that have made the same calls.
+    pub fn fingerprint(&self) -> u64 {
+        self.rolled.get() ^ self.sequence.get().rotate_left(32)
+    }
+
+    /// Declares that this PE makes no more calls in this team until the next region. Peers that
+    /// wait for one then fail.
+    pub fn mark_finished(&self) {
+        self.group().finish(self.sequence.get());
+    }
+
     /// Compares this PE's recent calls with its peers'.
     pub(super) fn check_peers(&self) {
         self.group().check_peers(self.calls.get(), self.sequence.get());
     }
 
-    /// Declares that this PE makes no more calls in this team. Peers that wait for one then fail.
+    /// As [`Endpoint::mark_finished`], and compares this PE's calls with its peers'.
     ///
     /// # Errors
     /// When this PE is the first to detect that calls did not match, or that a finished peer has
@@ -110,7 +126,7 @@ impl Endpoint {
         if self.job.is_poisoned() {
             return Ok(()); // the failure has been reported already
         }
-        self.group().finish(self.sequence.get());
+        self.mark_finished();
         fence(SeqCst); // of two PEs that finish at once, at least one sees the other's word
         self.check_peers();
         self.group().check_finished(self.sequence.get());

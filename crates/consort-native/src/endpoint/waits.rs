@@ -1,8 +1,10 @@
 //! Waits of a PE: the executor polls in place, then pauses.
 
 use std::{
+    cell::Cell,
     future::{Future, poll_fn},
     task::Poll,
+    time::Duration,
 };
 
 use consort_fabric::{Op, Poisoned, Until};
@@ -42,8 +44,24 @@ impl Endpoint {
     /// # Errors
     /// When the job has failed.
     pub fn block_until<T>(&self, number: u64, test: impl Fn() -> Option<T>) -> Op<T> {
-        let pauses = || Pauses::for_own_calls(self, number);
+        let pauses = || Pauses::new(self, true, Some(number)).for_operations();
         block_on(self.sound_until(test), &Unwatched, || 1, pauses)
+    }
+
+    /// As [`Endpoint::block_until`], for at most `limit`; then returns `None`.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn block_until_timeout<T>(
+        &self,
+        number: u64,
+        limit: Duration,
+        test: impl Fn() -> Option<T>,
+    ) -> Op<Option<T>> {
+        let is_over = Cell::new(false);
+        let future = self.sound_or_over(&is_over, test);
+        let pauses = || Pauses::within(self, true, Some(number), limit, &is_over).for_operations();
+        block_on(future, &Unwatched, || 1, pauses)
     }
 
     /// Polls before the first pause of a wait: few if there are operations, since a pause polls
@@ -57,12 +75,36 @@ impl Endpoint {
     /// Waits until a word of this PE's own heap satisfies `until`, and returns it. Operations and
     /// callbacks make progress meanwhile, as in every wait of the PE.
     ///
+    ///
     /// # Errors
     /// When the job has failed.
     pub fn wait_until(&self, word: usize, width: Width, until: Until) -> Op<u64> {
         let one_sided = self.one_sided();
         let future = self.sound_until(|| one_sided.test(word, width, until));
         block_on(future, &Paced, || self.polls(), || Pauses::new(self, true, None))
+    }
+
+    /// As [`Endpoint::wait_until`], for at most `limit`; then returns `None`.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn wait_until_timeout(
+        &self,
+        word: usize,
+        width: Width,
+        until: Until,
+        limit: Duration,
+    ) -> Op<Option<u64>> {
+        let (one_sided, is_over) = (self.one_sided(), Cell::new(false));
+        let future = self.sound_or_over(&is_over, || one_sided.test(word, width, until));
+        let pauses = || Pauses::within(self, true, None, limit, &is_over);
+        block_on(future, &Paced, || self.polls(), pauses)
+    }
+
+    /// The longest time that a wait may last before it fails the job, from now on; returns the
+    /// previous one.
+    pub fn limit_waits(&self, limit: Option<Duration>) -> Option<Duration> {
+        self.pe.limit.replace(limit)
     }
 
     /// Ready when `test` returns `Some`; fails when the job has failed.
@@ -72,6 +114,15 @@ impl Endpoint {
             None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
             None => Poll::Pending,
         })
+    }
+
+    /// As `sound_until`; ready with `None` once the wait `is_over`.
+    fn sound_or_over<T>(
+        &self,
+        is_over: &Cell<bool>,
+        test: impl Fn() -> Option<T>,
+    ) -> impl Future<Output = Op<Option<T>>> {
+        self.sound_until(move || test().map(Some).or_else(|| is_over.get().then_some(None)))
     }
 
     /// Polls `future` in place until it is ready, with the launch's waiting policy. The future

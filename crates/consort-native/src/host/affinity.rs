@@ -40,6 +40,20 @@ pub fn pin(cpu: CpuId) -> io::Result<()> {
     system::pin(cpu)
 }
 
+/// Moves the calling thread to `cpu`. The system may move it on: the thread's mask stays as it is.
+///
+/// # Errors
+/// As for [`pin`].
+pub fn move_to(cpu: CpuId) -> io::Result<()> {
+    Pinned::new(cpu).map(drop)
+}
+
+/// The processor that the calling thread runs on; `None` if the system does not say.
+#[must_use]
+pub fn current() -> Option<CpuId> {
+    system::current()
+}
+
 /// Binds the thread that makes it to one processor; dropping it restores the old affinity mask.
 #[derive(Debug)]
 pub struct Pinned {
@@ -71,10 +85,14 @@ impl Drop for Pinned {
 #[cfg(target_os = "linux")]
 mod system {
     use super::CpuId;
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
     use std::io;
 
     pub(super) type Mask = CpuSet;
+
+    pub(super) fn current() -> Option<CpuId> {
+        u32::try_from(sched_getcpu()).ok().map(CpuId)
+    }
 
     pub(super) fn mask() -> io::Result<Mask> {
         Ok(sched_getaffinity(None)?)
@@ -116,6 +134,10 @@ mod system {
         io::Error::new(io::ErrorKind::Unsupported, "this system does not bind threads")
     }
 
+    pub(super) fn current() -> Option<CpuId> {
+        None
+    }
+
     pub(super) fn mask() -> io::Result<Mask> {
         Err(unsupported())
     }
@@ -146,6 +168,16 @@ mod tests {
             assert_eq!(allowed(), [last]);
         }
         assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn a_thread_that_moves_keeps_its_mask() {
+        let before = allowed();
+        for &cpu in &before {
+            move_to(cpu).unwrap();
+            assert!(current().is_some_and(|cpu| before.contains(&cpu)));
+            assert_eq!(allowed(), before);
+        }
     }
 
     #[test]

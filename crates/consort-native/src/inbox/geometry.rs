@@ -77,9 +77,10 @@ pub(crate) const VALUE_PAIR_WORDS: usize = 2 * SHORT_SLOT_WORDS;
 
 /// Offsets within a member's published words, each on its own line: the word that records where the
 /// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
-/// and the log of its recent calls.
+/// the region in which it has finished, and the log of its recent calls.
 pub(crate) const FINISHED: usize = 0;
 pub(crate) const MOVES: usize = 1;
+pub(crate) const FINISHED_REGION: usize = 3;
 pub(crate) const RECENT: usize = 2 * LINE_WORDS;
 
 /// The length of a member's log of recent calls, which peers compare with theirs: two windows.

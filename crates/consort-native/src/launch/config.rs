@@ -1,5 +1,7 @@
 //! The configuration of a launch.
 
+use std::time::Duration;
+
 use crate::{progress::policy::Waiting, segment::origin::Origin};
 
 /// The configuration of a launch.
@@ -20,6 +22,9 @@ pub struct Config {
     pub first_step: u64,
     /// Whether each PE has a helper thread, which may drive its nonblocking calls.
     pub helpers: bool,
+    /// How long PEs wait for one that no thread runs, if threads join the job; for ever without a
+    /// limit.
+    pub joining: Option<Duration>,
 }
 
 impl Config {

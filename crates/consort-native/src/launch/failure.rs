@@ -1,6 +1,6 @@
 //! Why a job has failed.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use consort_fabric::Rank;
 
@@ -47,6 +47,28 @@ pub enum Failure {
         /// The team.
         team: Members,
     },
+    /// No thread runs some PEs, for which another one waits.
+    Missing {
+        /// The PEs, and how many they are.
+        missing: Members,
+        /// The PE that waits.
+        waiting: Rank,
+        /// The call that it waits in.
+        call: String,
+        /// How long it was to wait.
+        limit: Duration,
+    },
+    /// A PE has waited in a call for longer than it was to.
+    TimedOut {
+        /// The PE.
+        rank: Rank,
+        /// The call.
+        call: String,
+        /// How long it was to wait.
+        limit: Duration,
+        /// The PEs that have not begun the call, and how many they are.
+        late: Members,
+    },
     /// PEs wait for each other in calls of different teams: each call lacks a PE that waits in
     /// another.
     Deadlock {
@@ -74,21 +96,22 @@ impl Members {
     pub(crate) fn of(size: usize, ranks: impl Iterator<Item = Rank>) -> Self {
         Self { first: ranks.take(Self::NAMED).collect(), size }
     }
+
+    /// The members: `PEs 0, 1, 2`.
+    fn list(&self) -> String {
+        let ranks: Vec<String> = self.first.iter().map(Rank::to_string).collect();
+        let plural = if self.size == 1 { "" } else { "s" };
+        let mut list = format!("PE{plural} {}", ranks.join(", "));
+        if self.size > self.first.len() {
+            list += &format!(", ... ({} in all)", self.size);
+        }
+        list
+    }
 }
 
 impl fmt::Display for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((first, rest)) = self.first.split_first() else { return Ok(()) };
-        let plural = if rest.is_empty() { "" } else { "s" };
-        write!(f, " in the team of PE{plural} {first}")?;
-        for rank in rest {
-            write!(f, ", {rank}")?;
-        }
-        if self.size > self.first.len() {
-            write!(f, ", ... ({} in all)", self.size)
-        } else {
-            Ok(())
-        }
+        if self.first.is_empty() { Ok(()) } else { write!(f, " in the team of {}", self.list()) }
     }
 }
 
@@ -110,6 +133,19 @@ impl fmt::Display for Failure {
             Self::Finished { rank, waiting, call, team } => {
                 write!(f, "PE {rank} finished while PE {waiting} waits for it in {call}{team}")
             }
+            Self::Missing { missing, waiting, call, limit } => write!(
+                f,
+                "no thread has joined as {} for {limit:?}: PE {waiting} waits in {call}",
+                missing.list()
+            ),
+            Self::TimedOut { rank, call, limit, late } if late.size == 0 => {
+                write!(f, "PE {rank} waited for more than {limit:?} in {call}")
+            }
+            Self::TimedOut { rank, call, limit, late } => write!(
+                f,
+                "PE {rank} waited for more than {limit:?} in {call}, which {} has not begun",
+                late.list()
+            ),
             Self::Deadlock { one, other } => write!(
                 f,
                 "a deadlock between teams: PE {} waits in {}, which PE {} has not begun: it waits \

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use consort_fabric::{Capabilities, Rank};
@@ -32,7 +33,7 @@ use crate::{
         reservation::Segment,
     },
     state::{
-        header::{Header, PeState},
+        header::{Header, PRESENT, PeState},
         poison::PoisonFlag,
         queue::Queue,
         sleepers::Sleeper,
@@ -83,6 +84,7 @@ impl Job {
         }
         let header = Single::<Header>::new(&segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
+        header.region.store(1, Relaxed);
         if config.senders_fence() {
             header.sleepers.let_senders_fence();
         }
@@ -108,6 +110,35 @@ impl Job {
     /// Nanoseconds since the job began, on a clock that all its PEs share.
     pub(crate) fn now_ns(&self) -> u64 {
         clock::now_ns().saturating_sub(self.header.epoch_ns.load(Relaxed))
+    }
+
+    /// The number of the parallel region that the PEs are in.
+    pub(crate) fn region(&self) -> u64 {
+        self.header.region.load(Relaxed)
+    }
+
+    /// Begins another parallel region. All PEs have ended the last one, and learn of this one later
+    /// than the caller of this.
+    pub fn begin_region(&self) {
+        self.header.region.store(self.region() + 1, Relaxed);
+    }
+
+    /// Records that a thread runs a PE, by its rank in the world.
+    pub fn arrive(&self, pe: Rank) {
+        self.states[pe.index()].absent_since.store(PRESENT, Relaxed);
+    }
+
+    /// Records that no thread runs a PE any more, if threads join the job.
+    pub fn depart(&self, pe: Rank) {
+        if self.config.joining.is_some() {
+            self.states[pe.index()].absent_since.store(self.now_ns(), Relaxed);
+        }
+    }
+
+    /// How long no thread has run a PE; `None` if one does.
+    pub(crate) fn absent_for(&self, pe: Rank) -> Option<Duration> {
+        let since = self.states[pe.index()].absent_since.load(Relaxed);
+        (since != PRESENT).then(|| Duration::from_nanos(self.now_ns().saturating_sub(since)))
     }
 
     /// The job's number among those of this process.

@@ -6,6 +6,8 @@
 //! The decoder trusts nothing, since a faulty process may have written anything. It then returns
 //! some failure, or none.
 
+use std::time::Duration;
+
 use consort_fabric::Rank;
 
 use super::failure::{Failure, Members};
@@ -22,6 +24,8 @@ const MISMATCHED: u64 = 2;
 const COUNTS: u64 = 3;
 const FINISHED: u64 = 4;
 const DEADLOCK: u64 = 5;
+const MISSING: u64 = 6;
+const TIMED_OUT: u64 = 7;
 
 /// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
@@ -51,6 +55,18 @@ pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
             words.rank(*rank);
             words.one(*waiting, call);
             words.members(team);
+        }
+        Failure::Missing { missing, waiting, call, limit } => {
+            words.number(MISSING);
+            words.members(missing);
+            words.one(*waiting, call);
+            words.duration(*limit);
+        }
+        Failure::TimedOut { rank, call, limit, late } => {
+            words.number(TIMED_OUT);
+            words.one(*rank, call);
+            words.duration(*limit);
+            words.members(late);
         }
         Failure::Deadlock { one, other } => {
             words.number(DEADLOCK);
@@ -87,6 +103,16 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
             let (waiting, call) = words.one()?;
             Some(Failure::Finished { rank, waiting, call, team: words.members()? })
         }
+        MISSING => {
+            let missing = words.members()?;
+            let (waiting, call) = words.one()?;
+            Some(Failure::Missing { missing, waiting, call, limit: words.duration()? })
+        }
+        TIMED_OUT => {
+            let (rank, call) = words.one()?;
+            let limit = words.duration()?;
+            Some(Failure::TimedOut { rank, call, limit, late: words.members()? })
+        }
         DEADLOCK => Some(Failure::Deadlock { one: words.one()?, other: words.one()? }),
         _ => None,
     }
@@ -121,6 +147,11 @@ impl Writer {
         }
     }
 
+    /// Centuries of nanoseconds fit into a word.
+    fn duration(&mut self, duration: Duration) {
+        self.number(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    }
+
     /// A PE and a text about it.
     fn one(&mut self, rank: Rank, text: &str) {
         self.rank(rank);
@@ -145,6 +176,10 @@ impl Reader<'_> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
+    }
+
+    fn duration(&mut self) -> Option<Duration> {
+        self.number().map(Duration::from_nanos)
     }
 
     fn size(&mut self) -> Option<usize> {

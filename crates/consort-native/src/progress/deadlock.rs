@@ -143,6 +143,7 @@ struct Waits {
     beats: Vec<Beats>,
     /// By rank in the world.
     waiting: Vec<Option<Waiting>>,
+    region: u64,
 }
 
 impl Waits {
@@ -157,7 +158,7 @@ impl Waits {
             Some(Waiting { wait, group: GroupMemory::new(&job.segment, at, pes) })
         };
         let waiting = beats.iter().map(waiting).collect();
-        Some(Self { beats, waiting })
+        Some(Self { beats, waiting, region: job.region() })
     }
 
     /// The wait of a PE, if it waits.
@@ -171,7 +172,7 @@ impl Waits {
         waiting.group.members().all(|member| {
             let pe = waiting.group.in_world(member).filter(|pe| self.waiting(*pe).is_some());
             if waiting.has_begun(member) {
-                pe.is_some() || waiting.group.has_finished(member)
+                pe.is_some() || waiting.group.has_finished(member, self.region)
             } else {
                 pe.is_some_and(|pe| stuck[pe.index()])
             }
@@ -203,7 +204,7 @@ impl Waits {
     fn all_have_looked(&self, waiting: &Waiting, since: &Suspects) -> bool {
         let looks = |pe: Rank| Some(self.beats.get(pe.index())?.beats - since.beats[pe.index()]);
         waiting.group.members().all(|member| {
-            waiting.group.has_finished(member)
+            waiting.group.has_finished(member, self.region)
                 || waiting
                     .group
                     .in_world(member)

@@ -17,7 +17,12 @@ pub(crate) struct Header {
     pub(crate) sleepers: Sleepers,
     /// When the job's clock began, in nanoseconds of the machine's clock.
     pub(crate) epoch_ns: AtomicU64,
+    /// The number of the parallel region that the PEs are in, from 1 on.
+    pub(crate) region: AtomicU64,
 }
+
+/// The value of [`PeState::absent_since`] while a thread runs the PE.
+pub(crate) const PRESENT: u64 = u64::MAX;
 
 /// The published state of a PE, on lines of its own.
 #[repr(C, align(128))]
@@ -29,6 +34,9 @@ pub(crate) struct PeState {
     pub(crate) beat: Beat,
     /// 1 once the PE has an endpoint.
     pub(crate) has_endpoint: AtomicU32,
+    /// When the last thread that ran the PE left, in nanoseconds since the job began: 0 if there was
+    /// none, [`PRESENT`] while there is one.
+    pub(crate) absent_since: AtomicU64,
 }
 
 // SAFETY: atomic integers and padding; zeros are a job that has not failed, with a clock without

@@ -1,27 +1,27 @@
 //! Checks that the members of a group make the same calls. A member checks when it has waited for
 //! long, and when it finishes.
 
-use std::sync::atomic::Ordering::Release;
+use std::time::Duration;
 
 use consort_fabric::Rank;
 
 use super::group::Group;
 use crate::{
-    inbox::geometry::{FINISHED, RECENT_CALLS, SEQUENCE_MASK},
-    launch::failure::Failure,
+    inbox::geometry::{RECENT_CALLS, SEQUENCE_MASK},
+    launch::failure::{Failure, Members},
 };
 
 impl Group {
     /// Declares that this member makes no more calls; `end` is the sequence number after its last
     /// one.
     pub(crate) fn finish(&self, end: u64) {
-        // Release: pairs with the acquire in `finished`.
-        self.memory.member(self.rank, FINISHED).store(end, Release);
+        self.memory.finish(self.rank, self.job.region(), end);
     }
 
     /// Whether every other member has finished, so that none is left to send anything.
     pub(crate) fn is_alone(&self) -> bool {
-        self.size() > 1 && self.others().all(|peer| self.memory.has_finished(peer))
+        let region = self.job.region();
+        self.size() > 1 && self.others().all(|peer| self.memory.has_finished(peer, region))
     }
 
     /// Fails the job: this member waits for something that no member is left to send.
@@ -60,7 +60,8 @@ impl Group {
         let word = self.word(last);
         let last_steps = end.wrapping_sub(word) & SEQUENCE_MASK;
         for peer in self.others() {
-            if self.memory.finished(peer).is_some_and(|finished| finished + last_steps <= end) {
+            let finished = self.memory.finished(peer, job.region());
+            if finished.is_some_and(|finished| finished + last_steps <= end) {
                 return self.miss(peer, rank, job.name_of(word));
             }
         }
@@ -71,10 +72,8 @@ impl Group {
     #[cold]
     pub(crate) fn check_finished(&self, end: u64) {
         for peer in self.others() {
-            let Some(finished) = self.memory.finished(peer).filter(|&finished| finished > end)
-            else {
-                continue;
-            };
+            let finished = self.memory.finished(peer, self.job.region());
+            let Some(finished) = finished.filter(|&finished| finished > end) else { continue };
             let last = self
                 .memory
                 .all_recent(peer)
@@ -82,5 +81,40 @@ impl Group {
                 .min_by_key(|word| finished.wrapping_sub(*word) & SEQUENCE_MASK);
             return self.miss(self.rank, peer, self.job.name_of(last.unwrap_or(0)));
         }
+    }
+
+    /// The name of this member's call `call`, and the members among `absent`, for a failure.
+    fn names(&self, call: Option<u64>, absent: &[Rank]) -> (String, Members) {
+        let name = call.map(|call| self.job.name_of(self.word(call)));
+        let name = name.unwrap_or_else(|| "a wait for a message or a word".to_owned());
+        let absent = absent.iter().map(|&member| self.in_world(member));
+        (name, Members::of(absent.len(), absent))
+    }
+
+    /// Fails the job if members are missing: no thread has run them for the job's limit, and this
+    /// member has waited for it in `call`.
+    #[cold]
+    pub(crate) fn check_present(&self, call: Option<u64>, waited: Duration) {
+        let Some(limit) = self.job.config().joining.filter(|&limit| waited >= limit) else {
+            return;
+        };
+        let is_missing = |&peer: &Rank| self.job.absent_for(self.in_world(peer)) >= Some(limit);
+        let missing: Vec<Rank> = self.others().filter(is_missing).collect();
+        if !missing.is_empty() {
+            let (call, missing) = self.names(call, &missing);
+            let waiting = self.in_world(self.rank);
+            self.job.poison(&Failure::Missing { missing, waiting, call, limit });
+        }
+    }
+
+    /// Fails the job: this member has waited in `call` for longer than `limit`.
+    #[cold]
+    pub(crate) fn time_out(&self, call: Option<u64>, limit: Duration) {
+        let has_not_begun = |&peer: &Rank| {
+            call.is_some_and(|call| !self.memory.has_begun(peer, call, self.word(call)))
+        };
+        let late: Vec<Rank> = self.others().filter(has_not_begun).collect();
+        let (call, late) = self.names(call, &late);
+        self.job.poison(&Failure::TimedOut { rank: self.in_world(self.rank), call, limit, late });
     }
 }

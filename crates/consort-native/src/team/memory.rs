@@ -13,8 +13,8 @@ use consort_fabric::Rank;
 use crate::{
     inbox::{
         geometry::{
-            FINISHED, Geometry, LINE_WORDS, MOVES, RECENT, RECENT_CALLS, SEQUENCE_BITS,
-            SEQUENCE_MASK, recent,
+            FINISHED, FINISHED_REGION, Geometry, LINE_WORDS, MOVES, RECENT, RECENT_CALLS,
+            SEQUENCE_BITS, SEQUENCE_MASK, recent,
         },
         line::{Line, LineWord},
     },
@@ -125,15 +125,23 @@ impl GroupMemory {
         theirs != 0 && !is_before(theirs, word)
     }
 
-    /// The sequence number after the last call of a member that makes no more.
-    pub(super) fn finished(&self, rank: Rank) -> Option<u64> {
-        let end = self.member(rank, FINISHED).load(Acquire);
-        (end != 0).then_some(end)
+    /// Declares that a member makes no more calls in a region; `end` is the sequence number after
+    /// its last one.
+    pub(super) fn finish(&self, rank: Rank, region: u64, end: u64) {
+        self.member(rank, FINISHED).store(end, Relaxed);
+        // Release: pairs with the acquire in `finished`.
+        self.member(rank, FINISHED_REGION).store(region, Release);
     }
 
-    /// Whether a member makes no more calls.
-    pub(crate) fn has_finished(&self, rank: Rank) -> bool {
-        self.finished(rank).is_some()
+    /// The sequence number after the last call of a member that makes no more in this region.
+    pub(super) fn finished(&self, rank: Rank, region: u64) -> Option<u64> {
+        let is_over = self.member(rank, FINISHED_REGION).load(Acquire) == region;
+        is_over.then(|| self.member(rank, FINISHED).load(Relaxed))
+    }
+
+    /// Whether a member makes no more calls in this region.
+    pub(crate) fn has_finished(&self, rank: Rank, region: u64) -> bool {
+        self.finished(rank, region).is_some()
     }
 }
 

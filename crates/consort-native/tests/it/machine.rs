@@ -18,6 +18,7 @@ fn run<R: Send>(program: impl Fn(&Endpoint) -> R + Sync) -> Vec<R> {
         memory: Origin::Private,
         first_step: 1,
         helpers: false,
+        joining: None,
     };
     let job = Job::new(config).expect("memory for four PEs");
     thread::scope(|scope| {

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use consort_fabric::{Op, Poisoned};
@@ -125,6 +126,41 @@ impl<'p, B> Request<'p, B> {
         let endpoint = &self.state.endpoint;
         let done = endpoint.block_until(self.number, || self.completion.take());
         self.result(done.unwrap_or(Ok(Err(Poisoned))))
+    }
+
+    /// Waits until the call is complete, but for at most `limit`: then returns the request, to be
+    /// waited for again.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// # use std::time::Duration;
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let mut request = world.start_broadcast(vec![7], Rank(0))?;
+    ///     let data = loop {
+    ///         match request.wait_timeout(Duration::from_millis(1))? {
+    ///             Ok(data) => break data,
+    ///             Err(later) => request = later,
+    ///         }
+    ///     };
+    ///     assert_eq!(data, [7]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn wait_timeout(self, limit: Duration) -> Result<Result<B, Self>> {
+        let inside = self.state.go_inside()?;
+        let endpoint = &self.state.endpoint;
+        let taken = endpoint.block_until_timeout(self.number, limit, || self.completion.take());
+        drop(inside);
+        match taken {
+            Ok(None) => Ok(Err(self)),
+            Ok(Some(taken)) => self.result(taken).map(Ok),
+            Err(Poisoned) => self.result(Ok(Err(Poisoned))).map(Ok),
+        }
     }
 
     fn result(&self, taken: Result<Op<B>>) -> Result<B> {

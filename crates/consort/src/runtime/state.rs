@@ -151,6 +151,9 @@ impl State {
     /// most.
     pub(crate) fn end_sharing(&self) -> Result<()> {
         let handles = self.endpoint.shared_handles();
+        if handles.is_zero() {
+            return Ok(());
+        }
         let begun = Instant::now();
         while !handles.is_zero() {
             self.ensure_sound()?;

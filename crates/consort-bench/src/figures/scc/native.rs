@@ -48,7 +48,7 @@ pub(super) fn async_broadcast_ns(
 ) -> Result<f64> {
     let pes = experiment.cores.max(2);
     let data = vec![0; bytes];
-    let results = Pes::threads(pes).without_wisdom().run(|pe| {
+    let results = Pes::threads(pes).pinned().without_wisdom().run(|pe| {
         let world = pe.world();
         let mut broadcasts = world.async_broadcasts_by(pes - 1, |_, _| ())?;
         world.barrier()?;

@@ -145,7 +145,10 @@ impl Race<'_> {
         let mut samples = Vec::new();
         for _ in 0..LAUNCHES {
             let link = fits.then(PingPong::new);
-            let job = Pes::threads(pes).without_wisdom().waiting(self.waiting.unwrap_or_default());
+            let job = Pes::threads(pes)
+                .pinned()
+                .without_wisdom()
+                .waiting(self.waiting.unwrap_or_default());
             let end = Instant::now() + self.budget / LAUNCHES;
             let launched = job.heap_bytes(heap_bytes).run(|pe| {
                 let world = pe.world();

@@ -20,14 +20,18 @@ impl Topology {
     /// package, node and last-level cache with the most allowed cores come first.
     #[must_use]
     pub fn placement(&self, pes: usize) -> Option<Vec<CpuId>> {
+        let mut cpus = self.placement_order(pes)?;
+        cpus.truncate(pes);
+        Some(cpus)
+    }
+
+    /// All allowed processors, in the order in which PEs use them; `None` when `pes` outnumber the
+    /// usable cores.
+    pub(crate) fn placement_order(&self, pes: usize) -> Option<Vec<CpuId>> {
         if pes > self.usable_cores() {
             return None;
         }
-        let mut cpus = order(self);
-        (pes <= cpus.len()).then(|| {
-            cpus.truncate(pes);
-            cpus
-        })
+        Some(order(self)).filter(|cpus| pes <= cpus.len())
     }
 }
 

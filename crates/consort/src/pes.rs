@@ -1,0 +1,379 @@
+//! The configuration of a job, and the ways to run programs on it.
+
+use std::{env, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use consort_fabric::{Candidate, Collective, Rank};
+use consort_native::{Config, Cores, Origin, Waiting, affinity};
+use consort_tuner::Arrival;
+
+use crate::{
+    Algorithms, Error, Job, Pe, Pool, Result,
+    launch::launch,
+    ranks::{Placement, Ranks},
+    results::{collect, one_for_each},
+    runtime::{selection::Choices, wisdom::Source},
+};
+
+/// The most PEs that a process may have.
+pub const MOST_PES: u32 = 1024;
+
+/// How long a PE waits for another that no thread has joined as, by default.
+const JOINING: Duration = Duration::from_secs(10);
+
+/// The default size of a PE's symmetric memory, in bytes. Pages are touched only when they are
+/// used.
+const HEAP_BYTES: usize = 64 << 20;
+
+/// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
+/// memory.
+///
+/// ```
+/// use consort::{Pes, Waiting};
+///
+/// let ranks = Pes::threads(3)
+///     .waiting(Waiting::SpinYieldPark)
+///     .heap_bytes(1 << 20)
+///     .run(|pe| Ok(pe.world().rank().0))?;
+/// assert_eq!(ranks.len(), 3);
+/// # Ok::<(), consort::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pes {
+    pes: u32,
+    joining: Duration,
+    waiting: Option<Waiting>,
+    heap_bytes: usize,
+    pinning: Pinning,
+    helpers: bool,
+    forced: Vec<(Collective, Candidate)>,
+    wisdom: Source,
+    arrival: Arrival,
+    online: Option<f64>,
+    first_step: u64,
+    memory: Option<Origin>,
+}
+
+/// Who decides where PEs run.
+#[derive(Clone, Copy, Debug)]
+enum Pinning {
+    Placed,
+    Pinned,
+    System,
+}
+
+/// The environment variable that selects the origin of the memory that PEs share.
+const SEGMENT: &str = "CONSORT_SEGMENT";
+
+/// The origin that `CONSORT_SEGMENT` gives; memory of this process if it is not set.
+fn memory_of_environment() -> Result<Origin> {
+    match env::var(SEGMENT) {
+        Ok(text) => text.parse().map_err(Error::Segment),
+        Err(_) => Ok(Origin::Private),
+    }
+}
+
+impl Pes {
+    /// `pes` threads of this process, from 1 to [`MOST_PES`].
+    #[must_use]
+    pub fn threads(pes: u32) -> Self {
+        Self {
+            pes,
+            joining: JOINING,
+            waiting: None,
+            heap_bytes: HEAP_BYTES,
+            pinning: Pinning::Placed,
+            helpers: false,
+            forced: Vec::new(),
+            wisdom: Source::default(),
+            arrival: Arrival::Together,
+            online: None,
+            first_step: 1,
+            memory: None,
+        }
+    }
+
+    /// One PE for each core that this process may use, so that none waits for another's core.
+    #[must_use]
+    pub fn one_per_core() -> Self {
+        let cores = Algorithms::here().topology().usable_cores();
+        Self::threads(u32::try_from(cores).unwrap_or(MOST_PES).min(MOST_PES))
+    }
+
+    /// Sets how PEs wait; see [placing and
+    /// waiting](crate#placing-and-waiting).
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = Some(waiting);
+        self
+    }
+
+    /// Sets the symmetric memory of each PE, in bytes. The default is 64 MiB.
+    #[must_use]
+    pub fn heap_bytes(mut self, bytes: usize) -> Self {
+        self.heap_bytes = bytes;
+        self
+    }
+
+    /// Keeps each PE on a core of its own until it ends, if the PEs fit the usable cores. The
+    /// default is to move it there when it starts, and to leave it to the system then; see [placing
+    /// and waiting](crate#placing-and-waiting). For measurements, and for programs that have the
+    /// machine to themselves.
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.pinning = Pinning::Pinned;
+        self
+    }
+
+    /// Leaves the placement of the threads to the system alone. The default is to move each PE to a
+    /// core of its own when it starts; see [placing and waiting](crate#placing-and-waiting).
+    #[must_use]
+    pub fn unpinned(mut self) -> Self {
+        self.pinning = Pinning::System;
+        self
+    }
+
+    /// Sets how long the PEs of a [`Job`] wait for one that no thread has joined as, before the job
+    /// fails. The default is 10 s.
+    #[must_use]
+    pub fn joining(mut self, limit: Duration) -> Self {
+        self.joining = limit;
+        self
+    }
+
+    /// Gives each PE a second thread that drives its nonblocking calls while the PE computes, and
+    /// sleeps while there are none. The helper of a [pinned](Self::pinned) PE runs on the PE's
+    /// processor and takes time from it.
+    #[must_use]
+    pub fn helper_threads(mut self) -> Self {
+        self.helpers = true;
+        self
+    }
+
+    /// Forces `candidate` for all calls of `collective` from the start; see
+    /// [`Team::force`](crate::Team::force).
+    #[must_use]
+    pub fn force(mut self, collective: Collective, candidate: Candidate) -> Self {
+        self.forced.push((collective, candidate));
+        self
+    }
+
+    /// Chooses algorithms by the wisdom in the file at `path`. The file must exist and be of this
+    /// machine and library. The default is the file that `CONSORT_WISDOM` names or else the one in
+    /// the user's configuration directory.
+    #[must_use]
+    pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
+        self.wisdom = Source::Named(path.into());
+        self
+    }
+
+    /// Sets how PEs arrive at calls; the default is together. With [`Arrival::Skewed`] choices are
+    /// made by the wisdom of `consort tune --arrival skewed`.
+    #[must_use]
+    pub fn arrival(mut self, arrival: Arrival) -> Self {
+        self.arrival = arrival;
+        self
+    }
+
+    /// Refines the choice of algorithms while the program runs. From time to time another algorithm
+    /// serves a few calls of a kind, and replaces the current one if it is clearly faster, summed
+    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, besides one try
+    /// in advance of about 0.1 ms. The PEs agree on the choice in an all-reduce, for which Loose
+    /// calls wait too. The algorithm of barriers is never changed.
+    #[must_use]
+    pub fn online(mut self, share: f64) -> Self {
+        self.online = Some(share);
+        self
+    }
+
+    /// Numbers the steps of calls from `step` on, which is not 0. For tests beyond 2^40 steps.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn first_step(mut self, step: u64) -> Self {
+        self.first_step = step;
+        self
+    }
+
+    /// Sets the origin of the memory that the PEs share. The default is the value of
+    /// `CONSORT_SEGMENT`, or else private. For tests of memory that other processes could map.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory(mut self, memory: Origin) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Chooses algorithms by the model alone, and ignores all wisdom.
+    #[must_use]
+    pub fn without_wisdom(mut self) -> Self {
+        self.wisdom = Source::Nothing;
+        self
+    }
+
+    /// Runs `program` on every PE and returns the results, in the order of their ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
+    /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` is neither `private` nor
+    /// `shared`; [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a
+    /// PE panicked; otherwise the error of the PE that failed first.
+    pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
+    where
+        R: Send,
+        F: Fn(&Pe) -> Result<R> + Sync,
+    {
+        self.try_run(program)
+    }
+
+    /// As [`Pes::run`], with an input for each PE, in the order of the ranks: pieces of a slice that
+    /// PEs may change, or anything else that is `Send`.
+    ///
+    /// # Errors
+    /// [`Error::Inputs`] when there are fewer or more inputs than PEs, and as [`Pes::run`].
+    ///
+    /// ```
+    /// use consort::{Pes, Sum};
+    ///
+    /// let mut data = vec![1.0; 1000];
+    /// Pes::threads(4).run_with(data.chunks_mut(250), |pe, part| {
+    ///     let sum = pe.world().all_reduce(part.iter().sum::<f64>(), Sum)?;
+    ///     part.iter_mut().for_each(|x| *x /= sum);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(data[999], 0.001);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn run_with<T, R, F>(
+        self,
+        inputs: impl IntoIterator<Item = T>,
+        program: F,
+    ) -> Result<Vec<(Rank, R)>>
+    where
+        T: Send,
+        R: Send,
+        F: Fn(&Pe, T) -> Result<R> + Sync,
+    {
+        self.try_run_with(inputs, program)
+    }
+
+    /// As [`Pes::run`], for a program with errors of its own: `anyhow::Error`, `io::Error`, or any
+    /// type that can be made of this library's [`Error`].
+    ///
+    /// # Errors
+    /// The error of the PE that failed first; the errors of [`Pes::run`], as `E`.
+    ///
+    /// ```
+    /// use consort::{Pes, Rank};
+    /// use std::{fs, io};
+    ///
+    /// let lines = Pes::threads(2).try_run(|pe| {
+    ///     let world = pe.world();
+    ///     let lines = match world.rank() {
+    ///         Rank(0) => fs::read_to_string("Cargo.toml")?.lines().count(),
+    ///         _ => 0,
+    ///     };
+    ///     Ok::<_, io::Error>(world.broadcast(lines, Rank(0))?)
+    /// })?;
+    /// assert_eq!(lines[0].1, lines[1].1);
+    /// # Ok::<(), io::Error>(())
+    /// ```
+    pub fn try_run<R, E, F>(self, program: F) -> Result<Vec<(Rank, R)>, E>
+    where
+        R: Send,
+        E: From<Error> + fmt::Display + Send,
+        F: Fn(&Pe) -> Result<R, E> + Sync,
+    {
+        let ranks = self.start(Use::Program)?;
+        collect(vec![(); ranks.size()], |pe, ()| program(pe), |program| launch(&ranks, program))
+    }
+
+    /// [`Pes::run_with`] and [`Pes::try_run`] in one.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn try_run_with<T, R, E, F>(
+        self,
+        inputs: impl IntoIterator<Item = T>,
+        program: F,
+    ) -> Result<Vec<(Rank, R)>, E>
+    where
+        T: Send,
+        R: Send,
+        E: From<Error> + fmt::Display + Send,
+        F: Fn(&Pe, T) -> Result<R, E> + Sync,
+    {
+        let ranks = self.start(Use::Program)?;
+        let inputs = one_for_each(ranks.size(), inputs)?;
+        collect(inputs, program, |program| launch(&ranks, program))
+    }
+
+    /// A job whose PEs are threads that exist: each [joins](Job::join) it, and leaves it again.
+    ///
+    /// # Errors
+    /// As [`Pes::run`], when the job cannot be launched.
+    pub fn job(self) -> Result<Job> {
+        Ok(Job::new(self.start(Use::Joining)?))
+    }
+
+    /// PEs that stay, and run one program after the other: see [`Pool`].
+    ///
+    /// # Errors
+    /// As [`Pes::run`], when the job cannot be launched.
+    pub fn pool(self) -> Result<Pool> {
+        Pool::new(move || self.clone().start(Use::Regions))
+    }
+
+    /// Makes the job, and all else that its PEs begin with.
+    fn start(self, usage: Use) -> Result<Arc<Ranks>> {
+        if self.pes == 0 {
+            return Err(Error::NoPes);
+        }
+        if self.pes > MOST_PES {
+            return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
+        }
+        let topology = Algorithms::here().topology();
+        let cores = topology.usable_cores();
+        let waiting = self.waiting.unwrap_or_default();
+        if waiting == Waiting::Spin && self.pes as usize > cores {
+            tracing::warn!(
+                pes = self.pes,
+                cores,
+                "PEs outnumber the usable cores and spin: each waits whole time slices for the \
+                 others; use spin-yield-park"
+            );
+        }
+        let pes = self.pes as usize;
+        let placement = match (usage, self.pinning) {
+            (Use::Joining, _) | (_, Pinning::System) => None,
+            (Use::Regions, _) => Cores::take(topology, pes, affinity::current()),
+            (Use::Program, _) => Cores::take(topology, pes, None),
+        };
+        let holds = matches!(self.pinning, Pinning::Pinned);
+        let placement = placement.map(|cores| Placement { cores, holds });
+        let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+        let Self { pes, heap_bytes, first_step, helpers, .. } = self;
+        let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
+        let joining = matches!(usage, Use::Joining).then_some(self.joining);
+        let config =
+            Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining };
+        let job = consort_native::Job::new(config)?;
+        let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
+        if let Some(share) = self.online {
+            choices.refine(share);
+        }
+        for (collective, candidate) in &self.forced {
+            choices.force(*collective, Some(candidate.clone()));
+        }
+        Ok(Arc::new(Ranks::new(job, placement, choices)))
+    }
+}
+
+/// Whose threads run the PEs, and for how long.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    /// The job's own, for one program.
+    Program,
+    /// The job's own but for that of PE 0, for one program after the other.
+    Regions,
+    /// The program's.
+    Joining,
+}

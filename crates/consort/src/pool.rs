@@ -1,0 +1,316 @@
+//! PEs that stay, and run one program after the other.
+//!
+//! Source of the idea: the parallel regions of OpenMP, whose threads wait for the next region.
+//!
+//! A region begins when the caller stores its number and address in one cache line, which all other
+//! PEs watch. Each PE ends by storing the number in a line of its own, which the caller watches. So
+//! a region costs two transfers of a cache line besides its program. PEs that wait for long sleep.
+
+#![expect(unsafe_code, reason = "passes a borrowed program to threads that run it meanwhile")]
+
+use std::{
+    cell::Cell,
+    fmt, ptr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicPtr, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+    thread::{self, JoinHandle},
+};
+
+use consort_fabric::Rank;
+use consort_native::Event;
+
+use crate::{
+    Error, Pe, Result,
+    ranks::{Ending, Ranks},
+    results::{Failed, Program, collect, one_for_each},
+};
+
+/// PEs that stay, and run one program after the other: each in a *parallel region*, which all PEs
+/// have left before the call that began it returns. From [`Pes::pool`](crate::Pes::pool).
+///
+/// A region costs about a microsecond, where [`Pes::run`](crate::Pes::run) starts threads and takes
+/// memory for each program. The thread that calls [`Pool::run`] is PE 0 meanwhile; each other PE has
+/// a thread of its own, which sleeps while it waits for long. Plans, and the wisdom of earlier calls,
+/// stay from region to region. Symmetric memory and smaller teams do not: they borrow the PE.
+///
+/// When a region fails, its error is returned once all PEs have left it, and the next region has
+/// new PEs.
+///
+/// ```
+/// use consort::{Pes, Sum};
+///
+/// let pool = Pes::threads(4).pool()?;
+/// let mut data = vec![1_u64; 1000];
+/// for round in 0..3 {
+///     let sums = pool.run_with(data.chunks_mut(250), |pe, part| {
+///         part.iter_mut().for_each(|x| *x += 1); // borrows the data
+///         pe.world().all_reduce(part.iter().sum::<u64>(), Sum)
+///     })?;
+///     assert_eq!(sums[3].1, 1000 * (round + 2));
+/// }
+/// # Ok::<(), consort::Error>(())
+/// ```
+pub struct Pool {
+    shared: Arc<Shared>,
+    /// The PEs; none after a region has failed. Locked during a region.
+    ranks: Mutex<Option<Arc<Ranks>>>,
+    makes: Box<dyn Fn() -> Result<Arc<Ranks>> + Send + Sync>,
+    threads: Vec<JoinHandle<()>>,
+    size: usize,
+}
+
+/// What the caller and the threads of a pool share.
+struct Shared {
+    start: Start,
+    /// By rank; that of PE 0 is not used.
+    ends: Box<[End]>,
+    starting: Event,
+    ending: Event,
+}
+
+/// The region that has begun last.
+#[repr(align(128))]
+struct Start {
+    /// Its number; 0 before the first.
+    number: AtomicU64,
+    /// Null at the end of the pool.
+    region: AtomicPtr<Region<'static>>,
+}
+
+/// The last region that a PE has left.
+#[repr(align(128))]
+#[derive(Default)]
+struct End {
+    number: AtomicU64,
+    /// The fingerprint of the PE's calls.
+    fingerprint: AtomicU64,
+}
+
+/// A region as its PEs see it.
+struct Region<'r> {
+    program: &'r Program<'r>,
+    ranks: &'r Ranks,
+    errors: Mutex<Vec<(Rank, Error)>>,
+}
+
+thread_local! {
+    /// The pool whose region the thread is in.
+    static INSIDE: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+}
+
+impl Region<'_> {
+    /// Runs the program on a PE; returns the fingerprint of its calls.
+    fn run(&self, rank: Rank) -> u64 {
+        self.ranks.run(rank, self.program, Ending::Finishes).unwrap_or_else(|error| {
+            self.errors.lock().unwrap_or_else(PoisonError::into_inner).push((rank, error));
+            0
+        })
+    }
+}
+
+impl Shared {
+    /// Runs regions on the thread of a PE until the end of the pool.
+    fn work(&self, rank: Rank) {
+        INSIDE.set(self);
+        let (mut last, own) = (0, &self.ends[rank.index()]);
+        loop {
+            last = self.starting.wait(|| {
+                // Acquire: pairs with the release in `start`.
+                Some(self.start.number.load(Acquire)).filter(|&number| number != last)
+            });
+            let region = self.start.region.load(Relaxed);
+            // SAFETY: null, or from a reference. It lives until all threads have stored its number
+            // in their lines, which this one does only below.
+            let Some(region) = (unsafe { region.as_ref() }) else { return };
+            let fingerprint = region.run(rank);
+            own.fingerprint.store(fingerprint, Relaxed);
+            own.number.store(last, Release); // pairs with the acquire in `end`
+            self.ending.notify();
+        }
+    }
+
+    /// Begins a region on the threads of all other PEs.
+    ///
+    /// # Safety
+    /// The region lives until `end` has returned.
+    unsafe fn start(&self, region: *mut Region<'static>) {
+        self.start.region.store(region, Relaxed);
+        let number = self.start.number.load(Relaxed) + 1;
+        self.start.number.store(number, Release); // pairs with the acquire in `work`
+        self.starting.notify();
+    }
+
+    /// Waits until all other PEs have left the region. Returns whether their calls have this
+    /// fingerprint.
+    fn end(&self, fingerprint: u64) -> bool {
+        let number = self.start.number.load(Relaxed);
+        let mut same = true;
+        for end in &self.ends[1..] {
+            // Acquire: pairs with the release in `work`.
+            self.ending.wait(|| (end.number.load(Acquire) == number).then_some(()));
+            same &= end.fingerprint.load(Relaxed) == fingerprint;
+        }
+        same
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(
+        makes: impl Fn() -> Result<Arc<Ranks>> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let ranks = makes()?;
+        let size = ranks.size();
+        let fits = size <= ranks.job.config().cores as usize;
+        let shared = Arc::new(Shared {
+            start: Start { number: AtomicU64::new(0), region: AtomicPtr::new(ptr::null_mut()) },
+            ends: (0..size).map(|_| End::default()).collect(),
+            starting: Event::new(fits),
+            ending: Event::new(fits),
+        });
+        let mut pool =
+            Self { shared, ranks: Mutex::new(None), makes: Box::new(makes), threads: vec![], size };
+        for rank in ranks.all().skip(1) {
+            let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
+            let body = move || {
+                placing.settle(rank);
+                drop(placing);
+                shared.work(rank);
+            };
+            let thread = thread::Builder::new().name(format!("PE {rank}")).spawn(body);
+            let failed = |error: std::io::Error| Error::Thread { rank, reason: error.to_string() };
+            pool.threads.push(thread.map_err(failed)?);
+        }
+        *pool.locked() = Some(ranks);
+        Ok(pool)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Arc<Ranks>>> {
+        self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of PEs.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Runs `program` on every PE and returns the results, in the order of their ranks. The calling
+    /// thread is PE 0 meanwhile. If another thread runs a region, waits until it is over.
+    ///
+    /// # Errors
+    /// [`Error::Nested`] in a region of this pool; otherwise as [`Pes::run`](crate::Pes::run).
+    pub fn run<R, F>(&self, program: F) -> Result<Vec<(Rank, R)>>
+    where
+        R: Send,
+        F: Fn(&Pe) -> Result<R> + Sync,
+    {
+        self.try_run(program)
+    }
+
+    /// As [`Pool::run`], with an input for each PE, in the order of the ranks. See
+    /// [`Pes::run_with`](crate::Pes::run_with).
+    ///
+    /// # Errors
+    /// [`Error::Inputs`] when there are fewer or more inputs than PEs, and as [`Pool::run`].
+    pub fn run_with<T, R, F>(
+        &self,
+        inputs: impl IntoIterator<Item = T>,
+        program: F,
+    ) -> Result<Vec<(Rank, R)>>
+    where
+        T: Send,
+        R: Send,
+        F: Fn(&Pe, T) -> Result<R> + Sync,
+    {
+        self.try_run_with(inputs, program)
+    }
+
+    /// As [`Pool::run`], for a program with errors of its own. See
+    /// [`Pes::try_run`](crate::Pes::try_run).
+    ///
+    /// # Errors
+    /// The error of the PE that failed first; the errors of [`Pool::run`], as `E`.
+    pub fn try_run<R, E, F>(&self, program: F) -> Result<Vec<(Rank, R)>, E>
+    where
+        R: Send,
+        E: From<Error> + fmt::Display + Send,
+        F: Fn(&Pe) -> Result<R, E> + Sync,
+    {
+        collect(vec![(); self.size], |pe, ()| program(pe), |program| self.region(program))
+    }
+
+    /// [`Pool::run_with`] and [`Pool::try_run`] in one.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn try_run_with<T, R, E, F>(
+        &self,
+        inputs: impl IntoIterator<Item = T>,
+        program: F,
+    ) -> Result<Vec<(Rank, R)>, E>
+    where
+        T: Send,
+        R: Send,
+        E: From<Error> + fmt::Display + Send,
+        F: Fn(&Pe, T) -> Result<R, E> + Sync,
+    {
+        let inputs = one_for_each(self.size, inputs)?;
+        collect(inputs, program, |program| self.region(program))
+    }
+
+    /// Runs a program on all PEs, in one region.
+    fn region(&self, program: &Program<'_>) -> Result<(), Failed> {
+        let of_pool = |error| Failed { culprit: None, error };
+        let this = Arc::as_ptr(&self.shared);
+        let outer = INSIDE.get();
+        if outer == this {
+            return Err(of_pool(Error::Nested));
+        }
+        let mut current = self.locked();
+        let ranks = match &mut *current {
+            Some(ranks) => ranks,
+            none => none.insert((self.makes)().map_err(of_pool)?),
+        };
+        ranks.job.begin_region();
+        let region = Region { program, ranks, errors: Mutex::default() };
+        INSIDE.set(this);
+        // SAFETY: the region lives until `end` has returned, as nothing here panics before: `run`
+        // catches the panics of a PE.
+        unsafe { self.shared.start(ptr::from_ref(&region).cast_mut().cast()) };
+        let fingerprint = region.run(Rank(0));
+        let same = self.shared.end(fingerprint);
+        INSIDE.set(outer);
+        let errors = region.errors.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !same && errors.is_empty() {
+            ranks.compare_calls();
+        }
+        if errors.is_empty() && !ranks.job.is_poisoned() {
+            return Ok(());
+        }
+        let failed = ranks.first_cause(errors);
+        *current = None;
+        Err(failed)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: there is no region.
+        unsafe { self.shared.start(ptr::null_mut()) };
+        for thread in self.threads.drain(..) {
+            // It catches the panics of programs, and has none of its own.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("size", &self.size).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,262 @@
+//! The PEs of a job, and which of them a thread runs.
+
+#![expect(unsafe_code, reason = "a PE goes on on another thread")]
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+};
+
+use consort_fabric::{Op, Rank};
+use consort_native::{
+    Cores, Engine, Failure, Job, Panic,
+    affinity::{self, CpuId},
+    discard, panic_reason,
+};
+
+use crate::{
+    Error, Pe, Result,
+    results::{Failed, Program},
+    runtime::{selection::Choices, state::State},
+};
+
+/// Where the PEs of a job run.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    pub(crate) cores: Cores,
+    /// Whether each stays there.
+    pub(crate) holds: bool,
+}
+
+/// The PEs of a job.
+pub(crate) struct Ranks {
+    pub(crate) job: Arc<Job>,
+    placement: Option<Placement>,
+    choices: Choices,
+    places: Box<[Mutex<Place>]>,
+    helpers: Mutex<Vec<Helper>>,
+}
+
+/// A PE by its rank.
+enum Place {
+    /// No thread has run it.
+    New,
+    /// A thread has run it, and left.
+    Left(Idle),
+    /// A thread runs it.
+    Taken,
+}
+
+/// A PE that no thread runs.
+struct Idle(Box<Pe>);
+
+// SAFETY: what keeps a PE on one thread are the reference counts and cells that its parts share.
+// All of them are inside: whatever else has a reference to them borrows the PE, and nothing borrows
+// it when `leave` gets it by value. A forgotten value may keep a count up for ever, but is not
+// accessed any more. The callbacks that others registered, which may capture anything, are gone.
+unsafe impl Send for Idle {}
+
+/// The helper thread of a PE.
+struct Helper {
+    engine: Arc<Engine>,
+    thread: JoinHandle<()>,
+}
+
+impl Ranks {
+    pub(crate) fn new(job: Arc<Job>, placement: Option<Placement>, choices: Choices) -> Self {
+        let places = (0..job.config().pes).map(|_| Mutex::new(Place::New)).collect();
+        Self { job, placement, choices, places, helpers: Mutex::default() }
+    }
+
+    /// The number of PEs.
+    pub(crate) fn size(&self) -> usize {
+        self.places.len()
+    }
+
+    /// All ranks.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.job.config().pes).map(Rank)
+    }
+
+    fn place(&self, rank: Rank) -> MutexGuard<'_, Place> {
+        self.places[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The PE of this rank, for the calling thread to run; `None` if another thread runs it.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] when its helper cannot be started.
+    pub(crate) fn enter(&self, rank: Rank) -> Result<Option<Box<Pe>>> {
+        let mut place = self.place(rank);
+        let pe = match std::mem::replace(&mut *place, Place::Taken) {
+            Place::Taken => return Ok(None),
+            Place::Left(Idle(pe)) => pe,
+            Place::New => {
+                let pe = Box::new(Pe::new(&self.job, rank, self.choices.clone()));
+                if self.job.config().helpers {
+                    self.start_helper(&pe)?;
+                }
+                pe
+            }
+        };
+        self.job.arrive(rank);
+        Ok(Some(pe))
+    }
+
+    /// Takes a PE back from the thread that has run it.
+    pub(crate) fn leave(&self, pe: Box<Pe>) {
+        let rank = pe.world().rank();
+        pe.state.endpoint.forget_callbacks();
+        self.job.depart(rank);
+        *self.place(rank) = Place::Left(Idle(pe));
+    }
+
+    /// Starts a thread that drives the nonblocking calls of a PE.
+    fn start_helper(&self, pe: &Pe) -> Result<()> {
+        let rank = pe.world().rank();
+        let (engine, job) = (Arc::clone(pe.state.endpoint.engine()), Arc::clone(&self.job));
+        let helps = Arc::clone(&engine);
+        let named = thread::Builder::new().name(format!("helper of PE {rank}"));
+        let body = move || helps.help(|panic| drop(failed_by(&job, rank, panic)));
+        match named.spawn(body) {
+            Ok(thread) => {
+                let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
+                helpers.push(Helper { engine, thread });
+                Ok(())
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                self.job.poison(&Failure::Pe { rank, reason: format!("has no helper: {reason}") });
+                Err(Error::Thread { rank, reason })
+            }
+        }
+    }
+
+    /// Moves the calling thread to the processor of a PE.
+    pub(crate) fn settle(&self, rank: Rank) {
+        let Some(Placement { cores, holds }) = &self.placement else { return };
+        let place: fn(CpuId) -> _ = if *holds { affinity::pin } else { affinity::move_to };
+        if let Err(error) = place(cores.cpus()[rank.index()]) {
+            tracing::warn!(%rank, %error, "a PE could not be moved to its core");
+        }
+    }
+
+    /// Runs a program on the PE of this rank to its end, on the calling thread.
+    /// Returns the fingerprint of all its calls so far.
+    pub(crate) fn run(&self, rank: Rank, program: &Program<'_>, ending: Ending) -> Result<u64> {
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let mut pe = self.enter(rank)?.expect("one thread runs a PE");
+            let ended = self.run_entered(&mut pe, program, ending);
+            let fingerprint = pe.state.endpoint.fingerprint();
+            self.leave(pe);
+            ended.map(|()| fingerprint)
+        }));
+        ended.unwrap_or_else(|panic| Err(failed_by(&self.job, rank, panic)))
+    }
+
+    fn run_entered(&self, pe: &mut Pe, program: &Program<'_>, ending: Ending) -> Result<()> {
+        let (job, rank) = (&*self.job, pe.world().rank());
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            // The text of the program's own error is the reason that the others are told.
+            program(pe).map_err(|reason| Error::PeFailed { rank, reason })?;
+            pe.end(ending)
+        }));
+        let ended = match ended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                let reason = match &error {
+                    Error::PeFailed { rank: of, reason } if *of == rank => reason.clone(),
+                    error => error.to_string(),
+                };
+                job.poison(&Failure::Pe { rank, reason });
+                Err(error)
+            }
+            Err(panic) => Err(failed_by(job, rank, panic)),
+        };
+        if ended.is_err() {
+            pe.abandon();
+        }
+        ended
+    }
+
+    /// Fails the job because the calls of its PEs, which no thread runs, do not match.
+    #[cold]
+    pub(crate) fn compare_calls(&self) {
+        if let Place::Left(Idle(pe)) = &*self.place(Rank(0)) {
+            // It fails the job for the PEs whose calls differ.
+            let _ = pe.state.endpoint.finish();
+        }
+        let reason = "its calls differ from those of other PEs".to_owned();
+        self.job.poison(&Failure::Pe { rank: Rank(0), reason });
+    }
+
+    /// Why the job has failed, after these PEs returned errors.
+    pub(crate) fn first_cause(&self, errors: Vec<(Rank, Error)>) -> Failed {
+        let culprit = match self.job.failure() {
+            Some(Failure::Pe { rank, .. }) => Some(rank),
+            _ => None,
+        };
+        let of_culprit = errors.into_iter().find(|(rank, _)| Some(*rank) == culprit);
+        let error = of_culprit.map_or_else(|| Error::of_job(&self.job), |(_, error)| error);
+        Failed { culprit, error }
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        let helpers = self.helpers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        helpers.iter().for_each(|helper| helper.engine.stop_helping());
+        for Helper { thread, .. } in helpers.drain(..) {
+            // A value of the program may hold the job, and be dropped by a helper.
+            if thread.thread().id() != thread::current().id() {
+                // A panic of its program's values has failed the job.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// Fails the job because a PE has panicked, and returns the PE's error.
+pub(crate) fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
+    job.fail(rank, &panic);
+    let reason = panic_reason(&*panic);
+    discard(panic);
+    Error::PeFailed { rank, reason }
+}
+
+/// What a PE does in the world when its program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Declares that it makes no more calls, and checks that its peers have made the same.
+    Checks,
+    /// Declares that it makes no more calls. Whoever waits for all PEs checks.
+    Finishes,
+    /// Nothing: another thread may run it.
+    Leaves,
+}
+
+impl Pe {
+    /// Ends a program: waits for its nonblocking calls, and leaves all teams but the world.
+    pub(crate) fn end(&mut self, ending: Ending) -> Result<()> {
+        self.state.ensure_kept()?;
+        self.state.end_sharing()?;
+        self.alive().try_for_each(State::drain)?;
+        let teams = self.alive().filter(|team| !team.endpoint.group().is_world());
+        let mut finished = teams.map(|team| team.endpoint.finish()).collect::<Op>();
+        match ending {
+            Ending::Checks => finished = finished.and_then(|()| self.state.endpoint.finish()),
+            Ending::Finishes => self.state.endpoint.mark_finished(),
+            Ending::Leaves => {}
+        }
+        finished.map_err(|_| Error::of_job(self.state.endpoint.job()))?;
+        self.leave_teams();
+        Ok(())
+    }
+
+    /// Drops what is left in a job that has failed. Operations revoke what they have exposed.
+    pub(crate) fn abandon(&mut self) {
+        self.state.endpoint.engine().clear();
+        self.leave_teams();
+    }
+}
