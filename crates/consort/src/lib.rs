@@ -4,6 +4,7 @@
 
 mod algorithms;
 mod async_broadcasts;
+mod barrier;
 mod collectives;
 mod counter;
 mod displacements;
@@ -23,6 +24,7 @@ mod teams;
 
 pub use algorithms::Algorithms;
 pub use async_broadcasts::AsyncBroadcasts;
+pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;
 /// # Example
 /// PEs take items of common work from a shared counter until none is left.

@@ -53,6 +53,13 @@ impl Pe {
         Team::new(&self.state, &self.teams)
     }
 
+    /// The team whose state has this number: the world for 0.
+    #[inline]
+    pub(crate) fn team(&self, number: usize) -> Team<'_> {
+        let of_team = (number > 0).then(|| self.teams.state(number)).flatten();
+        Team::new(of_team.unwrap_or(&self.state), &self.teams)
+    }
+
     /// Runs `calls`, in which a collective that waits for longer than `limit` fails the job with
     /// [`Error::TimedOut`](crate::Error::TimedOut): for programs that would rather end than hang.
     /// One-sided waits and requests have variants of their own, which can be resumed. Local.

@@ -165,6 +165,11 @@ impl<'p> Team<'p> {
         Team::new(state, self.teams).with(self.sync())
     }
 
+    /// The team of these PEs, this PE among them, all of which make it without further agreement.
+    pub(crate) fn of_those_left(&self, members: &[Rank]) -> Result<Self> {
+        Ok(self.join(0, members)?.expect("this PE is left"))
+    }
+
     /// Frees a team once all its PEs have called this and its nonblocking calls are complete. Then
     /// its calls, by any copy, return [`Error::Freed`], and so do the operations of its symmetric
     /// memory. Teams that were formed from it remain.

@@ -20,7 +20,7 @@ use crate::{
     inbox::line::Line,
     launch::job::Job,
     machine::NativeMachine,
-    progress::{deadlock::Deadlocks, engine::Engine, event::SPINS, patience::Patience},
+    progress::{deadlock::Deadlocks, engine::Engine, patience::Patience},
     segment::{origin::Origin, reservation::Segment},
     tally::Tally,
     team::group::Group,
@@ -35,8 +35,6 @@ pub(super) struct Pe {
     pub(super) engine: Arc<Engine>,
     /// Callbacks that run while a call waits.
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
-    /// Polls before the first pause.
-    pub(super) spins: u32,
     pub(super) patience: Cell<Patience>,
     /// How long a wait may last before it fails the job.
     pub(super) limit: Cell<Option<Duration>>,
@@ -81,15 +79,13 @@ impl Endpoint {
         assert!(before == 0, "a PE has one endpoint, which knows what the PE is accessing");
         let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
         let bytes = world.memory.geometry.lines * size_of::<Line>();
-        let fits = job.config().fits();
         let pe = Pe {
             rank,
             scratch: Segment::reserve(2 * bytes, Origin::Private)
                 .expect("memory for partial results"),
             engine: Arc::default(),
             callbacks: RefCell::default(),
-            spins: if fits { SPINS } else { 1 },
-            patience: Cell::default(),
+            patience: Cell::new(Patience::new(job.config().fits())),
             limit: Cell::new(None),
             deadlocks: RefCell::default(),
             shared_handles: Tally::default(),

@@ -152,8 +152,8 @@ impl Pauses<'_> {
             callback();
         }
         let config = self.endpoint.job.config();
-        let patience = || Yields::new(config.fits(), self.endpoint.pe.patience.get());
-        let waited = self.paused.get_or_insert_with(patience).waited();
+        let yields = || Yields::new(self.endpoint.pe.patience.get());
+        let waited = self.paused.get_or_insert_with(yields).waited();
         self.look_around(waited);
         if let Some((limit, expiry)) = self.limit.take_if(|(limit, _)| waited >= *limit) {
             match expiry {
@@ -192,7 +192,7 @@ impl Idle for Pauses<'_> {
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
-        let Pe { engine, spins, .. } = &*self.endpoint.pe;
+        let Pe { engine, patience, .. } = &*self.endpoint.pe;
         if engine.is_idle() {
             return self.pause_alone();
         }
@@ -205,7 +205,7 @@ impl Idle for Pauses<'_> {
             return POLLS_PER_PROGRESS;
         }
         self.spun = self.spun.saturating_add(self.polls);
-        if self.spun < *spins {
+        if self.spun < patience.get().polls() {
             return self.polls;
         }
         self.pause_alone().min(self.polls)

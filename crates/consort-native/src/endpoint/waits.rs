@@ -68,8 +68,9 @@ impl Endpoint {
     /// them.
     #[inline(always)]
     pub(super) fn polls(&self) -> u32 {
-        let Pe { engine, spins, .. } = &*self.pe;
-        if engine.is_idle() { *spins } else { POLLS_PER_PROGRESS.min(*spins) }
+        let Pe { engine, patience, .. } = &*self.pe;
+        let polls = patience.get().polls();
+        if engine.is_idle() { polls } else { POLLS_PER_PROGRESS.min(polls) }
     }
 
     /// Waits until a word of this PE's own heap satisfies `until`, and returns it. Operations and

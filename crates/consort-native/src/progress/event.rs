@@ -1,6 +1,10 @@
 //! An event: threads wait until something is so, and whoever makes it so notifies them.
 
-use std::{hint::spin_loop, time::Duration};
+use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
+    time::Duration,
+};
 
 use super::patience::{Patience, Yields};
 use crate::{
@@ -8,9 +12,6 @@ use crate::{
     sync::futex::Scope,
 };
 
-/// Polls before the first yield of a thread that has a core of its own: some tens of microseconds,
-/// longer than any hot wait.
-pub(crate) const SPINS: u32 = 20_000;
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
 /// The longest sleep before a thread looks again.
@@ -22,6 +23,8 @@ pub struct Event {
     parker: Parker,
     sleepers: Sleepers,
     fits: bool,
+    /// The level of the patience of the next wait.
+    level: AtomicU8,
 }
 
 impl Event {
@@ -32,7 +35,7 @@ impl Event {
         if !fits {
             sleepers.let_senders_fence();
         }
-        Self { parker: Parker::default(), sleepers, fits }
+        Self { parker: Parker::default(), sleepers, fits, level: AtomicU8::new(0) }
     }
 
     /// Notifies all that wait here. To be called after the store that they wait for.
@@ -46,24 +49,34 @@ impl Event {
     /// Waits until `test` returns `Some`: polls, yields, then sleeps.
     #[inline]
     pub fn wait<T>(&self, test: impl Fn() -> Option<T>) -> T {
-        for _ in 0..if self.fits { SPINS } else { 1 } {
+        let patience = Patience::new(self.fits).at(self.level.load(Relaxed));
+        for _ in 0..patience.polls() {
             if let Some(value) = test() {
                 return value;
             }
             spin_loop();
         }
-        self.wait_long(test)
+        let mut slept = false;
+        let value = self.wait_long(patience, &mut slept, test);
+        self.level.store(patience.after(slept).level(), Relaxed);
+        value
     }
 
     #[cold]
-    fn wait_long<T>(&self, test: impl Fn() -> Option<T>) -> T {
-        let mut yields = Yields::new(self.fits, Patience::default());
+    fn wait_long<T>(
+        &self,
+        patience: Patience,
+        slept: &mut bool,
+        test: impl Fn() -> Option<T>,
+    ) -> T {
+        let mut yields = Yields::new(patience);
         loop {
             if yields.are_over(yields.waited()) {
                 let sleeper = self.sleepers.announce(&self.parker, !self.fits);
                 if let Some(value) = test() {
                     return value;
                 }
+                *slept = true;
                 sleeper.sleep(SLEEP, Scope::Process);
             } else {
                 yields.yield_now();

@@ -1,42 +1,56 @@
-//! How long a wait yields before its thread sleeps.
+//! How long a thread polls, and then yields, before it sleeps.
 //!
 //! A thread with a core of its own sleeps after some time, or at once when its yields let other
 //! threads run: then it does not have the core. Where threads outnumber the cores, a yield lets
 //! another one go on, so a thread sleeps only after many.
+//!
+//! A thread that had to sleep polls and yields for less time in its next wait, and a thread that had
+//! not, for longer: it spins where waits are short, and hardly at all where it would only take time
+//! from others.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-/// The time after which a thread with a core of its own sleeps, at least and at most.
-const TIME: [Duration; 2] = [Duration::from_micros(64), Duration::from_millis(1)];
+/// The waits of a thread with a core of its own, from patient to impatient.
+const LEVELS: [Level; 5] = [
+    Level { polls: 20_000, micros: 1000, contended: 4 },
+    Level { polls: 4_000, micros: 500, contended: 2 },
+    Level { polls: 800, micros: 250, contended: 1 },
+    Level { polls: 160, micros: 125, contended: 1 },
+    Level { polls: 64, micros: 64, contended: 1 },
+];
 
 /// A yield of this length has let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
 
-/// Yields to other threads before a thread sleeps that should have a core of its own.
-const CONTENDED_YIELDS: u32 = 4;
-
 /// Yields before a thread sleeps where threads outnumber the cores.
 const YIELDS: u32 = 2_000;
 
-/// The time after which the next wait sleeps, as earlier waits have shown.
+/// What a thread does before it sleeps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience(Duration);
+struct Level {
+    /// Polls before the first yield. The most take some tens of microseconds, longer than any hot
+    /// wait.
+    polls: u32,
+    /// The time in which it yields.
+    micros: u64,
+    /// The yields to other threads after which it sleeps at once.
+    contended: u32,
+}
 
-impl Default for Patience {
-    fn default() -> Self {
-        let [_, most] = TIME;
-        Self(most)
-    }
+/// How patient the next wait is, as earlier waits have shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Whether each thread can have a core of its own.
+    fits: bool,
+    level: u8,
 }
 
 /// The yields of one wait.
 #[derive(Debug)]
 pub(crate) struct Yields {
-    /// Whether each thread can have a core of its own.
-    fits: bool,
     patience: Patience,
     begun: Instant,
     yields: u32,
@@ -44,18 +58,43 @@ pub(crate) struct Yields {
 }
 
 impl Patience {
-    /// The patience after a wait. A thread that has slept might have slept sooner; one that has
-    /// only yielded might have yielded for longer.
+    /// That of the first wait.
+    pub(crate) const fn new(fits: bool) -> Self {
+        Self { fits, level: 0 }
+    }
+
+    /// That of a level that [`Self::level`] has returned.
+    pub(crate) fn at(self, level: u8) -> Self {
+        Self { level, ..self }
+    }
+
+    /// The level: 0 is the most patient.
+    pub(crate) fn level(self) -> u8 {
+        self.level
+    }
+
+    fn limits(self) -> Level {
+        LEVELS[usize::from(self.level).min(LEVELS.len() - 1)]
+    }
+
+    /// Polls before the first yield.
+    #[inline]
+    pub(crate) fn polls(self) -> u32 {
+        if self.fits { self.limits().polls } else { 1 }
+    }
+
+    /// The patience after a wait that has yielded.
     pub(crate) fn after(self, slept: bool) -> Self {
-        let [least, most] = TIME;
-        Self(if slept { self.0 / 2 } else { self.0 * 2 }.clamp(least, most))
+        let most = u8::try_from(LEVELS.len() - 1).unwrap_or(u8::MAX);
+        let level = if slept { (self.level + 1).min(most) } else { self.level.saturating_sub(1) };
+        self.at(level)
     }
 }
 
 impl Yields {
     /// The yields of a wait that begins.
-    pub(crate) fn new(fits: bool, patience: Patience) -> Self {
-        Self { fits, patience, begun: Instant::now(), yields: 0, contended: 0 }
+    pub(crate) fn new(patience: Patience) -> Self {
+        Self { patience, begun: Instant::now(), yields: 0, contended: 0 }
     }
 
     /// How long the wait has lasted.
@@ -65,8 +104,9 @@ impl Yields {
 
     /// Whether it is time to sleep, after so long a wait.
     pub(crate) fn are_over(&self, waited: Duration) -> bool {
-        if self.fits {
-            self.contended >= CONTENDED_YIELDS || waited >= self.patience.0
+        let Level { micros, contended, .. } = self.patience.limits();
+        if self.patience.fits {
+            self.contended >= contended || waited >= Duration::from_micros(micros)
         } else {
             self.yields >= YIELDS
         }
@@ -78,5 +118,27 @@ impl Yields {
         thread::yield_now();
         self.contended += u32::from(begun.elapsed() >= CONTENDED);
         self.yields += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sleeps_becomes_impatient_and_who_does_not_patient_again() {
+        let mut patience = Patience::new(true);
+        let first = patience.polls();
+        for _ in 0..2 * LEVELS.len() {
+            let next = patience.after(true);
+            assert!(next.polls() <= patience.polls());
+            patience = next;
+        }
+        assert_eq!(patience.polls(), 64);
+        for _ in 1..LEVELS.len() {
+            patience = patience.after(false);
+        }
+        assert_eq!(patience.polls(), first);
+        assert_eq!(Patience::new(false).polls(), 1);
     }
 }

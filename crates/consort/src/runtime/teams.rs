@@ -35,6 +35,11 @@ impl Teams {
         self.node(number).state.get_or_init(|| parent.of_part(number, part))
     }
 
+    /// The state of this number, if there is one.
+    pub(crate) fn state(&self, number: usize) -> Option<&State> {
+        self.node(number.max(1)).state.get()
+    }
+
     /// The node of a number, from 1 on. The path ends at the number's highest bit.
     fn node(&self, mut number: usize) -> &Node {
         let mut node = &self.root;
