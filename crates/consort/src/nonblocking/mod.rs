@@ -4,6 +4,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `request` | the request for one call |
+//! | `alarm` | wakes tasks that await requests |
 //! | `buffers` | the buffers and the operator of an operation |
 //! | `starts` | a team's calls, which own their data |
 //! | `vector` | a team's vector variants, which own their data |
@@ -16,6 +17,7 @@
 //! that it shares with the request. So dropping or forgetting a request changes nothing: the
 //! operation completes by itself, at the latest when the PE's program returns.
 
+mod alarm;
 mod buffers;
 mod overlap;
 mod planned;

@@ -11,6 +11,7 @@ use std::{
 
 use consort_fabric::{Op, Poisoned};
 
+use super::alarm::Alarm;
 use crate::{Error, Result, runtime::state::State};
 
 /// The state of a request: pending, completed with a result, or taken.
@@ -64,8 +65,9 @@ impl<B> Completion<B> {
 /// helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress) from time
 /// to time, since others may wait for it.
 ///
-/// It is also a future, for any executor: a poll of a pending call drives it and wakes the task at
-/// once. Dropping or forgetting a request changes nothing: the call is completed, at the latest
+/// It is also a future, for any executor: a poll of a pending call drives it. The task is woken at
+/// once for some 200 microseconds, and then every now and then, after a 32nd of the time that it has
+/// waited; one thread of the process sees to that, and the executor sleeps meanwhile. Dropping or forgetting a request changes nothing: the call is completed, at the latest
 /// when the PE's program returns.
 ///
 /// ```
@@ -89,11 +91,13 @@ pub struct Request<'p, B> {
     state: &'p State,
     number: u64,
     completion: Arc<Completion<B>>,
+    /// Since it was first awaited.
+    alarm: Option<Alarm>,
 }
 
 impl<'p, B> Request<'p, B> {
     pub(super) fn new(state: &'p State, number: u64, completion: Arc<Completion<B>>) -> Self {
-        Self { state, number, completion }
+        Self { state, number, completion, alarm: None }
     }
 
     /// The call's number in its team.
@@ -179,7 +183,7 @@ impl<B> Future for Request<'_, B> {
                 None => Poll::Pending,
             },
             Ok(false) => {
-                context.waker().wake_by_ref();
+                this.alarm.get_or_insert_with(Alarm::new).set(context.waker());
                 Poll::Pending
             }
             Err(error) => Poll::Ready(Err(error)),

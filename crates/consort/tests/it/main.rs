@@ -5,13 +5,16 @@
 
 mod async_broadcasts;
 mod bad_input;
+mod barriers;
 mod call_sites;
 mod counters;
 mod data;
 mod failure;
 mod gigabyte;
 mod handles;
+mod idling;
 mod jobs;
+mod joining;
 mod memory;
 mod nonblocking;
 mod numbers;
@@ -19,6 +22,7 @@ mod one_sided;
 mod online;
 mod operators;
 mod panics;
+mod pools;
 mod programs;
 mod promises;
 mod runs;

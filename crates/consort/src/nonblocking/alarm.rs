@@ -1,0 +1,144 @@
+//! Wakes tasks that await requests: one thread of the process sleeps for all of them.
+//!
+//! A task polls its request again after a part of the time that it has waited. So it is late by no
+//! more than that part, and a long wait takes hardly any time of a processor.
+
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    task::Waker,
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_native::discard;
+
+/// How long a task polls again at once.
+const BUSY: Duration = Duration::from_micros(200);
+
+/// It then sleeps for this part of the time waited so far, within bounds.
+const NAP_PART: u32 = 32;
+const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(2)];
+
+/// The wait of one request.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    since: Instant,
+    /// When a task is woken, and which.
+    set: Option<(Instant, Waker)>,
+}
+
+impl Alarm {
+    /// The alarm of a wait that begins.
+    pub(super) fn new() -> Self {
+        Self { since: Instant::now(), set: None }
+    }
+
+    /// Wakes the task in a while, unless that is arranged already.
+    pub(super) fn set(&mut self, waker: &Waker) {
+        let now = Instant::now();
+        let waited = now - self.since;
+        if waited < BUSY {
+            return waker.wake_by_ref();
+        }
+        let is_set = |(at, set): &(Instant, Waker)| *at > now && set.will_wake(waker);
+        if self.set.as_ref().is_some_and(is_set) {
+            return;
+        }
+        let [shortest, longest] = NAPS;
+        let at = now + (waited / NAP_PART).clamp(shortest, longest);
+        self.set = Some((at, waker.clone()));
+        match Alarms::of_process() {
+            Some(alarms) => alarms.add(at, waker.clone()),
+            None => waker.wake_by_ref(),
+        }
+    }
+}
+
+/// A task to be woken.
+struct Due {
+    at: Instant,
+    waker: Waker,
+}
+
+/// All alarms of the process.
+#[derive(Default)]
+struct Alarms {
+    /// By time, the next one on top.
+    due: Mutex<BinaryHeap<Reverse<Due>>>,
+    changed: Condvar,
+}
+
+impl Alarms {
+    /// Those of this process; `None` if it cannot have another thread.
+    fn of_process() -> Option<&'static Self> {
+        static ALARMS: OnceLock<Option<&'static Alarms>> = OnceLock::new();
+        *ALARMS.get_or_init(|| {
+            let alarms: &'static Self = Box::leak(Box::default());
+            let named = thread::Builder::new().name("consort wakes tasks".to_owned());
+            named.spawn(|| alarms.run()).ok().map(|_| alarms)
+        })
+    }
+
+    fn due(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Due>>> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, at: Instant, waker: Waker) {
+        let mut due = self.due();
+        let is_next = due.peek().is_none_or(|Reverse(next)| at < next.at);
+        due.push(Reverse(Due { at, waker }));
+        drop(due);
+        if is_next {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Wakes tasks when they are due, for ever.
+    fn run(&self) {
+        let mut due = self.due();
+        loop {
+            let now = Instant::now();
+            match due.peek() {
+                None => due = self.changed.wait(due).unwrap_or_else(PoisonError::into_inner),
+                Some(Reverse(next)) if next.at > now => {
+                    let left = next.at - now;
+                    let waited = self.changed.wait_timeout(due, left);
+                    due = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Some(_) => {
+                    let next = due.pop();
+                    drop(due);
+                    if let Some(Reverse(Due { waker, .. })) = next {
+                        // An executor's panic must not end this thread.
+                        let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                        discard(woken.err());
+                    }
+                    due = self.due();
+                }
+            }
+        }
+    }
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
+}

@@ -1,0 +1,80 @@
+//! PEs that wait for long use hardly any time of a processor, and see all of them.
+
+use std::{fs, thread, time::Duration};
+
+use consort::{Pes, Rank, Sum, Until};
+
+const LONG: Duration = Duration::from_millis(500);
+
+/// The most time of a processor that a wait of [`LONG`] may take: a twentieth.
+const MOST_NS: u64 = 25_000_000;
+
+/// The time of a processor that this thread has used, in nanoseconds.
+fn used_ns() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("a system with schedstat");
+    text.split_whitespace().next().and_then(|ns| ns.parse().ok()).expect("a number")
+}
+
+/// What it costs PE 0 to wait for PE 1.
+fn cost_ns(wait: impl Fn(&consort::Pe) -> consort::Result<()> + Sync) -> u64 {
+    let costs = Pes::threads(2).run(|pe| {
+        pe.world().barrier()?;
+        let before = used_ns();
+        if pe.world().rank() == Rank(1) {
+            thread::sleep(LONG);
+        }
+        wait(pe)?;
+        Ok(used_ns() - before)
+    });
+    costs.expect("no failure")[0].1
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "asks Linux")]
+fn a_long_wait_is_cheap() {
+    let in_a_call = cost_ns(|pe| pe.world().barrier());
+    assert!(in_a_call < MOST_NS, "{in_a_call} ns");
+    let for_a_word = cost_ns(|pe| {
+        let flag = pe.world().symmetric::<u64>(1)?;
+        if pe.world().rank() == Rank(1) {
+            thread::sleep(LONG);
+            return flag.put(Rank(0), 0, &[1]);
+        }
+        flag.wait_until(0, Until::Equals(1)).map(drop)
+    });
+    assert!(for_a_word < 2 * MOST_NS, "{for_a_word} ns");
+    let awaited = cost_ns(|pe| {
+        let executor = tokio::runtime::Builder::new_current_thread().build();
+        let sum = pe.world().start_all_reduce(vec![1], Sum)?;
+        executor.expect("an executor").block_on(sum).map(drop)
+    });
+    assert!(awaited < MOST_NS, "{awaited} ns");
+}
+
+#[test]
+fn a_pool_at_rest_is_cheap() {
+    let pool = Pes::threads(2).pool().expect("a pool");
+    let idle = || {
+        let before = pool.run(|_| Ok(used_ns()))?;
+        thread::sleep(LONG);
+        let after = pool.run(|_| Ok(used_ns()))?;
+        Ok::<_, consort::Error>(after[1].1 - before[1].1)
+    };
+    let used = idle().expect("no failure");
+    assert!(used < MOST_NS, "{used} ns");
+}
+
+#[test]
+fn a_pe_sees_all_processors() {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let all = cores();
+    let placed =
+        Pes::threads(1).run(|_| Ok((cores(), thread::spawn(cores).join().expect("no panic"))));
+    assert_eq!(placed.expect("no failure")[0].1, (all, all));
+    let pinned = Pes::threads(1).pinned().run(|_| Ok(cores()));
+    assert_eq!(pinned.expect("no failure")[0].1, 1);
+    let pool = Pes::one_per_core().pool().expect("a pool");
+    assert_eq!(pool.size(), all);
+    let seen = pool.run(|_| Ok(cores())).expect("no failure");
+    assert!(seen.iter().all(|&(_, seen)| seen == all));
+}

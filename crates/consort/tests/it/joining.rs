@@ -1,0 +1,213 @@
+//! Threads that exist join a job as its PEs.
+
+use std::{
+    sync::{Barrier, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{Error, Job, Pes, Rank, Sum};
+
+/// A job that does not wait for long.
+fn job(pes: u32) -> Job {
+    let pes = Pes::threads(pes).joining(Duration::from_millis(200));
+    pes.heap_bytes(1 << 16).job().expect("a job")
+}
+
+#[test]
+fn a_joined_thread_is_a_whole_pe() {
+    let job = job(3);
+    let pe = || {
+        let pe = job.join()?;
+        let world = pe.world();
+        let me = world.rank();
+        let shared = world.symmetric::<u64>(3)?;
+        shared.put(world.right(), me.index(), &[u64::from(me.0) + 1])?;
+        world.barrier()?;
+        assert_eq!(shared.load(world.left().index())?, u64::from(world.left().0) + 1);
+        let request = world.start_all_reduce(vec![1_u64], Sum)?;
+        let half = world.split(Some(me.0 % 2), 0)?.expect("a team");
+        assert_eq!(half.all_reduce(1, Sum)?, half.size());
+        assert_eq!(request.wait()?, [3]);
+        drop(shared);
+        pe.leave()
+    };
+    thread::scope(|scope| {
+        let threads = [(); 3].map(|()| scope.spawn(pe));
+        for thread in threads {
+            assert_eq!(thread.join().expect("no panic"), Ok(()));
+        }
+    });
+}
+
+/// Each round runs on new threads, which join as ranks that others have left.
+#[test]
+fn a_rank_that_was_left_is_joined_again() {
+    let job = job(3);
+    for round in 0..20_u64 {
+        thread::scope(|scope| {
+            for rank in (0..3).map(Rank) {
+                let job = &job;
+                scope.spawn(move || {
+                    let pe = job.join_as(rank).expect("a free rank");
+                    let world = pe.world();
+                    assert_eq!(world.rank(), rank);
+                    for call in 0..round * 7 {
+                        assert_eq!(world.all_reduce(call, Sum), Ok(3 * call));
+                    }
+                    let odd = world.split(Some(rank.0 % 2), 0).expect("a split").expect("a team");
+                    assert!(odd.barrier().is_ok());
+                    drop(world.start_all_reduce(vec![round], Sum)); // is complete when it leaves
+                });
+            }
+        });
+    }
+}
+
+/// One rank changes its thread while the others stay.
+#[test]
+fn others_stay_while_a_rank_changes_its_thread() {
+    const ROUNDS: u64 = 50;
+    let job = job(2);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let pe = job.join_as(Rank(0)).expect("a free rank");
+            let sums = (0..ROUNDS).map(|round| pe.world().all_reduce(round, Sum));
+            assert!(sums.enumerate().all(|(round, sum)| sum == Ok(2 * round as u64)));
+        });
+        scope.spawn(|| {
+            for round in 0..ROUNDS {
+                thread::scope(|inner| {
+                    inner.spawn(|| {
+                        let pe = job.join_as(Rank(1)).expect("a free rank");
+                        assert_eq!(pe.world().all_reduce(round, Sum), Ok(2 * round));
+                    });
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn who_never_comes_is_named() {
+    let job = job(3);
+    let begun = Instant::now();
+    let errors = thread::scope(|scope| {
+        let wait = || job.join_as(Rank(0)).expect("a free rank").world().barrier();
+        let late = || job.join_as(Rank(2)).expect("a free rank").world().barrier();
+        [scope.spawn(wait), scope.spawn(late)].map(|thread| thread.join().expect("no panic"))
+    });
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    for error in errors {
+        let error = error.expect_err("PE 1 is missing");
+        assert!(matches!(error, Error::Missing(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("joined as PE 1 for 200ms"), "{text}");
+        assert!(text.contains("barrier()"), "{text}");
+    }
+    assert!(matches!(job.join(), Err(Error::Missing(_))), "the job has failed for good");
+}
+
+#[test]
+fn who_leaves_while_others_wait_is_named() {
+    let job = job(2);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let pe = job.join_as(Rank(0)).expect("a free rank");
+            pe.world().barrier().and_then(|()| pe.world().barrier())
+        });
+        let pe = job.join_as(Rank(1)).expect("a free rank");
+        assert_eq!(pe.world().barrier(), Ok(()));
+        assert_eq!(pe.leave(), Ok(()));
+        let error = waits.join().expect("no panic").expect_err("PE 1 has left");
+        assert!(error.to_string().contains("joined as PE 1"), "{error}");
+    });
+}
+
+#[test]
+fn joining_wrongly_is_an_error_that_says_how() {
+    let job = job(2);
+    let pe = job.join().expect("a free rank");
+    assert_eq!(job.join().map(drop), Err(Error::JoinedAlready { rank: Rank(0) }));
+    thread::scope(|scope| {
+        let (joined, has_joined) = mpsc::channel();
+        let (leave, may_leave) = mpsc::channel::<()>();
+        let job = &job;
+        scope.spawn(move || {
+            let pe = job.join();
+            joined.send(()).expect("it listens");
+            may_leave.recv().expect("it is told");
+            drop(pe);
+        });
+        has_joined.recv().expect("it joins");
+        let third = scope.spawn(|| {
+            let outside = job.join_as(Rank(2)).map(drop);
+            assert_eq!(outside, Err(Error::RankOutOfRange { rank: Rank(2), pes: 2 }));
+            assert_eq!(job.join_as(Rank(1)).map(drop), Err(Error::RankTaken { rank: Rank(1) }));
+            job.join().map(drop)
+        });
+        assert_eq!(third.join().expect("no panic"), Err(Error::Full { pes: 2 }));
+        leave.send(()).expect("it listens");
+    });
+    drop(pe);
+    let again = thread::scope(|scope| scope.spawn(|| job.join().map(drop)).join());
+    assert_eq!(again.expect("no panic"), Ok(()));
+    assert_eq!(Pes::threads(0).job().map(drop), Err(Error::NoPes));
+    assert!(matches!(Pes::threads(1_000_000).job(), Err(Error::TooManyPes { .. })));
+}
+
+#[test]
+fn a_panic_reaches_the_others() {
+    let job = job(2);
+    thread::scope(|scope| {
+        let panics = scope.spawn(|| {
+            let _pe = job.join().expect("a free rank");
+            panic!("on purpose");
+        });
+        let error = job.join().and_then(|pe| pe.world().barrier()).expect_err("it panicked");
+        assert!(matches!(error, Error::PeFailed { .. }), "{error:?}");
+        assert!(panics.join().is_err());
+    });
+}
+
+#[test]
+#[expect(clippy::mem_forget, reason = "a program may do so")]
+fn a_thread_that_ends_without_leaving_fails_the_job() {
+    let job = job(2);
+    let met = Barrier::new(2);
+    thread::scope(|scope| {
+        let forgets = || {
+            let pe = job.join_as(Rank(1)).expect("a free rank");
+            met.wait();
+            std::mem::forget(pe);
+        };
+        scope.spawn(forgets);
+        let pe = job.join_as(Rank(0)).expect("a free rank");
+        met.wait();
+        let error = pe.world().barrier().expect_err("PE 1 is gone");
+        assert!(error.to_string().contains("PE 1 failed: its thread ended"), "{error}");
+    });
+}
+
+#[test]
+fn a_pe_outlives_the_job_it_joined() {
+    let job = job(1);
+    let pe = job.join().expect("a free rank");
+    drop(job);
+    assert_eq!(pe.world().all_reduce(7, Sum), Ok(7));
+    assert_eq!(pe.leave(), Ok(()));
+}
+
+#[test]
+fn helpers_drive_the_calls_of_joined_threads() {
+    let job = Pes::threads(2).helper_threads().job().expect("a job");
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let pe = job.join().expect("a free rank");
+                let request = pe.world().start_all_reduce(vec![1_u64; 1000], Sum);
+                assert_eq!(request.and_then(consort::Request::wait), Ok(vec![2; 1000]));
+            });
+        }
+    });
+}
