@@ -71,7 +71,7 @@ pub use progress::{
 pub use segment::origin::{Origin, UnknownOrigin};
 pub use state::{
     accessing::{Access, Accessing},
-    beat::{Beat, Beats, Wait},
+    beat::{Beat, Beats, Wait, Waits},
     parker::{Epoch, Parker},
     poison::{Poison, PoisonFlag},
     sleepers::{Sleeper, Sleepers},

@@ -54,6 +54,8 @@ pub(super) struct Pauses<'e> {
     alone: bool,
     /// The call that it waits in, or waits for all PEs to leave; `None` outside of calls.
     call: Option<u64>,
+    /// Whether it waits for a word that any PE may change.
+    for_word: bool,
     /// Whether this PE has published its wait, for deadlock detection.
     told: bool,
     /// How long the wait may last, and what happens then.
@@ -76,6 +78,7 @@ impl<'e> Pauses<'e> {
             sleeps,
             alone: false,
             call,
+            for_word: false,
             told: false,
             limit: endpoint.pe.limit.get().map(|limit| (limit, Expiry::Fails)),
             spun: 0,
@@ -94,6 +97,12 @@ impl<'e> Pauses<'e> {
         let mut pauses = Self::new(endpoint, sleeps, call);
         pauses.limit = Some((limit, Expiry::Tells(is_over)));
         pauses
+    }
+
+    /// For a wait for a word that any PE may change.
+    pub(super) fn for_word(mut self) -> Self {
+        self.for_word = true;
+        self
     }
 
     /// For a wait for the PE's own nonblocking calls: each pause polls them.
@@ -137,10 +146,16 @@ impl Pauses<'_> {
         if calls.get() > 0 {
             self.endpoint.check_peers();
         }
-        if let Some(call) = self.call.filter(|_| job.has_made_teams()) {
+        let is_told = match &self.limit {
+            Some((_, Expiry::Tells(_))) => false, // it ends by itself
+            _ if self.for_word => true,
+            _ => self.call.is_some() && job.may_deadlock(),
+        };
+        if is_told {
             self.told = true;
-            let Pe { rank: me, deadlocks, .. } = &*self.endpoint.pe;
-            deadlocks.borrow_mut().beat(job, *me, group, call);
+            let Pe { rank: me, deadlocks, shared_handles, .. } = &*self.endpoint.pe;
+            let shares = !shared_handles.is_zero();
+            deadlocks.borrow_mut().beat(job, *me, group, self.call, shares);
         }
     }
 }

@@ -82,7 +82,8 @@ impl Endpoint {
     pub fn wait_until(&self, word: usize, width: Width, until: Until) -> Op<u64> {
         let one_sided = self.one_sided();
         let future = self.sound_until(|| one_sided.test(word, width, until));
-        block_on(future, &Paced, || self.polls(), || Pauses::new(self, true, None))
+        let pauses = || Pauses::new(self, true, None).for_word();
+        block_on(future, &Paced, || self.polls(), pauses)
     }
 
     /// As [`Endpoint::wait_until`], for at most `limit`; then returns `None`.

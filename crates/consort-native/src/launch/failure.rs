@@ -47,6 +47,13 @@ pub enum Failure {
         /// The team.
         team: Members,
     },
+    /// A PE waits for a word that no PE is left to change: all others wait, or have finished.
+    NobodyLeft {
+        /// The PE that waits for the word.
+        waiting: Rank,
+        /// Another PE, if one waits, and what it waits in.
+        other: Option<(Rank, String)>,
+    },
     /// No thread runs some PEs, for which another one waits.
     Missing {
         /// The PEs, and how many they are.
@@ -132,6 +139,13 @@ impl fmt::Display for Failure {
             ),
             Self::Finished { rank, waiting, call, team } => {
                 write!(f, "PE {rank} finished while PE {waiting} waits for it in {call}{team}")
+            }
+            Self::NobodyLeft { waiting, other } => {
+                write!(f, "PE {waiting} waits for a word that no PE is left to change")?;
+                match other {
+                    Some((rank, call)) => write!(f, ": PE {rank} waits in {call}"),
+                    None => write!(f, ": all others have finished"),
+                }
             }
             Self::Missing { missing, waiting, call, limit } => write!(
                 f,

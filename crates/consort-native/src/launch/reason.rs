@@ -26,6 +26,7 @@ const FINISHED: u64 = 4;
 const DEADLOCK: u64 = 5;
 const MISSING: u64 = 6;
 const TIMED_OUT: u64 = 7;
+const NOBODY_LEFT: u64 = 8;
 
 /// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
@@ -55,6 +56,12 @@ pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
             words.rank(*rank);
             words.one(*waiting, call);
             words.members(team);
+        }
+        Failure::NobodyLeft { waiting, other } => {
+            words.number(NOBODY_LEFT);
+            words.rank(*waiting);
+            words.number(other.is_some().into());
+            other.iter().for_each(|(rank, call)| words.one(*rank, call));
         }
         Failure::Missing { missing, waiting, call, limit } => {
             words.number(MISSING);
@@ -102,6 +109,11 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
             let rank = words.rank()?;
             let (waiting, call) = words.one()?;
             Some(Failure::Finished { rank, waiting, call, team: words.members()? })
+        }
+        NOBODY_LEFT => {
+            let waiting = words.rank()?;
+            let other = if words.number()? == 0 { None } else { Some(words.one()?) };
+            Some(Failure::NobodyLeft { waiting, other })
         }
         MISSING => {
             let missing = words.members()?;
@@ -217,7 +229,7 @@ mod tests {
 
     /// A failure of each kind, with texts of `letters` letters of two bytes, and a team of
     /// `members`.
-    fn failures(letters: usize, members: u32) -> [Failure; 5] {
+    fn failures(letters: usize, members: u32) -> [Failure; 9] {
         let text = |end: &str| "ä".repeat(letters) + end;
         let one = |rank: u32| (Rank(rank), text(&rank.to_string()));
         let team = Members::of(members as usize, (0..members).map(|rank| Rank(7 * rank)));
@@ -225,8 +237,27 @@ mod tests {
             Failure::Pe { rank: Rank(u32::MAX), reason: text("") },
             Failure::Mismatched { call: u64::MAX, one: one(1), other: one(2), team: team.clone() },
             Failure::Counts { call: text("x"), owner: (Rank(3), usize::MAX), peer: (Rank(4), 0) },
-            Failure::Finished { rank: Rank(5), waiting: Rank(6), call: text("y"), team },
+            Failure::Finished {
+                rank: Rank(5),
+                waiting: Rank(6),
+                call: text("y"),
+                team: team.clone(),
+            },
             Failure::Deadlock { one: one(8), other: one(9) },
+            Failure::NobodyLeft { waiting: Rank(1), other: None },
+            Failure::NobodyLeft { waiting: Rank(1), other: Some(one(2)) },
+            Failure::Missing {
+                missing: team.clone(),
+                waiting: Rank(3),
+                call: text("z"),
+                limit: Duration::from_nanos(1),
+            },
+            Failure::TimedOut {
+                rank: Rank(4),
+                call: text("z"),
+                limit: Duration::from_secs(10),
+                late: team,
+            },
         ]
     }
 

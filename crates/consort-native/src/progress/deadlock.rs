@@ -1,4 +1,5 @@
-//! Deadlock detection: finds and reports PEs that wait for each other in calls of different teams.
+//! Deadlock detection: finds and reports PEs that wait for each other in calls of different teams,
+//! and PEs that wait for a word that no PE is left to change.
 //!
 //! A PE that has waited for some milliseconds publishes the call and the group that it waits in. A
 //! PE is *stuck* if all members of its call wait or have finished, and the members that have not
@@ -6,6 +7,9 @@
 //! elsewhere, has sent all that it can send without the others. So the stuck PEs are the largest
 //! set for which this holds: begin with all waiting PEs, and remove each that waits for a PE
 //! outside of the set.
+//!
+//! Any PE may change a word, and so may a thread that has a handle on symmetric memory. So a PE that
+//! waits for a word is stuck if all other PEs are, or have finished, and no thread has a handle.
 //!
 //! A published wait may be out of date: the PE may have received its message since, and compute
 //! inside its call, or inside a nonblocking call that it polls. So all PEs on which the result
@@ -18,7 +22,7 @@
 //! quarter: a PE that has begun that call has given its credit.
 //!
 //! The waiting PE of the lowest rank runs the detection, every few milliseconds, and only in a job
-//! with teams besides the world. It holds the directory's lock meanwhile, so that no group's memory
+//! with teams besides the world, or in which a PE waits for a word. It holds the directory's lock meanwhile, so that no group's memory
 //! is reused. Cost: nothing while no PE waits for long.
 
 use consort_fabric::Rank;
@@ -30,7 +34,7 @@ use crate::{
         failure::{Failure, Members},
         job::Job,
     },
-    state::beat::{Beats, Wait},
+    state::beat::{Beats, Wait, Waits as Published},
     team::{group::Group, memory::GroupMemory},
 };
 
@@ -53,16 +57,32 @@ pub(crate) struct Deadlocks {
 }
 
 impl Deadlocks {
-    /// Records that PE `me`, a member of the group, has polled for its message and still waits in
-    /// `call`. Fails the job if there is a deadlock.
+    /// Records that PE `me` has polled and still waits, in a call of the group or, without one, for
+    /// a word. `shares` says whether other threads have handles on its memory. Fails the job if there
+    /// is a deadlock.
     #[cold]
-    pub(crate) fn beat(&mut self, job: &Job, me: Rank, group: &Group, call: u64) {
+    pub(crate) fn beat(
+        &mut self,
+        job: &Job,
+        me: Rank,
+        group: &Group,
+        call: Option<u64>,
+        shares: bool,
+    ) {
         let own = &job.states[me.index()].beat;
         let mut beats = own.own();
         beats.beats += 1;
+        beats.shares = shares;
         if beats.wait.is_none() {
-            let word = group.word(call);
-            beats.wait = Some(Wait { group: group.number(), call, word });
+            beats.wait = Some(match call {
+                Some(call) => {
+                    Published::In(Wait { group: group.number(), call, word: group.word(call) })
+                }
+                None => {
+                    job.count_word_wait(true);
+                    Published::ForWord
+                }
+            });
             beats.waits += 1;
         }
         own.write(&beats);
@@ -79,8 +99,14 @@ impl Deadlocks {
         let directory = job.directory()?;
         let waits = Waits::of(job, &directory)?;
         let stuck = waits.stuck();
-        let moves = stuck.iter().map(|(_, waiting)| waiting.group.moves());
-        let moves = moves.fold(0, u64::wrapping_add);
+        let moves = if stuck.iter().any(|(_, waiting)| matches!(waiting, Waiting::ForWord)) {
+            // A nonblocking call in any group may change the word.
+            let groups = directory.groups();
+            let moves = |&(at, pes): &_| GroupMemory::new(&job.segment, at, pes).moves();
+            groups.iter().map(moves).fold(0, add)
+        } else {
+            stuck.iter().filter_map(|(_, waiting)| Some(waiting.group()?.moves())).fold(0, add)
+        };
         let now: Vec<_> =
             stuck.iter().map(|(pe, _)| (*pe, waits.beats[pe.index()].waits)).collect();
         if (self.suspects.moves, &self.suspects.stuck) != (moves, &now) {
@@ -92,48 +118,70 @@ impl Deadlocks {
         if !stuck.iter().all(|(_, waiting)| have_looked(waiting)) {
             return None;
         }
+        let name = |pe: Rank| Some((pe, waits.waiting(pe)?.name(&directory)));
+        let of_word = stuck.iter().find(|(_, waiting)| matches!(waiting, Waiting::ForWord));
+        if let Some(&(waiting, _)) = of_word {
+            let other = stuck.iter().find(|(pe, _)| *pe != waiting);
+            return Some(Failure::NobodyLeft {
+                waiting,
+                other: other.and_then(|(pe, _)| name(*pe)),
+            });
+        }
         // Each stuck PE waits for another stuck one: after as many steps as there are PEs, the path
         // is in a cycle.
         let next = |pe: Rank| waits.waiting(pe).and_then(Waiting::missing);
         let first = stuck.iter().find_map(|(_, waiting)| waiting.missing())?;
         let one = (0..job.states.len()).try_fold(first, |pe, _| next(pe))?;
         let other = next(one)?;
-        let name = |pe: Rank| Some((pe, waits.waiting(pe)?.name(&directory)));
         Some(Failure::Deadlock { one: name(one)?, other: name(other)? })
     }
+}
+
+const fn add(one: u64, other: u64) -> u64 {
+    one.wrapping_add(other)
 }
 
 /// Withdraws the wait that PE `me` has published.
 #[cold]
 pub(crate) fn clear(job: &Job, me: Rank) {
     let own = &job.states[me.index()].beat;
-    own.write(&Beats { wait: None, ..own.own() });
+    let before = own.own();
+    if before.wait == Some(Published::ForWord) {
+        job.count_word_wait(false);
+    }
+    own.write(&Beats { wait: None, ..before });
 }
 
-/// A call that a PE waits in, and its group. The group's memory stays while the directory is
-/// locked.
-struct Waiting {
-    wait: Wait,
-    group: GroupMemory,
+/// What a PE waits for.
+enum Waiting {
+    /// A call of a group, whose memory stays while the directory is locked.
+    In(Wait, GroupMemory),
+    /// A word.
+    ForWord,
 }
 
 impl Waiting {
-    /// Whether the member has begun that call.
-    fn has_begun(&self, member: Rank) -> bool {
-        self.group.has_begun(member, self.wait.call, self.wait.word)
+    fn group(&self) -> Option<&GroupMemory> {
+        match self {
+            Self::In(_, group) => Some(group),
+            Self::ForWord => None,
+        }
     }
 
     /// A PE that has not begun the call: only such a PE can hold it up.
     fn missing(&self) -> Option<Rank> {
-        let member = self.group.members().find(|member| !self.has_begun(*member))?;
-        self.group.in_world(member)
+        let Self::In(wait, group) = self else { return None };
+        let mut members = group.members();
+        let member = members.find(|member| !group.has_begun(*member, wait.call, wait.word))?;
+        group.in_world(member)
     }
 
     /// The call, and the team unless it is the world.
     fn name(&self, directory: &Locked<'_>) -> String {
-        let call = directory.name(self.wait.word >> SEQUENCE_BITS);
+        let Self::In(wait, group) = self else { return "a wait for a word".to_owned() };
+        let call = directory.name(wait.word >> SEQUENCE_BITS);
         let call = call.unwrap_or_else(|| Job::UNKNOWN_CALL.to_owned());
-        let team = if self.wait.group == 0 { Members::default() } else { self.group.team() };
+        let team = if wait.group == 0 { Members::default() } else { group.team() };
         format!("{call}{team}")
     }
 }
@@ -143,6 +191,7 @@ struct Waits {
     beats: Vec<Beats>,
     /// By rank in the world.
     waiting: Vec<Option<Waiting>>,
+    world: GroupMemory,
     region: u64,
 }
 
@@ -153,12 +202,13 @@ impl Waits {
         let beats: Vec<Beats> = beats.collect::<Option<_>>()?;
         // A PE whose group is freed does not wait any more.
         let waiting = |beats: &Beats| {
-            let wait = beats.wait?;
+            let Published::In(wait) = beats.wait? else { return Some(Waiting::ForWord) };
             let (at, pes) = directory.group(wait.group)?;
-            Some(Waiting { wait, group: GroupMemory::new(&job.segment, at, pes) })
+            Some(Waiting::In(wait, GroupMemory::new(&job.segment, at, pes)))
         };
         let waiting = beats.iter().map(waiting).collect();
-        Some(Self { beats, waiting, region: job.region() })
+        let world = GroupMemory::new(&job.segment, job.world.at, job.states.len());
+        Some(Self { beats, waiting, world, region: job.region() })
     }
 
     /// The wait of a PE, if it waits.
@@ -167,12 +217,17 @@ impl Waits {
     }
 
     /// Whether all members of the call wait or have finished, and those that have not begun it are
-    /// in `stuck`.
-    fn is_stuck(&self, waiting: &Waiting, stuck: &[bool]) -> bool {
-        waiting.group.members().all(|member| {
-            let pe = waiting.group.in_world(member).filter(|pe| self.waiting(*pe).is_some());
-            if waiting.has_begun(member) {
-                pe.is_some() || waiting.group.has_finished(member, self.region)
+    /// in `stuck`. Whether all other PEs have finished or are in `stuck`, if it waits for a word.
+    fn is_stuck(&self, me: Rank, waiting: &Waiting, stuck: &[bool]) -> bool {
+        let Waiting::In(wait, group) = waiting else {
+            let is_over = |pe: Rank| stuck[pe.index()] || self.world.has_finished(pe, self.region);
+            let shares = self.beats.iter().any(|beats| beats.shares);
+            return !shares && self.world.members().all(|pe| pe == me || is_over(pe));
+        };
+        group.members().all(|member| {
+            let pe = group.in_world(member).filter(|pe| self.waiting(*pe).is_some());
+            if group.has_begun(member, wait.call, wait.word) {
+                pe.is_some() || group.has_finished(member, self.region)
             } else {
                 pe.is_some_and(|pe| stuck[pe.index()])
             }
@@ -183,11 +238,12 @@ impl Waits {
     fn stuck(&self) -> Vec<(Rank, &Waiting)> {
         let mut stuck: Vec<bool> = self.waiting.iter().map(Option::is_some).collect();
         loop {
-            let is_still = |(waiting, stuck_so_far): (&Option<Waiting>, &bool)| {
+            let is_still = |(pe, (waiting, stuck_so_far)): (Rank, (&Option<Waiting>, &bool))| {
                 let waiting = waiting.as_ref().filter(|_| *stuck_so_far);
-                waiting.is_some_and(|waiting| self.is_stuck(waiting, &stuck))
+                waiting.is_some_and(|waiting| self.is_stuck(pe, waiting, &stuck))
             };
-            let still: Vec<bool> = self.waiting.iter().zip(&stuck).map(is_still).collect();
+            let all = (0..).map(Rank).zip(self.waiting.iter().zip(&stuck));
+            let still: Vec<bool> = all.map(is_still).collect();
             if still == stuck {
                 break;
             }
@@ -203,13 +259,10 @@ impl Waits {
     /// finished.
     fn all_have_looked(&self, waiting: &Waiting, since: &Suspects) -> bool {
         let looks = |pe: Rank| Some(self.beats.get(pe.index())?.beats - since.beats[pe.index()]);
-        waiting.group.members().all(|member| {
-            waiting.group.has_finished(member, self.region)
-                || waiting
-                    .group
-                    .in_world(member)
-                    .and_then(looks)
-                    .is_some_and(|looks| looks >= BEATS)
+        let group = waiting.group().unwrap_or(&self.world);
+        group.members().all(|member| {
+            let looks = || group.in_world(member).and_then(looks);
+            group.has_finished(member, self.region) || looks().is_some_and(|looks| looks >= BEATS)
         })
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, fence};
 
 /// Words of the record.
-const WORDS: usize = 5;
+const WORDS: usize = 6;
 /// The number of a reader's tries.
 const TRIES: u32 = 1000;
 
@@ -21,6 +21,15 @@ const TRIES: u32 = 1000;
 pub struct Beat {
     version: AtomicU64,
     words: [AtomicU64; WORDS],
+}
+
+/// What a PE waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// The messages of a call.
+    In(Wait),
+    /// A word of its own memory, which any PE may change.
+    ForWord,
 }
 
 /// A call that a PE waits in.
@@ -37,12 +46,14 @@ pub struct Wait {
 /// The contents of the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
-    /// The call that it waits in, if any.
-    pub wait: Option<Wait>,
+    /// What it waits for, if it does.
+    pub wait: Option<Waits>,
     /// How many waits the PE has begun; this numbers the current one.
     pub waits: u64,
     /// How often the PE has polled for its message, in all waits.
     pub beats: u64,
+    /// Whether other threads have handles on the PE's symmetric memory.
+    pub shares: bool,
 }
 
 impl Beat {
@@ -82,14 +93,21 @@ impl Beat {
         self.version.store(version.wrapping_add(1), Release); // pairs with the load in `try_read`
     }
 
-    fn encode(&Beats { wait, waits, beats }: &Beats) -> [u64; WORDS] {
-        let [group, call, word] =
-            wait.map_or([0; 3], |wait| [wait.group.wrapping_add(1), wait.call, wait.word]);
-        [group, call, word, waits, beats]
+    fn encode(&Beats { wait, waits, beats, shares }: &Beats) -> [u64; WORDS] {
+        let [kind, call, word] = match wait {
+            None => [0; 3],
+            Some(Waits::ForWord) => [1, 0, 0],
+            Some(Waits::In(Wait { group, call, word })) => [group.wrapping_add(2), call, word],
+        };
+        [kind, call, word, waits, beats, shares.into()]
     }
 
-    fn decode([group, call, word, waits, beats]: [u64; WORDS]) -> Beats {
-        let wait = group.checked_sub(1).map(|group| Wait { group, call, word });
-        Beats { wait, waits, beats }
+    fn decode([kind, call, word, waits, beats, shares]: [u64; WORDS]) -> Beats {
+        let wait = match kind {
+            0 => None,
+            1 => Some(Waits::ForWord),
+            _ => Some(Waits::In(Wait { group: kind - 2, call, word })),
+        };
+        Beats { wait, waits, beats, shares: shares != 0 }
     }
 }

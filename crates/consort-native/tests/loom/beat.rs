@@ -5,7 +5,7 @@ use std::sync::{
     atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use consort_native::{Beat, Beats, Wait};
+use consort_native::{Beat, Beats, Wait, Waits};
 use loom::{
     sync::atomic::{AtomicU64, fence},
     thread::{spawn, yield_now},
@@ -14,9 +14,10 @@ use loom::{
 /// Record number `number`.
 fn record(number: u64) -> Beats {
     Beats {
-        wait: Some(Wait { group: number, call: number, word: number }),
+        wait: Some(Waits::In(Wait { group: number, call: number, word: number })),
         waits: number,
         beats: 0,
+        shares: false,
     }
 }
 

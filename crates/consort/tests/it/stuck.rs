@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, PlanError, Rank, SyncModes, Team};
+use consort::{Candidate, Collective, Error, PlanError, Rank, SyncModes, Team, Until};
 use consort_conformance::{
     registry::one_each,
     turns::{LIMIT, alone, note},
@@ -178,5 +178,72 @@ fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
             _ => outer.expect("in it").barrier()?,
         }
         world.barrier()
+    });
+}
+
+/// The error of a program in which a PE waits for a word that nobody can change any more.
+fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
+    let error = pes_of(pes).run(|pe| program(pe.world())).expect_err("somebody waits in vain");
+    assert!(matches!(error, Error::Mismatched(_)), "{error:?}");
+    error.to_string()
+}
+
+#[test]
+fn a_word_that_no_pe_is_left_to_change_is_told() {
+    // The others wait in a call, for words of their own, or have finished.
+    let text = waits_in_vain(3, |world| {
+        let word = world.symmetric::<u64>(1)?;
+        if world.rank() == Rank(1) {
+            word.wait_until(0, Until::Equals(1))?;
+        }
+        world.barrier()
+    });
+    assert!(text.contains("PE 1 waits for a word") && text.contains("barrier"), "{text}");
+    let text = waits_in_vain(3, |world| {
+        let word = world.counter()?;
+        if world.rank() == Rank(2) { Ok(()) } else { word.wait(1).map(drop) }
+    });
+    assert!(text.contains("no PE is left to change"), "{text}");
+}
+
+#[test]
+fn who_may_still_change_a_word_is_waited_for() {
+    // A PE that computes, a thread with a handle, a PE whose wait ends by itself.
+    on(pes_of(3), |world| {
+        let word = world.symmetric::<u64>(1)?;
+        match world.rank() {
+            Rank(0) => word.wait_until(0, Until::Equals(2)).map(drop)?,
+            Rank(1) => {
+                thread::sleep(LONG);
+                word.fetch_add(Rank(0), 0, 1).map(drop)?;
+            }
+            _ => {
+                let shared = word.share()?;
+                let adds = thread::spawn(move || {
+                    thread::sleep(2 * LONG);
+                    shared.fetch_add(Rank(0), 0, 1).map(drop)
+                });
+                world.barrier()?;
+                return adds.join().expect("no panic");
+            }
+        }
+        world.barrier()
+    });
+    on(pes_of(2), |world| {
+        let word = world.symmetric::<u64>(1)?;
+        if world.rank() == Rank(0) {
+            word.wait_until(0, Until::Equals(1)).map(drop)?;
+        } else {
+            let mut request = world.start_barrier()?;
+            for _ in 0..8 {
+                request = match request.wait_timeout(LONG / 4)? {
+                    Ok(()) => unreachable!("PE 0 has not come"),
+                    Err(later) => later,
+                };
+            }
+            word.put(Rank(0), 0, &[1])?;
+            return request.wait();
+        }
+        world.start_barrier()?.wait()
     });
 }
