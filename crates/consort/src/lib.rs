@@ -15,6 +15,9 @@ mod runtime;
 mod symmetric;
 mod team;
 mod teams;
+mod value;
+
+pub use bytemuck;
 
 pub use algorithms::Algorithms;
 pub use async_broadcasts::AsyncBroadcasts;
@@ -180,3 +183,4 @@ pub use pe::Pe;
 pub use symmetric::{memory::Symmetric, shared::SharedSymmetric, word::Word};
 pub use team::Team;
 pub use teams::Grid;
+pub use value::Value;
