@@ -180,7 +180,11 @@ pub use error::{Error, Result, TeamError};
 pub use launch::{MOST_PES, Pes};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
-pub use symmetric::{memory::Symmetric, shared::SharedSymmetric, word::Word};
+pub use symmetric::{
+    memory::{Ranged, Symmetric, SymmetricRange, Whole},
+    shared::SharedSymmetric,
+    word::Word,
+};
 pub use team::Team;
 pub use teams::Grid;
 pub use value::Value;
