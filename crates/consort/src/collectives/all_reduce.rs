@@ -63,8 +63,8 @@ impl Team<'_> {
     }
 
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
-    /// replaces it by the result. This allocates a copy of `data`, since peers may still read a
-    /// PE's contribution while its first results are written.
+    /// replaces it by the result. Long data goes in pieces of 1 MiB, each a call by itself on a copy
+    /// of the piece: so much memory is allocated, and all PEs make this call in place.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -73,8 +73,7 @@ impl Team<'_> {
         data: &mut [T],
         operator: O,
     ) -> Result<()> {
-        let source = data.to_vec();
-        self.all_reduce_slice(&source, data, operator)
+        self.in_pieces(Collective::AllReduce, None, combination::<T, O>(&operator), data)
     }
 
     /// Combines every PE's part of `source` into every PE's part of `target`.

@@ -38,6 +38,9 @@ pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 
+/// The bytes that a combination in place copies at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
 /// # Collectives as a parameter
 impl Team<'_> {
     /// Any collective but a barrier, on slices: for programs whose parameter is the collective,
@@ -114,6 +117,33 @@ impl Team<'_> {
             &operands,
             operator,
         )
+    }
+
+    /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
+    /// contribution while its first results are written, so they read a copy of the piece.
+    fn in_pieces<T: Pod>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        combination: Combination<'_>,
+        data: &mut [T],
+    ) -> Result<()> {
+        self.refuse_borrowed()?;
+        let len = (PIECE_BYTES / size_of::<T>().max(1)).max(1);
+        let mut copy = Vec::new();
+        // No data is one empty piece: the call is made.
+        for first in (0..data.len().max(1)).step_by(len) {
+            let end = data.len().min(first.saturating_add(len));
+            let piece = &mut data[first..end];
+            if root.is_some_and(|root| root != self.rank()) {
+                self.on_slices::<T, T>(collective, root, combination, piece, &mut [])?;
+                continue; // which receives nothing
+            }
+            copy.clear();
+            copy.extend_from_slice(piece);
+            self.on_slices::<T, T>(collective, root, combination, &copy, piece)?;
+        }
+        Ok(())
     }
 
     /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE

@@ -68,6 +68,32 @@ impl Team<'_> {
         self.on_slices::<T, T>(Collective::Reduce, Some(root), combination, source, target)
     }
 
+    /// Combines the `data` of every PE, element by element and in the order of the ranks, and
+    /// replaces the root's by the result. Other PEs' `data` is not changed. Long data goes in
+    /// pieces, as in [`Team::all_reduce_in_place`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank, Sum};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let mut counts = vec![pe.world().rank().0, 1];
+    ///     pe.world().reduce_in_place(&mut counts, Sum, Rank(0))?;
+    ///     Ok(counts)
+    /// })?;
+    /// assert_eq!((&all[0].1[..], &all[2].1[..]), (&[3, 3][..], &[2, 1][..]));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn reduce_in_place<T: Pod, O: Operator<T>>(
+        &self,
+        data: &mut [T],
+        operator: O,
+        root: Rank,
+    ) -> Result<()> {
+        self.in_pieces(Collective::Reduce, Some(root), combination::<T, O>(&operator), data)
+    }
+
     /// Combines every PE's part of `source` into the root's part of `target`. With Loose modes a PE
     /// may return, and make further calls, while data still moves.
     ///

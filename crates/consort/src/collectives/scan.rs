@@ -64,14 +64,13 @@ impl Team<'_> {
         self.on_slices::<T, T>(Collective::Scan, None, combination, source, target)
     }
 
-    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. This allocates a copy of `data`,
-    /// since peers may read it while the result is written to it.
+    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. Long data goes in pieces, as in
+    /// [`Team::all_reduce_in_place`].
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     pub fn scan_in_place<T: Pod, O: Operator<T>>(&self, data: &mut [T], operator: O) -> Result<()> {
-        let source = data.to_vec();
-        self.scan_slice(&source, data, operator)
+        self.in_pieces(Collective::Scan, None, combination::<T, O>(&operator), data)
     }
 
     /// Combines the parts of `source` of PEs 0 to `i` into PE `i`'s part of `target`.
