@@ -11,6 +11,7 @@ mod error;
 mod launch;
 mod nonblocking;
 mod pe;
+mod pod;
 mod runtime;
 mod symmetric;
 mod team;
@@ -165,8 +166,8 @@ pub use consort_fabric::SyncModes;
 pub use consort_fabric::Until;
 #[doc(inline)]
 pub use consort_fabric::{
-    BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Pod, Product, Query,
-    Rank, Sum, SyncMode,
+    BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Product, Query, Rank,
+    Sum, SyncMode,
 };
 #[doc(inline)]
 pub use consort_native::{Failure, HeapError, Members, Waiting};
@@ -180,6 +181,8 @@ pub use error::{Error, Result, TeamError};
 pub use launch::{MOST_PES, Pes};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
+#[doc(inline)]
+pub use pod::Pod;
 pub use symmetric::{
     memory::{Ranged, Symmetric, SymmetricRange, Whole},
     shared::SharedSymmetric,
