@@ -122,11 +122,10 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
     right: *const u8,
     bytes: usize,
 ) {
-    let count = bytes.checked_div(size_of::<T>()).unwrap_or(0);
     // SAFETY: `Erase` made `state` from a borrow of an `O` that is still alive.
     let operator = unsafe { &*state.cast::<O>() };
     let (target, left, right) = (target.cast::<T>(), left.cast::<T>(), right.cast::<T>());
-    if count == 1 {
+    if bytes == size_of::<T>() && bytes > 0 {
         // SAFETY: one element is readable, by the caller's promise; any bit pattern is a value.
         let a = unsafe { left.read_unaligned() };
         // SAFETY: as above.
@@ -134,6 +133,23 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
         // SAFETY: writable, by the caller's promise.
         return unsafe { target.write_unaligned(operator.apply(a, b)) };
     }
+    let count = bytes.checked_div(size_of::<T>()).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe { many(operator, target, left, right, count) }
+}
+
+/// Apart from [`combine`], which thus saves no registers for a single element.
+///
+/// # Safety
+/// As [`combine`].
+#[inline(never)]
+unsafe fn many<T: Pod, O: Operator<T>>(
+    operator: &O,
+    target: *mut T,
+    left: *const T,
+    right: *const T,
+    count: usize,
+) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if count >= WIDE_COUNT
         && matches!(O::CLASS, OperatorClass::Commutative)

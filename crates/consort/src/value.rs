@@ -93,6 +93,16 @@ pub trait Value<Kind>: Copy + 'static {
         Kernel::new::<Self::Packed, _>(operator)
     }
 
+    /// Has a packed value changed. Plain data is not copied.
+    #[doc(hidden)]
+    #[inline]
+    fn as_packed<R>(&mut self, change: impl FnOnce(&mut Self::Packed) -> R) -> R {
+        let mut packed = self.pack();
+        let result = change(&mut packed);
+        *self = Self::unpack(packed);
+        result
+    }
+
     /// Packs values. Plain data is not copied.
     #[doc(hidden)]
     fn pack_all(values: &[Self]) -> Cow<'_, [Self::Packed]> {
@@ -127,6 +137,11 @@ impl<T: Pod> Value<AsPod> for T {
     #[inline(always)]
     fn kernel<O: Operator<T>>(operator: &Unpacking<O, T, AsPod>) -> Kernel<'_> {
         Kernel::new::<T, O>(&operator.operator)
+    }
+
+    #[inline(always)]
+    fn as_packed<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(self)
     }
 
     #[inline(always)]

@@ -27,11 +27,10 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
-    pub fn broadcast<T: Value<Kind>, Kind>(&self, value: T, root: Rank) -> Result<T> {
-        let mut data = [value.pack()];
-        self.broadcast_from::<T, _>(&mut data, root)?;
-        let [value] = data;
-        Ok(T::unpack(value))
+    pub fn broadcast<T: Value<Kind>, Kind>(&self, mut value: T, root: Rank) -> Result<T> {
+        value
+            .as_packed(|packed| self.broadcast_from::<T, _>(std::slice::from_mut(packed), root))?;
+        Ok(value)
     }
 
     /// Copies the root's `data` into every PE's `data`, which has the same length.
