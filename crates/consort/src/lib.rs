@@ -61,6 +61,27 @@ pub use consort_fabric::Atomic;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
+/// A closure that looks into its operands gives the types of both. A pattern tells them, too.
+///
+/// ```
+/// use consort::Pes;
+///
+/// let all = Pes::threads(3).run(|pe| {
+///     let mine = f64::from(pe.world().rank().0);
+///     let both = |(sum, most): (f64, f64), (one, other)| (sum + one, most.max(other));
+///     pe.world().all_reduce((mine, mine), both)
+/// })?;
+/// assert!(all.iter().all(|&(_, both)| both == (3.0, 2.0)));
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Types without an operator are refused when the program is compiled.
+///
+/// ```compile_fail,E0277
+/// # use consort::{Pes, Sum};
+/// Pes::threads(3).run(|pe| pe.world().all_reduce((1, 2.5), Sum).map(drop));
+/// ```
+///
 /// A type of one's own may be declared commutative, which allows more algorithms, and has a name in
 /// error messages.
 ///
@@ -181,6 +202,39 @@ pub use error::{Error, Result, TeamError};
 pub use launch::{MOST_PES, Pes};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
+/// # Examples
+/// A struct of one's own. `bytemuck` need not be a dependency: this crate exports it.
+///
+/// ```
+/// use consort::{Pes, Rank, bytemuck::Zeroable};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, consort::Pod, Zeroable)]
+/// #[bytemuck(crate = "consort::bytemuck")]
+/// #[repr(C)]
+/// struct Particle {
+///     place: [f64; 3],
+///     charge: i64,
+/// }
+///
+/// let all = Pes::threads(2).run(|pe| {
+///     let mine = Particle { place: [0.5; 3], charge: pe.world().rank().0.into() };
+///     pe.world().all_gather(mine)
+/// })?;
+/// assert_eq!(all[0].1[1].charge, 1);
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Slices and symmetric memory consist of plain data alone.
+///
+/// ```compile_fail,E0277
+/// # use consort::{Pes, Rank};
+/// Pes::threads(2).run(|pe| pe.world().broadcast_slice(&mut [true, false], Rank(0)));
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use consort::Pes;
+/// Pes::threads(2).run(|pe| pe.world().symmetric::<(u8, u8)>(100).map(drop));
+/// ```
 #[doc(inline)]
 pub use pod::Pod;
 pub use symmetric::{

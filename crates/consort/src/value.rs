@@ -15,8 +15,9 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// `Kind` distinguishes these cases and is always inferred: write `_` for it. Code that is generic
 /// over a `T: Pod` can pass a `T` to all of these calls.
 ///
-/// A value that is not plain data is packed into plain data on its way. Operators get it unpacked.
-/// Slices and symmetric memory hold plain data alone.
+/// A value that is not plain data is packed into plain data on its way. Operators get it unpacked,
+/// and messages about calls name its type as the program does. Slices and symmetric memory hold
+/// plain data alone.
 ///
 /// ```
 /// use consort::{BitAnd, Pes};

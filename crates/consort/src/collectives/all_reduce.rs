@@ -63,8 +63,8 @@ impl Team<'_> {
     }
 
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
-    /// replaces it by the result. Long data goes in pieces of 1 MiB, each a call by itself on a copy
-    /// of the piece: so much memory is allocated, and all PEs make this call in place.
+    /// replaces it by the result. Long data goes in pieces of 1 MiB. Each is a call by itself, on a
+    /// copy of the piece, so this allocates 1 MiB at most, and all PEs make the call in place.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].

@@ -43,13 +43,16 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     }
 }
 
-impl<T: Word, E> Symmetric<'_, T, E> {
+impl<T: Element, E> Symmetric<'_, T, E> {
     /// Performs an atomic operation on one word of the part of `at`; sequentially consistent.
     /// Returns the old value. Operands are given by their bits, as [`Word::to_bits`] makes them.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T> {
+    pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T>
+    where
+        T: Word,
+    {
         self.run(|area| area.atomic(at, index, operation))
     }
 
@@ -57,7 +60,10 @@ impl<T: Word, E> Symmetric<'_, T, E> {
     ///
     /// # Errors
     /// As [`Symmetric::atomic`].
-    pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T> {
+    pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T>
+    where
+        T: Word,
+    {
         self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
     }
 
@@ -66,7 +72,10 @@ impl<T: Word, E> Symmetric<'_, T, E> {
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {
+    pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()>
+    where
+        T: Word,
+    {
         self.run(|area| area.signal(to, index, how))
     }
 
@@ -77,7 +86,10 @@ impl<T: Word, E> Symmetric<'_, T, E> {
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
     /// finished, so that no PE is left to change the word.
-    pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
+    pub fn wait_until(&self, index: usize, until: Until) -> Result<T>
+    where
+        T: Word,
+    {
         self.run(|area| {
             let (word, width) = area.word(index)?;
             let endpoint = &self.state.endpoint;

@@ -90,7 +90,8 @@ fn bool_char_and_tuples_go_through_every_call_on_values() {
     for pes in [1, 2, 3, 5] {
         on(Pes::threads(pes), |world| {
             every_call(world, |rank| rank % 2 == 1, BitXor)?;
-            every_call(world, |rank| "añ字🦀z".chars().nth(rank as usize).expect("5"), |a, _| a)?;
+            let character = |rank| "añ字🦀z".chars().nth(rank as usize).expect("a PE of five");
+            every_call(world, character, |first, _| first)?;
             let right = |_: (bool, f64), right: (bool, f64)| right;
             every_call(world, |rank| (rank == 1, f64::from(rank)), right)?;
             let nested = |rank: u32| ('x', (rank, (rank > 0, [rank; 3])), u128::from(rank));
