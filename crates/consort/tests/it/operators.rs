@@ -211,7 +211,7 @@ fn first_last_and_concatenation() {
 #[test]
 fn arrays_of_numbers() {
     on(3, |world| {
-        let of = |rank: Rank| move |index: u16| (index * 7 + rank.0 as u16 * 5) % 9;
+        let of = |rank: Rank| move |index: u32| (index * 7 + rank.0 * 5) % 9;
         let numbers = |rank: Rank| (0..40).map(of(rank));
         let floats = |rank: Rank| numbers(rank).map(|n| [f64::from(n), -f64::from(n), 0.5]);
         let nested = |rank: Rank| numbers(rank).map(|n| [[n, n + 1], [2 * n, !n]]);

@@ -280,7 +280,7 @@ fn long_data_is_combined_in_place() {
         let compose = |[a, b, c]: [u8; 3], [d, e, f]: [u8; 3]| {
             [a.wrapping_mul(d), b.wrapping_mul(d).wrapping_add(e), c.wrapping_sub(f)]
         };
-        let of = |index: usize, rank: u32| [index as u8 | 1, rank as u8, 1];
+        let of = |index: usize, rank: u32| [index.to_le_bytes()[0] | 1, rank.to_le_bytes()[0], 1];
         check(world, 400_000, of, compose)?;
         check(world, 3, |_, _| [], |none: [u8; 0], _: [u8; 0]| none)?;
         let loose = world.with(SyncModes::LOOSE);
