@@ -7,7 +7,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use crate::{Operator, OperatorClass, Pod};
+use crate::{Operator, OperatorClass, Pod, Visitor};
 
 type Combine = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize);
 
@@ -30,15 +30,11 @@ unsafe impl Send for Kernel<'_> {}
 unsafe impl Sync for Kernel<'_> {}
 
 impl<'k> Kernel<'k> {
-    /// The kernel of `operator` on elements of `T`.
-    pub const fn new<T: Pod, O: Operator<T>>(operator: &'k O) -> Self {
-        Self {
-            combine: combine::<T, O>,
-            state: std::ptr::from_ref(operator).cast(),
-            element_bytes: size_of::<T>(),
-            class: O::CLASS,
-            operator: PhantomData,
-        }
+    /// The kernel of `operator` on elements of `T`. Of an operator on arrays it is a loop over
+    /// their numbers.
+    #[inline]
+    pub fn new<T: Pod, O: Operator<T>>(operator: &'k O) -> Self {
+        Self { element_bytes: size_of::<T>(), ..operator.visit(Erase) }
     }
 
     /// The size of an element, in bytes.
@@ -48,7 +44,8 @@ impl<'k> Kernel<'k> {
         self.element_bytes
     }
 
-    /// A number that differs between kernels of different operators or datatypes.
+    /// A number that differs between kernels of different operators or datatypes; arrays count as
+    /// their numbers here.
     #[inline]
     #[must_use]
     pub fn identity(&self) -> usize {
@@ -62,7 +59,8 @@ impl<'k> Kernel<'k> {
         self.class
     }
 
-    /// `target[i] = left[i] (op) right[i]` for the whole elements in `bytes`.
+    /// `target[i] = left[i] (op) right[i]` for the whole elements in `bytes`; of arrays, for the
+    /// whole numbers.
     ///
     /// # Safety
     /// `left` and `right` are readable and `target` is writable for `bytes`. Nothing else writes
@@ -70,10 +68,27 @@ impl<'k> Kernel<'k> {
     /// to `left` or to `right`, but may not overlap either in any other way.
     #[inline]
     pub unsafe fn combine(&self, target: *mut u8, left: *const u8, right: *const u8, bytes: usize) {
-        let count = bytes.checked_div(self.element_bytes).unwrap_or(0);
         // SAFETY: the caller's promise is the function's; `state` is the operator that `combine`
         // was made for, borrowed for `'k`.
-        unsafe { (self.combine)(self.state, target, left, right, count) }
+        unsafe { (self.combine)(self.state, target, left, right, bytes) }
+    }
+}
+
+/// Erases an operator and its datatype.
+struct Erase;
+
+impl<'k> Visitor<'k> for Erase {
+    type Output = Kernel<'k>;
+
+    #[inline]
+    fn operator<T: Pod, O: Operator<T>>(self, operator: &'k O) -> Kernel<'k> {
+        Kernel {
+            combine: combine::<T, O>,
+            state: std::ptr::from_ref(operator).cast(),
+            element_bytes: size_of::<T>(),
+            class: O::CLASS,
+            operator: PhantomData,
+        }
     }
 }
 
@@ -99,18 +114,18 @@ impl fmt::Debug for Kernel<'_> {
 /// The loop of a kernel.
 ///
 /// # Safety
-/// As [`Kernel::combine`], for `count` elements of `T`; `state` points to an `O`.
+/// As [`Kernel::combine`], for elements of `T`; `state` points to an `O`.
 unsafe fn combine<T: Pod, O: Operator<T>>(
     state: *const (),
     target: *mut u8,
     left: *const u8,
     right: *const u8,
-    count: usize,
+    bytes: usize,
 ) {
-    // SAFETY: `Kernel::new` made `state` from a borrow of an `O` that is still alive.
+    // SAFETY: `Erase` made `state` from a borrow of an `O` that is still alive.
     let operator = unsafe { &*state.cast::<O>() };
     let (target, left, right) = (target.cast::<T>(), left.cast::<T>(), right.cast::<T>());
-    if count == 1 {
+    if bytes == size_of::<T>() && bytes > 0 {
         // SAFETY: one element is readable, by the caller's promise; any bit pattern is a value.
         let a = unsafe { left.read_unaligned() };
         // SAFETY: as above.
@@ -118,6 +133,23 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
         // SAFETY: writable, by the caller's promise.
         return unsafe { target.write_unaligned(operator.apply(a, b)) };
     }
+    let count = bytes.checked_div(size_of::<T>()).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe { many(operator, target, left, right, count) }
+}
+
+/// Apart from [`combine`], which thus saves no registers for a single element.
+///
+/// # Safety
+/// As [`combine`].
+#[inline(never)]
+unsafe fn many<T: Pod, O: Operator<T>>(
+    operator: &O,
+    target: *mut T,
+    left: *const T,
+    right: *const T,
+    count: usize,
+) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if count >= WIDE_COUNT
         && matches!(O::CLASS, OperatorClass::Commutative)
@@ -240,6 +272,15 @@ mod tests {
         assert_eq!(target, expected);
     }
 
+    /// An operator on arrays is the loop of their numbers: as fast, and found by the same code.
+    #[test]
+    fn an_array_is_combined_as_its_numbers() {
+        let of_numbers = Kernel::new::<f64, _>(&Sum);
+        assert_eq!(Kernel::new::<[f64; 3], _>(&Sum).identity(), of_numbers.identity());
+        assert_eq!(Kernel::new::<[[f64; 3]; 5], _>(&Sum).identity(), of_numbers.identity());
+        assert_eq!(apply(&Sum, &[[1.0; 0]; 3], &[[]; 3]), [[]; 3]);
+    }
+
     /// Compares minima and maxima of all pairs of `values`, alone and among many, with the
     /// definition.
     macro_rules! extremes_of {
@@ -321,6 +362,13 @@ mod tests {
         assert_eq!(apply(&BitXor, &[0b1100_u16], &[0b1010]), [0b0110]);
         assert_eq!(apply(&BitAnd, &[0b1100_u64], &[0b1010]), [0b1000]);
         assert_eq!(apply(&BitOr, &[0b1100_i32], &[0b1010]), [0b1110]);
+        let [left, right] = [[[1.5, -2.0], [3.0, 4.0]], [[0.5, 2.0], [-3.0, 8.0]]];
+        assert_eq!(apply(&Sum, &[left; 40], &[right; 40]), [[[2.0, 0.0], [0.0, 12.0]]; 40]);
+        assert_eq!(apply(&Max, &[left], &[right]), [[[1.5, 2.0], [3.0, 8.0]]]);
+        assert_eq!(Sum.apply(left, right), [[2.0, 0.0], [0.0, 12.0]]);
+        assert_eq!(Kernel::new::<[[f64; 2]; 2], _>(&Sum).element_bytes(), 32);
+        assert_eq!([BitAnd.apply(true, false), BitOr.apply(true, false)], [false, true]);
+        assert!(!BitXor.apply(true, true));
         let first = |a: [u8; 3], _: [u8; 3]| a;
         assert_eq!(apply(&first, &[[1, 2, 3]], &[[4, 5, 6]]), [[1, 2, 3]]);
         assert_eq!(Kernel::new::<[u8; 3], _>(&first).class(), OperatorClass::Ordered);

@@ -48,6 +48,7 @@ pub use notifications::{Event, Notification, Notifications, Then};
 pub use one_sided::{Atomic, Signal, Until};
 pub use operator::{
     BitAnd, BitOr, BitXor, Max, Min, Operator, OperatorClass, Pod, Product, Sum, UnknownClass,
+    Visitor,
 };
 pub use random::splitmix64;
 pub use rank::Rank;

@@ -2,10 +2,24 @@
 
 use std::{fmt, str::FromStr};
 
-/// Plain old data: any bit pattern is a value, and there is no padding. Derive it for your structs
-/// with `bytemuck` and its feature `derive`:
-/// `#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)] #[repr(C)]`.
-pub use bytemuck::Pod;
+/// Plain old data: any bit pattern is a value, and there is no padding. Slices and symmetric memory
+/// hold such elements alone.
+///
+/// All integers and floats, arrays of plain data, and structs that derive `bytemuck::Pod` are plain
+/// data. The trait has no methods of its own: every `bytemuck::Pod` is one, and no other type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
+    label = "not plain data",
+    note = "for a struct whose fields are all plain data, without padding: \
+            `#[derive(Clone, Copy, consort::bytemuck::Pod, consort::bytemuck::Zeroable)]` with \
+            `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
+    note = "`bool`, `char` and tuples go through calls on values, such as `Team::all_reduce`; in \
+            slices use `u8` for `bool` and `u32` for `char`"
+)]
+pub trait Pod: bytemuck::Pod {}
+
+#[diagnostic::do_not_recommend]
+impl<T: bytemuck::Pod> Pod for T {}
 
 /// The class of an operator, by which algorithms are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,8 +59,16 @@ impl FromStr for OperatorClass {
 /// An associative binary operator on elements of type `T`.
 ///
 /// Implemented by [`Sum`], [`Product`], [`Min`], [`Max`], [`BitAnd`], [`BitOr`], [`BitXor`] for the
-/// types that have them, and by every `Fn(T, T) -> T + Sync`, which is taken to be associative but
-/// not commutative.
+/// types that have them and, element by element, for arrays of those. Also by every
+/// `Fn(T, T) -> T + Sync`, which is taken to be associative but not commutative.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine values of `{T}`",
+    label = "not an operator on `{T}`",
+    note = "`Sum`, `Product`, `Min` and `Max` combine integers and floats; `BitAnd`, `BitOr` and \
+            `BitXor` combine integers and `bool`; all of them also arrays of those",
+    note = "for other types pass an associative closure, `|a: {T}, b: {T}| ...`, or implement \
+            `consort::Operator<{T}>` for a type of your own"
+)]
 pub trait Operator<T>: Sync {
     /// Whether operands may be exchanged.
     const CLASS: OperatorClass;
@@ -54,6 +76,27 @@ pub trait Operator<T>: Sync {
     const NAME: &'static str;
     /// `left` combined with `right`.
     fn apply(&self, left: T, right: T) -> T;
+
+    /// Shows `visitor` the operator on the type that it works on in the end: for an operator on
+    /// arrays, that on their numbers, so that many short arrays are one loop.
+    #[doc(hidden)]
+    #[inline]
+    fn visit<'o, V: Visitor<'o>>(&'o self, visitor: V) -> V::Output
+    where
+        T: Pod,
+        Self: Sized,
+    {
+        visitor.operator::<T, Self>(self)
+    }
+}
+
+/// What takes any operator on plain data.
+#[doc(hidden)]
+pub trait Visitor<'o> {
+    /// What it makes of the operator.
+    type Output;
+    /// Takes the operator.
+    fn operator<T: Pod, O: Operator<T>>(self, operator: &'o O) -> Self::Output;
 }
 
 impl<T, F: Fn(T, T) -> T + Sync> Operator<T> for F {
@@ -69,7 +112,8 @@ impl<T, F: Fn(T, T) -> T + Sync> Operator<T> for F {
 macro_rules! operators {
     ($(
         $(#[$doc:meta])*
-        $name:ident: |$a:ident, $b:ident| $integer:expr $(, float $float:expr)?;
+        $name:ident: |$a:ident, $b:ident| $integer:expr
+            $(, float $float:expr)? $(, bool $bool:expr)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +121,26 @@ macro_rules! operators {
         operators!(@impl $name, |$a, $b| $integer,
             u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
         $(operators!(@impl $name, |$a, $b| $float, f32 f64);)?
+        $(operators!(@impl $name, |$a, $b| $bool, bool);)?
+
+        /// Element by element.
+        impl<T: Pod, const N: usize> Operator<[T; N]> for $name
+        where
+            Self: Operator<T>,
+        {
+            const CLASS: OperatorClass = <Self as Operator<T>>::CLASS;
+            const NAME: &'static str = stringify!($name);
+
+            #[inline]
+            fn apply(&self, left: [T; N], right: [T; N]) -> [T; N] {
+                std::array::from_fn(|index| Operator::<T>::apply(self, left[index], right[index]))
+            }
+
+            #[inline]
+            fn visit<'o, V: Visitor<'o>>(&'o self, visitor: V) -> V::Output {
+                Operator::<T>::visit(self, visitor)
+            }
+        }
     )*};
     (@impl $name:ident, |$a:ident, $b:ident| $body:expr, $($t:ty)*) => {$(
         impl Operator<$t> for $name {
@@ -102,12 +166,12 @@ operators! {
     /// The larger. For floats this is `maximumNumber` of IEEE 754-2019: +0 is larger than -0, a
     /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
     Max: |a, b| a.max(b), float a.maximum_number(b);
-    /// Bitwise and.
-    BitAnd: |a, b| a & b;
-    /// Bitwise or.
-    BitOr: |a, b| a | b;
-    /// Bitwise exclusive or.
-    BitXor: |a, b| a ^ b;
+    /// Bitwise and; of `bool`, whether all are true.
+    BitAnd: |a, b| a & b, bool a & b;
+    /// Bitwise or; of `bool`, whether any is true.
+    BitOr: |a, b| a | b, bool a | b;
+    /// Bitwise exclusive or; of `bool`, whether an odd number is true.
+    BitXor: |a, b| a ^ b, bool a ^ b;
 }
 
 /// Minimum and maximum of two floats, with the same bits for either order of the operands.

@@ -1,6 +1,6 @@
 //! The number of a processing element (PE) in its team.
 
-use std::fmt;
+use std::{fmt, num::TryFromIntError};
 
 /// The number of a PE within its team, from 0 to the team's size less one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +20,21 @@ impl Rank {
         let sum = (self.0 as u64 + distance % pes as u64) % pes as u64;
         #[expect(clippy::cast_possible_truncation, reason = "less than `pes`")]
         Self(sum as u32)
+    }
+}
+
+/// The rank of an index, as of an array with one element a PE.
+///
+/// ```
+/// # use consort_fabric::Rank;
+/// assert_eq!(Rank::try_from(3_usize), Ok(Rank(3)));
+/// assert!(Rank::try_from(usize::MAX).is_err());
+/// ```
+impl TryFrom<usize> for Rank {
+    type Error = TryFromIntError;
+
+    fn try_from(index: usize) -> Result<Self, TryFromIntError> {
+        u32::try_from(index).map(Self)
     }
 }
 

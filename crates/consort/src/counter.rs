@@ -124,7 +124,7 @@ impl<'p> Counter<'p> {
     }
 }
 
-impl<T: Element> Symmetric<'_, T> {
+impl<T: Element, E> Symmetric<'_, T, E> {
     /// Copies `data` to the part of `to`, from element `first` on, and then adds 1 to `counter`
     /// there. A PE that sees the count sees the data of this put, but not necessarily of any other.
     /// One-sided: returns when `data` may be changed. A put of no elements is counted as well.

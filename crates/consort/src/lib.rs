@@ -14,6 +14,7 @@ mod launch;
 mod nonblocking;
 mod pe;
 mod pes;
+mod pod;
 mod pool;
 mod ranks;
 mod results;
@@ -21,6 +22,9 @@ mod runtime;
 mod symmetric;
 mod team;
 mod teams;
+mod value;
+
+pub use bytemuck;
 
 pub use algorithms::Algorithms;
 pub use async_broadcasts::AsyncBroadcasts;
@@ -62,6 +66,27 @@ pub use consort_fabric::Atomic;
 /// })?;
 /// assert_eq!(maps[0].1, Some([8, 4])); // 2 (2 (2 x + 0) + 1) + 2
 /// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// A closure that looks into its operands gives the types of both. A pattern tells them, too.
+///
+/// ```
+/// use consort::Pes;
+///
+/// let all = Pes::threads(3).run(|pe| {
+///     let mine = f64::from(pe.world().rank().0);
+///     let both = |(sum, most): (f64, f64), (one, other)| (sum + one, most.max(other));
+///     pe.world().all_reduce((mine, mine), both)
+/// })?;
+/// assert!(all.iter().all(|&(_, both)| both == (3.0, 2.0)));
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Types without an operator are refused when the program is compiled.
+///
+/// ```compile_fail,E0277
+/// # use consort::{Pes, Sum};
+/// Pes::threads(3).run(|pe| pe.world().all_reduce((1, 2.5), Sum).map(drop));
 /// ```
 ///
 /// A type of one's own may be declared commutative, which allows more algorithms, and has a name in
@@ -169,8 +194,8 @@ pub use consort_fabric::SyncModes;
 pub use consort_fabric::Until;
 #[doc(inline)]
 pub use consort_fabric::{
-    BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Pod, Product, Query,
-    Rank, Sum, SyncMode,
+    BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Product, Query, Rank,
+    Sum, SyncMode,
 };
 #[doc(inline)]
 pub use consort_native::{Failure, HeapError, Members, Waiting};
@@ -185,7 +210,47 @@ pub use job::{Job, Joined};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
 pub use pes::{MOST_PES, Pes};
+/// # Examples
+/// A struct of one's own. `bytemuck` need not be a dependency: this crate exports it.
+///
+/// ```
+/// use consort::{Pes, Rank, bytemuck::Zeroable};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, consort::Pod, Zeroable)]
+/// #[bytemuck(crate = "consort::bytemuck")]
+/// #[repr(C)]
+/// struct Particle {
+///     place: [f64; 3],
+///     charge: i64,
+/// }
+///
+/// let all = Pes::threads(2).run(|pe| {
+///     let mine = Particle { place: [0.5; 3], charge: pe.world().rank().0.into() };
+///     pe.world().all_gather(mine)
+/// })?;
+/// assert_eq!(all[0].1[1].charge, 1);
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Slices and symmetric memory consist of plain data alone.
+///
+/// ```compile_fail,E0277
+/// # use consort::{Pes, Rank};
+/// Pes::threads(2).run(|pe| pe.world().broadcast_slice(&mut [true, false], Rank(0)));
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use consort::Pes;
+/// Pes::threads(2).run(|pe| pe.world().symmetric::<(u8, u8)>(100).map(drop));
+/// ```
+#[doc(inline)]
+pub use pod::Pod;
 pub use pool::Pool;
-pub use symmetric::{memory::Symmetric, shared::SharedSymmetric, word::Word};
+pub use symmetric::{
+    memory::{Ranged, Symmetric, SymmetricRange, Whole},
+    shared::SharedSymmetric,
+    word::Word,
+};
 pub use team::Team;
 pub use teams::Grid;
+pub use value::Value;

@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
 
 /// # All-gather
 impl Team<'_> {
@@ -21,11 +21,33 @@ impl Team<'_> {
     /// assert!(all.iter().all(|(_, values)| *values == [0, 10, 20]));
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn all_gather<T: Pod>(&self, value: T) -> Result<Vec<T>> {
-        let mut all = blank(self.size() as usize);
-        let source = std::slice::from_ref(&value);
-        self.on_slices(Collective::AllGather, None, None, source, &mut all)?;
-        Ok(all)
+    pub fn all_gather<T: Value<Kind>, Kind>(&self, value: T) -> Result<Vec<T>> {
+        self.all_gather_values::<T, _>(&[value.pack()])
+    }
+
+    /// Returns the `values` of all PEs one after the other, in the order of the ranks. All PEs give
+    /// as many; see [`Team::all_gather_vector`] for others. Otherwise as [`Team::all_gather`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    ///
+    /// ```
+    /// # use consort::Pes;
+    /// let all = Pes::threads(2).run(|pe| {
+    ///     let me = pe.world().rank().0;
+    ///     pe.world().all_gather_blocks(&[(me, 'a'), (me, 'b')])
+    /// })?;
+    /// assert_eq!(all[1].1, [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn all_gather_blocks<T: Value<Kind>, Kind>(&self, values: &[T]) -> Result<Vec<T>> {
+        self.all_gather_values::<T, _>(&T::pack_all(values))
+    }
+
+    fn all_gather_values<T: Value<Kind>, Kind>(&self, source: &[T::Packed]) -> Result<Vec<T>> {
+        let mut all = blank(source.len().saturating_mul(self.size() as usize));
+        self.on_slices::<T, _>(Collective::AllGather, None, None, source, &mut all)?;
+        Ok(T::unpack_all(all))
     }
 
     /// Copies PE `i`'s `source` to block `i` of every PE's `target`. All sources have one length,
@@ -35,7 +57,7 @@ impl Team<'_> {
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     pub fn all_gather_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
         self.refuse_borrowed()?;
-        self.on_slices(Collective::AllGather, None, None, source, target)
+        self.on_slices::<T, T>(Collective::AllGather, None, None, source, target)
     }
 
     /// Copies PE `i`'s block `i` of `data` to block `i` of every PE's `data`. This allocates a copy
@@ -80,12 +102,17 @@ impl Team<'_> {
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn all_gather_vector<T: Pod>(&self, values: &[T]) -> Result<(Vec<T>, Displacements)> {
+    pub fn all_gather_vector<T: Value<Kind>, Kind>(
+        &self,
+        values: &[T],
+    ) -> Result<(Vec<T>, Displacements)> {
         let team = self.keeping();
         let blocks = Displacements::new(&team.all_gather(values.len())?)?;
         let mut all = blank(blocks.extent());
-        team.all_gather_vector_slice(values, &mut all, &blocks)?;
-        Ok((all, blocks))
+        let (source, received) = (T::pack_all(values), Held::Each(&blocks));
+        let given = (&*source, Held::One(source.len()));
+        team.on_blocks::<T, _>(Collective::AllGatherVector, None, given, (&mut all, received))?;
+        Ok((T::unpack_all(all), blocks))
     }
 
     /// Copies PE `i`'s `source` to block `i` of every PE's `target`. `blocks` gives that block the
@@ -101,7 +128,12 @@ impl Team<'_> {
         blocks: &Displacements,
     ) -> Result<()> {
         let given = (source, Held::One(source.len()));
-        self.on_blocks(Collective::AllGatherVector, None, given, (target, Held::Each(blocks)))
+        self.on_blocks::<T, T>(
+            Collective::AllGatherVector,
+            None,
+            given,
+            (target, Held::Each(blocks)),
+        )
     }
 
     /// Copies the first `len` elements of PE `i`'s part of `source` to block `i` of every PE's part

@@ -2,10 +2,14 @@
 
 use consort_fabric::{Collective, Operator, Pod};
 
-use super::combination;
+use super::{combination, on_values};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::element::Element};
+use crate::{
+    Result, Symmetric, Team,
+    symmetric::element::Element,
+    value::{Unpacking, Value},
+};
 
 /// # All-reduce
 impl Team<'_> {
@@ -26,13 +30,18 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
-    pub fn all_reduce<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
-        let mut result = value;
-        let source = std::slice::from_ref(&value);
-        let target = std::slice::from_mut(&mut result);
-        let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::AllReduce, None, combination, source, target)?;
-        Ok(result)
+    pub fn all_reduce<T: Value<Kind>, O: Operator<T>, Kind>(
+        &self,
+        value: T,
+        operator: O,
+    ) -> Result<T> {
+        let source = [value.pack()];
+        let mut target = source;
+        let operator = Unpacking::new(operator);
+        let combination = on_values(&operator);
+        self.on_slices::<T, _>(Collective::AllReduce, None, combination, &source, &mut target)?;
+        let [result] = target;
+        Ok(T::unpack(result))
     }
 
     /// Combines the `source` of every PE, element by element and in the order of the ranks, into
@@ -50,12 +59,12 @@ impl Team<'_> {
     ) -> Result<()> {
         self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::AllReduce, None, combination, source, target)
+        self.on_slices::<T, T>(Collective::AllReduce, None, combination, source, target)
     }
 
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
-    /// replaces it by the result. This allocates a copy of `data`, since peers may still read a
-    /// PE's contribution while its first results are written.
+    /// replaces it by the result. Long data goes in pieces of 1 MiB. Each is a call by itself, on a
+    /// copy of the piece, so this allocates 1 MiB at most, and all PEs make the call in place.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -64,8 +73,7 @@ impl Team<'_> {
         data: &mut [T],
         operator: O,
     ) -> Result<()> {
-        let source = data.to_vec();
-        self.all_reduce_slice(&source, data, operator)
+        self.in_pieces(Collective::AllReduce, None, combination::<T, O>(&operator), data)
     }
 
     /// Combines every PE's part of `source` into every PE's part of `target`.

@@ -5,15 +5,16 @@ use consort_fabric::{Collective, Pod};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
 
 /// # All-to-all
 impl Team<'_> {
     /// Sends value `i` to PE `i`, and returns the values that all PEs sent to this one, in the
-    /// order of their ranks. Values are copied into the call, so the modes may be Loose.
+    /// order of their ranks. Likewise with a block of several values for each PE. Values are copied
+    /// into the call, so the modes may be Loose.
     ///
     /// # Errors
-    /// [`Error::Blocks`] unless there is a value for each PE, and see [`Team`].
+    /// [`Error::Blocks`] unless there are as many values for each PE, and see [`Team`].
     ///
     /// ```
     /// # use consort::Pes;
@@ -24,10 +25,10 @@ impl Team<'_> {
     /// assert_eq!(all[1].1, [1, 11]);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn all_to_all<T: Pod>(&self, values: &[T]) -> Result<Vec<T>> {
-        let mut all = blank(values.len());
-        self.on_slices(Collective::AllToAll, None, None, values, &mut all)?;
-        Ok(all)
+    pub fn all_to_all<T: Value<Kind>, Kind>(&self, values: &[T]) -> Result<Vec<T>> {
+        let (source, mut all) = (T::pack_all(values), blank(values.len()));
+        self.on_slices::<T, _>(Collective::AllToAll, None, None, &source, &mut all)?;
+        Ok(T::unpack_all(all))
     }
 
     /// Copies block `i` of PE `j`'s `source` to block `j` of PE `i`'s `target`. Both buffers have
@@ -37,7 +38,7 @@ impl Team<'_> {
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     pub fn all_to_all_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
         self.refuse_borrowed()?;
-        self.on_slices(Collective::AllToAll, None, None, source, target)
+        self.on_slices::<T, T>(Collective::AllToAll, None, None, source, target)
     }
 
     /// Copies block `i` of PE `j`'s `data` to block `j` of PE `i`'s `data`. This allocates a copy
@@ -82,7 +83,7 @@ impl Team<'_> {
     /// assert_eq!(all[1].1.0, [8, 9]);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn all_to_all_vector<T: Pod>(
+    pub fn all_to_all_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
         given: &Displacements,
@@ -91,8 +92,10 @@ impl Team<'_> {
         given.check_source(team.size(), values.len())?;
         let received = Displacements::new(&team.all_to_all(&given.counts())?)?;
         let mut all = blank(received.extent());
-        team.all_to_all_vector_slice(values, given, &mut all, &received)?;
-        Ok((all, received))
+        let source = T::pack_all(values);
+        let (given, to) = ((&*source, Held::Each(given)), (&mut all[..], Held::Each(&received)));
+        team.on_blocks::<T, _>(Collective::AllToAllVector, None, given, to)?;
+        Ok((T::unpack_all(all), received))
     }
 
     /// Copies block `i` of PE `j`'s `source` to block `j` of PE `i`'s `target`, which has the same
@@ -109,7 +112,12 @@ impl Team<'_> {
         received: &Displacements,
     ) -> Result<()> {
         let (given, received) = (Held::Each(given), Held::Each(received));
-        self.on_blocks(Collective::AllToAllVector, None, (source, given), (target, received))
+        self.on_blocks::<T, T>(
+            Collective::AllToAllVector,
+            None,
+            (source, given),
+            (target, received),
+        )
     }
 
     /// Copies block `i` of PE `j`'s part of `source` to block `j` of PE `i`'s part of `target`,

@@ -5,7 +5,9 @@ use consort_native::{Buffer, Operands};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, collectives::brought, symmetric::element::Element};
+use crate::{
+    Result, Symmetric, Team, collectives::brought, symmetric::element::Element, value::Value,
+};
 
 /// # Broadcast
 impl Team<'_> {
@@ -25,8 +27,9 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
-    pub fn broadcast<T: Pod>(&self, mut value: T, root: Rank) -> Result<T> {
-        self.broadcast_from(std::slice::from_mut(&mut value), root)?;
+    pub fn broadcast<T: Value<Kind>, Kind>(&self, mut value: T, root: Rank) -> Result<T> {
+        value
+            .as_packed(|packed| self.broadcast_from::<T, _>(std::slice::from_mut(packed), root))?;
         Ok(value)
     }
 
@@ -37,11 +40,12 @@ impl Team<'_> {
     #[inline]
     pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
-        self.broadcast_from(data, root)
+        self.broadcast_from::<T, T>(data, root)
     }
 
+    /// As [`Team::on_slices`].
     #[inline]
-    fn broadcast_from<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
+    fn broadcast_from<N, T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
         let len = data.len();
         let (source, target) = if self.rank() == root {
             (Buffer::source(data), Buffer::ABSENT)
@@ -49,7 +53,7 @@ impl Team<'_> {
             (Buffer::ABSENT, Buffer::target(data))
         };
         let operands = Operands { kernel: None, source, target, layouts: None };
-        self.state.call::<T>(
+        self.state.call::<N, T>(
             (Collective::Broadcast, self.sync()),
             Some(root),
             len,
@@ -70,7 +74,7 @@ impl Team<'_> {
         let (source, target) = (data.buffer(&self.state), data.buffer(&self.state));
         let [source, target] = brought(Collective::Broadcast, is_root, source, target);
         let operands = Operands { kernel: None, source, target, layouts: None };
-        self.state.call::<T>(
+        self.state.call::<T, T>(
             (Collective::Broadcast, self.sync()),
             Some(root),
             data.len(),

@@ -5,7 +5,7 @@ use consort_fabric::{Collective, Pod, Rank};
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
 
 /// # Gather
 impl Team<'_> {
@@ -21,12 +21,34 @@ impl Team<'_> {
     /// assert_eq!(all[0].1, Some(vec![0, 10, 20]));
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn gather<T: Pod>(&self, value: T, root: Rank) -> Result<Option<Vec<T>>> {
-        let source = std::slice::from_ref(&value);
+    pub fn gather<T: Value<Kind>, Kind>(&self, value: T, root: Rank) -> Result<Option<Vec<T>>> {
+        self.gather_values::<T, _>(&[value.pack()], root)
+    }
+
+    /// Returns on the root the `values` of all PEs one after the other, in the order of the ranks,
+    /// and `None` elsewhere. All PEs give as many; see [`Team::gather_vector`] for others.
+    /// Otherwise as [`Team::gather`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], and see [`Team`].
+    pub fn gather_blocks<T: Value<Kind>, Kind>(
+        &self,
+        values: &[T],
+        root: Rank,
+    ) -> Result<Option<Vec<T>>> {
+        self.gather_values::<T, _>(&T::pack_all(values), root)
+    }
+
+    fn gather_values<T: Value<Kind>, Kind>(
+        &self,
+        source: &[T::Packed],
+        root: Rank,
+    ) -> Result<Option<Vec<T>>> {
         let is_root = self.rank() == root;
-        let mut all = blank(if is_root { self.size() as usize } else { 0 });
-        self.on_slices(Collective::Gather, Some(root), None, source, &mut all)?;
-        Ok(is_root.then_some(all))
+        let pes = if is_root { self.size() as usize } else { 0 };
+        let mut all = blank(source.len().saturating_mul(pes));
+        self.on_slices::<T, _>(Collective::Gather, Some(root), None, source, &mut all)?;
+        Ok(is_root.then(|| T::unpack_all(all)))
     }
 
     /// Copies PE `i`'s `source` to block `i` of the root's `target`. All sources have one length,
@@ -37,7 +59,7 @@ impl Team<'_> {
     /// mode None, and see [`Team`].
     pub fn gather_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
-        self.on_slices(Collective::Gather, Some(root), None, source, target)
+        self.on_slices::<T, T>(Collective::Gather, Some(root), None, source, target)
     }
 
     /// Copies PE `i`'s part of `source` to block `i` of the root's part of `target`.
@@ -71,7 +93,7 @@ impl Team<'_> {
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn gather_vector<T: Pod>(
+    pub fn gather_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
         root: Rank,
@@ -82,13 +104,11 @@ impl Team<'_> {
             None => None,
         };
         let mut all = blank(blocks.as_ref().map_or(0, Displacements::extent));
-        team.gather_vector_slice(
-            values,
-            &mut all,
-            blocks.as_ref().unwrap_or(&Displacements::default()),
-            root,
-        )?;
-        Ok(blocks.map(|blocks| (all, blocks)))
+        let (source, none) = (T::pack_all(values), Displacements::default());
+        let given = (&*source, Held::One(source.len()));
+        let received = (&mut all[..], team.held_by_root(root, blocks.as_ref().unwrap_or(&none)));
+        team.on_blocks::<T, _>(Collective::GatherVector, Some(root), given, received)?;
+        Ok(blocks.map(|blocks| (T::unpack_all(all), blocks)))
     }
 
     /// Copies PE `i`'s `source` to block `i` of the root's `target`, which has the same length.
@@ -107,7 +127,7 @@ impl Team<'_> {
     ) -> Result<()> {
         let given = (source, Held::One(source.len()));
         let received = self.held_by_root(root, blocks);
-        self.on_blocks(Collective::GatherVector, Some(root), given, (target, received))
+        self.on_blocks::<T, T>(Collective::GatherVector, Some(root), given, (target, received))
     }
 
     /// Copies the first `len` elements of PE `i`'s part of `source` to block `i` of the root's part

@@ -16,17 +16,30 @@ use consort_native::{Buffer, Operands};
 
 use crate::{
     Displacements, DisplacementsError, Error, Result, Symmetric, Team,
-    runtime::dispatch::Combination, symmetric::element::Element,
+    runtime::dispatch::Combination,
+    symmetric::element::Element,
+    value::{Unpacking, Value},
 };
 
 fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
     Some((Kernel::new::<T, O>(operator), O::NAME))
 }
 
+/// As [`combination`], of an operator on values.
+#[inline]
+fn on_values<O: Operator<T>, T: Value<Kind>, Kind>(
+    operator: &Unpacking<O, T, Kind>,
+) -> Combination<'_> {
+    Some((T::kernel(operator), O::NAME))
+}
+
 /// A vector of zeros, for a result.
 pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
+
+/// The bytes that a combination in place copies at a time.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// # Collectives as a parameter
 impl Team<'_> {
@@ -50,7 +63,7 @@ impl Team<'_> {
         self.refuse_borrowed()?;
         let root = collective.is_rooted().then_some(root);
         let combination = combination::<T, O>(&operator).filter(|_| collective.combines());
-        self.on_slices(collective, root, combination, source, target)
+        self.on_slices::<T, T>(collective, root, combination, source, target)
     }
 
     /// As [`Team::collective_slice`], in symmetric memory. A broadcast uses `source` alone.
@@ -74,8 +87,9 @@ impl Team<'_> {
     }
 
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
+    /// `N` is the type of the program's elements, and `T` that of what goes for them.
     #[inline]
-    fn on_slices<T: Pod>(
+    fn on_slices<N, T: Pod>(
         &self,
         collective: Collective,
         root: Option<Rank>,
@@ -95,7 +109,7 @@ impl Team<'_> {
             layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
-        self.state.call::<T>(
+        self.state.call::<N, T>(
             (collective, self.sync()),
             root,
             planned_len(collective, len),
@@ -105,12 +119,39 @@ impl Team<'_> {
         )
     }
 
+    /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
+    /// contribution while its first results are written, so they read a copy of the piece.
+    fn in_pieces<T: Pod>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        combination: Combination<'_>,
+        data: &mut [T],
+    ) -> Result<()> {
+        self.refuse_borrowed()?;
+        let len = (PIECE_BYTES / size_of::<T>().max(1)).max(1);
+        let mut copy = Vec::new();
+        // No data is one empty piece: the call is made.
+        for first in (0..data.len().max(1)).step_by(len) {
+            let end = data.len().min(first.saturating_add(len));
+            let piece = &mut data[first..end];
+            if root.is_some_and(|root| root != self.rank()) {
+                self.on_slices::<T, T>(collective, root, combination, piece, &mut [])?;
+                continue; // which receives nothing
+            }
+            copy.clear();
+            copy.extend_from_slice(piece);
+            self.on_slices::<T, T>(collective, root, combination, &copy, piece)?;
+        }
+        Ok(())
+    }
+
     /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE
     /// returns when it has all values.
     pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size() as usize);
         let kind = (Collective::AllGather, SyncModes::MINE);
-        let call = self.state.spec::<T>(kind, None, 1, None);
+        let call = self.state.spec::<T, T>(kind, None, 1, None);
         let ready = self.state.prepare_named(&call, name)?;
         let (source, target) = (std::slice::from_ref(&value), &mut all[..]);
         let (source, target) = (Buffer::source(source), Buffer::target(target));
@@ -123,8 +164,8 @@ impl Team<'_> {
         if self.rank() == root { Held::Each(blocks) } else { Held::One(0) }
     }
 
-    /// Makes a call of a vector variant on slices.
-    fn on_blocks<T: Pod>(
+    /// Makes a call of a vector variant on slices. As [`Team::on_slices`].
+    fn on_blocks<N, T: Pod>(
         &self,
         collective: Collective,
         root: Option<Rank>,
@@ -136,7 +177,7 @@ impl Team<'_> {
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (Buffer::source(source), Buffer::target(target));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
-        self.state.call::<T>((collective, self.sync()), root, 0, false, &operands, "")
+        self.state.call::<N, T>((collective, self.sync()), root, 0, false, &operands, "")
     }
 
     /// As [`Team::on_blocks`], in symmetric memory.
@@ -154,7 +195,7 @@ impl Team<'_> {
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
-        self.state.call::<T>((collective, self.sync()), root, 0, true, &operands, "")
+        self.state.call::<T, T>((collective, self.sync()), root, 0, true, &operands, "")
     }
 
     /// Makes a call in symmetric memory. Memory that this PE neither reads nor writes is ignored.
@@ -184,7 +225,7 @@ impl Team<'_> {
             layouts: layouts.as_ref(),
         };
         let operator = combination.map_or("", |(_, name)| name);
-        self.state.call::<T>(
+        self.state.call::<T, T>(
             (collective, self.sync()),
             root,
             planned_len(collective, len),

@@ -2,10 +2,14 @@
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
-use super::combination;
+use super::{combination, on_values};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::element::Element};
+use crate::{
+    Result, Symmetric, Team,
+    symmetric::element::Element,
+    value::{Unpacking, Value},
+};
 
 /// # Reduce
 impl Team<'_> {
@@ -30,18 +34,19 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
-    pub fn reduce<T: Pod, O: Operator<T>>(
+    pub fn reduce<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         value: T,
         operator: O,
         root: Rank,
     ) -> Result<Option<T>> {
-        let mut result = value;
-        let source = std::slice::from_ref(&value);
-        let target = std::slice::from_mut(&mut result);
-        let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::Reduce, Some(root), combination, source, target)?;
-        Ok((self.rank() == root).then_some(result))
+        let source = [value.pack()];
+        let mut target = source;
+        let operator = Unpacking::new(operator);
+        let (combination, root_is) = (on_values(&operator), Some(root));
+        self.on_slices::<T, _>(Collective::Reduce, root_is, combination, &source, &mut target)?;
+        let [result] = target;
+        Ok((self.rank() == root).then(|| T::unpack(result)))
     }
 
     /// Combines the `source` of every PE, element by element and in the order of the ranks, into
@@ -60,7 +65,33 @@ impl Team<'_> {
     ) -> Result<()> {
         self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::Reduce, Some(root), combination, source, target)
+        self.on_slices::<T, T>(Collective::Reduce, Some(root), combination, source, target)
+    }
+
+    /// Combines the `data` of every PE, element by element and in the order of the ranks, and
+    /// replaces the root's by the result. Other PEs' `data` is not changed. Long data goes in
+    /// pieces, as in [`Team::all_reduce_in_place`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank, Sum};
+    /// let all = Pes::threads(3).run(|pe| {
+    ///     let mut counts = vec![pe.world().rank().0, 1];
+    ///     pe.world().reduce_in_place(&mut counts, Sum, Rank(0))?;
+    ///     Ok(counts)
+    /// })?;
+    /// assert_eq!((&all[0].1[..], &all[2].1[..]), (&[3, 3][..], &[2, 1][..]));
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn reduce_in_place<T: Pod, O: Operator<T>>(
+        &self,
+        data: &mut [T],
+        operator: O,
+        root: Rank,
+    ) -> Result<()> {
+        self.in_pieces(Collective::Reduce, Some(root), combination::<T, O>(&operator), data)
     }
 
     /// Combines every PE's part of `source` into the root's part of `target`. With Loose modes a PE

@@ -1,11 +1,16 @@
 //! Reduce-scatter: PE `i` gets the combination of all blocks `i`.
 
+use bytemuck::Zeroable;
 use consort_fabric::{Collective, Operator, Pod};
 
-use super::combination;
+use super::{blank, combination, on_values};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::element::Element};
+use crate::{
+    Result, Symmetric, Team,
+    symmetric::element::Element,
+    value::{Unpacking, Value},
+};
 
 /// # Reduce-scatter
 impl Team<'_> {
@@ -22,12 +27,41 @@ impl Team<'_> {
     /// assert_eq!((all[0].1, all[1].1), (2, 20));
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn reduce_scatter<T: Pod, O: Operator<T>>(&self, values: &[T], operator: O) -> Result<T> {
-        let mut mine = T::zeroed();
-        let target = std::slice::from_mut(&mut mine);
-        let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::ReduceScatter, None, combination, values, target)?;
-        Ok(mine)
+    pub fn reduce_scatter<T: Value<Kind>, O: Operator<T>, Kind>(
+        &self,
+        values: &[T],
+        operator: O,
+    ) -> Result<T> {
+        let mut target = [T::Packed::zeroed()];
+        self.reduce_scatter_values(values, &mut target, operator)?;
+        let [mine] = target;
+        Ok(T::unpack(mine))
+    }
+
+    /// Combines block `i` of every PE's `values`, element by element and in the order of the ranks,
+    /// and returns the result on PE `i`. Otherwise as [`Team::reduce_scatter`].
+    ///
+    /// # Errors
+    /// [`Error::Blocks`] unless there is a block for each PE, all of one length, and see [`Team`].
+    pub fn reduce_scatter_blocks<T: Value<Kind>, O: Operator<T>, Kind>(
+        &self,
+        values: &[T],
+        operator: O,
+    ) -> Result<Vec<T>> {
+        let mut mine = blank(values.len() / self.size() as usize);
+        self.reduce_scatter_values(values, &mut mine, operator)?;
+        Ok(T::unpack_all(mine))
+    }
+
+    fn reduce_scatter_values<T: Value<Kind>, O: Operator<T>, Kind>(
+        &self,
+        values: &[T],
+        target: &mut [T::Packed],
+        operator: O,
+    ) -> Result<()> {
+        let (source, operator) = (T::pack_all(values), Unpacking::new(operator));
+        let combination = on_values(&operator);
+        self.on_slices::<T, _>(Collective::ReduceScatter, None, combination, &source, target)
     }
 
     /// Combines block `i` of every PE's `source`, element by element and in the order of the ranks,
@@ -43,7 +77,7 @@ impl Team<'_> {
     ) -> Result<()> {
         self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::ReduceScatter, None, combination, source, target)
+        self.on_slices::<T, T>(Collective::ReduceScatter, None, combination, source, target)
     }
 
     /// Combines block `i` of every PE's part of `source` into PE `i`'s part of `target`.

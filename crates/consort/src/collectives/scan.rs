@@ -2,10 +2,14 @@
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
-use super::combination;
+use super::{combination, on_values};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Result, Symmetric, Team, symmetric::element::Element};
+use crate::{
+    Result, Symmetric, Team,
+    symmetric::element::Element,
+    value::{Unpacking, Value},
+};
 
 /// # Inclusive and exclusive scan
 impl Team<'_> {
@@ -22,12 +26,24 @@ impl Team<'_> {
     /// assert_eq!((all[0].1, all[2].1), (10, 30));
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn scan<T: Pod, O: Operator<T>>(&self, value: T, operator: O) -> Result<T> {
-        let mut result = value;
-        let target = std::slice::from_mut(&mut result);
-        let combination = combination::<T, O>(&operator);
-        let source = std::slice::from_ref(&value);
-        self.on_slices(Collective::Scan, None, combination, source, target)?;
+    pub fn scan<T: Value<Kind>, O: Operator<T>, Kind>(&self, value: T, operator: O) -> Result<T> {
+        let result = self.scan_value(Collective::Scan, value, operator)?;
+        Ok(T::unpack(result))
+    }
+
+    /// A scan of one value; the result, packed.
+    fn scan_value<T: Value<Kind>, O: Operator<T>, Kind>(
+        &self,
+        collective: Collective,
+        value: T,
+        operator: O,
+    ) -> Result<T::Packed> {
+        let source = [value.pack()];
+        let mut target = source;
+        let operator = Unpacking::new(operator);
+        let combination = on_values(&operator);
+        self.on_slices::<T, _>(collective, None, combination, &source, &mut target)?;
+        let [result] = target;
         Ok(result)
     }
 
@@ -45,17 +61,16 @@ impl Team<'_> {
     ) -> Result<()> {
         self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::Scan, None, combination, source, target)
+        self.on_slices::<T, T>(Collective::Scan, None, combination, source, target)
     }
 
-    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. This allocates a copy of `data`,
-    /// since peers may read it while the result is written to it.
+    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. Long data goes in pieces, as in
+    /// [`Team::all_reduce_in_place`].
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     pub fn scan_in_place<T: Pod, O: Operator<T>>(&self, data: &mut [T], operator: O) -> Result<()> {
-        let source = data.to_vec();
-        self.scan_slice(&source, data, operator)
+        self.in_pieces(Collective::Scan, None, combination::<T, O>(&operator), data)
     }
 
     /// Combines the parts of `source` of PEs 0 to `i` into PE `i`'s part of `target`.
@@ -85,17 +100,13 @@ impl Team<'_> {
     /// assert_eq!((all[0].1, all[2].1), (None, Some(200)));
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn exclusive_scan<T: Pod, O: Operator<T>>(
+    pub fn exclusive_scan<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         value: T,
         operator: O,
     ) -> Result<Option<T>> {
-        let mut result = value;
-        let target = std::slice::from_mut(&mut result);
-        let combination = combination::<T, O>(&operator);
-        let source = std::slice::from_ref(&value);
-        self.on_slices(Collective::ExclusiveScan, None, combination, source, target)?;
-        Ok((self.rank() != Rank(0)).then_some(result))
+        let result = self.scan_value(Collective::ExclusiveScan, value, operator)?;
+        Ok((self.rank() != Rank(0)).then(|| T::unpack(result)))
     }
 
     /// Combines the `source` of the PEs before PE `i`, element by element and in the order of the
@@ -111,7 +122,7 @@ impl Team<'_> {
     ) -> Result<()> {
         self.refuse_borrowed()?;
         let combination = combination::<T, O>(&operator);
-        self.on_slices(Collective::ExclusiveScan, None, combination, source, target)
+        self.on_slices::<T, T>(Collective::ExclusiveScan, None, combination, source, target)
     }
 
     /// Combines the parts of `source` of the PEs before PE `i` into PE `i`'s part of `target`.

@@ -1,11 +1,12 @@
 //! Scatter: PE `i` gets the root's block `i`.
 
+use bytemuck::Zeroable;
 use consort_fabric::{Collective, Pod, Rank};
 
 use super::{Held, blank};
 #[cfg(doc)]
 use crate::Error;
-use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element};
+use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element, value::Value};
 
 /// # Scatter
 impl Team<'_> {
@@ -25,11 +26,37 @@ impl Team<'_> {
     /// assert_eq!(all[2].1, 5);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn scatter<T: Pod>(&self, values: &[T], root: Rank) -> Result<T> {
-        let mut mine = T::zeroed();
-        let target = std::slice::from_mut(&mut mine);
-        self.on_slices(Collective::Scatter, Some(root), None, values, target)?;
-        Ok(mine)
+    pub fn scatter<T: Value<Kind>, Kind>(&self, values: &[T], root: Rank) -> Result<T> {
+        let mut target = [T::Packed::zeroed()];
+        self.scatter_values(values, &mut target, root)?;
+        let [mine] = target;
+        Ok(T::unpack(mine))
+    }
+
+    /// Returns block `i` of the root's `values` on PE `i`. The root gives a block of `len` values
+    /// for each PE. Otherwise as [`Team::scatter`].
+    ///
+    /// # Errors
+    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    pub fn scatter_blocks<T: Value<Kind>, Kind>(
+        &self,
+        values: &[T],
+        len: usize,
+        root: Rank,
+    ) -> Result<Vec<T>> {
+        let mut mine = blank(len);
+        self.scatter_values(values, &mut mine, root)?;
+        Ok(T::unpack_all(mine))
+    }
+
+    fn scatter_values<T: Value<Kind>, Kind>(
+        &self,
+        values: &[T],
+        target: &mut [T::Packed],
+        root: Rank,
+    ) -> Result<()> {
+        let source = T::pack_all(values);
+        self.on_slices::<T, _>(Collective::Scatter, Some(root), None, &source, target)
     }
 
     /// Copies block `i` of the root's `source` to PE `i`'s `target`. The source has one block of
@@ -40,7 +67,7 @@ impl Team<'_> {
     /// mode None, and see [`Team`].
     pub fn scatter_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
-        self.on_slices(Collective::Scatter, Some(root), None, source, target)
+        self.on_slices::<T, T>(Collective::Scatter, Some(root), None, source, target)
     }
 
     /// Copies block `i` of the root's part of `source` into PE `i`'s part of `target`.
@@ -75,7 +102,7 @@ impl Team<'_> {
     /// assert_eq!(all[1].1, [1, 4, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn scatter_vector<T: Pod>(
+    pub fn scatter_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
         blocks: &Displacements,
@@ -88,8 +115,11 @@ impl Team<'_> {
             counts = blocks.counts();
         }
         let mut mine = blank(team.scatter(&counts, root)?);
-        team.scatter_vector_slice(values, blocks, &mut mine, root)?;
-        Ok(mine)
+        let (source, received) = (T::pack_all(values), Held::One(mine.len()));
+        let (given, received) = (team.held_by_root(root, blocks), (&mut mine[..], received));
+        let given = (&*source, given);
+        team.on_blocks::<T, _>(Collective::ScatterVector, Some(root), given, received)?;
+        Ok(T::unpack_all(mine))
     }
 
     /// Copies block `i` of the root's `source` to PE `i`'s `target`, which has the same length.
@@ -108,7 +138,12 @@ impl Team<'_> {
     ) -> Result<()> {
         let given = self.held_by_root(root, blocks);
         let received = Held::One(target.len());
-        self.on_blocks(Collective::ScatterVector, Some(root), (source, given), (target, received))
+        self.on_blocks::<T, T>(
+            Collective::ScatterVector,
+            Some(root),
+            (source, given),
+            (target, received),
+        )
     }
 
     /// Copies block `i` of the root's part of `source` to the first `len` elements of PE `i`'s part

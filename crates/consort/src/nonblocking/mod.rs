@@ -70,7 +70,7 @@ impl<'p> Team<'p> {
         let Kind { collective, root, len, symmetric } = kind;
         let combination = combine.combination();
         let len = planned_len(collective, len);
-        let call = self.state.spec::<T>((collective, self.sync()), root, len, combination);
+        let call = self.state.spec::<T, T>((collective, self.sync()), root, len, combination);
         let call = CallSpec { symmetric, nonblocking: true, ..call };
         self.state.plan_to_start(&call, combination.as_ref().map(|(kernel, _)| kernel))
     }

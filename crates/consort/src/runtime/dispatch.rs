@@ -13,8 +13,9 @@ pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
 
 impl Hold<'_> {
     /// Makes a call on blocks of `len` elements, by the plan that is kept for it or by a new one.
+    /// The program's elements are of type `N`, and go as elements of type `T`.
     #[inline]
-    pub(crate) fn call<T: Pod>(
+    pub(crate) fn call<N, T: Pod>(
         &self,
         (collective, sync): (Collective, SyncModes),
         root: Option<Rank>,
@@ -26,14 +27,14 @@ impl Hold<'_> {
         let key = Key {
             call: Key::pack(collective, sync, root.unwrap_or(Rank(0)), symmetric),
             bytes: len * size_of::<T>(),
-            datatype: type_name::<T>().as_ptr().addr(),
+            datatype: type_name::<N>().as_ptr().addr(),
             kernel: operands.kernel.as_ref().map_or(0, |one| Key::of_operator(one, operator)),
         };
         if let Some(ready) = self.cache.find(&key) {
             return self.run(&*ready, operands);
         }
         let combination = operands.kernel.map(|kernel| (kernel, operator));
-        let call = self.spec::<T>((collective, sync), root, len, combination);
+        let call = self.spec::<N, T>((collective, sync), root, len, combination);
         self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands)
     }
 
@@ -60,8 +61,8 @@ impl Hold<'_> {
     }
 
     /// The description of a blocking call of this team on blocks of `len` elements outside
-    /// symmetric memory.
-    pub(crate) fn spec<T: Pod>(
+    /// symmetric memory. As [`Hold::call`].
+    pub(crate) fn spec<N, T: Pod>(
         &self,
         (collective, sync): (Collective, SyncModes),
         root: Option<Rank>,
@@ -73,7 +74,7 @@ impl Hold<'_> {
             sync,
             root: root.unwrap_or(Rank(0)),
             bytes: len * size_of::<T>(),
-            datatype: type_name::<T>(),
+            datatype: type_name::<N>(),
             element_bytes: size_of::<T>(),
             operator: combination.map_or("", |(_, name)| name),
             class: combination.map_or(OperatorClass::Commutative, |(kernel, _)| kernel.class()),

@@ -93,7 +93,7 @@ impl Hold<'_> {
         let ready = refinements.deciding(|| {
             let combination = Some((kernel, <Sum as Operator<u64>>::NAME));
             let kind = (Collective::AllReduce, SyncModes::MINE);
-            let call = self.spec::<u64>(kind, None, TIMES, combination);
+            let call = self.spec::<u64, u64>(kind, None, TIMES, combination);
             self.prepare_named(&call, "the refinement of choices")
         })?;
         let mut sums = [0; TIMES];

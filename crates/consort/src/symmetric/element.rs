@@ -5,9 +5,18 @@ use consort_native::BLOCK_ALIGN;
 
 /// A type that symmetric memory may hold: plain data that needs no more alignment than a cache
 /// line.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
+    label = "not plain data",
+    note = "for a struct whose fields are all plain data, without padding: \
+            `#[derive(Clone, Copy, consort::bytemuck::Pod, consort::bytemuck::Zeroable)]` with \
+            `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
+    note = "for `bool` use `u8` here, and for `char` `u32`"
+)]
 pub trait Element: Pod {
     /// Checks the alignment, at compile time, where memory is allocated.
     const FITS: () = assert!(align_of::<Self>() <= BLOCK_ALIGN, "over-aligned elements");
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Pod> Element for T {}

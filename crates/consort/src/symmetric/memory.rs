@@ -1,11 +1,16 @@
 //! Symmetric memory: the same allocation on every PE. All PEs can put to it and get from it.
 
-use std::{any::type_name, fmt, marker::PhantomData, sync::Arc};
+use std::{
+    any::type_name,
+    fmt,
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+    sync::Arc,
+};
 
-use consort_fabric::{Atomic, Operator, Rank, Signal, Until};
 use consort_native::{Block, Buffer, Endpoint, HeapError, Job};
 
-use super::{area::Area, element::Element, shared::SharedSymmetric, word::Word};
+use super::{area::Area, element::Element, shared::SharedSymmetric};
 use crate::{
     Error, Result, Team,
     runtime::state::{Hold, State},
@@ -19,8 +24,8 @@ use crate::{
 /// Every PE may read and write every part at any time, so there are no references into it: elements
 /// are copied in and out, each byte atomically. A copy that races with another yields a mixture of
 /// old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to know when data is
-/// there. Dropping it is local; the memory is reused once all PEs have dropped theirs, and their
-/// shared handles ([`Symmetric::share`]).
+/// there. Dropping it is local; the memory is reused once all PEs have dropped theirs, their ranges
+/// ([`Symmetric::range`]) and their shared handles ([`Symmetric::share`]).
 ///
 /// ```
 /// use consort::Pes;
@@ -37,12 +42,25 @@ use crate::{
 /// assert_eq!((ranks[0].1, ranks[1].1), (3, 0));
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Symmetric<'p, T: Element> {
-    state: Hold<'p>,
+pub struct Symmetric<'p, T: Element, E = Whole> {
+    pub(super) state: Hold<'p>,
     block: Arc<Block>,
+    /// The first element, in the block.
+    first: usize,
     len: usize,
-    elements: PhantomData<T>,
+    elements: PhantomData<(T, E)>,
 }
+
+/// In [`Symmetric`]: a whole allocation.
+#[derive(Clone, Copy, Debug)]
+pub enum Whole {}
+
+/// In [`Symmetric`]: a range of an allocation.
+#[derive(Clone, Copy, Debug)]
+pub enum Ranged {}
+
+/// A range of symmetric memory, from [`Symmetric::range`]: for one-sided communication alone.
+pub type SymmetricRange<'p, T> = Symmetric<'p, T, Ranged>;
 
 impl<'p, T: Element> Symmetric<'p, T> {
     /// Allocates memory in a call of this name.
@@ -50,19 +68,8 @@ impl<'p, T: Element> Symmetric<'p, T> {
         const { T::FITS }
         let bytes = len.saturating_mul(size_of::<T>());
         let block = team.allocate(name, |endpoint| Block::allocate(endpoint, bytes))?;
-        Ok(Self { state: team.state, block: Arc::new(block), len, elements: PhantomData })
-    }
-
-    /// The number of elements on each PE. Local.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether it has no elements. Local.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+        let (block, elements) = (Arc::new(block), PhantomData);
+        Ok(Self { state: team.state, block, first: 0, len, elements })
     }
 
     /// Whether both are the same memory. Empty allocations never are.
@@ -79,14 +86,85 @@ impl<'p, T: Element> Symmetric<'p, T> {
         Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), self.block.bytes())
     }
 
-    /// Panics when `other` is memory of another job.
-    pub(crate) fn ensure_same_job<U: Element>(&self, other: &Symmetric<'_, U>) {
-        self.ensure_job(other.job());
-    }
-
     /// The block of the heap that this PE holds.
     pub(crate) fn block(&self) -> &Arc<Block> {
         &self.block
+    }
+}
+
+impl<'p, T: Element, E> Symmetric<'p, T, E> {
+    /// The number of elements on each PE. Local.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no elements. Local.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A range of these elements, by itself: indices begin at 0 with its first, and end with its
+    /// last. Local, so each PE may use ranges of its own.
+    ///
+    /// A range is for one-sided communication. Collectives work on whole allocations: the name of a
+    /// call, by which a mismatch is found, has the length of its memory, but not the place.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`].
+    ///
+    /// ```
+    /// # use consort::{Pes, Rank};
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let table = world.symmetric::<u32>(100)?;
+    ///     let halves = [table.range(..50)?, table.range(50..)?];
+    ///     let mine = &halves[world.rank().index()]; // on the other PE
+    ///     mine.put(world.right(), 0, &[world.rank().0 + 1; 50])?;
+    ///     world.barrier()?;
+    ///     let theirs = &halves[world.right().index()];
+    ///     assert_eq!(theirs.to_vec()?, [world.right().0 + 1; 50]);
+    ///     assert!(theirs.load(50).is_err());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    ///
+    /// ```compile_fail,E0308
+    /// # use consort::{Pes, Rank};
+    /// Pes::threads(2).run(|pe| {
+    ///     let table = pe.world().symmetric::<u32>(100)?;
+    ///     pe.world().broadcast_symmetric(&table.range(..50)?, Rank(0)) // takes all of it
+    /// });
+    /// ```
+    pub fn range(&self, range: impl RangeBounds<usize>) -> Result<SymmetricRange<'p, T>> {
+        let first = match range.start_bound() {
+            Bound::Included(&first) => Some(first),
+            Bound::Excluded(&before) => before.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => Some(self.len),
+        };
+        let [from, to] = [first, end].map(|bound| bound.unwrap_or(usize::MAX));
+        if from > to || to > self.len {
+            return Err(Error::OutOfBounds { first: from, end: to, len: self.len });
+        }
+        Ok(Symmetric {
+            state: self.state,
+            block: Arc::clone(&self.block),
+            first: self.first + from,
+            len: to - from,
+            elements: PhantomData,
+        })
+    }
+
+    /// Panics when `other` is memory of another job.
+    pub(crate) fn ensure_same_job<U: Element, X>(&self, other: &Symmetric<'_, U, X>) {
+        self.ensure_job(other.job());
     }
 
     #[inline]
@@ -104,26 +182,31 @@ impl<'p, T: Element> Symmetric<'p, T> {
         self.state.endpoint.job()
     }
 
+    /// The offset of the elements in each heap.
+    fn offset(&self) -> usize {
+        self.block.offset() + self.first * size_of::<T>()
+    }
+
     /// The elements, while the PE is in a call of this team, which is not freed.
     fn area(&self) -> Area<'_, T> {
         let endpoint = &self.state.endpoint;
         Area {
             one_sided: endpoint.one_sided(),
             ranks: endpoint.group().ranks(),
-            offset: self.block.offset(),
+            offset: self.offset(),
             len: self.len,
             elements: PhantomData,
         }
     }
 
     /// These elements, in an operation on `other`, whose team is not freed.
-    fn area_of<'a, U>(&self, other: &Area<'a, U>) -> Area<'a, T> {
+    pub(super) fn area_of<'a, U>(&self, other: &Area<'a, U>) -> Area<'a, T> {
         let Area { one_sided, ranks, .. } = *other;
-        let (offset, len) = (self.block.offset(), self.len);
+        let (offset, len) = (self.offset(), self.len);
         Area { one_sided, ranks, offset, len, elements: PhantomData }
     }
 
-    fn run<R>(&self, operation: impl FnOnce(&Area<'_, T>) -> Result<R>) -> Result<R> {
+    pub(super) fn run<R>(&self, operation: impl FnOnce(&Area<'_, T>) -> Result<R>) -> Result<R> {
         let _inside = self.state.enter()?;
         operation(&self.area())
     }
@@ -150,214 +233,7 @@ impl<'p, T: Element> Symmetric<'p, T> {
     /// ```
     pub fn share(&self) -> Result<SharedSymmetric<T>> {
         let _inside = self.state.enter()?;
-        Ok(SharedSymmetric::new(&self.state.endpoint, &self.block, self.len))
-    }
-
-    /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`
-    /// may be changed. The put is complete after [`Symmetric::quiet`].
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
-        self.run(|area| area.put(to, first, data))
-    }
-
-    /// Copies elements of the part of `from`, from element `first` on, into `data`. One-sided.
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
-        self.run(|area| area.get(from, first, data))
-    }
-
-    /// Combines `data` with the part of `from`, from element `first` on: `data[i] = data[i] (op)
-    /// part[i]`. One-sided.
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    ///
-    /// ```
-    /// # use consort::{Max, Pes, Rank};
-    /// Pes::threads(2).run(|pe| {
-    ///     let world = pe.world();
-    ///     let highest = world.symmetric::<u64>(1)?;
-    ///     highest.store(0, u64::from(world.rank().0) + 5)?;
-    ///     world.barrier()?;
-    ///     let mut seen = [2];
-    ///     highest.get_combine(Rank(1), 0, &mut seen, Max)?;
-    ///     assert_eq!(seen, [6]);
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), consort::Error>(())
-    /// ```
-    pub fn get_combine<O: Operator<T>>(
-        &self,
-        from: Rank,
-        first: usize,
-        data: &mut [T],
-        operator: O,
-    ) -> Result<()> {
-        self.run(|area| area.get_combine(from, first, data, &operator))
-    }
-
-    /// Copies every `data_stride`th element of `data`, from the first on, to the part of `to`. The
-    /// first goes to element `first`, and each other `stride` elements after the one before.
-    /// One-sided: returns when `data` may be changed.
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    ///
-    /// # Panics
-    /// When a stride is 0.
-    pub fn put_strided(
-        &self,
-        to: Rank,
-        first: usize,
-        stride: usize,
-        data: &[T],
-        data_stride: usize,
-    ) -> Result<()> {
-        self.run(|area| area.put_strided(to, (first, stride), (data, data_stride)))
-    }
-
-    /// Copies elements of the part of `from` into every `data_stride`th element of `data`, from the
-    /// first on. The first comes from element `first`, and each other `stride` elements after the
-    /// one before. One-sided.
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    ///
-    /// # Panics
-    /// When a stride is 0.
-    pub fn get_strided(
-        &self,
-        from: Rank,
-        first: usize,
-        stride: usize,
-        data: &mut [T],
-        data_stride: usize,
-    ) -> Result<()> {
-        self.run(|area| area.get_strided(from, (first, stride), (data, data_stride)))
-    }
-
-    /// Reads one element of this PE's own part.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn load(&self, index: usize) -> Result<T> {
-        let mut value = T::zeroed();
-        self.get(self.state.endpoint.rank(), index, std::slice::from_mut(&mut value))?;
-        Ok(value)
-    }
-
-    /// Changes one element of this PE's own part.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn store(&self, index: usize, value: T) -> Result<()> {
-        self.put(self.state.endpoint.rank(), index, &[value])
-    }
-
-    /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
-    /// `flags` there. A PE that waits for the signal then sees the data.
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    ///
-    /// ```
-    /// use consort::{Pes, Rank, Signal, Until};
-    ///
-    /// Pes::threads(2).run(|pe| {
-    ///     let world = pe.world();
-    ///     let (data, arrived) = (world.symmetric::<f64>(3)?, world.symmetric::<u64>(1)?);
-    ///     if world.rank() == Rank(0) {
-    ///         let values = [1.0, 2.0, 3.0];
-    ///         data.put_signal(Rank(1), 0, &values, &arrived, 0, Signal::Set(1))?;
-    ///     } else {
-    ///         arrived.wait_until(0, Until::Equals(1))?;
-    ///         assert_eq!(data.load(2)?, 3.0);
-    ///     }
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), consort::Error>(())
-    /// ```
-    pub fn put_signal<W: Word>(
-        &self,
-        to: Rank,
-        first: usize,
-        data: &[T],
-        flags: &Symmetric<'_, W>,
-        word: usize,
-        how: Signal,
-    ) -> Result<()> {
-        self.ensure_same_job(flags);
-        self.run(|area| area.put_signal(to, first, data, (&flags.area_of(area), word), how))
-    }
-
-    /// Orders this PE's earlier puts before its later ones and signals, for every PE. Local.
-    ///
-    /// # Errors
-    /// [`Error::PeFailed`].
-    pub fn fence(&self) -> Result<()> {
-        self.run(|area| {
-            area.one_sided.fence();
-            Ok(())
-        })
-    }
-
-    /// Waits until all puts of this PE are complete. Local.
-    ///
-    /// # Errors
-    /// [`Error::PeFailed`].
-    pub fn quiet(&self) -> Result<()> {
-        self.run(|area| {
-            area.one_sided.quiet();
-            Ok(())
-        })
-    }
-}
-
-impl<T: Word> Symmetric<'_, T> {
-    /// Performs an atomic operation on one word of the part of `at`; sequentially consistent.
-    /// Returns the old value. Operands are given by their bits, as [`Word::to_bits`] makes them.
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T> {
-        self.run(|area| area.atomic(at, index, operation))
-    }
-
-    /// Adds `value` to one word of the part of `at`, wrapping around. Returns the old value.
-    ///
-    /// # Errors
-    /// As [`Symmetric::atomic`].
-    pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T> {
-        self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
-    }
-
-    /// Changes one word of the part of `to`, and wakes a PE that waits for it there. A PE that has
-    /// seen the signal sees the data that this PE put before its last [`Symmetric::fence`].
-    ///
-    /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
-    pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {
-        self.run(|area| area.signal(to, index, how))
-    }
-
-    /// Waits until one word of this PE's own part meets the condition, and returns it. Data that
-    /// was put before the word changed, and ordered by a fence or by [`Symmetric::put_signal`], has
-    /// arrived.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
-    /// finished, so that no PE is left to change the word.
-    pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
-        self.run(|area| {
-            let (word, width) = area.word(index)?;
-            let endpoint = &self.state.endpoint;
-            let value = endpoint.wait_until(word, width, until);
-            value.map(T::from_bits).map_err(|_| Error::of_job(endpoint.job()))
-        })
+        Ok(SharedSymmetric::new(&self.state.endpoint, &self.block, self.offset(), self.len))
     }
 }
 
@@ -392,7 +268,7 @@ impl<'p> Team<'p> {
     }
 }
 
-impl<T: Element> fmt::Debug for Symmetric<'_, T> {
+impl<T: Element, E> fmt::Debug for Symmetric<'_, T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Symmetric").field("len", &self.len).finish_non_exhaustive()
     }

@@ -2,13 +2,16 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `memory` | an allocation, as its PE holds it |
+//! | `memory` | an allocation or a range of it, as its PE holds it |
+//! | `access`, `signals` | its one-sided operations |
 //! | `shared` | a handle on it for other threads |
 //! | `area` | its elements, by index and rank |
 //! | `element`, `word` | the types of elements |
 
+mod access;
 mod area;
 pub(crate) mod element;
 pub(crate) mod memory;
 pub(crate) mod shared;
+mod signals;
 pub(crate) mod word;

@@ -10,7 +10,8 @@ use super::{area::Area, element::Element, word::Word};
 use crate::Symmetric;
 use crate::{Error, Result};
 
-/// A handle on symmetric memory, from [`Symmetric::share`], that any thread may use.
+/// A handle on symmetric memory or a range of it, from [`Symmetric::share`], that any thread may
+/// use.
 ///
 /// Operations of a thread count as its PE's. Ranks are those in the team that allocated the memory,
 /// and the own part is that of the PE that shared it. [`SharedSymmetric::fence`] and
@@ -45,6 +46,8 @@ use crate::{Error, Result};
 /// ```
 pub struct SharedSymmetric<T: Element> {
     block: Block,
+    /// The offset of the elements in each heap.
+    offset: usize,
     /// The ranks in the world of the team's PEs.
     ranks: Arc<[Rank]>,
     /// The PE's rank in the world; `me` is its rank in the team.
@@ -57,10 +60,11 @@ pub struct SharedSymmetric<T: Element> {
 }
 
 impl<T: Element> SharedSymmetric<T> {
-    pub(super) fn new(endpoint: &Endpoint, block: &Block, len: usize) -> Self {
+    pub(super) fn new(endpoint: &Endpoint, block: &Block, offset: usize, len: usize) -> Self {
         let handles = endpoint.shared_handles();
         Self {
             block: block.hold(),
+            offset,
             ranks: endpoint.group().ranks().into(),
             pe: endpoint.rank_in_world(),
             me: endpoint.rank(),
@@ -75,7 +79,7 @@ impl<T: Element> SharedSymmetric<T> {
         Area {
             one_sided: OneSided::new(self.block.job(), self.pe),
             ranks: &self.ranks,
-            offset: self.block.offset(),
+            offset: self.offset,
             len: self.len,
             elements: PhantomData,
         }

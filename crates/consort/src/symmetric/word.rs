@@ -26,6 +26,17 @@ mod sealed {
     impl Sealed for i64 {
         const WIDTH: Width = Width::Eight;
     }
+
+    /// The width of an address.
+    const ADDRESS: Width = if size_of::<usize>() == 4 { Width::Four } else { Width::Eight };
+
+    impl Sealed for usize {
+        const WIDTH: Width = ADDRESS;
+    }
+
+    impl Sealed for isize {
+        const WIDTH: Width = ADDRESS;
+    }
 }
 
 /// An integer of 32 or 64 bits that one-sided atomic operations work on.
@@ -36,9 +47,14 @@ mod sealed {
 /// unsigned: by their bits negative integers are greater than all others. To store a float, store
 /// its bits in a `u32` or a `u64`.
 ///
-/// `u32`, `i32`, `u64` and `i64` are words, and no other type can become one. An operation accesses
-/// 4 or 8 bytes from the start of the element. With a shorter type it could change the data after
-/// it.
+/// `u32`, `i32`, `u64`, `i64`, `usize` and `isize` are words, and no other type can become one. An
+/// operation accesses 4 or 8 bytes from the start of the element. With a shorter type it could
+/// change the data after it.
+///
+/// ```compile_fail,E0277
+/// # use consort::{Pes, Rank};
+/// Pes::threads(2).run(|pe| pe.world().symmetric::<f64>(1)?.fetch_add(Rank(0), 0, 1.0));
+/// ```
 ///
 /// ```compile_fail,E0277
 /// # use consort::Word;
@@ -56,6 +72,12 @@ mod sealed {
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no word of symmetric memory, which atomic operations and signals change",
+    label = "not a word",
+    note = "words are `u32`, `i32`, `u64`, `i64`, `usize` and `isize`; store a float's bits \
+            (`to_bits`) or a `bool` as a `u32` or a `u64`"
+)]
 pub trait Word: Pod + sealed::Sealed {
     /// The bits of the word; the high ones are 0 if it has fewer than 64.
     fn to_bits(self) -> u64;
@@ -111,5 +133,26 @@ impl Word for i64 {
 
     fn from_bits(bits: u64) -> Self {
         bits.cast_signed()
+    }
+}
+
+impl Word for usize {
+    fn to_bits(self) -> u64 {
+        self as u64
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a word of fewer bits has no others")]
+    fn from_bits(bits: u64) -> Self {
+        bits as Self
+    }
+}
+
+impl Word for isize {
+    fn to_bits(self) -> u64 {
+        self.cast_unsigned().to_bits()
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        usize::from_bits(bits).cast_signed()
     }
 }

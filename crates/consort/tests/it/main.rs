@@ -30,4 +30,5 @@ mod send;
 mod stuck;
 mod teams;
 mod typed;
+mod values;
 mod vector;

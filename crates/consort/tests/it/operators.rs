@@ -207,6 +207,29 @@ fn first_last_and_concatenation() {
     });
 }
 
+/// Element by element, also of arrays of arrays.
+#[test]
+fn arrays_of_numbers() {
+    on(3, |world| {
+        let of = |rank: Rank| move |index: u32| (index * 7 + rank.0 * 5) % 9;
+        let numbers = |rank: Rank| (0..40).map(of(rank));
+        let floats = |rank: Rank| numbers(rank).map(|n| [f64::from(n), -f64::from(n), 0.5]);
+        let nested = |rank: Rank| numbers(rank).map(|n| [[n, n + 1], [2 * n, !n]]);
+        let mut served = reduces(world, Sum, |rank| floats(rank).collect())?;
+        served += reduces(world, Product, |rank| floats(rank).collect())?;
+        served += reduces(world, Min, |rank| floats(rank).collect())?;
+        served += reduces(world, Max, |rank| nested(rank).collect())?;
+        served += reduces(world, BitAnd, |rank| nested(rank).collect())?;
+        served += reduces(world, BitOr, |rank| nested(rank).collect())?;
+        served += reduces(world, BitXor, |rank| nested(rank).collect())?;
+        // By hand: the oracle uses the operators themselves.
+        let me = f64::from(world.rank().0);
+        assert_eq!(world.all_reduce([[me, 1.0], [-me, 2.0]], Sum)?, [[3.0, 3.0], [-3.0, 6.0]]);
+        assert_eq!(world.all_reduce([[me, 1.0], [-me, 2.0]], Max)?, [[2.0, 1.0], [0.0, 2.0]]);
+        Ok(served)
+    });
+}
+
 fn affine_of<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
     std::array::from_fn(|index| affine(a[index], b[index]))
 }

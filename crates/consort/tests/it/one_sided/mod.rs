@@ -4,6 +4,7 @@ mod atomics;
 mod memory;
 mod moving;
 mod ordering;
+mod ranges;
 mod waiting;
 
 /// Words of a long message.

@@ -1,0 +1,177 @@
+//! One-sided access to elements of symmetric memory, and their order.
+
+use consort_fabric::{Operator, Rank};
+
+use super::{element::Element, memory::Symmetric};
+#[cfg(doc)]
+use crate::Error;
+use crate::Result;
+
+/// The bytes that [`Symmetric::fill`] copies at a time, from a core's nearest cache.
+const FILLED_BYTES: usize = 4096;
+
+impl<T: Element, E> Symmetric<'_, T, E> {
+    /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`
+    /// may be changed. The put is complete after [`Symmetric::quiet`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
+        self.run(|area| area.put(to, first, data))
+    }
+
+    /// Copies elements of the part of `from`, from element `first` on, into `data`. One-sided.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
+        self.run(|area| area.get(from, first, data))
+    }
+
+    /// Combines `data` with the part of `from`, from element `first` on: `data[i] = data[i] (op)
+    /// part[i]`. One-sided.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// ```
+    /// # use consort::{Max, Pes, Rank};
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let highest = world.symmetric::<u64>(1)?;
+    ///     highest.store(0, u64::from(world.rank().0) + 5)?;
+    ///     world.barrier()?;
+    ///     let mut seen = [2];
+    ///     highest.get_combine(Rank(1), 0, &mut seen, Max)?;
+    ///     assert_eq!(seen, [6]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn get_combine<O: Operator<T>>(
+        &self,
+        from: Rank,
+        first: usize,
+        data: &mut [T],
+        operator: O,
+    ) -> Result<()> {
+        self.run(|area| area.get_combine(from, first, data, &operator))
+    }
+
+    /// Copies every `data_stride`th element of `data`, from the first on, to the part of `to`. The
+    /// first goes to element `first`, and each other `stride` elements after the one before.
+    /// One-sided: returns when `data` may be changed.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// # Panics
+    /// When a stride is 0.
+    pub fn put_strided(
+        &self,
+        to: Rank,
+        first: usize,
+        stride: usize,
+        data: &[T],
+        data_stride: usize,
+    ) -> Result<()> {
+        self.run(|area| area.put_strided(to, (first, stride), (data, data_stride)))
+    }
+
+    /// Copies elements of the part of `from` into every `data_stride`th element of `data`, from the
+    /// first on. The first comes from element `first`, and each other `stride` elements after the
+    /// one before. One-sided.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// # Panics
+    /// When a stride is 0.
+    pub fn get_strided(
+        &self,
+        from: Rank,
+        first: usize,
+        stride: usize,
+        data: &mut [T],
+        data_stride: usize,
+    ) -> Result<()> {
+        self.run(|area| area.get_strided(from, (first, stride), (data, data_stride)))
+    }
+
+    /// Reads one element of this PE's own part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn load(&self, index: usize) -> Result<T> {
+        let mut value = T::zeroed();
+        self.get(self.state.endpoint.rank(), index, std::slice::from_mut(&mut value))?;
+        Ok(value)
+    }
+
+    /// Changes one element of this PE's own part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn store(&self, index: usize, value: T) -> Result<()> {
+        self.put(self.state.endpoint.rank(), index, &[value])
+    }
+
+    /// All elements of this PE's own part.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`], [`Error::Freed`].
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut elements = vec![T::zeroed(); self.len()];
+        self.get(self.state.endpoint.rank(), 0, &mut elements)?;
+        Ok(elements)
+    }
+
+    /// Changes all elements of this PE's own part to `value`.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`], [`Error::Freed`].
+    ///
+    /// ```
+    /// # use consort::Pes;
+    /// let all = Pes::threads(2).run(|pe| {
+    ///     let table = pe.world().symmetric::<f64>(1000)?;
+    ///     table.fill(f64::INFINITY)?;
+    ///     table.range(10..20)?.fill(0.5)?;
+    ///     table.range(9..12)?.to_vec()
+    /// })?;
+    /// assert_eq!(all[1].1, [f64::INFINITY, 0.5, 0.5]);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn fill(&self, value: T) -> Result<()> {
+        let some = vec![value; self.len().min(FILLED_BYTES / size_of::<T>().max(1) + 1)];
+        let me = self.state.endpoint.rank();
+        self.run(|area| {
+            let firsts = (0..self.len()).step_by(some.len().max(1));
+            firsts
+                .map(|first| (first, some.len().min(self.len() - first)))
+                .try_for_each(|(first, count)| area.put(me, first, &some[..count]))
+        })
+    }
+
+    /// Orders this PE's earlier puts before its later ones and signals, for every PE. Local.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn fence(&self) -> Result<()> {
+        self.run(|area| {
+            area.one_sided.fence();
+            Ok(())
+        })
+    }
+
+    /// Waits until all puts of this PE are complete. Local.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn quiet(&self) -> Result<()> {
+        self.run(|area| {
+            area.one_sided.quiet();
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Signals and atomic operations on words of symmetric memory, and waits for them.
+
+use consort_fabric::{Atomic, Rank, Signal, Until};
+
+use super::{element::Element, memory::Symmetric, word::Word};
+use crate::{Error, Result};
+
+impl<T: Element, E> Symmetric<'_, T, E> {
+    /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
+    /// `flags` there. A PE that waits for the signal then sees the data.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    ///
+    /// ```
+    /// use consort::{Pes, Rank, Signal, Until};
+    ///
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let (data, arrived) = (world.symmetric::<f64>(3)?, world.symmetric::<u64>(1)?);
+    ///     if world.rank() == Rank(0) {
+    ///         let values = [1.0, 2.0, 3.0];
+    ///         data.put_signal(Rank(1), 0, &values, &arrived, 0, Signal::Set(1))?;
+    ///     } else {
+    ///         arrived.wait_until(0, Until::Equals(1))?;
+    ///         assert_eq!(data.load(2)?, 3.0);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    pub fn put_signal<W: Word, X>(
+        &self,
+        to: Rank,
+        first: usize,
+        data: &[T],
+        flags: &Symmetric<'_, W, X>,
+        word: usize,
+        how: Signal,
+    ) -> Result<()> {
+        self.ensure_same_job(flags);
+        self.run(|area| area.put_signal(to, first, data, (&flags.area_of(area), word), how))
+    }
+}
+
+impl<T: Element, E> Symmetric<'_, T, E> {
+    /// Performs an atomic operation on one word of the part of `at`; sequentially consistent.
+    /// Returns the old value. Operands are given by their bits, as [`Word::to_bits`] makes them.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T>
+    where
+        T: Word,
+    {
+        self.run(|area| area.atomic(at, index, operation))
+    }
+
+    /// Adds `value` to one word of the part of `at`, wrapping around. Returns the old value.
+    ///
+    /// # Errors
+    /// As [`Symmetric::atomic`].
+    pub fn fetch_add(&self, at: Rank, index: usize, value: T) -> Result<T>
+    where
+        T: Word,
+    {
+        self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
+    }
+
+    /// Changes one word of the part of `to`, and wakes a PE that waits for it there. A PE that has
+    /// seen the signal sees the data that this PE put before its last [`Symmetric::fence`].
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()>
+    where
+        T: Word,
+    {
+        self.run(|area| area.signal(to, index, how))
+    }
+
+    /// Waits until one word of this PE's own part meets the condition, and returns it. Data that
+    /// was put before the word changed, and ordered by a fence or by [`Symmetric::put_signal`], has
+    /// arrived.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
+    /// finished, so that no PE is left to change the word.
+    pub fn wait_until(&self, index: usize, until: Until) -> Result<T>
+    where
+        T: Word,
+    {
+        self.run(|area| {
+            let (word, width) = area.word(index)?;
+            let endpoint = &self.state.endpoint;
+            let value = endpoint.wait_until(word, width, until);
+            value.map(T::from_bits).map_err(|_| Error::of_job(endpoint.job()))
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! Types that go through calls on values: plain data as it is; `bool`, `char` and tuples packed.
+//!
+//! What travels is always plain data, so whatever arrives can be unpacked. A kind, which the
+//! compiler infers, keeps the implementations apart: plain data is an open set of types, to which
+//! `bytemuck` might add any.
+
+use std::{borrow::Cow, marker::PhantomData};
+
+use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
+
+/// A type that goes through calls on values, such as [`Team::broadcast`](crate::Team::broadcast)
+/// and [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, and
+/// tuples of two to six values.
+///
+/// `Kind` distinguishes these cases and is always inferred: write `_` for it. Code that is generic
+/// over a `T: Pod` can pass a `T` to all of these calls.
+///
+/// A value that is not plain data is packed into plain data on its way. Operators get it unpacked,
+/// and messages about calls name its type as the program does. Slices and symmetric memory hold
+/// plain data alone.
+///
+/// ```
+/// use consort::{BitAnd, Pes};
+///
+/// let all = Pes::threads(3).run(|pe| {
+///     let world = pe.world();
+///     let me = world.rank().0;
+///     let everyone = world.all_reduce(me < 3, BitAnd)?;
+///     // The sum and the maximum in one call.
+///     let both = |(sum, most): (u64, f64), (one, other)| (sum + one, most.max(other));
+///     let (sum, most) = world.all_reduce((u64::from(me), f64::from(me) / 2.0), both)?;
+///     Ok((everyone, sum, most))
+/// })?;
+/// assert!(all.iter().all(|&(_, result)| result == (true, 3, 1.0)));
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// # A type of one's own
+/// Structs of plain data derive [`Pod`]. Another type, such as an enum, gives its packed form, with
+/// any local type as its kind:
+///
+/// ```
+/// use consort::{Pes, Rank, Value};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum State { Running, Converged }
+///
+/// impl Value<State> for State {
+///     type Packed = u8;
+///
+///     fn pack(self) -> u8 {
+///         u8::from(self == State::Converged)
+///     }
+///
+///     fn unpack(packed: u8) -> Self {
+///         if packed == 0 { State::Running } else { State::Converged }
+///     }
+/// }
+///
+/// let all = Pes::threads(2).run(|pe| pe.world().broadcast(State::Converged, Rank(1)))?;
+/// assert_eq!(all[0].1, State::Converged);
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Other types do not go through calls:
+///
+/// ```compile_fail,E0277
+/// # use consort::{Pes, Rank};
+/// Pes::threads(2).run(|pe| pe.world().broadcast("a text".to_owned(), Rank(0)));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot go through a call on values",
+    label = "neither plain data, nor `bool`, `char` or a tuple of such",
+    note = "for a struct whose fields are all plain data, without padding: \
+            `#[derive(Clone, Copy, consort::bytemuck::Pod, consort::bytemuck::Zeroable)]` with \
+            `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
+    note = "for another `Copy` type implement `consort::Value`, which packs it into plain data"
+)]
+pub trait Value<Kind>: Copy + 'static {
+    /// What travels.
+    type Packed: Pod;
+
+    /// Packs the value.
+    fn pack(self) -> Self::Packed;
+
+    /// Unpacks what has been packed on this or another PE. It must not panic: a call whose value
+    /// cannot be unpacked has already ended on the other PEs.
+    fn unpack(packed: Self::Packed) -> Self;
+
+    /// The kernel of an operator on packed values. That of plain data is the operator's own.
+    #[doc(hidden)]
+    #[inline]
+    fn kernel<O: Operator<Self>>(operator: &Unpacking<O, Self, Kind>) -> Kernel<'_> {
+        Kernel::new::<Self::Packed, _>(operator)
+    }
+
+    /// Has a packed value changed. Plain data is not copied.
+    #[doc(hidden)]
+    #[inline]
+    fn as_packed<R>(&mut self, change: impl FnOnce(&mut Self::Packed) -> R) -> R {
+        let mut packed = self.pack();
+        let result = change(&mut packed);
+        *self = Self::unpack(packed);
+        result
+    }
+
+    /// Packs values. Plain data is not copied.
+    #[doc(hidden)]
+    fn pack_all(values: &[Self]) -> Cow<'_, [Self::Packed]> {
+        values.iter().map(|value| value.pack()).collect()
+    }
+
+    /// Unpacks values. Plain data is not copied.
+    #[doc(hidden)]
+    fn unpack_all(packed: Vec<Self::Packed>) -> Vec<Self> {
+        packed.into_iter().map(Self::unpack).collect()
+    }
+}
+
+/// The kind of plain data.
+#[derive(Clone, Copy, Debug)]
+pub enum AsPod {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Pod> Value<AsPod> for T {
+    type Packed = T;
+
+    #[inline(always)]
+    fn pack(self) -> T {
+        self
+    }
+
+    #[inline(always)]
+    fn unpack(packed: T) -> T {
+        packed
+    }
+
+    #[inline(always)]
+    fn kernel<O: Operator<T>>(operator: &Unpacking<O, T, AsPod>) -> Kernel<'_> {
+        Kernel::new::<T, O>(&operator.operator)
+    }
+
+    #[inline(always)]
+    fn as_packed<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(self)
+    }
+
+    #[inline(always)]
+    fn pack_all(values: &[T]) -> Cow<'_, [T]> {
+        Cow::Borrowed(values)
+    }
+
+    #[inline(always)]
+    fn unpack_all(packed: Vec<T>) -> Vec<T> {
+        packed
+    }
+}
+
+/// Any number but 0 is true.
+impl Value<bool> for bool {
+    type Packed = u8;
+
+    #[inline]
+    fn pack(self) -> u8 {
+        self.into()
+    }
+
+    #[inline]
+    fn unpack(packed: u8) -> Self {
+        packed != 0
+    }
+}
+
+/// A number of no character, which no PE sends, is U+FFFD.
+impl Value<char> for char {
+    type Packed = u32;
+
+    #[inline]
+    fn pack(self) -> u32 {
+        self.into()
+    }
+
+    #[inline]
+    fn unpack(packed: u32) -> Self {
+        Self::from_u32(packed).unwrap_or(Self::REPLACEMENT_CHARACTER)
+    }
+}
+
+/// A packed tuple: its first value, and the others.
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, packed)]
+pub struct Several<A, B>(A, B);
+
+macro_rules! tuples {
+    ($(($first:ident $first_kind:ident, $($other:ident $kind:ident),+);)*) => {$(
+        impl<$first: Value<$first_kind>, $first_kind, $($other: Value<$kind>, $kind),+>
+            Value<($first_kind, $($kind),+)> for ($first, $($other),+)
+        {
+            type Packed = tuples!(@type $first $($other)+);
+
+            #[inline]
+            #[expect(non_snake_case, reason = "values are named as their types")]
+            fn pack(self) -> Self::Packed {
+                let ($first, $($other),+) = self;
+                tuples!(@pack $first $($other)+)
+            }
+
+            #[inline]
+            #[expect(non_snake_case, reason = "values are named as their types")]
+            fn unpack(tuples!(@pattern $first $($other)+): Self::Packed) -> Self {
+                ($first::unpack($first), $($other::unpack($other)),+)
+            }
+        }
+    )*};
+    (@type $last:ident) => { $last::Packed };
+    (@type $first:ident $($other:ident)+) => {
+        Several<$first::Packed, tuples!(@type $($other)+)>
+    };
+    (@pack $last:ident) => { $last.pack() };
+    (@pack $first:ident $($other:ident)+) => {
+        Several($first.pack(), tuples!(@pack $($other)+))
+    };
+    (@pattern $last:ident) => { $last };
+    (@pattern $first:ident $($other:ident)+) => {
+        Several($first, tuples!(@pattern $($other)+))
+    };
+}
+
+tuples! {
+    (A KindOfA, B KindOfB);
+    (A KindOfA, B KindOfB, C KindOfC);
+    (A KindOfA, B KindOfB, C KindOfC, D KindOfD);
+    (A KindOfA, B KindOfB, C KindOfC, D KindOfD, E KindOfE);
+    (A KindOfA, B KindOfB, C KindOfC, D KindOfD, E KindOfE, F KindOfF);
+}
+
+/// An operator on values, as one on packed values.
+#[doc(hidden)]
+pub struct Unpacking<O, T, Kind> {
+    operator: O,
+    values: PhantomData<fn(T, Kind)>,
+}
+
+impl<O, T, Kind> Unpacking<O, T, Kind> {
+    #[inline(always)]
+    pub(crate) fn new(operator: O) -> Self {
+        Self { operator, values: PhantomData }
+    }
+}
+
+impl<O: Operator<T>, T: Value<Kind>, Kind> Operator<T::Packed> for Unpacking<O, T, Kind> {
+    const CLASS: OperatorClass = O::CLASS;
+    const NAME: &'static str = O::NAME;
+
+    #[inline]
+    fn apply(&self, left: T::Packed, right: T::Packed) -> T::Packed {
+        self.operator.apply(T::unpack(left), T::unpack(right)).pack()
+    }
+}
