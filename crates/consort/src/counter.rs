@@ -20,7 +20,7 @@
 //! copies into place when it reads the counter. Fences, barriers and the gets of third PEs would
 //! have to wait while the receiver computes.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use consort_fabric::{Atomic, Rank, Signal, Until};
 
@@ -117,10 +117,18 @@ impl<'p> Counter<'p> {
     /// Does not change the counter. The data of the counted puts has arrived.
     ///
     /// # Errors
-    /// [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have finished, so that no PE
-    /// is left to add to the counter.
+    /// [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to add to the counter: all
+    /// others have finished, or wait for calls and words themselves.
     pub fn wait(&self, at_least: u64) -> Result<u64> {
         self.word.wait_until(0, Until::AtLeast(at_least))
+    }
+
+    /// As [`Counter::wait`], for at most `limit`; then returns `None`, and may be called again.
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn wait_timeout(&self, at_least: u64, limit: Duration) -> Result<Option<u64>> {
+        self.word.wait_until_timeout(0, Until::AtLeast(at_least), limit)
     }
 }
 

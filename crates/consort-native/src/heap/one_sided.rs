@@ -16,7 +16,7 @@ use std::{
         fence,
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use consort_fabric::{Atomic, Kernel, Op, Pod, Poisoned, Rank, Signal, Until};
@@ -195,15 +195,27 @@ impl<'j> OneSided<'j> {
     }
 
     /// Waits until a word of the own heap satisfies `until`, and returns it. For threads other than
-    /// the PE's: it polls, yields and sleeps, and makes no progress on the PE's operations.
+    /// the PE's: it polls, yields and sleeps, and makes no progress on the PE's operations. With a
+    /// `limit` it waits for no longer than that, and then returns `None`.
     ///
     /// # Errors
     /// When the job has failed.
-    pub fn wait_until(&self, word: usize, width: Width, until: Until) -> Op<u64> {
+    pub fn wait_until(
+        &self,
+        word: usize,
+        width: Width,
+        until: Until,
+        limit: Option<Duration>,
+    ) -> Op<Option<u64>> {
         let mut looks = 0_u32;
+        let begun = limit.map(|limit| (Instant::now(), limit));
         loop {
             if let Some(value) = self.test(word, width, until) {
-                return Ok(value);
+                return Ok(Some(value));
+            }
+            let left = begun.map_or(SLEEP, |(since, limit)| limit.saturating_sub(since.elapsed()));
+            if left.is_zero() {
+                return Ok(None);
             }
             if self.job.is_poisoned() {
                 return Err(Poisoned);
@@ -212,17 +224,17 @@ impl<'j> OneSided<'j> {
             match looks {
                 ..LOOKS => std::hint::spin_loop(),
                 LOOKS..YIELDS => thread::yield_now(),
-                _ if self.job.parks() => self.sleep(word, width, until),
-                _ => thread::sleep(NAP),
+                _ if self.job.parks() => self.sleep(word, width, until, left.min(SLEEP)),
+                _ => thread::sleep(left.min(NAP)),
             }
         }
     }
 
     /// Sleeps until the PE is woken, unless the word satisfies `until` by then.
-    fn sleep(&self, word: usize, width: Width, until: Until) {
+    fn sleep(&self, word: usize, width: Width, until: Until, limit: Duration) {
         let sleeper = self.job.announce_sleep(self.me);
         if self.test(word, width, until).is_none() && !self.job.is_poisoned() {
-            sleeper.sleep(SLEEP, self.job.scope());
+            sleeper.sleep(limit, self.job.scope());
         }
     }
 }

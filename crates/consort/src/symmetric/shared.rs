@@ -1,6 +1,6 @@
 //! Handles on symmetric memory for threads that are not PEs.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use consort_fabric::{Atomic, Rank, Signal, Until};
 use consort_native::{Block, Counted, Endpoint, OneSided, Tally};
@@ -233,8 +233,29 @@ impl<T: Word> SharedSymmetric<T> {
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
         let area = self.area();
         let (word, width) = area.word(index)?;
-        let value = area.one_sided.wait_until(word, width, until);
-        value.map(T::from_bits).map_err(|_| Error::of_job(self.block.job()))
+        let value = area.one_sided.wait_until(word, width, until, None);
+        match value {
+            Ok(Some(value)) => Ok(T::from_bits(value)),
+            Ok(None) | Err(_) => Err(Error::of_job(self.block.job())),
+        }
+    }
+
+    /// As [`SharedSymmetric::wait_until`], for at most `limit`; then returns `None`, and may be
+    /// called again.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn wait_until_timeout(
+        &self,
+        index: usize,
+        until: Until,
+        limit: Duration,
+    ) -> Result<Option<T>> {
+        let area = self.area();
+        let (word, width) = area.word(index)?;
+        let value = area.one_sided.wait_until(word, width, until, Some(limit));
+        let value = value.map_err(|_| Error::of_job(self.block.job()))?;
+        Ok(value.map(T::from_bits))
     }
 }
 

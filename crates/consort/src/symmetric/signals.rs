@@ -1,5 +1,7 @@
 //! Signals and atomic operations on words of symmetric memory, and waits for them.
 
+use std::time::Duration;
+
 use consort_fabric::{Atomic, Rank, Signal, Until};
 
 use super::{element::Element, memory::Symmetric, word::Word};
@@ -84,8 +86,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// arrived.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when all other PEs have
-    /// finished, so that no PE is left to change the word.
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to
+    /// change the word: all others have finished, or wait for calls and words themselves.
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T>
     where
         T: Word,
@@ -95,6 +97,29 @@ impl<T: Element, E> Symmetric<'_, T, E> {
             let endpoint = &self.state.endpoint;
             let value = endpoint.wait_until(word, width, until);
             value.map(T::from_bits).map_err(|_| Error::of_job(endpoint.job()))
+        })
+    }
+
+    /// As [`Symmetric::wait_until`], for at most `limit`; then returns `None`, and may be called
+    /// again.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn wait_until_timeout(
+        &self,
+        index: usize,
+        until: Until,
+        limit: Duration,
+    ) -> Result<Option<T>>
+    where
+        T: Word,
+    {
+        self.run(|area| {
+            let (word, width) = area.word(index)?;
+            let endpoint = &self.state.endpoint;
+            let value = endpoint.wait_until_timeout(word, width, until, limit);
+            let value = value.map_err(|_| Error::of_job(endpoint.job()))?;
+            Ok(value.map(T::from_bits))
         })
     }
 }
