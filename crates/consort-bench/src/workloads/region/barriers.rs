@@ -13,7 +13,7 @@ use anyhow::Result;
 use super::row::{OPENMP, Row, Setting, Work};
 
 /// Barriers; the first row is the one that others are compared with.
-pub(super) const BARRIER: [Row; 4] = [
+pub(super) const BARRIER: &[Row] = &[
     Row { work: Work::Barrier, name: "Team::barrier", peer: None, block_ns: team },
     Row { work: Work::Barrier, name: "std::sync::Barrier", peer: Some("std"), block_ns: std },
     Row { work: Work::Barrier, name: "hurdles::Barrier", peer: Some("hurdles"), block_ns: hurdles },
@@ -44,7 +44,7 @@ fn std(setting: &Setting<'_>) -> Result<f64> {
     let barrier = Arc::new(sync::Barrier::new(setting.pes as usize));
     barriers_ns(setting, || {
         let barrier = Arc::clone(&barrier);
-        move || drop(barrier.wait())
+        move || barrier.wait()
     })
 }
 
@@ -52,7 +52,7 @@ fn hurdles(setting: &Setting<'_>) -> Result<f64> {
     let barrier = hurdles::Barrier::new(setting.pes as usize);
     barriers_ns(setting, || {
         let mut barrier = barrier.clone();
-        move || drop(barrier.wait())
+        move || barrier.wait()
     })
 }
 
@@ -61,14 +61,19 @@ fn openmp_barrier(setting: &Setting<'_>) -> Result<f64> {
 }
 
 /// Times a block of barriers, of which `handle` makes a thread's own handle.
-fn barriers_ns<H: FnMut() + Send>(setting: &Setting<'_>, handle: impl Fn() -> H) -> Result<f64> {
+fn barriers_ns<R, H>(setting: &Setting<'_>, handle: impl Fn() -> H) -> Result<f64>
+where
+    H: FnMut() -> R + Send,
+{
     let mut handles: Vec<H> = (0..setting.pes).map(|_| handle()).collect();
     setting.with_pool(|pool| {
         setting.block_ns(|count| {
             let times = pool.run_with(&mut handles, |_, wait| {
                 wait();
                 let begun = Instant::now();
-                (0..count).for_each(|_| wait());
+                for _ in 0..count {
+                    wait();
+                }
                 Ok(begun.elapsed())
             })?;
             Ok(slowest(&times))

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use consort_fabric::statistics::Summary;
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
@@ -100,7 +100,7 @@ impl Race<'_> {
     pub fn run(&self) -> Result<Results> {
         let openmp = self.openmp.as_ref();
         let setting = Setting::new(self.pes, openmp.ok());
-        let every = [&EMPTY[..], &SUM, &BARRIER].into_iter().flatten();
+        let every = [EMPTY, SUM, BARRIER].into_iter().flatten();
         let rows: Vec<&Row> =
             every.filter(|row| row.peer != Some(OPENMP) || openmp.is_ok()).collect();
         let samples = self.samples(&setting, &rows)?;
@@ -113,7 +113,7 @@ impl Race<'_> {
             pes: self.pes,
             usable_cores: Topology::discover().usable_cores(),
             cpus,
-            openmp: openmp.map(OpenMp::compiler).map_err(|why| format!("{why:#}")),
+            openmp: openmp.map(OpenMp::compiler).map_err(in_a_line),
             classes: classes(&rows, &samples),
         })
     }
@@ -174,6 +174,10 @@ impl Results {
     }
 }
 
+fn in_a_line(error: &Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
 /// The transfer between the cores of PEs 0 and 1, where PEs have cores of their own. A reading
 /// without an answer agrees with no other.
 fn transfer(setting: &Setting<'_>) -> Option<f64> {
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn ratios_are_to_the_first_row_of_the_work_in_the_same_class() {
-        let rows: Vec<&Row> = EMPTY.iter().chain(&BARRIER).collect();
+        let rows: Vec<&Row> = EMPTY.iter().chain(BARRIER).collect();
         let sample = |row, ns, transfer_ns| Sample { row, ns, transfer_ns: Some(transfer_ns) };
         let samples = [
             sample(0, 200.0, 20.0),
@@ -259,7 +263,7 @@ mod tests {
 
     #[test]
     fn each_work_has_a_first_row_of_consort() {
-        let works = [&EMPTY[..], &SUM, &BARRIER].map(|rows| {
+        let works = [EMPTY, SUM, BARRIER].map(|rows| {
             assert!(rows[0].peer.is_none() && rows.iter().all(|row| row.work == rows[0].work));
             rows[0].work
         });

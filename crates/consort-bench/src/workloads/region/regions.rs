@@ -17,7 +17,7 @@ const STD: Option<&str> = Some("std");
 const C: Option<&str> = Some(OPENMP);
 
 /// Empty regions; the first row is the one that others are compared with.
-pub(super) const EMPTY: [Row; 5] = [
+pub(super) const EMPTY: &[Row] = &[
     Row { work: Work::Empty, name: "Pool::run", peer: None, block_ns: pool },
     Row { work: Work::Empty, name: "Pes::run", peer: None, block_ns: launch },
     Row { work: Work::Empty, name: "rayon broadcast", peer: RAYON, block_ns: rayon_broadcast },
@@ -26,7 +26,7 @@ pub(super) const EMPTY: [Row; 5] = [
 ];
 
 /// Sums; the first row is the one that others are compared with.
-pub(super) const SUM: [Row; 6] = [
+pub(super) const SUM: &[Row] = &[
     Row { work: Work::Sum, name: "Pool::run_with, all_reduce", peer: None, block_ns: pool_reduces },
     Row { work: Work::Sum, name: "Pool::run_with, results", peer: None, block_ns: pool_returns },
     Row { work: Work::Sum, name: "rayon par_chunks, sum", peer: RAYON, block_ns: rayon_sum },

@@ -1,8 +1,8 @@
 //! A row: one library's way to do a work, timed a block at a time.
 //!
-//! A block has threads of its own: its row makes them, warms up until the time of a region is known,
-//! times as many as fit into the block, and ends the threads. So no thread of another row spins or
-//! yields meanwhile.
+//! A block has threads of its own: its row makes them, warms up until the time of a region is
+//! known, times as many as fit into the block, and ends the threads. So no thread of another row
+//! spins or yields meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ use crate::peers::openmp::OpenMp;
 pub(super) const OPENMP: &str = "OpenMP";
 /// The doubles that a PE adds up.
 pub(super) const LEN: usize = 1024;
-/// The time of a block where each PE has a core, and where PEs share cores: there it begins and ends
-/// with turns of the scheduler.
+/// The time of a block where each PE has a core, and where PEs share cores: there it begins and
+/// ends with turns of the scheduler.
 const BLOCK: Duration = Duration::from_micros(300);
 const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// Warm-up continues until a number of regions takes this long. `openmp_bench.c` does the same.
@@ -152,13 +152,13 @@ mod tests {
     #[test]
     fn the_time_is_that_of_one_region() {
         let setting = Setting::new(1, None);
-        let mut asked = Vec::new();
+        let mut asked: Vec<u64> = Vec::new();
         let ns = setting.block_ns(|count| {
             asked.push(count);
             Ok(Duration::from_nanos(1000 * count))
         });
         assert_eq!(ns.unwrap(), 1000.0);
         assert_eq!(asked[..4], [1, 4, 16, 64]);
-        assert_eq!(asked.last(), Some(&(setting.block().as_micros() as u64)));
+        assert_eq!(asked.last(), Some(&300));
     }
 }

@@ -29,8 +29,8 @@ pub(crate) struct Bench {
     /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
     /// with counting puts: counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
-    /// broadcast), look-up (look-ups of choices in wisdom), or region (parallel regions and barriers
-    /// of threads, beside rayon, the standard library, hurdles and OpenMP)
+    /// broadcast), look-up (look-ups of choices in wisdom), or region (parallel regions and
+    /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
