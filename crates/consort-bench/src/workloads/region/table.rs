@@ -18,11 +18,9 @@ pub fn show(page: &mut Page, all: &[Results]) {
         }
         page.lines("\n");
     }
-    page.paragraph(format!(
-        "Ratio: to the first row of the same work. Transfers: the time in one-way transfers of a \
-         cache line. Sums are of {} a PE.",
-        size((LEN * size_of::<f64>()) as u64)
-    ));
+    let bytes = size((LEN * size_of::<f64>()) as u64);
+    page.paragraph(format!("Ratio: to the first row of the same work. Sums are of {bytes} a PE."));
+    page.paragraph("Transfers: the time in one-way transfers of a cache line.");
     for openmp in all.iter().map(|results| &results.openmp).take(1) {
         page.paragraph(match openmp {
             Ok(compiler) => format!("{OPENMP}: a program in C, {compiler}"),
@@ -49,7 +47,7 @@ fn placement(results: &Results) -> String {
             format!("{} one a core (cpu {})", counted(*pes, "PE"), cpus.join(", "))
         }
         None => format!(
-            "{} share {}, unpinned: the times are the scheduler's, more than the library's",
+            "{} share {}: the times are the scheduler's, more than the library's",
             counted(*pes, "PE"),
             counted(*usable_cores, "core")
         ),
