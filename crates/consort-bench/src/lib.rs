@@ -1,7 +1,7 @@
 //! Measures Consort: against the machine's limits, other libraries, and results of papers.
 //!
 //! 1. [`limits`]: the limits of the machine itself;
-//! 2. [`peers`]: thread libraries and MPI;
+//! 2. [`peers`]: thread libraries, MPI and OpenMP;
 //! 3. [`harness`]: kinds of work in turn, each with the limits at that moment;
 //! 4. [`workloads`]: timed work that is not a collective;
 //! 5. [`simulation`]: programs on described machines;

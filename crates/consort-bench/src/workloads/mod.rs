@@ -3,9 +3,11 @@
 //! 1. [`counting`]: counting puts, and the operations that they replace;
 //! 2. [`online`]: choices refined while a program runs;
 //! 3. [`overlap`]: computation during a nonblocking broadcast;
-//! 4. [`look_up`]: look-ups of choices in compiled wisdom.
+//! 4. [`look_up`]: look-ups of choices in compiled wisdom;
+//! 5. [`region`]: parallel regions and barriers of threads, beside those of other libraries.
 
 pub mod counting;
 pub mod look_up;
 pub mod online;
 pub mod overlap;
+pub mod region;

@@ -7,8 +7,8 @@
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
 //! 2. `text`: the tables for people;
 //! 3. `counting`: workloads with counting puts;
-//! 4. `online`, `overlap`, `look_up`: refined choices, computation during a broadcast, compiled
-//!    wisdom.
+//! 4. `online`, `overlap`, `look_up`, `region`: refined choices, computation during a broadcast,
+//!    compiled wisdom, parallel regions.
 
 mod arguments;
 mod counting;
@@ -16,6 +16,7 @@ mod look_up;
 mod online;
 mod options;
 mod overlap;
+mod region;
 mod text;
 
 use anyhow::{Result, bail};
@@ -42,6 +43,7 @@ impl Bench {
             What::Online => return online::run(self),
             What::Overlap => return overlap::run(self),
             What::LookUp => return look_up::run(self),
+            What::Region => return region::run(self),
         };
         let options = Options::of(self, what)?;
         let rounds = Rounds {

@@ -1,5 +1,7 @@
 //! `consort bench` and `consort reproduce`, from the outside, with the smallest budgets.
 
+mod region;
+
 use std::{
     collections::BTreeSet,
     process::{Command, Output},
@@ -192,6 +194,13 @@ fn bad_input_is_refused_with_advice() {
         ("bench overlap --pes 1", 1, "somebody to send to"),
         ("bench look-up --bytes 8", 1, "PEs and budget alone"),
         ("bench look-up --pes 100000", 1, "1 to 1024"),
+        ("bench region --pes 0", 1, "--pes 0: use 1 to 1024"),
+        ("bench region --pes 2,100000", 1, "--pes 100000: use 1 to 1024"),
+        ("bench region --pes two", 2, "two"),
+        ("bench region --bytes 8", 1, "PEs, budget and class alone"),
+        ("bench region --sync loose", 1, "PEs, budget and class alone"),
+        ("bench barrier --pes 2,8", 1, "several are for region alone"),
+        ("bench overlap --pes 2,8", 1, "several are for region alone"),
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),

@@ -8,11 +8,13 @@ use std::{
     ffi::OsStr,
     fs,
     path::{self, Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use consort_native::topology::Topology;
+
+use crate::peers::commands::{in_path, output};
 
 /// A library that compiles and starts programs.
 pub(super) struct Mpi {
@@ -154,24 +156,6 @@ fn find(program: &Path) -> Option<PathBuf> {
         return program.is_file().then(|| program.to_owned());
     }
     in_path(program.as_os_str())
-}
-
-fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-/// Runs a command and returns its output, if it succeeds.
-fn output(command: &mut Command) -> Result<String> {
-    let program = Path::new(command.get_program()).display().to_string();
-    let Output { status, stdout, stderr } =
-        command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {program}"))?;
-    if !status.success() {
-        // Some launchers write error messages to their standard output.
-        let complaint = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
-        bail!("{program} failed ({status}):\n{}", String::from_utf8_lossy(&complaint).trim());
-    }
-    Ok(String::from_utf8_lossy(&stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use consort::{Algorithms, Arrival, Candidate, Collective, SyncModes, Waiting};
 use consort_bench::{harness::Mode, workloads::counting::Workload};
@@ -18,7 +19,8 @@ Examples:
   consort bench stencil                           a pipeline, by counting puts and by flags
   consort bench online                            what refining choices gains and costs
   consort bench overlap --bytes 256k              computing beside a nonblocking broadcast
-  consort bench look-up --budget 1                what asking wisdom takes, in time and memory";
+  consort bench look-up --budget 1                what asking wisdom takes, in time and memory
+  consort bench region --pes 2,8                  parallel regions and barriers, by many libraries";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
@@ -27,15 +29,17 @@ pub(crate) struct Bench {
     /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
     /// with counting puts: counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
-    /// broadcast), or look-up (look-ups of choices in wisdom)
+    /// broadcast), look-up (look-ups of choices in wisdom), or region (parallel regions and
+    /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
     pub(super) bytes: Vec<usize>,
-    /// Number of PEs [default: one for each usable core, two at least]
-    #[arg(long, value_name = "N")]
-    pub(super) pes: Option<u32>,
+    /// Number of PEs; of region several, as in 2,8 [default: one for each usable core, two at
+    /// least]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(super) pes: Vec<u32>,
     /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all [default: mine]
     #[arg(long, value_name = "MODES", value_delimiter = ',')]
     pub(super) sync: Vec<SyncModes>,
@@ -79,8 +83,23 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// The number of PEs that was asked for, or one for each usable core, two at least.
-    pub(super) fn pes(&self) -> u32 {
-        self.pes.unwrap_or(Algorithms::here().cores().max(2))
+    ///
+    /// # Errors
+    /// When several numbers were asked for.
+    pub(super) fn pes(&self) -> Result<u32> {
+        self.pes_or(Algorithms::here().cores().max(2))
+    }
+
+    /// The number of PEs that was asked for, or another one.
+    ///
+    /// # Errors
+    /// When several numbers were asked for.
+    pub(super) fn pes_or(&self, pes: u32) -> Result<u32> {
+        match self.pes[..] {
+            [] => Ok(pes),
+            [pes] => Ok(pes),
+            _ => bail!("--pes: use one number; several are for region alone"),
+        }
     }
 
     /// Whether no option is set that only collectives have.
@@ -103,6 +122,8 @@ pub(crate) enum What {
     Overlap,
     /// Look-ups of choices in compiled wisdom.
     LookUp,
+    /// Parallel regions and barriers of threads.
+    Region,
 }
 
 impl FromStr for What {
@@ -113,11 +134,13 @@ impl FromStr for What {
             "online" => return Ok(Self::Online),
             "overlap" => return Ok(Self::Overlap),
             "look-up" => return Ok(Self::LookUp),
+            "region" => return Ok(Self::Region),
             _ => {}
         }
         text.parse().map(Self::Counting).or_else(|others| {
             let collective = text.parse().map(Self::Collective);
-            collective.map_err(|error| format!("{error}, or {others}, online, overlap, look-up"))
+            collective
+                .map_err(|error| format!("{error}, or {others}, online, overlap, look-up, region"))
         })
     }
 }

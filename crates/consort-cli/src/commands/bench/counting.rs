@@ -17,7 +17,7 @@ pub(super) fn run(bench: &Bench, workload: Workload) -> Result<()> {
     let others = bench.is_plain() && !bench.rewrite;
     ensure!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
     let is_ball = workload == Workload::PingPong;
-    let pes = if is_ball { bench.pes.unwrap_or(2) } else { bench.pes() };
+    let pes = if is_ball { bench.pes_or(2)? } else { bench.pes()? };
     ensure!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
     ensure!((2..=MOST_PES).contains(&pes), "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
     let sizes_bytes = if bench.bytes.is_empty() { workload.sizes_bytes() } else { &bench.bytes };

@@ -11,7 +11,7 @@ use crate::output;
 pub(super) fn run(bench: &Bench) -> Result<()> {
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "look-up takes PEs and budget alone");
-    let pes = bench.pes();
+    let pes = bench.pes()?;
     ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let look_ups = look_up::measure(pes, bench.budget)?;
     output::tell(bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))

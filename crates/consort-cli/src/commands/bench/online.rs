@@ -12,7 +12,7 @@ use crate::output;
 /// Measures and prints.
 pub(super) fn run(bench: &Bench) -> Result<()> {
     ensure!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
-    let pes = bench.pes();
+    let pes = bench.pes()?;
     let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget)?;
     let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
     output::tell(bench.json.as_ref(), &figures, || text(&kinds))

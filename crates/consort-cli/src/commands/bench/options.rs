@@ -32,7 +32,7 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
-        let pes = bench.pes();
+        let pes = bench.pes()?;
         ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
         ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
         ensure!(

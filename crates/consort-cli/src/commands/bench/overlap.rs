@@ -12,7 +12,7 @@ use crate::output;
 /// Measures and prints.
 pub(super) fn run(bench: &Bench) -> Result<()> {
     ensure!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
-    let pes = bench.pes();
+    let pes = bench.pes()?;
     ensure!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
     let sizes = if bench.bytes.is_empty() { &overlap::SIZES_BYTES[..] } else { &bench.bytes };
     let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget)?;

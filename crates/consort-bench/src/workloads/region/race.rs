@@ -1,0 +1,272 @@
+//! Measures all rows in turn.
+//!
+//! In each round every row has one block, in an order at random. Between two blocks there is a
+//! reading of the transfer between the cores of PEs 0 and 1. A block whose two readings differ by
+//! more than a fifth is discarded. PEs that share cores have no transfer, and no class.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, ensure};
+use consort_fabric::statistics::Summary;
+use consort_native::topology::Topology;
+use consort_tuner::TransferClass;
+
+use super::{
+    barriers::BARRIER,
+    regions::{EMPTY, SUM},
+    row::{LEN, OPENMP, Row, Setting, Work},
+};
+use crate::{
+    draws::Draws,
+    harness::{Figure, Mode, hundredths},
+    limits::{readings_agree, transfer_ns},
+    peers::openmp::OpenMp,
+};
+
+/// The time of a reading of the transfer.
+const TRANSFER_SLICE: Duration = Duration::from_micros(500);
+/// The additional time in which a disturbed machine may yield a block of each row.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The settings of a measurement of all rows.
+#[derive(Debug)]
+pub struct Race<'r> {
+    /// The number of PEs, and of the threads of other libraries.
+    pub pes: u32,
+    /// The approximate measuring time.
+    pub budget: Duration,
+    /// The program of OpenMP, or the reason why there is none.
+    pub openmp: &'r Result<OpenMp>,
+}
+
+/// The times of all rows.
+#[derive(Debug)]
+pub struct Results {
+    /// The number of PEs.
+    pub pes: u32,
+    /// The number of usable cores.
+    pub usable_cores: usize,
+    /// The processor of each PE, where each has a core of its own.
+    pub cpus: Option<Vec<u32>>,
+    /// The compiler of OpenMP, or the reason why there is none.
+    pub openmp: Result<String, String>,
+    /// The times in each class of the transfer that occurred.
+    pub classes: Vec<OfClass>,
+}
+
+/// The times of all rows in one class.
+#[derive(Debug)]
+pub struct OfClass {
+    /// The class; `None` where PEs share cores, or one is alone.
+    pub class: Option<TransferClass>,
+    /// The one-way transfer of a cache line during the measurement.
+    pub transfer_ns: Option<f64>,
+    pub(super) times: Vec<Times>,
+}
+
+/// The times of one row.
+#[derive(Debug)]
+pub(super) struct Times {
+    pub(super) work: Work,
+    pub(super) name: &'static str,
+    pub(super) peer: Option<&'static str>,
+    /// Of a region, or a barrier.
+    pub(super) summary: Summary,
+    /// The time over that of the first row of the same work, which is Consort's.
+    pub(super) over_first: Option<f64>,
+    /// The ratio to the transfer at that moment.
+    pub(super) transfers: Option<f64>,
+}
+
+/// One block of a row.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    row: usize,
+    ns: f64,
+    transfer_ns: Option<f64>,
+}
+
+impl Sample {
+    fn class(&self) -> Option<TransferClass> {
+        self.transfer_ns.map(TransferClass::of)
+    }
+}
+
+impl Race<'_> {
+    /// Measures.
+    ///
+    /// # Errors
+    /// When a library fails, or the machine changed during every block.
+    pub fn run(&self) -> Result<Results> {
+        let openmp = self.openmp.as_ref();
+        let setting = Setting::new(self.pes, openmp.ok());
+        let every = [EMPTY, SUM, BARRIER].into_iter().flatten();
+        let rows: Vec<&Row> =
+            every.filter(|row| row.peer != Some(OPENMP) || openmp.is_ok()).collect();
+        let samples = self.samples(&setting, &rows)?;
+        ensure!(
+            !samples.is_empty(),
+            "the machine changed in every block; try again when it is idle"
+        );
+        let cpus = setting.cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect());
+        Ok(Results {
+            pes: self.pes,
+            usable_cores: Topology::discover().usable_cores(),
+            cpus,
+            openmp: openmp.map(OpenMp::compiler).map_err(in_a_line),
+            classes: classes(&rows, &samples),
+        })
+    }
+
+    fn samples(&self, setting: &Setting<'_>, rows: &[&Row]) -> Result<Vec<Sample>> {
+        let mut samples: Vec<Sample> = Vec::new();
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        let (mut draws, begun) = (Draws(u64::from(self.pes)), Instant::now());
+        let mut before = transfer(setting);
+        loop {
+            shuffle(&mut order, &mut draws);
+            for &row in &order {
+                let ns = (rows[row].block_ns)(setting)
+                    .with_context(|| format!("{} failed", rows[row].name))?;
+                let after = transfer(setting);
+                let both = before.zip(after);
+                if both.is_none_or(|(before, after)| readings_agree(before, after)) {
+                    let transfer_ns = both.map(|(before, after)| before.midpoint(after));
+                    samples.push(Sample { row, ns, transfer_ns });
+                }
+                before = after;
+            }
+            let is_measured = |row| samples.iter().any(|sample| sample.row == row);
+            let (spent, all) = (begun.elapsed(), (0..rows.len()).all(is_measured));
+            if spent >= self.budget && (all || spent >= self.budget + PATIENCE) {
+                return Ok(samples);
+            }
+        }
+    }
+}
+
+impl Results {
+    /// A figure for each row and class; one without times for OpenMP where there is none.
+    pub fn figures(&self) -> Vec<Figure> {
+        let placement = if self.cpus.is_some() { "one PE a core" } else { "unpinned" };
+        let blank = Figure {
+            placement: placement.to_owned(),
+            ..Figure::of("region", self.pes, Mode::Throughput)
+        };
+        let of_class = |one: &OfClass| -> Vec<Figure> {
+            let figure = |times: &Times| Figure {
+                algorithm: Some(format!("{}, {}", times.work.name(), times.name)),
+                bytes: (times.work == Work::Sum).then_some(LEN * size_of::<f64>()),
+                peer: times.peer.map(str::to_owned),
+                ratio_to_limit: times.transfers.map(hundredths),
+                c2c_ns: one.transfer_ns.map(hundredths),
+                c2c_class: one.class,
+                ..blank.clone().with(&times.summary)
+            };
+            one.times.iter().map(figure).collect()
+        };
+        let mut figures: Vec<Figure> = self.classes.iter().flat_map(of_class).collect();
+        if let Err(why) = &self.openmp {
+            let (peer, absent) = (Some(OPENMP.to_owned()), Some(why.clone()));
+            figures.push(Figure { peer, absent, ..blank });
+        }
+        figures
+    }
+}
+
+fn in_a_line(error: &Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// The transfer between the cores of PEs 0 and 1, where PEs have cores of their own. A reading
+/// without an answer agrees with no other.
+fn transfer(setting: &Setting<'_>) -> Option<f64> {
+    let [a, b, ..] = setting.cpus.as_deref()? else { return None };
+    Some(transfer_ns(*a, *b, TRANSFER_SLICE).unwrap_or(f64::INFINITY))
+}
+
+fn shuffle(order: &mut [usize], draws: &mut Draws) {
+    for last in (1..order.len()).rev() {
+        let other = usize::try_from(draws.below(last as u64 + 1)).unwrap_or(last);
+        order.swap(last, other);
+    }
+}
+
+/// The times in each class that occurred.
+fn classes(rows: &[&Row], samples: &[Sample]) -> Vec<OfClass> {
+    let of_class = |class| {
+        let blocks: Vec<&Sample> = samples.iter().filter(|one| one.class() == class).collect();
+        let over = |row: Option<usize>, of: &dyn Fn(&Sample) -> Option<f64>| {
+            let counts = |one: &&&Sample| row.is_none_or(|row| one.row == row);
+            let values: Vec<f64> = blocks.iter().filter(counts).filter_map(|one| of(one)).collect();
+            (!values.is_empty()).then(|| Summary::of(&values))
+        };
+        let time = |row| over(Some(row), &|one| Some(one.ns));
+        let times = rows.iter().enumerate().filter_map(|(index, row)| {
+            let summary = time(index)?;
+            let first = time(rows.iter().position(|other| other.work == row.work)?);
+            let transfers = over(Some(index), &|one| Some(one.ns / one.transfer_ns?));
+            Some(Times {
+                work: row.work,
+                name: row.name,
+                peer: row.peer,
+                summary,
+                over_first: first.map(|first| summary.median / first.median),
+                transfers: transfers.map(|transfers| transfers.median),
+            })
+        });
+        let times: Vec<Times> = times.collect();
+        let transfer_ns = over(None, &|one| one.transfer_ns).map(|transfer| transfer.median);
+        (!times.is_empty()).then_some(OfClass { class, transfer_ns, times })
+    };
+    [Some(TransferClass::Near), Some(TransferClass::Far), None]
+        .into_iter()
+        .filter_map(of_class)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_to_the_first_row_of_the_work_in_the_same_class() {
+        let rows: Vec<&Row> = EMPTY.iter().chain(BARRIER).collect();
+        let sample = |row, ns, transfer_ns| Sample { row, ns, transfer_ns: Some(transfer_ns) };
+        let samples = [
+            sample(0, 200.0, 20.0),
+            sample(2, 800.0, 20.0),
+            sample(5, 100.0, 20.0),
+            sample(6, 50.0, 25.0),
+            sample(2, 900.0, 200.0),
+        ];
+        let classes = classes(&rows, &samples);
+        let [near, far] = &classes[..] else { panic!("{classes:?}") };
+        let ratios = |one: &OfClass| -> Vec<_> {
+            one.times.iter().map(|times| (times.over_first, times.transfers)).collect()
+        };
+        assert_eq!(near.transfer_ns, Some(20.0));
+        let expected = [(1.0, 10.0), (4.0, 40.0), (1.0, 5.0), (0.5, 2.0)];
+        assert_eq!(ratios(near), expected.map(|(over, transfers)| (Some(over), Some(transfers))));
+        assert_eq!(ratios(far), [(None, Some(4.5))], "no other row was far");
+    }
+
+    #[test]
+    fn an_order_keeps_its_elements() {
+        let (mut order, mut draws) = ((0..20).collect::<Vec<usize>>(), Draws(7));
+        let before = order.clone();
+        shuffle(&mut order, &mut draws);
+        assert_ne!(order, before);
+        order.sort_unstable();
+        assert_eq!(order, before);
+    }
+
+    #[test]
+    fn each_work_has_a_first_row_of_consort() {
+        let works = [EMPTY, SUM, BARRIER].map(|rows| {
+            assert!(rows[0].peer.is_none() && rows.iter().all(|row| row.work == rows[0].work));
+            rows[0].work
+        });
+        assert_eq!(works, Work::EVERY);
+    }
+}

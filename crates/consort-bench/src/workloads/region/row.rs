@@ -1,0 +1,164 @@
+//! A row: one library's way to do a work, timed a block at a time.
+//!
+//! A block has threads of its own: its row makes them, warms up until the time of a region is
+//! known, times as many as fit into the block, and ends the threads. So no thread of another row
+//! spins or yields meanwhile.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use consort::{Pes, Pool};
+use consort_native::{
+    affinity::{CpuId, Pinned},
+    topology::Topology,
+};
+
+use crate::peers::openmp::OpenMp;
+
+/// The peer that is a program in C.
+pub(super) const OPENMP: &str = "OpenMP";
+/// The doubles that a PE adds up.
+pub(super) const LEN: usize = 1024;
+/// The time of a block where each PE has a core, and where PEs share cores: there it begins and
+/// ends with turns of the scheduler.
+const BLOCK: Duration = Duration::from_micros(300);
+const SHARED_BLOCK: Duration = Duration::from_millis(1);
+/// Warm-up continues until a number of regions takes this long. `openmp_bench.c` does the same.
+const WARM_UP: Duration = Duration::from_micros(50);
+/// The fastest of this many tries counts, since one may be interrupted...
+const TRIES: u32 = 3;
+/// ... unless a try takes longer than an interruption.
+const RETRY: Duration = Duration::from_millis(10);
+/// The most regions of a block.
+const MOST_REGIONS: u64 = 1_000_000;
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A region in which nothing is done.
+    Empty,
+    /// A region in which each PE adds up a part of an array, and the sum of all is known after it.
+    Sum,
+    /// A barrier in a region.
+    Barrier,
+}
+
+impl Work {
+    pub(super) const EVERY: [Self; 3] = [Self::Empty, Self::Sum, Self::Barrier];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty region",
+            Self::Sum => "sum in a region",
+            Self::Barrier => "barrier",
+        }
+    }
+}
+
+/// A library's way to do a work.
+pub(super) struct Row {
+    pub(super) work: Work,
+    pub(super) name: &'static str,
+    /// The library; none for Consort.
+    pub(super) peer: Option<&'static str>,
+    /// Times one block: nanoseconds of a region, or of a barrier.
+    pub(super) block_ns: fn(&Setting<'_>) -> Result<f64>,
+}
+
+/// What the rows are timed on.
+#[derive(Debug)]
+pub(super) struct Setting<'s> {
+    pub(super) pes: u32,
+    /// The processor of each PE, where each has a core of its own.
+    pub(super) cpus: Option<Vec<CpuId>>,
+    /// [`LEN`] doubles for each PE, of 1.
+    pub(super) data: Vec<f64>,
+    /// None where no compiler has it.
+    pub(super) openmp: Option<&'s OpenMp>,
+}
+
+impl<'s> Setting<'s> {
+    pub(super) fn new(pes: u32, openmp: Option<&'s OpenMp>) -> Self {
+        let cpus = Topology::discover().placement(pes as usize);
+        Self { pes, cpus, data: vec![1.0; LEN * pes as usize], openmp }
+    }
+
+    /// The time of a block.
+    pub(super) const fn block(&self) -> Duration {
+        if self.cpus.is_some() { BLOCK } else { SHARED_BLOCK }
+    }
+
+    /// The processor of a thread.
+    pub(super) fn cpu(&self, index: usize) -> Option<CpuId> {
+        Some(self.cpus.as_ref()?[index])
+    }
+
+    /// Does something with a pool, whose PE 0, the calling thread, stays on its core meanwhile.
+    pub(super) fn with_pool<R>(&self, timed: impl FnOnce(&Pool) -> Result<R>) -> Result<R> {
+        let _pinned = self.cpu(0).map(Pinned::new).transpose().context("a core is refused")?;
+        timed(&Pes::threads(self.pes).pinned().pool()?)
+    }
+
+    /// Times one block of a work of the program in C.
+    pub(super) fn openmp_ns(&self, work: &str) -> Result<f64> {
+        let program = self.openmp.context("there is no OpenMP")?;
+        program.block_ns(work, self.pes, self.cpus.as_deref(), LEN, self.block())
+    }
+
+    /// Times one block of regions by the clock of the thread that begins them.
+    pub(super) fn regions_ns(&self, mut region: impl FnMut() -> Result<()>) -> Result<f64> {
+        self.block_ns(|count| {
+            let begun = Instant::now();
+            (0..count).try_for_each(|_| region())?;
+            Ok(begun.elapsed())
+        })
+    }
+
+    /// Times one block. `regions` makes so many of them, and returns their time.
+    pub(super) fn block_ns(&self, mut regions: impl FnMut(u64) -> Result<Duration>) -> Result<f64> {
+        let (mut count, mut tries, mut fastest) = (1, 0, Duration::MAX);
+        loop {
+            fastest = fastest.min(regions(count)?);
+            tries += 1;
+            if fastest < WARM_UP && count < MOST_REGIONS {
+                (count, tries, fastest) = (4 * count, 0, Duration::MAX);
+            } else if tries == TRIES || fastest >= RETRY {
+                break;
+            }
+        }
+        let count = fitting(self.block(), count, fastest);
+        Ok(regions(count)?.as_secs_f64() * 1e9 / count as f64)
+    }
+}
+
+/// The number of regions that fit into a block, if `count` of them take `taken`.
+fn fitting(block: Duration, count: u64, taken: Duration) -> u64 {
+    let fitting = block.as_nanos() * u128::from(count) / taken.as_nanos().max(1);
+    u64::try_from(fitting).map_or(MOST_REGIONS, |fitting| fitting.clamp(1, MOST_REGIONS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_as_many_regions_as_fit() {
+        let (ns, ms) = (Duration::from_nanos, Duration::from_millis);
+        assert_eq!(fitting(BLOCK, 64, ns(64_000)), 300);
+        assert_eq!(fitting(BLOCK, 1, ms(20)), 1);
+        assert_eq!(fitting(BLOCK, 1 << 20, ns(0)), MOST_REGIONS);
+    }
+
+    #[test]
+    fn the_time_is_that_of_one_region() {
+        let setting = Setting::new(1, None);
+        let mut asked: Vec<u64> = Vec::new();
+        let ns = setting.block_ns(|count| {
+            asked.push(count);
+            Ok(Duration::from_nanos(1000 * count))
+        });
+        assert_eq!(ns.unwrap(), 1000.0);
+        assert_eq!(asked[..4], [1, 4, 16, 64]);
+        assert_eq!(asked.last(), Some(&300));
+    }
+}

@@ -1,0 +1,37 @@
+//! `consort bench region`: parallel regions and barriers of threads, by this library and by others.
+
+use anyhow::{Result, ensure};
+use consort::MOST_PES;
+use consort_bench::{
+    harness::Figure,
+    page::Page,
+    peers::openmp::OpenMp,
+    workloads::region::{Race, Results, show},
+};
+
+use super::arguments::Bench;
+use crate::output;
+
+/// Measures and prints.
+pub(super) fn run(bench: &Bench) -> Result<()> {
+    let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
+    ensure!(none, "region takes PEs, budget and class alone");
+    let several = if bench.pes.is_empty() { &[bench.pes()?][..] } else { &bench.pes };
+    for pes in several {
+        ensure!((1..=MOST_PES).contains(pes), "--pes {pes}: use 1 to {MOST_PES}");
+    }
+    let openmp = OpenMp::compile();
+    let budget = bench.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);
+    let all = several.iter().map(|&pes| {
+        let mut results = Race { pes, budget, openmp: &openmp }.run()?;
+        results.classes.retain(|one| bench.class.shows(one.class));
+        Ok(results)
+    });
+    let all = all.collect::<Result<Vec<Results>>>()?;
+    let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
+    output::tell(bench.json.as_ref(), &figures, || {
+        let mut page = Page::default();
+        show(&mut page, &all);
+        output::page(&page)
+    })
+}
