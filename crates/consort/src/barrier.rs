@@ -21,9 +21,9 @@ use crate::{Algorithms, Error, Job, Joined, Pes, Result};
 ///
 /// - [`Barrier::wait`] is that of [`std::sync::Barrier`]: for any threads, also for more than `n`,
 ///   and in programs that have no errors. Only the import changes.
-/// - [`Barrier::join`] makes a thread a [`Member`], whose [`wait`](Member::wait) is faster: it has a
-///   rank and sends messages, as [`Team::barrier`](crate::Team::barrier) does. The panic of a member
-///   is an error for the others, where those that only wait would hang.
+/// - [`Barrier::join`] makes a thread a [`Member`], whose [`wait`](Member::wait) is faster: it has
+///   a rank and sends messages, as [`Team::barrier`](crate::Team::barrier) does. The panic of a
+///   member is an error for the others, where those that only wait would hang.
 ///
 /// The two count apart: `n` threads that wait release each other, and so do `n` members.
 ///
@@ -119,8 +119,8 @@ impl Barrier {
     }
 
     /// Arrives without waiting, and leaves the barrier: this phase and all later ones need one
-    /// thread less. A phase that ends so has no leader. For threads that [wait](Self::wait); members
-    /// have [`Member::arrive_and_drop`].
+    /// thread less. A phase that ends so has no leader. For threads that [wait](Self::wait);
+    /// members have [`Member::arrive_and_drop`].
     pub fn arrive_and_drop(&self) {
         let mut phase = self.phase();
         let threads = phase.expected;
@@ -236,8 +236,8 @@ impl Member {
         Ok(BarrierWaitResult(team.rank().0 == 0))
     }
 
-    /// Takes part in this phase, and leaves the barrier for good: later phases need one member less.
-    /// Waits as [`Member::wait`] does, since members pass each other's messages on.
+    /// Takes part in this phase, and leaves the barrier for good: later phases need one member
+    /// less. Waits as [`Member::wait`] does, since members pass each other's messages on.
     ///
     /// # Errors
     /// As [`Member::wait`].

@@ -2,6 +2,11 @@
 //!
 #![doc = include_str!("lib.md")]
 
+/// The programs of a guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/coming-from.md")]
+struct ComingFrom;
+
 mod algorithms;
 mod async_broadcasts;
 mod barrier;

@@ -224,8 +224,8 @@ impl Pes {
         self.try_run(program)
     }
 
-    /// As [`Pes::run`], with an input for each PE, in the order of the ranks: pieces of a slice that
-    /// PEs may change, or anything else that is `Send`.
+    /// As [`Pes::run`], with an input for each PE, in the order of the ranks: pieces of a slice
+    /// that PEs may change, or anything else that is `Send`.
     ///
     /// # Errors
     /// [`Error::Inputs`] when there are fewer or more inputs than PEs, and as [`Pes::run`].

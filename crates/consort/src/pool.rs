@@ -34,9 +34,10 @@ use crate::{
 /// have left before the call that began it returns. From [`Pes::pool`](crate::Pes::pool).
 ///
 /// A region costs about a microsecond, where [`Pes::run`](crate::Pes::run) starts threads and takes
-/// memory for each program. The thread that calls [`Pool::run`] is PE 0 meanwhile; each other PE has
-/// a thread of its own, which sleeps while it waits for long. Plans, and the wisdom of earlier calls,
-/// stay from region to region. Symmetric memory and smaller teams do not: they borrow the PE.
+/// memory for each program. The thread that calls [`Pool::run`] is PE 0 meanwhile; each other PE
+/// has a thread of its own, which sleeps while it waits for long. Plans, and the wisdom of earlier
+/// calls, stay from region to region. Symmetric memory and smaller teams do not: they borrow the
+/// PE.
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.

@@ -8,7 +8,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use consort_fabric::{Op, Rank};
+use consort_fabric::Rank;
 use consort_native::{
     Cores, Engine, Failure, Job, Panic,
     affinity::{self, CpuId},
@@ -242,8 +242,9 @@ impl Pe {
         self.state.ensure_kept()?;
         self.state.end_sharing()?;
         self.alive().try_for_each(State::drain)?;
-        let teams = self.alive().filter(|team| !team.endpoint.group().is_world());
-        let mut finished = teams.map(|team| team.endpoint.finish()).collect::<Op>();
+        let mut finished = self.alive().try_for_each(|team| {
+            if team.endpoint.group().is_world() { Ok(()) } else { team.endpoint.finish() }
+        });
         match ending {
             Ending::Checks => finished = finished.and_then(|()| self.state.endpoint.finish()),
             Ending::Finishes => self.state.endpoint.mark_finished(),

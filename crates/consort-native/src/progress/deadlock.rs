@@ -8,8 +8,9 @@
 //! set for which this holds: begin with all waiting PEs, and remove each that waits for a PE
 //! outside of the set.
 //!
-//! Any PE may change a word, and so may a thread that has a handle on symmetric memory. So a PE that
-//! waits for a word is stuck if all other PEs are, or have finished, and no thread has a handle.
+//! Any PE may change a word, and so may a thread that has a handle on symmetric memory. So a PE
+//! that waits for a word is stuck if all other PEs are, or have finished, and no thread has a
+//! handle.
 //!
 //! A published wait may be out of date: the PE may have received its message since, and compute
 //! inside its call, or inside a nonblocking call that it polls. So all PEs on which the result
@@ -22,8 +23,8 @@
 //! quarter: a PE that has begun that call has given its credit.
 //!
 //! The waiting PE of the lowest rank runs the detection, every few milliseconds, and only in a job
-//! with teams besides the world, or in which a PE waits for a word. It holds the directory's lock meanwhile, so that no group's memory
-//! is reused. Cost: nothing while no PE waits for long.
+//! with teams besides the world, or in which a PE waits for a word. It holds the directory's lock
+//! meanwhile, so that no group's memory is reused. Cost: nothing while no PE waits for long.
 
 use consort_fabric::Rank;
 
@@ -58,8 +59,8 @@ pub(crate) struct Deadlocks {
 
 impl Deadlocks {
     /// Records that PE `me` has polled and still waits, in a call of the group or, without one, for
-    /// a word. `shares` says whether other threads have handles on its memory. Fails the job if there
-    /// is a deadlock.
+    /// a word. `shares` says whether other threads have handles on its memory. Fails the job if
+    /// there is a deadlock.
     #[cold]
     pub(crate) fn beat(
         &mut self,

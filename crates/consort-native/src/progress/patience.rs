@@ -4,9 +4,9 @@
 //! threads run: then it does not have the core. Where threads outnumber the cores, a yield lets
 //! another one go on, so a thread sleeps only after many.
 //!
-//! A thread that had to sleep polls and yields for less time in its next wait, and a thread that had
-//! not, for longer: it spins where waits are short, and hardly at all where it would only take time
-//! from others.
+//! A thread that had to sleep polls and yields for less time in its next wait, and a thread that
+//! had not, for longer: it spins where waits are short, and hardly at all where it would only take
+//! time from others.
 
 use std::{
     thread,

@@ -36,8 +36,8 @@ pub(crate) struct PeState {
     pub(crate) beat: Beat,
     /// 1 once the PE has an endpoint.
     pub(crate) has_endpoint: AtomicU32,
-    /// When the last thread that ran the PE left, in nanoseconds since the job began: 0 if there was
-    /// none, [`PRESENT`] while there is one.
+    /// When the last thread that ran the PE left, in nanoseconds since the job began: 0 if there
+    /// was none, [`PRESENT`] while there is one.
     pub(crate) absent_since: AtomicU64,
 }
 

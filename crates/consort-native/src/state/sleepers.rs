@@ -56,8 +56,8 @@ impl Sleepers {
         Sleeper { sleepers: self, parker, epoch, is_sure }
     }
 
-    /// Whether the receiver of a message may sleep, and its parker must be woken. To be called after
-    /// the message is stored.
+    /// Whether the receiver of a message may sleep, and its parker must be woken. To be called
+    /// after the message is stored.
     #[inline(always)]
     pub fn are_there(&self) -> bool {
         light(); // pairs with the fence in `announce`

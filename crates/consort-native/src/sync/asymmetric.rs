@@ -3,7 +3,7 @@
 //!
 //! | where | frequent side | seldom side |
 //! | --- | --- | --- |
-//! | Linux | only the compiler keeps the order | `membarrier`, which interrupts the process's running threads |
+//! | Linux | only the compiler keeps the order | `membarrier` interrupts running threads |
 //! | elsewhere, and in Miri | the same | nothing: the two may miss each other |
 //! | under loom | a fence | a fence |
 

@@ -98,7 +98,7 @@ fn a_pool_serves_one_thread_after_the_other() {
 
 #[test]
 fn inputs_go_to_pes_by_rank() {
-    let mut data = vec![0_u32; 12];
+    let mut data = [0_u32; 12];
     let sums = Pes::threads(3).run_with(data.chunks_mut(4), |pe, part| {
         part.fill(pe.world().rank().0);
         Ok(part.len())

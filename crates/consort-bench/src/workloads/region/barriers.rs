@@ -15,6 +15,8 @@ use super::row::{OPENMP, Row, Setting, Work};
 /// Barriers; the first row is the one that others are compared with.
 pub(super) const BARRIER: &[Row] = &[
     Row { work: Work::Barrier, name: "Team::barrier", peer: None, block_ns: team },
+    Row { work: Work::Barrier, name: "Barrier, joined", peer: None, block_ns: member },
+    Row { work: Work::Barrier, name: "Barrier::wait", peer: None, block_ns: wait },
     Row { work: Work::Barrier, name: "std::sync::Barrier", peer: Some("std"), block_ns: std },
     Row { work: Work::Barrier, name: "hurdles::Barrier", peer: Some("hurdles"), block_ns: hurdles },
     Row {
@@ -37,6 +39,30 @@ fn team(setting: &Setting<'_>) -> Result<f64> {
             })?;
             Ok(slowest(&times))
         })
+    })
+}
+
+fn member(setting: &Setting<'_>) -> Result<f64> {
+    let barrier = consort::Barrier::new(setting.pes as usize);
+    setting.with_pool(|pool| {
+        setting.block_ns(|count| {
+            let times = pool.run(|_| {
+                let member = barrier.join()?;
+                member.wait()?;
+                let begun = Instant::now();
+                (0..count).try_for_each(|_| member.wait().map(drop))?;
+                Ok(begun.elapsed())
+            })?;
+            Ok(slowest(&times))
+        })
+    })
+}
+
+fn wait(setting: &Setting<'_>) -> Result<f64> {
+    let barrier = Arc::new(consort::Barrier::new(setting.pes as usize));
+    barriers_ns(setting, || {
+        let barrier = Arc::clone(&barrier);
+        move || barrier.wait()
     })
 }
 

@@ -56,8 +56,8 @@ fn a_put_ends_a_wait() {
     });
 }
 
-/// A wait with a limit returns when that has passed, and goes on where it is called again: on the PE
-/// and on a thread with a handle.
+/// A wait with a limit returns when that has passed, and goes on where it is called again: on the
+/// PE and on a thread with a handle.
 #[test]
 fn a_wait_ends_when_its_time_is_over() {
     const LIMIT: Duration = Duration::from_millis(20);
