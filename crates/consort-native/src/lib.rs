@@ -21,6 +21,7 @@
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
 //! | `sync` | atomics and futexes, or loom's |
+//! | `system` | what only Linux can do, and what does for it elsewhere |
 
 mod call;
 mod directory;
@@ -36,6 +37,7 @@ mod progress;
 mod segment;
 mod state;
 mod sync;
+mod system;
 mod tally;
 mod team;
 

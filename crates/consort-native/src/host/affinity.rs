@@ -1,12 +1,14 @@
 //! Which logical processors a thread may run on, and binding it to one of them.
 //!
-//! On Linux these are `sched_getaffinity` and `sched_setaffinity` of the calling thread. Other
-//! systems have no such calls, or only hints: there every processor counts as allowed, and binding
-//! reports [`Unsupported`](std::io::ErrorKind::Unsupported), for the caller to accept or not.
+//! Only Linux has calls for that; other systems have none, or only hints: there every processor
+//! counts as allowed, and binding reports [`Unsupported`](std::io::ErrorKind::Unsupported), for the
+//! caller to accept or not.
 
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
+
+use crate::system::affinity as system;
 
 /// The number of a logical processor in the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,7 +25,7 @@ impl fmt::Display for CpuId {
 /// A pinned thread may run on one processor only, so call this before pinning.
 #[must_use]
 pub fn allowed() -> Vec<CpuId> {
-    let mut cpus = system::allowed();
+    let mut cpus = system::allowed().into_iter().map(CpuId).collect::<Vec<_>>();
     if cpus.is_empty() {
         // The call failed, or the mask is too small for this machine: number processors from zero.
         let count = std::thread::available_parallelism().map_or(1, usize::from);
@@ -37,7 +39,7 @@ pub fn allowed() -> Vec<CpuId> {
 /// # Errors
 /// When the processor does not exist, is not allowed, or the system cannot bind threads.
 pub fn pin(cpu: CpuId) -> io::Result<()> {
-    system::pin(cpu)
+    system::pin(cpu.0)
 }
 
 /// Moves the calling thread to `cpu`. The system may move it on: the thread's mask stays as it is.
@@ -51,7 +53,7 @@ pub fn move_to(cpu: CpuId) -> io::Result<()> {
 /// The processor that the calling thread runs on; `None` if the system does not say.
 #[must_use]
 pub fn current() -> Option<CpuId> {
-    system::current()
+    system::current().map(CpuId)
 }
 
 /// Binds the thread that makes it to one processor; dropping it restores the old affinity mask.
@@ -69,7 +71,7 @@ impl Pinned {
     /// As for [`pin`]; the thread's mask is then unchanged.
     pub fn new(cpu: CpuId) -> io::Result<Pinned> {
         let before = system::mask()?;
-        system::pin(cpu)?;
+        system::pin(cpu.0)?;
         Ok(Pinned { before, _not_send: PhantomData })
     }
 }
@@ -82,80 +84,7 @@ impl Drop for Pinned {
     }
 }
 
-#[cfg(target_os = "linux")]
-mod system {
-    use super::CpuId;
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
-    use std::io;
-
-    pub(super) type Mask = CpuSet;
-
-    pub(super) fn current() -> Option<CpuId> {
-        u32::try_from(sched_getcpu()).ok().map(CpuId)
-    }
-
-    pub(super) fn mask() -> io::Result<Mask> {
-        Ok(sched_getaffinity(None)?)
-    }
-
-    pub(super) fn set_mask(mask: &Mask) -> io::Result<()> {
-        Ok(sched_setaffinity(None, mask)?)
-    }
-
-    pub(super) fn allowed() -> Vec<CpuId> {
-        let Ok(mask) = mask() else { return Vec::new() };
-        (0..CpuSet::MAX_CPU)
-            .filter(|&cpu| mask.is_set(cpu))
-            .filter_map(|cpu| u32::try_from(cpu).ok())
-            .map(CpuId)
-            .collect()
-    }
-
-    pub(super) fn pin(cpu: CpuId) -> io::Result<()> {
-        let index = cpu.0 as usize;
-        if index >= CpuSet::MAX_CPU {
-            let message = format!("{cpu} is past the last that a mask holds");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        let mut mask = CpuSet::new();
-        mask.set(index);
-        set_mask(&mask)
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use super::CpuId;
-    use std::io;
-
-    pub(super) type Mask = ();
-
-    fn unsupported() -> io::Error {
-        io::Error::new(io::ErrorKind::Unsupported, "this system does not bind threads")
-    }
-
-    pub(super) fn current() -> Option<CpuId> {
-        None
-    }
-
-    pub(super) fn mask() -> io::Result<Mask> {
-        Err(unsupported())
-    }
-
-    pub(super) fn set_mask((): &Mask) -> io::Result<()> {
-        Err(unsupported())
-    }
-
-    pub(super) fn allowed() -> Vec<CpuId> {
-        Vec::new()
-    }
-
-    pub(super) fn pin(_: CpuId) -> io::Result<()> {
-        Err(unsupported())
-    }
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", not(any(miri, consort_portable))))]
 mod tests {
     use super::*;
 

@@ -12,7 +12,6 @@ use std::{
 use consort_fabric::{Capabilities, Rank};
 
 use super::{
-    clock,
     config::Config,
     failure::Failure,
     layout::Parts,
@@ -39,6 +38,7 @@ use crate::{
         sleepers::Sleeper,
     },
     sync::futex::Scope,
+    system::clock,
     team::memory::GroupMemory,
 };
 

@@ -8,10 +8,8 @@
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
 //! | `panic` | a thread's panic |
-//! | `clock` | a clock that all PEs share |
 
 pub(crate) mod call_number;
-pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod failure;
 pub(crate) mod job;

@@ -10,13 +10,8 @@
 //! | --- | --- |
 //! | `reservation` | a segment as a whole, and its pages |
 //! | `origin` | whether other processes may map it too |
-//! | `mapped`, `allocated` | memory from the system, or from the allocator |
 //! | `part` | typed items in a segment |
 
-#[cfg(any(test, not(target_os = "linux"), miri))]
-mod allocated;
-#[cfg(all(target_os = "linux", not(miri)))]
-mod mapped;
 pub(crate) mod origin;
 pub(crate) mod page;
 pub(crate) mod part;

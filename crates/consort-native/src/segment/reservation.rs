@@ -10,11 +10,8 @@
 
 use std::{fmt, ops::Range, ptr::NonNull};
 
-#[cfg(any(not(target_os = "linux"), miri))]
-use super::allocated as system;
-#[cfg(all(target_os = "linux", not(miri)))]
-use super::mapped as system;
 use super::{origin::Origin, page::PAGE};
+use crate::system::memory;
 
 /// Memory that all PEs of a job access.
 pub(crate) struct Segment {
@@ -33,7 +30,7 @@ impl Segment {
     /// them.
     pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<Self> {
         let bytes = bytes.checked_next_multiple_of(PAGE)?;
-        Some(Self { base: system::reserve(bytes, origin)?, bytes, origin })
+        Some(Self { base: memory::reserve(bytes, origin)?, bytes, origin })
     }
 
     /// The size in bytes.
@@ -69,20 +66,20 @@ impl Segment {
         if let Some(at) = NonNull::new(self.at(start, end - start)) {
             // SAFETY: inside the segment, as `at` has asserted; of this origin; and nothing else
             // uses them, by the caller's promise.
-            unsafe { system::clear(at, end - start, self.origin) };
+            unsafe { memory::clear(at, end - start, self.origin) };
         }
     }
 
     /// Advises small pages, for a large part of which little is touched.
     pub(crate) fn keep_pages_small(&self, Range { start, end }: Range<usize>) {
-        system::keep_pages_small(self.at(start, end - start), end - start);
+        memory::keep_pages_small(self.at(start, end - start), end - start);
     }
 }
 
 impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: reserved with this size, and released once, here.
-        unsafe { system::release(self.base, self.bytes) };
+        unsafe { memory::release(self.base, self.bytes) };
     }
 }
 
@@ -103,7 +100,7 @@ mod tests {
 
     /// A segment of every origin that this system supports.
     fn segments(pages: usize) -> impl Iterator<Item = Arc<Segment>> {
-        let here = if cfg!(all(target_os = "linux", not(miri))) { 2 } else { 1 };
+        let here = if crate::system::IS_LINUX { 2 } else { 1 };
         let reserve = move |origin| Segment::reserve(pages * PAGE, origin).expect("some pages");
         Origin::EVERY.into_iter().take(here).map(move |origin| Arc::new(reserve(origin)))
     }
@@ -123,7 +120,7 @@ mod tests {
     }
 
     /// Pages that are locked, as `mlockall` locks all pages of a program.
-    #[cfg(all(target_os = "linux", not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
     #[test]
     fn pages_that_are_locked_are_cleared_too() {
         for segment in segments(1) {
@@ -138,7 +135,7 @@ mod tests {
         }
     }
 
-    #[cfg(all(target_os = "linux", not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
     #[test]
     fn pages_that_are_cleared_are_given_back() {
         const PAGES: usize = 16 << 10;

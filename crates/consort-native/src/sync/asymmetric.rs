@@ -22,32 +22,8 @@ pub(crate) fn light() {
 /// such fence.
 pub(crate) fn heavy() -> bool {
     super::fence(SeqCst);
-    system::heavy()
-}
-
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
-mod system {
-    use std::sync::OnceLock;
-
-    use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
-
-    /// Whether the system has such a fence. The process registers for it once.
-    fn is_there() -> bool {
-        static REGISTERED: OnceLock<bool> = OnceLock::new();
-        *REGISTERED.get_or_init(|| {
-            membarrier_query().contains_command(MembarrierCommand::PrivateExpedited)
-                && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
-        })
-    }
-
-    pub(super) fn heavy() -> bool {
-        is_there() && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
-    }
-}
-
-#[cfg(any(not(target_os = "linux"), miri, loom))]
-mod system {
-    pub(super) const fn heavy() -> bool {
-        cfg!(loom)
-    }
+    #[cfg(loom)]
+    return true;
+    #[cfg(not(loom))]
+    crate::system::fence::on_all_threads()
 }

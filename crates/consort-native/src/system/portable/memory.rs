@@ -8,7 +8,7 @@ use std::{
     ptr::NonNull,
 };
 
-use super::{origin::Origin, page::PAGE};
+use crate::segment::{origin::Origin, page::PAGE};
 
 /// A layout with room for the allocation's address before the first page.
 fn layout(bytes: usize) -> Option<Layout> {
@@ -16,7 +16,7 @@ fn layout(bytes: usize) -> Option<Layout> {
 }
 
 /// `None` also for memory that other processes could map.
-pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
+pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     if origin != Origin::Private {
         return None;
     }
@@ -33,7 +33,7 @@ pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
 
 /// # Safety
 /// `at` is the base of a segment of `bytes`, which nothing uses any more.
-pub(super) unsafe fn release(at: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn release(at: NonNull<u8>, bytes: usize) {
     let note = at.as_ptr().wrapping_sub(size_of::<*mut u8>()).cast::<*mut u8>();
     // SAFETY: `reserve` wrote the address there.
     let allocated = unsafe { note.read() };
@@ -45,14 +45,13 @@ pub(super) unsafe fn release(at: NonNull<u8>, bytes: usize) {
 
 /// # Safety
 /// They are bytes of a segment, which nothing else uses at present.
-pub(super) unsafe fn clear(at: NonNull<u8>, bytes: usize, _: Origin) {
+pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, _: Origin) {
     // SAFETY: the caller's promise.
     unsafe { at.as_ptr().write_bytes(0, bytes) };
 }
 
 /// The allocator has no pages to advise on.
-#[cfg(any(not(target_os = "linux"), miri))]
-pub(super) fn keep_pages_small(_: *mut u8, _: usize) {}
+pub(crate) fn keep_pages_small(_: *mut u8, _: usize) {}
 
 #[cfg(test)]
 mod tests {

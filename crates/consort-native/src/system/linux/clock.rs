@@ -1,12 +1,8 @@
 //! A clock that all processes of a machine share.
 
-#![cfg_attr(
-    all(target_os = "linux", not(miri)),
-    expect(unsafe_code, reason = "asks the system, whose clock `Instant` hides")
-)]
+#![expect(unsafe_code, reason = "asks the system, whose clock `Instant` hides")]
 
 /// Nanoseconds since some moment before the first launch, the same for all processes.
-#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a local variable. The call cannot fail for this clock, so its
@@ -14,13 +10,4 @@ pub(crate) fn now_ns() -> u64 {
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     // Neither is negative: the clock starts when the machine boots.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
-
-/// Nanoseconds since the first call in this process.
-#[cfg(any(not(target_os = "linux"), miri))]
-pub(crate) fn now_ns() -> u64 {
-    use std::{sync::OnceLock, time::Instant};
-    static FIRST: OnceLock<Instant> = OnceLock::new();
-    let elapsed = FIRST.get_or_init(Instant::now).elapsed();
-    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }

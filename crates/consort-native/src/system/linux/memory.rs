@@ -11,9 +11,9 @@ use std::ptr::{NonNull, null_mut};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use super::origin::Origin;
+use crate::segment::origin::Origin;
 
-pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
+pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let sharing = match origin {
         Origin::Private => MapFlags::PRIVATE,
@@ -27,14 +27,14 @@ pub(super) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
 
 /// # Safety
 /// `at` is the beginning of a mapping of `bytes`, which nothing uses any more.
-pub(super) unsafe fn release(at: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn release(at: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise. A failure leaves the mapping behind, and nothing else.
     let _ = unsafe { munmap(at.as_ptr().cast(), bytes) };
 }
 
 /// # Safety
 /// They are whole pages of a mapping of this origin, which nothing else uses at present.
-pub(super) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
+pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
     let advice = match origin {
         Origin::Private => Advice::LinuxDontNeed,
         Origin::Shared => Advice::LinuxRemove,
@@ -50,7 +50,7 @@ pub(super) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
 
 /// Advises small pages for a part of a mapping. A kernel without large pages refuses, which does no
 /// harm.
-pub(super) fn keep_pages_small(at: *mut u8, bytes: usize) {
+pub(crate) fn keep_pages_small(at: *mut u8, bytes: usize) {
     // SAFETY: advice about pages changes nothing in them.
     let _ = unsafe { madvise(at.cast(), bytes, Advice::LinuxNoHugepage) };
 }

@@ -1,0 +1,9 @@
+//! On Linux.
+
+pub(crate) mod affinity;
+pub(crate) mod clock;
+#[cfg(not(loom))]
+pub(crate) mod fence;
+#[cfg(not(loom))]
+pub(crate) mod futex;
+pub(crate) mod memory;

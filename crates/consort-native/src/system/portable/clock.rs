@@ -1,0 +1,10 @@
+//! A clock of the process.
+
+use std::{sync::OnceLock, time::Instant};
+
+/// Nanoseconds since the first call in this process.
+pub(crate) fn now_ns() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let elapsed = FIRST.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,9 @@
+//! On any system that the standard library knows.
+
+pub(crate) mod affinity;
+pub(crate) mod clock;
+#[cfg(not(loom))]
+pub(crate) mod fence;
+#[cfg(not(loom))]
+pub(crate) mod futex;
+pub(crate) mod memory;
