@@ -27,7 +27,7 @@ use crate::{Algorithms, Error, Job, Joined, Pes, Result};
 ///
 /// The two count apart: `n` threads that wait release each other, and so do `n` members.
 ///
-/// Making a barrier takes no memory and no time; the first member does, some 100 microseconds.
+/// Making a barrier takes no memory and no time; the first member does, some 50 microseconds.
 ///
 /// ```
 /// use consort::Barrier; // was: use std::sync::Barrier;

@@ -64,7 +64,7 @@ pub(crate) struct Bench {
     /// PEs arrive at each call `together`, or `skewed`: each after random work of up to 2 us
     #[arg(long, value_name = "ARRIVAL", default_value_t = Arrival::Together)]
     pub(super) arrival: Arrival,
-    /// How PEs wait: spin, spin-yield or spin-yield-park [default: as suits the usable cores]
+    /// How PEs wait: spin, spin-yield or spin-yield-park [default: spin-yield-park]
     #[arg(long, value_name = "POLICY")]
     pub(super) waiting: Option<Waiting>,
     /// Seconds to measure for at most
