@@ -62,6 +62,7 @@ pub use launch::{
     failure::{Failure, Members},
     job::Job,
     panic::{Panic, discard, panic_reason},
+    sites::Site,
 };
 pub use machine::{NativeMachine, Words};
 pub use notifications::NotificationBuffers;

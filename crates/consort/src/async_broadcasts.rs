@@ -4,7 +4,7 @@ use std::{
     cell::{RefCell, RefMut},
     fmt,
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
     pin::pin,
     rc::Rc,
     task::{Context, Waker},
@@ -76,6 +76,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
+    #[track_caller]
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
         handler: H,
@@ -89,6 +90,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// As [`Team::async_broadcasts`].
+    #[track_caller]
     pub fn async_broadcasts_by<H: FnMut(Rank, &[u8])>(
         &self,
         k: u32,
@@ -165,10 +167,12 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
     ///
     /// # Errors
     /// [`Error::PeFailed`].
+    #[track_caller]
     pub fn close(mut self) -> Result<()> {
+        let site = Location::caller();
         let closed = catch_unwind(AssertUnwindSafe(|| {
             // A call like any other, so that a PE that makes a different call gets an error.
-            let all_close = self.team.start_named_barrier("async_broadcasts.close()")?;
+            let all_close = self.team.start_named_barrier("async_broadcasts.close()", site)?;
             let number = Some(all_close.number());
             self.run_in(number, async |protocol| protocol.leave().await)?;
             while !self.protocol.borrow().is_over() {

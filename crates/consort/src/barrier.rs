@@ -226,6 +226,7 @@ impl Member {
     /// [`Error::PeFailed`] when a member has panicked; [`Error::Missing`] when for 10 s there have
     /// been fewer members than the barrier has.
     #[inline]
+    #[track_caller]
     pub fn wait(&self) -> Result<BarrierWaitResult> {
         let team = self.joined.team(self.team.get());
         team.barrier()?;
@@ -241,6 +242,7 @@ impl Member {
     ///
     /// # Errors
     /// As [`Member::wait`].
+    #[track_caller]
     pub fn arrive_and_drop(self) -> Result<()> {
         let place = &self.places[self.joined.world().rank().index()];
         place.last.store(self.phase.get() + 1, Relaxed);

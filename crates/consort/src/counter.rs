@@ -76,6 +76,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
+    #[track_caller]
     pub fn counter(&self) -> Result<Counter<'p>> {
         Ok(Counter { word: Symmetric::allocate(*self, 1, "counter()")?, me: self.rank() })
     }

@@ -43,6 +43,7 @@ impl<'p> Team<'p> {
     /// assert_eq!(sums[3].1, Some(1 + 3));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>> {
         let own_color = color.map_or(NO_COLOR, i64::from);
         let all = self.all_gather_named("split()", [own_color, key])?;
@@ -62,6 +63,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
+    #[track_caller]
     pub fn strided(&self, start: Rank, stride: i32, size: u32) -> Result<Option<Self>> {
         let pes = self.size();
         let mut members = Vec::new();
@@ -91,11 +93,13 @@ impl<'p> Team<'p> {
     /// assert_eq!(ranks[1].1, None);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn of(&self, members: &[Rank]) -> Result<Option<Self>> {
         let list: Vec<String> = members.iter().map(Rank::to_string).collect();
         self.made_of(members, &format!("of({})", list.join(", ")))
     }
 
+    #[track_caller]
     fn made_of(&self, members: &[Rank], what: &str) -> Result<Option<Self>> {
         let pes = self.size();
         let mut listed = vec![false; pes as usize];
@@ -126,6 +130,7 @@ impl<'p> Team<'p> {
     /// assert_eq!(sums[1].1, (0 + 1 + 2, 1 + 4));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn cartesian(&self, rows: u32) -> Result<Grid<'p>> {
         let pes = self.size();
         if rows == 0 || !pes.is_multiple_of(rows) {
@@ -176,6 +181,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`TeamError::World`] for the team of all PEs, and see [`Team`].
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         if self.state.endpoint.group().is_world() {
             return Err(TeamError::World.into());

@@ -4,7 +4,7 @@
 
 use std::{
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, Location, catch_unwind},
     pin::pin,
     sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Waker},
@@ -51,7 +51,7 @@ fn on_buffers<R>(
     let endpoint = Endpoint::new(job, Rank(0));
     let operands = Operands { source, target, ..Operands::NONE };
     // SAFETY: nothing but `does` drives the call.
-    let call = unsafe { endpoint.begin(1, 1, &operands) };
+    let call = unsafe { endpoint.begin(1, 1, &operands, Location::caller()) };
     does(&call)
 }
 

@@ -12,6 +12,7 @@ use crate::{
         view::Call,
     },
     inbox::geometry::{SEQUENCE_BITS, SEQUENCE_MASK},
+    launch::sites::Site,
 };
 
 /// The multiplier of the hash of all calls' name numbers. It is odd, so two histories that differ
@@ -20,7 +21,8 @@ const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Endpoint {
     /// Begins the next collective call of the team. Every PE must begin the same call: with the
-    /// same `name` (the number of the call's name) and the same `steps`.
+    /// same `name` (the number of the call's name) and the same `steps`. Errors say that it was made
+    /// at `site`.
     ///
     /// # Safety
     /// The call is dropped before this PE makes another, and one future at a time drives it: it
@@ -32,18 +34,19 @@ impl Endpoint {
         name: u64,
         steps: u64,
         operands: &'c Operands<'c>,
+        site: Site,
     ) -> Call<'c> {
-        let (_, position, word) = self.number(name, steps);
+        let (_, position, word) = self.number(name, steps, site);
         let (job, group, scratch) = (&self.job, self.group(), &self.pe.scratch);
         Call::new(job, group, position, word, scratch, operands)
     }
 
     /// Begins the next collective call of the team, to be driven by an operation while other calls
     /// are made. It must be complete before the PE is a whole window of calls ahead.
-    pub fn start(&self, name: u64, steps: u64) -> StartedCall {
+    pub fn start(&self, name: u64, steps: u64, site: Site) -> StartedCall {
         // Comes before the number: a panic for lack of memory must not leave a call begun.
         let scratch = Some(self.pe.engine.scratch(self.pe.scratch.bytes()));
-        let (number, _, word) = self.number(name, steps);
+        let (number, _, word) = self.number(name, steps, site);
         self.pending_calls.start(number);
         let context =
             Arc::clone(self.context.borrow_mut().get_or_insert_with(|| self.new_context()));
@@ -63,7 +66,7 @@ impl Endpoint {
     /// The number of the next call, its window position, and the word of its messages. Peers can
     /// see the call's name from then on.
     #[inline(always)]
-    fn number(&self, name: u64, steps: u64) -> (u64, usize, u64) {
+    fn number(&self, name: u64, steps: u64, site: Site) -> (u64, usize, u64) {
         let call = self.calls.get();
         let sequence = self.sequence.get();
         // The word includes a hash of all calls so far: after a mismatch no message matches.
@@ -74,8 +77,10 @@ impl Endpoint {
         let group = self.group();
         let position = group.memory.geometry.position(call);
         let own = name << SEQUENCE_BITS | sequence & SEQUENCE_MASK;
+        let recent = group.own_recent(call);
+        group.own_sites.note(call, site);
         // Release: pairs with the acquire in `check_peers`, which may look up the call's name.
-        group.own_recent(call).store(own, Release);
+        recent.store(own, Release);
         (call, position, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 

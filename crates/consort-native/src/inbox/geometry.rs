@@ -36,6 +36,8 @@ pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 pub(crate) struct Geometry {
     /// Calls that may be pending at once: PEs differ by at most this many calls.
     pub(crate) window: usize,
+    /// The bits of a call's number that are its window position.
+    position_mask: usize,
     /// The lines of one call.
     pub(crate) lines: usize,
     /// Lines from one call to the next: one more, so that equal channels of successive calls fall
@@ -123,6 +125,7 @@ impl Geometry {
         let words = ranks + pes;
         Self {
             window,
+            position_mask: window - 1,
             lines,
             stride,
             first_short_slot,
@@ -155,7 +158,7 @@ impl Geometry {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
     pub(crate) fn position(&self, call: u64) -> usize {
-        call as usize & (self.window - 1)
+        call as usize & self.position_mask
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {

@@ -17,6 +17,7 @@ use super::{
     layout::Parts,
     panic::{Panic, panic_reason},
     reason,
+    sites::Sites,
 };
 use crate::{
     directory::{
@@ -54,6 +55,7 @@ pub struct Job {
     directory: Directory,
     /// The group of all PEs.
     pub(crate) world: GroupPlace,
+    pub(crate) sites: Sites,
     number: u64,
 }
 
@@ -103,6 +105,7 @@ impl Job {
             segment,
             directory,
             world,
+            sites: Sites::default(),
             number: NEXT.fetch_add(1, Relaxed),
         }))
     }
@@ -278,6 +281,22 @@ impl Job {
     pub(crate) fn name_of(&self, word: u64) -> String {
         let name = self.directory().and_then(|directory| directory.name(word >> SEQUENCE_BITS));
         name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
+    }
+
+    /// The place in the program where a member of a group made the call with `word`, as ` at` a file
+    /// and line; nothing if it is not known.
+    pub(crate) fn place_of(
+        &self,
+        group: u64,
+        memory: &GroupMemory,
+        rank: Rank,
+        word: u64,
+    ) -> String {
+        let index = memory.recent_index(rank, word);
+        let site = index.and_then(|index| self.sites.site(group, rank, index));
+        // If a later call has replaced the site, that call's predecessor is in the log by now.
+        let site = site.filter(|_| index.is_some() && index == memory.recent_index(rank, word));
+        site.map_or_else(String::new, |site| format!(" at {}:{}", site.file(), site.line()))
     }
 }
 

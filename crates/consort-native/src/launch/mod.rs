@@ -8,6 +8,7 @@
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
 //! | `panic` | a thread's panic |
+//! | `sites` | where in the program the recent calls were made |
 
 pub(crate) mod call_number;
 pub(crate) mod config;
@@ -16,3 +17,4 @@ pub(crate) mod job;
 mod layout;
 pub(crate) mod panic;
 pub(crate) mod reason;
+pub(crate) mod sites;

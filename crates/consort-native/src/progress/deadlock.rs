@@ -119,7 +119,7 @@ impl Deadlocks {
         if !stuck.iter().all(|(_, waiting)| have_looked(waiting)) {
             return None;
         }
-        let name = |pe: Rank| Some((pe, waits.waiting(pe)?.name(&directory)));
+        let name = |pe: Rank| Some((pe, waits.waiting(pe)?.name(job, pe, &directory)));
         let of_word = stuck.iter().find(|(_, waiting)| matches!(waiting, Waiting::ForWord));
         if let Some(&(waiting, _)) = of_word {
             let other = stuck.iter().find(|(pe, _)| *pe != waiting);
@@ -177,13 +177,16 @@ impl Waiting {
         group.in_world(member)
     }
 
-    /// The call, and the team unless it is the world.
-    fn name(&self, directory: &Locked<'_>) -> String {
+    /// The call, where PE `pe` made it, and the team unless it is the world.
+    fn name(&self, job: &Job, pe: Rank, directory: &Locked<'_>) -> String {
         let Self::In(wait, group) = self else { return "a wait for a word".to_owned() };
         let call = directory.name(wait.word >> SEQUENCE_BITS);
         let call = call.unwrap_or_else(|| Job::UNKNOWN_CALL.to_owned());
         let team = if wait.group == 0 { Members::default() } else { group.team() };
-        format!("{call}{team}")
+        let mut members = group.members();
+        let member = members.find(|member| group.in_world(*member) == Some(pe));
+        let place = member.map(|member| job.place_of(wait.group, group, member, wait.word));
+        format!("{call}{}{team}", place.unwrap_or_default())
     }
 }
 

@@ -18,10 +18,11 @@ use super::memory::GroupMemory;
 use crate::{
     directory::groups::{GroupPlace, NoGroup},
     inbox::{
-        geometry::{EXPOSURES, Geometry, LINE_WORDS, RECENT, SEQUENCE_MASK, recent},
+        geometry::{EXPOSURES, Geometry, LINE_WORDS, RECENT, RECENT_CALLS, SEQUENCE_MASK, recent},
         line::{Line, LineWord},
     },
-    launch::{failure::Members, job::Job},
+    launch::{failure::Members, job::Job, sites::RecentSites},
+    segment::part::Words,
 };
 
 /// What a member writes for its calls at one window position. In an era it exposes one buffer to a
@@ -51,32 +52,29 @@ pub struct Group {
     /// The members' ranks in the world, in the order of their ranks here.
     pub(super) ranks: Box<[Rank]>,
     pub(crate) memory: GroupMemory,
-    /// The index of the first word of this member's log of recent calls.
-    pub(super) own_recent: usize,
+    /// This member's log of recent calls.
+    own_recent: Words,
+    /// Where this member made its recent calls.
+    pub(crate) own_sites: Arc<RecentSites>,
 }
 
 impl Group {
     /// The group at `place` for its member `rank`. `ranks` are all members' ranks in the world.
     pub(crate) fn new(job: &Arc<Job>, place: GroupPlace, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::new(&job.segment, place.at, ranks.len());
-        Self::with_memory(job, place.number, ranks, rank, memory)
+        let own_sites = job.sites.join(place.number, rank);
+        let first = place.at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
+        let own_recent = Words::new(&job.segment, first, RECENT_CALLS);
+        let (job, number) = (Arc::clone(job), place.number);
+        Self { job, number, rank, ranks, memory, own_recent, own_sites }
     }
 
     /// A group without memory, for a member that has left its group.
     pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::none(&job.segment, ranks.len());
-        Self::with_memory(job, u64::MAX, ranks, rank, memory)
-    }
-
-    fn with_memory(
-        job: &Arc<Job>,
-        number: u64,
-        ranks: Box<[Rank]>,
-        rank: Rank,
-        memory: GroupMemory,
-    ) -> Self {
-        let own_recent = memory.geometry.member(rank, RECENT);
-        Self { job: Arc::clone(job), number, rank, ranks, memory, own_recent }
+        let (own_recent, own_sites) = (Words::new(&job.segment, 0, 0), Arc::default());
+        let (job, number) = (Arc::clone(job), u64::MAX);
+        Self { job, number, rank, ranks, memory, own_recent, own_sites }
     }
 
     /// The group of colour `color` in team formation `made` of this group, for its member `rank`.
@@ -158,14 +156,20 @@ impl Group {
     /// The word of a call in this member's log of recent calls.
     #[inline(always)]
     pub(crate) fn own_recent(&self, call: u64) -> &LineWord {
-        &self.memory.words[self.own_recent + recent(call)]
+        &self.own_recent[recent(call)]
     }
 
-    /// The name of this member's call whose message words have the sequence number of `word`.
+    /// The call of this member whose message words have the sequence number of `word`.
     pub(crate) fn name_of_own(&self, word: u64) -> String {
         let mut recent = self.memory.all_recent(self.rank);
         let own = recent.find(|own| (own ^ word) & SEQUENCE_MASK == 0);
-        self.job.name_of(own.unwrap_or(0))
+        self.call_of(self.rank, own.unwrap_or(0))
+    }
+
+    /// The call of a member whose word in the log is `word`: its name, and where it was made.
+    pub(super) fn call_of(&self, member: Rank, word: u64) -> String {
+        let name = self.job.name_of(word);
+        name + &self.job.place_of(self.number, &self.memory, member, word)
     }
 
     /// The index of the word that counts the detaches of a member's exposures in its calls at a
@@ -289,9 +293,11 @@ impl Drop for Group {
     fn drop(&mut self) {
         // The world's memory is part of the job's. Once the job has failed, the memory of a team
         // may stay allocated.
-        if !self.is_world()
-            && let Some(directory) = self.job.directory()
-        {
+        if self.is_world() {
+            return;
+        }
+        self.job.sites.leave(self.number);
+        if let Some(directory) = self.job.directory() {
             directory.leave(self.number);
         }
     }

@@ -49,7 +49,7 @@ impl Group {
                 let theirs = self.memory.word(peer, call);
                 if theirs != 0 && (theirs ^ word) & SEQUENCE_MASK == 0 && theirs != word {
                     let mut both = [(rank, word), (peer, theirs)]
-                        .map(|(rank, word)| (self.in_world(rank), job.name_of(word)));
+                        .map(|(rank, word)| (self.in_world(rank), self.call_of(rank, word)));
                     both.sort_by_key(|(rank, _)| *rank);
                     let ([one, other], team) = (both, self.team());
                     return job.poison(&Failure::Mismatched { call, one, other, team });
@@ -62,7 +62,7 @@ impl Group {
         for peer in self.others() {
             let finished = self.memory.finished(peer, job.region());
             if finished.is_some_and(|finished| finished + last_steps <= end) {
-                return self.miss(peer, rank, job.name_of(word));
+                return self.miss(peer, rank, self.call_of(rank, word));
             }
         }
     }
@@ -79,13 +79,13 @@ impl Group {
                 .all_recent(peer)
                 .filter(|&word| word != 0)
                 .min_by_key(|word| finished.wrapping_sub(*word) & SEQUENCE_MASK);
-            return self.miss(self.rank, peer, self.job.name_of(last.unwrap_or(0)));
+            return self.miss(self.rank, peer, self.call_of(peer, last.unwrap_or(0)));
         }
     }
 
-    /// The name of this member's call `call`, and the members among `absent`, for a failure.
+    /// This member's call `call`, and the members among `absent`, for a failure.
     fn names(&self, call: Option<u64>, absent: &[Rank]) -> (String, Members) {
-        let name = call.map(|call| self.job.name_of(self.word(call)));
+        let name = call.map(|call| self.call_of(self.rank, self.word(call)));
         let name = name.unwrap_or_else(|| "a wait for a message or a word".to_owned());
         let absent = absent.iter().map(|&member| self.in_world(member));
         (name, Members::of(absent.len(), absent))

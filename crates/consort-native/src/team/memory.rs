@@ -96,6 +96,15 @@ impl GroupMemory {
         (0..RECENT_CALLS).map(move |at| self.member(rank, RECENT + at).load(Acquire))
     }
 
+    /// The index in a member's log of the call with `word`; `None` if it is not there, or the next
+    /// call that the member begins replaces it.
+    pub(crate) fn recent_index(&self, rank: Rank, word: u64) -> Option<usize> {
+        let index = self.all_recent(rank).position(|recent| recent == word)?;
+        let before = self.all_recent(rank).nth((index + RECENT_CALLS - 1) % RECENT_CALLS)?;
+        let is_older = word.wrapping_sub(before) & SEQUENCE_MASK <= SEQUENCE_MASK / 2;
+        (word != 0 && (before == 0 || is_older)).then_some(index)
+    }
+
     /// Counts a move of a member's calls: one begins a new wait, or is complete.
     #[inline(always)]
     pub(super) fn move_on(&self, rank: Rank, is_nonblocking: bool) {

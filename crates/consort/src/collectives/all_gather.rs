@@ -21,6 +21,7 @@ impl Team<'_> {
     /// assert!(all.iter().all(|(_, values)| *values == [0, 10, 20]));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn all_gather<T: Value<Kind>, Kind>(&self, value: T) -> Result<Vec<T>> {
         self.all_gather_values::<T, _>(&[value.pack()])
     }
@@ -40,10 +41,12 @@ impl Team<'_> {
     /// assert_eq!(all[1].1, [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn all_gather_blocks<T: Value<Kind>, Kind>(&self, values: &[T]) -> Result<Vec<T>> {
         self.all_gather_values::<T, _>(&T::pack_all(values))
     }
 
+    #[track_caller]
     fn all_gather_values<T: Value<Kind>, Kind>(&self, source: &[T::Packed]) -> Result<Vec<T>> {
         let mut all = blank(source.len().saturating_mul(self.size() as usize));
         self.on_slices::<T, _>(Collective::AllGather, None, None, source, &mut all)?;
@@ -55,6 +58,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn all_gather_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
         self.refuse_borrowed()?;
         self.on_slices::<T, T>(Collective::AllGather, None, None, source, target)
@@ -66,6 +70,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Blocks`] when `data` cannot be divided into as many blocks as there are PEs,
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn all_gather_in_place<T: Pod>(&self, data: &mut [T]) -> Result<()> {
         let len = data.len() / self.size() as usize;
         let source = data[self.rank().index() * len..][..len].to_vec();
@@ -76,6 +81,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    #[track_caller]
     pub fn all_gather_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
@@ -102,6 +108,7 @@ impl Team<'_> {
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn all_gather_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -121,6 +128,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
     /// [`Error::Mismatched`] when two PEs give different lengths for a block, and see [`Team`].
+    #[track_caller]
     pub fn all_gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -144,6 +152,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`]
     /// when two PEs give different lengths for a block, and see [`Team`].
+    #[track_caller]
     pub fn all_gather_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

@@ -30,6 +30,7 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn all_reduce<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         value: T,
@@ -51,6 +52,7 @@ impl Team<'_> {
     /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
     /// [`Team`].
     #[inline]
+    #[track_caller]
     pub fn all_reduce_slice<T: Pod, O: Operator<T>>(
         &self,
         source: &[T],
@@ -68,6 +70,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn all_reduce_in_place<T: Pod, O: Operator<T>>(
         &self,
         data: &mut [T],
@@ -81,6 +84,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
     #[inline]
+    #[track_caller]
     pub fn all_reduce_symmetric<T: Element, O: Operator<T>>(
         &self,
         source: &Symmetric<T>,

@@ -25,6 +25,7 @@ impl Team<'_> {
     /// assert_eq!(all[1].1, [1, 11]);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn all_to_all<T: Value<Kind>, Kind>(&self, values: &[T]) -> Result<Vec<T>> {
         let (source, mut all) = (T::pack_all(values), blank(values.len()));
         self.on_slices::<T, _>(Collective::AllToAll, None, None, &source, &mut all)?;
@@ -36,6 +37,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn all_to_all_slice<T: Pod>(&self, source: &[T], target: &mut [T]) -> Result<()> {
         self.refuse_borrowed()?;
         self.on_slices::<T, T>(Collective::AllToAll, None, None, source, target)
@@ -46,6 +48,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// As [`Team::all_to_all_slice`].
+    #[track_caller]
     pub fn all_to_all_in_place<T: Pod>(&self, data: &mut [T]) -> Result<()> {
         let source = data.to_vec();
         self.all_to_all_slice(&source, data)
@@ -55,6 +58,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    #[track_caller]
     pub fn all_to_all_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
@@ -83,6 +87,7 @@ impl Team<'_> {
     /// assert_eq!(all[1].1.0, [8, 9]);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn all_to_all_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -104,6 +109,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
     /// [`Error::Mismatched`] when two PEs give different lengths for a block, and see [`Team`].
+    #[track_caller]
     pub fn all_to_all_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -128,6 +134,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when two PEs give
     /// different lengths for a block, and see [`Team`].
+    #[track_caller]
     pub fn all_to_all_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

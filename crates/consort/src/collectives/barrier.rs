@@ -1,6 +1,6 @@
 //! The barrier of a team.
 
-use std::sync::Arc;
+use std::{panic::Location, sync::Arc};
 
 use consort_fabric::CallSpec;
 use consort_native::Operands;
@@ -14,19 +14,21 @@ impl Team<'_> {
     /// # Errors
     /// See [`Team`].
     #[inline]
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         let state = self.state;
         if let Some(ready) = &*state.barrier.borrow() {
-            return state.run(&**ready, &Operands::NONE);
+            return state.run(&**ready, &Operands::NONE, Location::caller());
         }
         self.first_barrier()
     }
 
     /// Plans the barrier, keeps the plan, and runs it.
     #[cold]
+    #[track_caller]
     fn first_barrier(&self) -> Result<()> {
         let ready = self.state.prepare(&CallSpec::barrier(self.size()))?;
         *self.state.barrier.borrow_mut() = Some(Arc::clone(&ready));
-        self.state.run_new(&*ready, &Operands::NONE)
+        self.state.run_new(&*ready, &Operands::NONE, Location::caller())
     }
 }

@@ -1,7 +1,9 @@
 //! Broadcast: every PE gets the root's data.
 
+use std::panic::Location;
+
 use consort_fabric::{Collective, Pod, Rank};
-use consort_native::{Buffer, Operands};
+use consort_native::{Buffer, Operands, Site};
 
 #[cfg(doc)]
 use crate::Error;
@@ -27,10 +29,23 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn broadcast<T: Value<Kind>, Kind>(&self, mut value: T, root: Rank) -> Result<T> {
-        value
-            .as_packed(|packed| self.broadcast_from::<T, _>(std::slice::from_mut(packed), root))?;
+        self.broadcast_value(&mut value, root, Location::caller())?;
         Ok(value)
+    }
+
+    /// As [`Team::broadcast`]: apart, since in a closure the caller would be the closure.
+    #[inline(always)]
+    fn broadcast_value<T: Value<Kind>, Kind>(
+        &self,
+        value: &mut T,
+        root: Rank,
+        site: Site,
+    ) -> Result<()> {
+        value.as_packed(|packed| {
+            self.broadcast_from::<T, _>(std::slice::from_mut(packed), root, site)
+        })
     }
 
     /// Copies the root's `data` into every PE's `data`, which has the same length.
@@ -38,14 +53,15 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[inline]
+    #[track_caller]
     pub fn broadcast_slice<T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
-        self.broadcast_from::<T, T>(data, root)
+        self.broadcast_from::<T, T>(data, root, Location::caller())
     }
 
     /// As [`Team::on_slices`].
     #[inline]
-    fn broadcast_from<N, T: Pod>(&self, data: &mut [T], root: Rank) -> Result<()> {
+    fn broadcast_from<N, T: Pod>(&self, data: &mut [T], root: Rank, site: Site) -> Result<()> {
         let len = data.len();
         let (source, target) = if self.rank() == root {
             (Buffer::source(data), Buffer::ABSENT)
@@ -58,7 +74,7 @@ impl Team<'_> {
             Some(root),
             len,
             false,
-            &operands,
+            (&operands, site),
             "",
         )
     }
@@ -69,6 +85,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
     #[inline]
+    #[track_caller]
     pub fn broadcast_symmetric<T: Element>(&self, data: &Symmetric<T>, root: Rank) -> Result<()> {
         let is_root = self.rank() == root;
         let (source, target) = (data.buffer(&self.state), data.buffer(&self.state));
@@ -79,7 +96,7 @@ impl Team<'_> {
             Some(root),
             data.len(),
             true,
-            &operands,
+            (&operands, Location::caller()),
             "",
         )
     }

@@ -21,6 +21,7 @@ impl Team<'_> {
     /// assert_eq!(all[0].1, Some(vec![0, 10, 20]));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn gather<T: Value<Kind>, Kind>(&self, value: T, root: Rank) -> Result<Option<Vec<T>>> {
         self.gather_values::<T, _>(&[value.pack()], root)
     }
@@ -31,6 +32,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
+    #[track_caller]
     pub fn gather_blocks<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -39,6 +41,7 @@ impl Team<'_> {
         self.gather_values::<T, _>(&T::pack_all(values), root)
     }
 
+    #[track_caller]
     fn gather_values<T: Value<Kind>, Kind>(
         &self,
         source: &[T::Packed],
@@ -57,6 +60,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
     /// mode None, and see [`Team`].
+    #[track_caller]
     pub fn gather_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
         self.on_slices::<T, T>(Collective::Gather, Some(root), None, source, target)
@@ -66,6 +70,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    #[track_caller]
     pub fn gather_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
@@ -93,6 +98,7 @@ impl Team<'_> {
     /// assert_eq!(blocks.range(Rank(2)), 1..3);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn gather_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -118,6 +124,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
     /// with exit mode None, [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
+    #[track_caller]
     pub fn gather_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -139,6 +146,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
     /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
+    #[track_caller]
     pub fn gather_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

@@ -11,6 +11,8 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
+use std::panic::Location;
+
 use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes};
 use consort_native::{Buffer, Operands};
 
@@ -52,6 +54,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// Those of the method that is named after the collective.
+    #[track_caller]
     pub fn collective_slice<T: Pod, O: Operator<T>>(
         &self,
         collective: Collective,
@@ -70,6 +73,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// Those of the method that is named after the collective.
+    #[track_caller]
     pub fn collective_symmetric<T: Element, O: Operator<T>>(
         &self,
         collective: Collective,
@@ -89,6 +93,7 @@ impl Team<'_> {
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
     /// `N` is the type of the program's elements, and `T` that of what goes for them.
     #[inline]
+    #[track_caller]
     fn on_slices<N, T: Pod>(
         &self,
         collective: Collective,
@@ -114,13 +119,14 @@ impl Team<'_> {
             root,
             planned_len(collective, len),
             false,
-            &operands,
+            (&operands, Location::caller()),
             operator,
         )
     }
 
     /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
     /// contribution while its first results are written, so they read a copy of the piece.
+    #[track_caller]
     fn in_pieces<T: Pod>(
         &self,
         collective: Collective,
@@ -148,6 +154,7 @@ impl Team<'_> {
 
     /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE
     /// returns when it has all values.
+    #[track_caller]
     pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size() as usize);
         let kind = (Collective::AllGather, SyncModes::MINE);
@@ -156,7 +163,7 @@ impl Team<'_> {
         let (source, target) = (std::slice::from_ref(&value), &mut all[..]);
         let (source, target) = (Buffer::source(source), Buffer::target(target));
         let operands = Operands { kernel: None, source, target, layouts: None };
-        self.state.run_new(&*ready, &operands).map(|()| all)
+        self.state.run_new(&*ready, &operands, Location::caller()).map(|()| all)
     }
 
     /// This PE's layout of a buffer that only the root has.
@@ -165,6 +172,7 @@ impl Team<'_> {
     }
 
     /// Makes a call of a vector variant on slices. As [`Team::on_slices`].
+    #[track_caller]
     fn on_blocks<N, T: Pod>(
         &self,
         collective: Collective,
@@ -177,10 +185,18 @@ impl Team<'_> {
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (Buffer::source(source), Buffer::target(target));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
-        self.state.call::<N, T>((collective, self.sync()), root, 0, false, &operands, "")
+        self.state.call::<N, T>(
+            (collective, self.sync()),
+            root,
+            0,
+            false,
+            (&operands, Location::caller()),
+            "",
+        )
     }
 
     /// As [`Team::on_blocks`], in symmetric memory.
+    #[track_caller]
     fn on_symmetric_blocks<T: Element>(
         &self,
         collective: Collective,
@@ -195,11 +211,19 @@ impl Team<'_> {
             layouts::<T>(self.size(), (source.len(), contributed), (target.len(), received))?;
         let (source, target) = (source.buffer(&self.state), target.buffer(&self.state));
         let operands = Operands { kernel: None, source, target, layouts: Some(&layouts) };
-        self.state.call::<T, T>((collective, self.sync()), root, 0, true, &operands, "")
+        self.state.call::<T, T>(
+            (collective, self.sync()),
+            root,
+            0,
+            true,
+            (&operands, Location::caller()),
+            "",
+        )
     }
 
     /// Makes a call in symmetric memory. Memory that this PE neither reads nor writes is ignored.
     #[inline]
+    #[track_caller]
     fn on_symmetric<T: Element>(
         &self,
         collective: Collective,
@@ -230,7 +254,7 @@ impl Team<'_> {
             root,
             planned_len(collective, len),
             true,
-            &operands,
+            (&operands, Location::caller()),
             operator,
         )
     }

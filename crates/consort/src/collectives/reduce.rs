@@ -34,6 +34,7 @@ impl Team<'_> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn reduce<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         value: T,
@@ -56,6 +57,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Lengths`] on the root, [`Error::BorrowedSlice`] with
     /// exit mode None, and see [`Team`].
     #[inline]
+    #[track_caller]
     pub fn reduce_slice<T: Pod, O: Operator<T>>(
         &self,
         source: &[T],
@@ -85,6 +87,7 @@ impl Team<'_> {
     /// assert_eq!((&all[0].1[..], &all[2].1[..]), (&[3, 3][..], &[2, 1][..]));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn reduce_in_place<T: Pod, O: Operator<T>>(
         &self,
         data: &mut [T],
@@ -101,6 +104,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see
     /// [`Team`].
     #[inline]
+    #[track_caller]
     pub fn reduce_symmetric<T: Element, O: Operator<T>>(
         &self,
         source: &Symmetric<T>,

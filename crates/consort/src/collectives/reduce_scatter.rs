@@ -27,6 +27,7 @@ impl Team<'_> {
     /// assert_eq!((all[0].1, all[1].1), (2, 20));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn reduce_scatter<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         values: &[T],
@@ -43,6 +44,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`] unless there is a block for each PE, all of one length, and see [`Team`].
+    #[track_caller]
     pub fn reduce_scatter_blocks<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         values: &[T],
@@ -53,6 +55,7 @@ impl Team<'_> {
         Ok(T::unpack_all(mine))
     }
 
+    #[track_caller]
     fn reduce_scatter_values<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         values: &[T],
@@ -69,6 +72,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn reduce_scatter_slice<T: Pod, O: Operator<T>>(
         &self,
         source: &[T],
@@ -84,6 +88,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    #[track_caller]
     pub fn reduce_scatter_symmetric<T: Element, O: Operator<T>>(
         &self,
         source: &Symmetric<T>,

@@ -26,12 +26,14 @@ impl Team<'_> {
     /// assert_eq!((all[0].1, all[2].1), (10, 30));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn scan<T: Value<Kind>, O: Operator<T>, Kind>(&self, value: T, operator: O) -> Result<T> {
         let result = self.scan_value(Collective::Scan, value, operator)?;
         Ok(T::unpack(result))
     }
 
     /// A scan of one value; the result, packed.
+    #[track_caller]
     fn scan_value<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         collective: Collective,
@@ -53,6 +55,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::Lengths`] if the two differ, [`Error::BorrowedSlice`] with exit mode None, and see
     /// [`Team`].
+    #[track_caller]
     pub fn scan_slice<T: Pod, O: Operator<T>>(
         &self,
         source: &[T],
@@ -69,6 +72,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn scan_in_place<T: Pod, O: Operator<T>>(&self, data: &mut [T], operator: O) -> Result<()> {
         self.in_pieces(Collective::Scan, None, combination::<T, O>(&operator), data)
     }
@@ -77,6 +81,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Lengths`] if the two differ, [`Error::InPlace`], and see [`Team`].
+    #[track_caller]
     pub fn scan_symmetric<T: Element, O: Operator<T>>(
         &self,
         source: &Symmetric<T>,
@@ -100,6 +105,7 @@ impl Team<'_> {
     /// assert_eq!((all[0].1, all[2].1), (None, Some(200)));
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn exclusive_scan<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
         value: T,
@@ -114,6 +120,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// As [`Team::scan_slice`].
+    #[track_caller]
     pub fn exclusive_scan_slice<T: Pod, O: Operator<T>>(
         &self,
         source: &[T],
@@ -129,6 +136,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// As [`Team::scan_symmetric`].
+    #[track_caller]
     pub fn exclusive_scan_symmetric<T: Element, O: Operator<T>>(
         &self,
         source: &Symmetric<T>,

@@ -26,6 +26,7 @@ impl Team<'_> {
     /// assert_eq!(all[2].1, 5);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn scatter<T: Value<Kind>, Kind>(&self, values: &[T], root: Rank) -> Result<T> {
         let mut target = [T::Packed::zeroed()];
         self.scatter_values(values, &mut target, root)?;
@@ -38,6 +39,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    #[track_caller]
     pub fn scatter_blocks<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -49,6 +51,7 @@ impl Team<'_> {
         Ok(T::unpack_all(mine))
     }
 
+    #[track_caller]
     fn scatter_values<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -65,6 +68,7 @@ impl Team<'_> {
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
     /// mode None, and see [`Team`].
+    #[track_caller]
     pub fn scatter_slice<T: Pod>(&self, source: &[T], target: &mut [T], root: Rank) -> Result<()> {
         self.refuse_borrowed()?;
         self.on_slices::<T, T>(Collective::Scatter, Some(root), None, source, target)
@@ -74,6 +78,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::InPlace`], and see [`Team`].
+    #[track_caller]
     pub fn scatter_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,
@@ -102,6 +107,7 @@ impl Team<'_> {
     /// assert_eq!(all[1].1, [1, 4, 1]);
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn scatter_vector<T: Value<Kind>, Kind>(
         &self,
         values: &[T],
@@ -129,6 +135,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
     /// with exit mode None, [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
+    #[track_caller]
     pub fn scatter_vector_slice<T: Pod>(
         &self,
         source: &[T],
@@ -155,6 +162,7 @@ impl Team<'_> {
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
     /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs give different lengths for a block,
     /// and see [`Team`].
+    #[track_caller]
     pub fn scatter_vector_symmetric<T: Element>(
         &self,
         source: &Symmetric<T>,

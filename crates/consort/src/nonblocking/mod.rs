@@ -33,7 +33,7 @@ use std::{
 };
 
 use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank};
-use consort_native::{Operands, Tally};
+use consort_native::{Operands, Site, Tally};
 
 pub use overlap::Overlap;
 pub use planned::Planned;
@@ -103,7 +103,7 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan, with `layouts` if it is a vector variant. Its operation owns
+    /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its operation owns
     /// `buffers` and passes them to `finish` at its end. `also` counts the operation until it is
     /// dropped.
     ///
@@ -117,6 +117,7 @@ impl<'p> Team<'p> {
         layouts: Option<[OwnedLayout; 2]>,
         finish: impl FnOnce(C) -> B + Send + 'f,
         also: Option<&Tally>,
+        site: Site,
     ) -> Result<Request<'p, B>>
     where
         C: Buffers + 'f,
@@ -124,7 +125,7 @@ impl<'p> Team<'p> {
     {
         let completion = Arc::new(Completion::default());
         let plan = Arc::clone(&ready);
-        let number = self.state.start(&*plan, |begun| {
+        let number = self.state.start(&*plan, site, |begun| {
             let (number, result) = (begun.number(), Arc::clone(&completion));
             let operation = async move {
                 let mut buffers = buffers;

@@ -17,7 +17,7 @@
 use std::{
     fmt,
     marker::PhantomData,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
     thread,
 };
 
@@ -166,6 +166,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn start_broadcast<T: Pod + Send + std::marker::Sync>(
         &'scope self,
         data: &'scope mut [T],
@@ -183,6 +184,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
     /// mode None, and see [`Team`].
+    #[track_caller]
     pub fn start_reduce<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
         &'scope self,
         source: &'scope [T],
@@ -198,6 +200,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     ///
     /// # Errors
     /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    #[track_caller]
     pub fn start_all_reduce<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
         &'scope self,
         source: &'scope [T],
@@ -214,6 +217,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
     /// and see [`Team`].
+    #[track_caller]
     pub fn start_collective<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
         &'scope self,
         collective: Collective,
@@ -230,6 +234,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         }
     }
 
+    #[track_caller]
     fn start<T: Pod + Send + std::marker::Sync, C: Combine<T> + 'scope>(
         &'scope self,
         kind: Kind,
@@ -250,7 +255,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            team.launch(ready, buffers, layouts, |_| (), Some(&self.operations))
+            team.launch(ready, buffers, layouts, |_| (), Some(&self.operations), Location::caller())
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Nonblocking calls that are planned once and started many times: MPI's persistent collectives.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, panic::Location, sync::Arc};
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
+use consort_native::Site;
 
 use super::{
     Kind, Request,
@@ -10,8 +11,8 @@ use super::{
 };
 use crate::{Error, Result, Team};
 
-/// The function that starts a planned call on its data.
-type Start<'p, T> = Box<dyn Fn(Vec<T>) -> Result<Request<'p, Vec<T>>> + 'p>;
+/// The function that starts a planned call on its data at a place in the program.
+type Start<'p, T> = Box<dyn Fn(Vec<T>, Site) -> Result<Request<'p, Vec<T>>> + 'p>;
 
 /// A planned nonblocking call, from [`Team::plan_broadcast`] or [`Team::plan_all_reduce`]. Its
 /// algorithm was chosen when it was planned.
@@ -47,7 +48,7 @@ impl<'p> Team<'p> {
     pub fn plan_broadcast<T: Pod + Send>(&self, len: usize, root: Rank) -> Result<Planned<'p, T>> {
         let kind = Kind::of(Collective::Broadcast, Some(root), len);
         let (team, ready) = (*self, self.nonblocking_plan::<T>(kind, &Nothing)?);
-        let start = move |data| team.start_broadcast_by(Arc::clone(&ready), root, data);
+        let start = move |data, site| team.start_broadcast_by(Arc::clone(&ready), root, data, site);
         Ok(Planned { len, start: Box::new(start) })
     }
 
@@ -76,8 +77,9 @@ impl<'p> Team<'p> {
         let kind = Kind::of(Collective::AllReduce, None, len);
         let combine = With(operator);
         let (team, ready) = (*self, self.nonblocking_plan::<T>(kind, &combine)?);
-        let start =
-            move |source| team.start_all_reduce_by(Arc::clone(&ready), source, combine.clone());
+        let start = move |source, site| {
+            team.start_all_reduce_by(Arc::clone(&ready), source, combine.clone(), site)
+        };
         Ok(Planned { len, start: Box::new(start) })
     }
 }
@@ -87,11 +89,12 @@ impl<'p, T: Pod> Planned<'p, T> {
     ///
     /// # Errors
     /// [`Error::Lengths`], and see [`Team`].
+    #[track_caller]
     pub fn start(&self, data: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         if data.len() != self.len {
             return Err(Error::Lengths { source_len: data.len(), target_len: self.len });
         }
-        (self.start)(data)
+        (self.start)(data, Location::caller())
     }
 }
 

@@ -1,8 +1,9 @@
 //! A team's nonblocking collectives on data that they own, and in symmetric memory.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, panic::Location, sync::Arc};
 
 use consort_fabric::{CallSpec, Collective, Operator, Pod, Rank, SyncModes};
+use consort_native::Site;
 
 use super::{
     Kind, Request,
@@ -47,17 +48,18 @@ impl<'p> Team<'p> {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn start_barrier(&self) -> Result<Request<'p, ()>> {
         let kind = Kind::of(Collective::Barrier, None, 0);
         self.with(SyncModes::STRICT).start_on::<u8, _, _>(kind, Vec::new(), Nothing, |_, _| ())
     }
 
-    /// Starts a barrier of this name.
-    pub(crate) fn start_named_barrier(&self, name: &str) -> Result<Request<'p, ()>> {
+    /// Starts a barrier of this name at `site`.
+    pub(crate) fn start_named_barrier(&self, name: &str, site: Site) -> Result<Request<'p, ()>> {
         let call = CallSpec { nonblocking: true, ..CallSpec::barrier(self.size()) };
         let ready = self.state.prepare_named(&call, name)?;
         let nothing = Owned::<u8, _> { source: Vec::new(), target: Vec::new(), combine: Nothing };
-        self.start_by(ready, nothing, |_, _| ())
+        self.start_by(ready, nothing, |_, _| (), site)
     }
 
     /// Starts a broadcast of the root's `data`. Other PEs pass `data` of the same length, whose
@@ -77,6 +79,7 @@ impl<'p> Team<'p> {
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
+    #[track_caller]
     pub fn start_broadcast<T: Pod + Send>(
         &self,
         data: Vec<T>,
@@ -84,7 +87,7 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
         let ready = self.nonblocking_plan::<T>(kind, &Nothing)?;
-        self.start_broadcast_by(ready, root, data)
+        self.start_broadcast_by(ready, root, data, Location::caller())
     }
 
     pub(super) fn start_broadcast_by<T: Pod + Send>(
@@ -92,11 +95,12 @@ impl<'p> Team<'p> {
         ready: Arc<dyn Ready>,
         root: Rank,
         data: Vec<T>,
+        site: Site,
     ) -> Result<Request<'p, Vec<T>>> {
         let is_root = self.rank() == root;
         let (source, target) = if is_root { (data, Vec::new()) } else { (Vec::new(), data) };
         let finish = move |source, target| if is_root { source } else { target };
-        self.start_by(ready, Owned { source, target, combine: Nothing }, finish)
+        self.start_by(ready, Owned { source, target, combine: Nothing }, finish, site)
     }
 
     /// Starts a reduction. The root gets the result, and the others `None`. See
@@ -104,6 +108,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
+    #[track_caller]
     pub fn start_reduce<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
         source: Vec<T>,
@@ -121,6 +126,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// See [`Team`].
+    #[track_caller]
     pub fn start_all_reduce<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
         source: Vec<T>,
@@ -135,6 +141,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, and see [`Team`].
+    #[track_caller]
     pub fn start_scatter<T: Pod + Send>(
         &self,
         source: Vec<T>,
@@ -150,6 +157,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], and see [`Team`].
+    #[track_caller]
     pub fn start_gather<T: Pod + Send>(
         &self,
         source: Vec<T>,
@@ -165,6 +173,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// See [`Team`].
+    #[track_caller]
     pub fn start_all_gather<T: Pod + Send>(&self, source: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::AllGather, None, source.len());
         self.start_on(kind, source, Nothing, |_, target| target)
@@ -175,6 +184,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
+    #[track_caller]
     pub fn start_all_to_all<T: Pod + Send>(&self, source: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
         self.start_on(kind, source, Nothing, |_, target| target)
@@ -185,6 +195,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
+    #[track_caller]
     pub fn start_reduce_scatter<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
         source: Vec<T>,
@@ -198,6 +209,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// See [`Team`].
+    #[track_caller]
     pub fn start_scan<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
         source: Vec<T>,
@@ -212,6 +224,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// See [`Team`].
+    #[track_caller]
     pub fn start_exclusive_scan<T: Pod + Send, O: Operator<T> + Send + 'static>(
         &self,
         source: Vec<T>,
@@ -229,6 +242,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// Those of the blocking method that is named after the collective.
+    #[track_caller]
     pub fn start_symmetric<T: Element, O: Operator<T> + Send + 'static>(
         &self,
         collective: Collective,
@@ -254,6 +268,7 @@ impl<'p> Team<'p> {
         }
     }
 
+    #[track_caller]
     fn start_in<T: Element, C: Combine<T> + 'static>(
         &self,
         kind: Kind,
@@ -279,11 +294,12 @@ impl<'p> Team<'p> {
         // SAFETY: the operation owns all that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            self.launch(ready, blocks, self.even::<T>(kind), |_| (), None)
+            self.launch(ready, blocks, self.even::<T>(kind), |_| (), None, Location::caller())
         }
     }
 
     /// Starts a call on data that it owns, and allocates the target.
+    #[track_caller]
     fn start_on<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
         &self,
         kind: Kind,
@@ -298,7 +314,7 @@ impl<'p> Team<'p> {
         let source = if contributed > 0 { source } else { Vec::new() };
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;
         let buffers = Owned { source, target: blank(target_len), combine };
-        self.start_with(ready, buffers, self.even::<T>(kind), finish)
+        self.start_with(ready, buffers, self.even::<T>(kind), finish, Location::caller())
     }
 
     pub(super) fn start_all_reduce_by<T: Pod + Send, C: Combine<T> + 'static>(
@@ -306,9 +322,10 @@ impl<'p> Team<'p> {
         ready: Arc<dyn Ready>,
         source: Vec<T>,
         combine: C,
+        site: Site,
     ) -> Result<Request<'p, Vec<T>>> {
         let target = blank(source.len());
-        self.start_by(ready, Owned { source, target, combine }, |_, target| target)
+        self.start_by(ready, Owned { source, target, combine }, |_, target| target, site)
     }
 
     fn start_by<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
@@ -316,8 +333,9 @@ impl<'p> Team<'p> {
         ready: Arc<dyn Ready>,
         buffers: Owned<T, C>,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
+        site: Site,
     ) -> Result<Request<'p, B>> {
-        self.start_with(ready, buffers, None, finish)
+        self.start_with(ready, buffers, None, finish, site)
     }
 
     pub(super) fn start_with<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
@@ -326,12 +344,13 @@ impl<'p> Team<'p> {
         buffers: Owned<T, C>,
         layouts: Option<[OwnedLayout; 2]>,
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
+        site: Site,
     ) -> Result<Request<'p, B>> {
         let finish = |buffers: Owned<T, C>| finish(buffers.source, buffers.target);
         // SAFETY: the operation owns all that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            self.launch(ready, buffers, layouts, finish, None)
+            self.launch(ready, buffers, layouts, finish, None, site)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A team's nonblocking vector variants, on data that they own.
 
+use std::panic::Location;
+
 use consort_fabric::{Collective, Pod, Rank};
 
 use super::{
@@ -18,6 +20,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    #[track_caller]
     pub fn start_scatter_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
@@ -41,6 +44,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, and see [`Team`].
+    #[track_caller]
     pub fn start_gather_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
@@ -64,6 +68,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Displacements`], and see [`Team`].
+    #[track_caller]
     pub fn start_all_gather_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
@@ -80,6 +85,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Displacements`], and see [`Team`].
+    #[track_caller]
     pub fn start_all_to_all_vector<T: Pod + Send>(
         &self,
         source: Vec<T>,
@@ -95,6 +101,7 @@ impl<'p> Team<'p> {
 
     /// Starts a call of a vector variant on data that it owns. The caller has checked the
     /// displacements.
+    #[track_caller]
     fn start_vector<T: Pod + Send, B: Send + 'static>(
         &self,
         collective: Collective,
@@ -105,6 +112,8 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, B>> {
         let ready = self.nonblocking_plan::<T>(Kind::of(collective, root, 0), &Nothing)?;
         let buffers = Owned { source, target, combine: Nothing };
-        self.start_with(ready, buffers, Some([given, received]), |_, target| finish(target))
+        let layouts = Some([given, received]);
+        let finish = |_, target| finish(target);
+        self.start_with(ready, buffers, layouts, finish, Location::caller())
     }
 }

@@ -3,7 +3,7 @@
 use std::{any::type_name, sync::Arc};
 
 use consort_fabric::{CallSpec, Collective, Kernel, OperatorClass, Pod, Rank, SyncModes};
-use consort_native::Operands;
+use consort_native::{Operands, Site};
 
 use super::{plan_cache::Key, plans::Ready, state::Hold};
 use crate::{Error, Result};
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
 
 impl Hold<'_> {
-    /// Makes a call on blocks of `len` elements, by the plan that is kept for it or by a new one.
+    /// Makes a call at `site` on blocks of `len` elements, by the plan that is kept for it or by a new one.
     /// The program's elements are of type `N`, and go as elements of type `T`.
     #[inline]
     pub(crate) fn call<N, T: Pod>(
@@ -21,7 +21,7 @@ impl Hold<'_> {
         root: Option<Rank>,
         len: usize,
         symmetric: bool,
-        operands: &Operands<'_>,
+        (operands, site): (&Operands<'_>, Site),
         operator: &'static str,
     ) -> Result<()> {
         let key = Key {
@@ -31,30 +31,35 @@ impl Hold<'_> {
             kernel: operands.kernel.as_ref().map_or(0, |one| Key::of_operator(one, operator)),
         };
         if let Some(ready) = self.cache.find(&key) {
-            return self.run(&*ready, operands);
+            return self.run(&*ready, operands, site);
         }
         let combination = operands.kernel.map(|kernel| (kernel, operator));
         let call = self.spec::<N, T>((collective, sync), root, len, combination);
-        self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands)
+        self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands, site)
     }
 
     /// Makes the call by a new plan: apart from `run`, so that calls by kept plans stay short.
     #[cold]
     #[inline(never)]
-    pub(crate) fn run_new(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
-        self.run(ready, operands)
+    pub(crate) fn run_new(
+        &self,
+        ready: &dyn Ready,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Result<()> {
+        self.run(ready, operands, site)
     }
 
     /// Makes the call. If it begins a quarter of the window, first settles credits.
     #[inline(always)]
-    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>) -> Result<()> {
+    pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>, site: Site) -> Result<()> {
         self.ensure_alive()?;
         let _inside = self.go_inside()?;
         if self.endpoint.job().is_poisoned() {
             return Err(Error::of_job(self.endpoint.job()));
         }
         self.turn_if_due()?;
-        match ready.call(&self.endpoint, &self.synchronized, operands) {
+        match ready.call(&self.endpoint, &self.synchronized, operands, site) {
             Ok(()) => Ok(()),
             Err(_) => Err(Error::of_job(self.endpoint.job())),
         }
@@ -101,15 +106,21 @@ impl Hold<'_> {
 
     /// Makes a plan, and the call by it.
     #[cold]
-    fn call_by_new_plan(&self, key: Key, call: &CallSpec, operands: &Operands<'_>) -> Result<()> {
+    fn call_by_new_plan(
+        &self,
+        key: Key,
+        call: &CallSpec,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Result<()> {
         drop(self.enter()?); // a call that is refused leaves no plan and refines nothing
         check_root(call)?;
         if let Some(refinements) = &self.refinements {
-            return self.refine(refinements, key, call, operands);
+            return self.refine(refinements, key, call, operands, site);
         }
         let ready = self.prepare(call)?;
         self.keep(call, key, &ready);
-        self.run_new(&*ready, operands)
+        self.run_new(&*ready, operands, site)
     }
 }
 

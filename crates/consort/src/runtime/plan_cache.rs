@@ -153,7 +153,7 @@ mod tests {
     use std::{future::Future, pin::Pin};
 
     use consort_fabric::Op;
-    use consort_native::{Call, Endpoint, Operands, StartedCall};
+    use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
 
     use super::*;
 
@@ -161,11 +161,11 @@ mod tests {
     struct Named(Candidate);
 
     impl Ready for Named {
-        fn call(&self, _: &Endpoint, _: &Cell<bool>, _: &Operands<'_>) -> Op {
+        fn call(&self, _: &Endpoint, _: &Cell<bool>, _: &Operands<'_>, _: Site) -> Op {
             unreachable!("no call is made by it")
         }
 
-        fn begin(&self, _: &Endpoint) -> StartedCall {
+        fn begin(&self, _: &Endpoint, _: Site) -> StartedCall {
             unreachable!("no call is made by it")
         }
 

@@ -1,7 +1,7 @@
 //! Makes a plan: selects a candidate, lets its algorithm make a schedule, and gives the call a
 //! number by its name.
 
-use std::sync::Arc;
+use std::{panic::Location, sync::Arc};
 
 use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate};
@@ -28,9 +28,10 @@ impl Hold<'_> {
 
     /// A barrier of the team in a call named `what`. A PE that makes another call gets an error.
     #[cold]
+    #[track_caller]
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
         let ready = self.prepare_named(&CallSpec::barrier(self.endpoint.size()), what)?;
-        self.run_new(&*ready, &Operands::NONE)
+        self.run_new(&*ready, &Operands::NONE, Location::caller())
     }
 
     /// Plans a call.

@@ -9,14 +9,21 @@ use std::{
 
 use consort_collectives::{Algorithm, EntryAndExit, Plan};
 use consort_fabric::{Candidate, Op};
-use consort_native::{Call, CallNumber, Endpoint, Operands, StartedCall};
+use consort_native::{Call, CallNumber, Endpoint, Operands, Site, StartedCall};
 
 /// The plan of any algorithm, behind one indirect call.
 pub(crate) trait Ready: Send + std::marker::Sync {
-    /// Makes one call. Sets `synchronized` if all PEs enter, or leave, together.
-    fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op;
-    /// Begins a call for an operation.
-    fn begin(&self, endpoint: &Endpoint) -> StartedCall;
+    /// Makes one call, which the program makes at `site`. Sets `synchronized` if all PEs enter, or
+    /// leave, together.
+    fn call(
+        &self,
+        endpoint: &Endpoint,
+        synchronized: &Cell<bool>,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Op;
+    /// Begins a call for an operation. As [`Ready::call`].
+    fn begin(&self, endpoint: &Endpoint, site: Site) -> StartedCall;
     /// The algorithm's future, for an operation to drive.
     fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// The algorithm and its parameters.
@@ -32,14 +39,20 @@ pub(crate) struct Prepared<A: Algorithm> {
 }
 
 impl<A: Algorithm> Ready for Prepared<A> {
-    fn call(&self, endpoint: &Endpoint, synchronized: &Cell<bool>, operands: &Operands<'_>) -> Op {
+    fn call(
+        &self,
+        endpoint: &Endpoint,
+        synchronized: &Cell<bool>,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Op {
         if self.synchronizes {
             synchronized.set(true);
         }
         // SAFETY: this future alone drives the call, to its end, and a team refuses calls from
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
-        let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands) };
+        let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands, site) };
         // Peers wait for what a call that panics will never send. They are notified before it
         // ends, which revokes what it has exposed.
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -55,8 +68,8 @@ impl<A: Algorithm> Ready for Prepared<A> {
         })
     }
 
-    fn begin(&self, endpoint: &Endpoint) -> StartedCall {
-        endpoint.start(self.number.get(), self.plan.steps())
+    fn begin(&self, endpoint: &Endpoint, site: Site) -> StartedCall {
+        endpoint.start(self.number.get(), self.plan.steps(), site)
     }
 
     fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use consort_collectives::PlanError;
 use consort_fabric::{CallSpec, Collective, Kernel, Operator, Sum, SyncModes};
-use consort_native::{Buffer, Operands};
+use consort_native::{Buffer, Operands, Site};
 use consort_tuner::online::{Next, TIMES};
 
 use super::{
@@ -24,9 +24,10 @@ impl Hold<'_> {
         key: Key,
         call: &CallSpec,
         operands: &Operands<'_>,
+        site: Site,
     ) -> Result<()> {
         let (mut kind, era) = refinements.take(call, || self.contestants(call));
-        let done = self.refine_kind(refinements, (&mut kind, era), key, call, operands);
+        let done = self.refine_kind(refinements, (&mut kind, era), key, call, operands, site);
         refinements.put_back(call, kind, era);
         done
     }
@@ -38,6 +39,7 @@ impl Hold<'_> {
         key: Key,
         call: &CallSpec,
         operands: &Operands<'_>,
+        site: Site,
     ) -> Result<()> {
         loop {
             let calls = self.endpoint.calls();
@@ -49,14 +51,14 @@ impl Hold<'_> {
                     refinements.wake_by(until);
                     self.keep(call, key, &ready);
                 }
-                return self.run_new(&*ready, operands);
+                return self.run_new(&*ready, operands, site);
             }
             match kind.refinement.advance() {
                 Next::Rest(rest) => kind.rests_until = Some(self.quarter_from(calls, rest)),
                 Next::Try(index) => match self.plan_of(kind, index, call) {
                     Ok(ready) => {
                         let begun = Instant::now();
-                        self.run_new(&*ready, operands)?;
+                        self.run_new(&*ready, operands, site)?;
                         let took_ns = begun.elapsed().as_nanos();
                         kind.refinement.took(u64::try_from(took_ns).unwrap_or(u64::MAX));
                         return Ok(());
@@ -69,7 +71,7 @@ impl Hold<'_> {
                     Err(error) => return Err(error),
                 },
                 Next::Decide => {
-                    let sums = self.add_up(refinements, &kind.refinement.times_ns())?;
+                    let sums = self.add_up(refinements, &kind.refinement.times_ns(), site)?;
                     kind.refinement.decide(&sums, call.pes);
                 }
             }
@@ -88,7 +90,12 @@ impl Hold<'_> {
 
     /// Adds up the times of all PEs, in a call of its own name. A plan that the program has for
     /// such an all-reduce may be kept on one PE and not on another.
-    fn add_up(&self, refinements: &Refinements, times: &[u64; TIMES]) -> Result<[u64; TIMES]> {
+    fn add_up(
+        &self,
+        refinements: &Refinements,
+        times: &[u64; TIMES],
+        site: Site,
+    ) -> Result<[u64; TIMES]> {
         let kernel = Kernel::new::<u64, _>(&Sum);
         let ready = refinements.deciding(|| {
             let combination = Some((kernel, <Sum as Operator<u64>>::NAME));
@@ -103,7 +110,7 @@ impl Hold<'_> {
             target: Buffer::target(&mut sums),
             layouts: None,
         };
-        self.run_new(&*ready, &operands)?;
+        self.run_new(&*ready, &operands, site)?;
         Ok(sums)
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use consort_collectives::flow::{Flow, Quarter};
 use consort_fabric::CallSpec;
-use consort_native::{Endpoint, Failure, Group, Operands, StartedCall};
+use consort_native::{Endpoint, Failure, Group, Operands, Site, StartedCall};
 
 use super::{
     plan_cache::{Cache, Key},
@@ -307,18 +307,19 @@ impl<'p> Hold<'p> {
         Ok(())
     }
 
-    /// Starts a nonblocking call, once the window has room for it. Passes the call to `begin`, and
+    /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to `begin`, and
     /// polls the operation that `begin` launches for the first time.
     pub(crate) fn start<R>(
         &self,
         ready: &dyn Ready,
+        site: Site,
         begin: impl FnOnce(StartedCall) -> R,
     ) -> Result<R> {
         let _inside = self.enter()?;
         self.ensure_sound()?;
         self.turn_if_due()?;
         self.started.set(true);
-        let begun = begin(ready.begin(&self.endpoint));
+        let begun = begin(ready.begin(&self.endpoint, site));
         self.presence.set(INSIDE | OPERATIONS);
         self.endpoint.progress();
         Ok(begun)

@@ -64,6 +64,7 @@ pub type SymmetricRange<'p, T> = Symmetric<'p, T, Ranged>;
 
 impl<'p, T: Element> Symmetric<'p, T> {
     /// Allocates memory in a call of this name.
+    #[track_caller]
     pub(crate) fn allocate(team: Team<'p>, len: usize, name: &str) -> Result<Self> {
         const { T::FITS }
         let bytes = len.saturating_mul(size_of::<T>());
@@ -243,6 +244,7 @@ impl<'p> Team<'p> {
     ///
     /// # Errors
     /// [`Error::Memory`] when less than that is left, and see [`Team`].
+    #[track_caller]
     pub fn symmetric<T: Element>(&self, len: usize) -> Result<Symmetric<'p, T>> {
         Symmetric::allocate(*self, len, &format!("symmetric({len} of {})", type_name::<T>()))
     }
@@ -250,6 +252,7 @@ impl<'p> Team<'p> {
     /// Takes the same memory on all PEs of the team, in a call of this name. They take it once all
     /// have entered, and so have dropped what they drop before the call. No PE returns before all
     /// have taken it.
+    #[track_caller]
     pub(crate) fn allocate<M>(
         &self,
         name: &str,

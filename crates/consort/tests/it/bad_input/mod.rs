@@ -3,6 +3,7 @@
 mod arguments;
 mod forcing;
 mod mismatches;
+mod places;
 mod reentrance;
 
 use std::{fmt::Debug, time::Instant};

@@ -1,0 +1,94 @@
+//! The places in the program where the PEs of this process made their recent calls, for errors.
+//!
+//! They are in memory of the process and not in the segment, since a pointer that another process
+//! may have written must not be followed. Of a PE of another process no place is known.
+
+#![expect(unsafe_code, reason = "reads pointers to locations")]
+
+use std::{
+    collections::BTreeMap,
+    panic::Location,
+    ptr::{from_ref, null_mut},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicPtr,
+            Ordering::{Acquire, Release},
+        },
+    },
+};
+
+use consort_fabric::Rank;
+
+use crate::inbox::geometry::{RECENT_CALLS, recent};
+
+/// A place in the program: the file and line of a call.
+pub type Site = &'static Location<'static>;
+
+/// The sites of a member's recent calls, by their indices in its log. Only the member writes them,
+/// on cache lines that no other writes.
+#[repr(align(128))]
+pub(crate) struct RecentSites([AtomicPtr<Location<'static>>; RECENT_CALLS]);
+
+impl Default for RecentSites {
+    fn default() -> Self {
+        Self([const { AtomicPtr::new(null_mut()) }; RECENT_CALLS])
+    }
+}
+
+impl RecentSites {
+    /// Records the site of a call, before the call is in the log.
+    #[inline(always)]
+    pub(crate) fn note(&self, call: u64, site: Site) {
+        // Release: who reads the site finds the calls before this one in the log.
+        self.0[recent(call)].store(from_ref(site).cast_mut(), Release);
+    }
+
+    fn site(&self, index: usize) -> Option<Site> {
+        let site = self.0.get(index)?.load(Acquire);
+        // SAFETY: it is null or comes from a `Site`: the field is private, and `note` alone stores.
+        unsafe { site.as_ref() }
+    }
+}
+
+/// The sites of the calls of a group's members in this process.
+#[derive(Default)]
+struct OfGroup {
+    members: Vec<(Rank, Arc<RecentSites>)>,
+    left: usize,
+}
+
+/// The sites of the calls of all groups, by their numbers.
+#[derive(Default)]
+pub(crate) struct Sites(Mutex<BTreeMap<u64, OfGroup>>);
+
+impl Sites {
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<u64, OfGroup>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sites of a member that joins a group.
+    pub(crate) fn join(&self, group: u64, member: Rank) -> Arc<RecentSites> {
+        let sites = Arc::<RecentSites>::default();
+        self.groups().entry(group).or_default().members.push((member, Arc::clone(&sites)));
+        sites
+    }
+
+    /// A member leaves a group. Its sites stay until all members in this process have left.
+    pub(crate) fn leave(&self, group: u64) {
+        let mut groups = self.groups();
+        if let Some(of_group) = groups.get_mut(&group) {
+            of_group.left += 1;
+            if of_group.left == of_group.members.len() {
+                groups.remove(&group);
+            }
+        }
+    }
+
+    /// The site at an index of a member's log.
+    pub(crate) fn site(&self, group: u64, member: Rank, index: usize) -> Option<Site> {
+        let groups = self.groups();
+        let (_, sites) = groups.get(&group)?.members.iter().find(|(rank, _)| *rank == member)?;
+        sites.site(index)
+    }
+}

@@ -1,0 +1,174 @@
+//! Errors name the file and line of each call, on every PE.
+
+use std::{panic::Location, sync::mpsc::channel};
+
+use consort::{Error, Rank, Result, Sum, SyncModes, Team};
+use consort_native::Failure;
+
+use crate::jobs::{fails, on, pes_of};
+
+/// The line below that of the caller, as errors say it.
+#[track_caller]
+fn next_line() -> String {
+    let here = Location::caller();
+    format!(" at {}:{}", here.file(), here.line() + 1)
+}
+
+/// Two PEs make these calls: the error says where each was made. Each call returns its place.
+fn differ(
+    zero: impl Fn(Team<'_>) -> (String, Result<()>) + Send + Sync + 'static,
+    one: impl Fn(Team<'_>) -> (String, Result<()>) + Send + Sync + 'static,
+) {
+    let (send, places) = channel();
+    let error = fails(2, move |world| {
+        world.barrier()?;
+        let rank = world.rank();
+        let (place, done) = if rank == Rank(0) { zero(world) } else { one(world) };
+        send.send((rank, place)).expect("somebody receives");
+        done?;
+        world.barrier()
+    });
+    let mut places: Vec<_> = places.iter().collect();
+    places.sort_unstable();
+    let Error::Mismatched(Failure::Mismatched { one, other, .. }) = &error else {
+        panic!("{error}");
+    };
+    for ((rank, call), place) in [one, other].into_iter().zip(places) {
+        assert!(*rank == place.0 && call.ends_with(&place.1), "{error}\nis not{}", place.1);
+    }
+}
+
+fn barrier(world: Team<'_>) -> (String, Result<()>) {
+    let place = next_line();
+    let done = world.barrier();
+    (place, done)
+}
+
+#[test]
+fn blocking_calls() {
+    differ(barrier, |world| {
+        let place = next_line();
+        let done = world.broadcast(1, Rank(0)).map(drop);
+        (place, done)
+    });
+    differ(barrier, |world| {
+        let place = next_line();
+        let done = world.all_reduce_in_place(&mut [1_u8; 3], Sum);
+        (place, done)
+    });
+    differ(barrier, |world| {
+        let place = next_line();
+        let done = world.gather_vector(&[1_u8; 3], Rank(0)).map(drop);
+        (place, done)
+    });
+    differ(barrier, |world| {
+        let place = next_line();
+        let done = world.symmetric::<u64>(3).map(drop);
+        (place, done)
+    });
+    differ(barrier, |world| {
+        let place = next_line();
+        let done = world.split(Some(1), 0).map(drop);
+        (place, done)
+    });
+}
+
+#[test]
+fn nonblocking_calls() {
+    differ(barrier, |world| {
+        let place = next_line();
+        let started = world.start_all_reduce(vec![1], Sum);
+        (place, started.and_then(|call| call.wait().map(drop)))
+    });
+    differ(barrier, |world| {
+        let sums = world.plan_all_reduce::<u32, _>(1, Sum).expect("a plan");
+        let place = next_line();
+        let started = sums.start(vec![1]);
+        (place, started.and_then(|call| call.wait().map(drop)))
+    });
+    differ(barrier, |world| {
+        let mut place = String::new();
+        let done = world.overlap(|scope| {
+            place = next_line();
+            let call = scope.start_all_reduce(&[1], Vec::leak(vec![0]), Sum)?;
+            call.wait()
+        });
+        (place, done)
+    });
+    differ(barrier, |world| {
+        let broadcasts = world.async_broadcasts(|_, _| ()).expect("memory for them");
+        let place = next_line();
+        let done = broadcasts.close();
+        (place, done)
+    });
+}
+
+/// One line makes calls that match and one that does not, more calls than the log holds.
+#[test]
+fn calls_in_a_loop() {
+    differ(
+        |world| {
+            (0..300).for_each(|_| world.barrier().expect("they match"));
+            let place = next_line();
+            let done = (0..9).try_for_each(|call| world.all_reduce_in_place(&mut [call], Sum));
+            (place, done)
+        },
+        |world| {
+            (0..300).for_each(|_| world.barrier().expect("they match"));
+            let place = next_line();
+            let done = (1..9).try_for_each(|len| world.all_reduce_in_place(&mut vec![1; len], Sum));
+            (place, done)
+        },
+    );
+}
+
+/// A call matches itself, wherever it is made.
+#[test]
+fn calls_at_different_lines_match() {
+    on(pes_of(3), |world| {
+        for _ in 0..200 {
+            let sum = if world.rank() == Rank(1) {
+                world.all_reduce(1, Sum)?
+            } else {
+                world.all_reduce(1, Sum)?
+            };
+            assert_eq!(sum, 3);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_finished_pe() {
+    let error = fails(2, |world| {
+        if world.rank() == Rank(0) {
+            return Ok(());
+        }
+        world.with(SyncModes::STRICT).broadcast(1, Rank(0)).map(drop)
+    });
+    let Error::Mismatched(Failure::Finished { rank: Rank(0), waiting: Rank(1), call, .. }) = &error
+    else {
+        panic!("{error}");
+    };
+    let place = format!(" at {}:{}", file!(), line!() - 6);
+    assert!(call.ends_with(&place), "{error}\nis not{place}");
+}
+
+#[test]
+fn a_deadlock_between_teams() {
+    let error = fails(3, |world| {
+        let pair = world.of(&[Rank(2), Rank(1)])?;
+        match pair.filter(|_| world.rank() == Rank(2)) {
+            Some(pair) => pair.barrier()?,
+            None => world.barrier()?,
+        }
+        Ok(())
+    });
+    let Error::Mismatched(Failure::Deadlock { one, other }) = &error else { panic!("{error}") };
+    let line = line!();
+    let places = [line - 6, line - 5].map(|line| format!(" at {}:{line}", file!()));
+    for (rank, call) in [one, other] {
+        let (place, other) = (&places[usize::from(rank.0 != 2)], &places[usize::from(rank.0 == 2)]);
+        assert!(call.contains(place.as_str()) && !call.contains(other.as_str()), "{error}");
+    }
+}
