@@ -283,7 +283,8 @@ impl Job {
         name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
     }
 
-    /// The place in the program where a member of a group made the call with `word`, as ` at` a file
+    /// The place in the program where a member of a group made the call with `word`, as ` at` a
+    /// file
     /// and line; nothing if it is not known.
     pub(crate) fn place_of(
         &self,

@@ -156,7 +156,7 @@ pub(crate) fn clear(job: &Job, me: Rank) {
 /// What a PE waits for.
 enum Waiting {
     /// A call of a group, whose memory stays while the directory is locked.
-    In(Wait, GroupMemory),
+    In(Wait, Box<GroupMemory>),
     /// A word.
     ForWord,
 }
@@ -164,7 +164,7 @@ enum Waiting {
 impl Waiting {
     fn group(&self) -> Option<&GroupMemory> {
         match self {
-            Self::In(_, group) => Some(group),
+            Self::In(_, group) => Some(&**group),
             Self::ForWord => None,
         }
     }
@@ -208,7 +208,7 @@ impl Waits {
         let waiting = |beats: &Beats| {
             let Published::In(wait) = beats.wait? else { return Some(Waiting::ForWord) };
             let (at, pes) = directory.group(wait.group)?;
-            Some(Waiting::In(wait, GroupMemory::new(&job.segment, at, pes)))
+            Some(Waiting::In(wait, Box::new(GroupMemory::new(&job.segment, at, pes))))
         };
         let waiting = beats.iter().map(waiting).collect();
         let world = GroupMemory::new(&job.segment, job.world.at, job.states.len());

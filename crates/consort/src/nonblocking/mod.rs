@@ -103,7 +103,8 @@ impl<'p> Team<'p> {
         Err(Error::Blocks { collective, pes, contributed, received, source_len, target_len })
     }
 
-    /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its operation owns
+    /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its
+    /// operation owns
     /// `buffers` and passes them to `finish` at its end. `also` counts the operation until it is
     /// dropped.
     ///

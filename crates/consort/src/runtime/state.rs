@@ -307,7 +307,8 @@ impl<'p> Hold<'p> {
         Ok(())
     }
 
-    /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to `begin`, and
+    /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to
+    /// `begin`, and
     /// polls the operation that `begin` launches for the first time.
     pub(crate) fn start<R>(
         &self,

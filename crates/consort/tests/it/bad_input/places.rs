@@ -126,12 +126,10 @@ fn calls_in_a_loop() {
 #[test]
 fn calls_at_different_lines_match() {
     on(pes_of(3), |world| {
+        let one = |world: Team<'_>| world.all_reduce(1, Sum);
+        let other = |world: Team<'_>| world.all_reduce(1, Sum);
         for _ in 0..200 {
-            let sum = if world.rank() == Rank(1) {
-                world.all_reduce(1, Sum)?
-            } else {
-                world.all_reduce(1, Sum)?
-            };
+            let sum = if world.rank() == Rank(1) { one(world)? } else { other(world)? };
             assert_eq!(sum, 3);
         }
         Ok(())
