@@ -21,8 +21,8 @@ const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Endpoint {
     /// Begins the next collective call of the team. Every PE must begin the same call: with the
-    /// same `name` (the number of the call's name) and the same `steps`. Errors say that it was made
-    /// at `site`.
+    /// same `name` (the number of the call's name) and the same `steps`. Errors say that it was
+    /// made at `site`.
     ///
     /// # Safety
     /// The call is dropped before this PE makes another, and one future at a time drives it: it
