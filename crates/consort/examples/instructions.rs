@@ -236,7 +236,7 @@ fn run(operation: &Operation) -> Result<()> {
     let (collective, candidate) = operation.candidate;
     let candidate: Candidate = candidate.parse().expect("a candidate");
     Pes::threads(2)
-        .waiting(Waiting::default())
+        .waiting(Waiting::SpinYield) // valgrind is slow: a peer that slept would be woken
         .heap_bytes(1 << 12)
         .force(collective, candidate)
         .run(|pe| {
