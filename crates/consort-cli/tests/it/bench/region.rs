@@ -30,6 +30,8 @@ fn regions_and_barriers_are_timed_beside_other_libraries() {
         "sum in a region, Pool::run_with, all_reduce",
         "sum in a region, Pool::run_with, results",
         "barrier, Team::barrier",
+        "barrier, Barrier, joined",
+        "barrier, Barrier::wait",
     ];
     let Some(text) = undisturbed("bench region --pes 2,1,8 --budget 0 --json") else { return };
     let figures: Vec<Value> =
