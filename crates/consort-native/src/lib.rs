@@ -69,6 +69,7 @@ pub use notifications::NotificationBuffers;
 pub use progress::{
     engine::Engine,
     event::Event,
+    patience::nap_after,
     policy::{UnknownWaiting, Waiting},
 };
 pub use segment::origin::{Origin, UnknownOrigin};

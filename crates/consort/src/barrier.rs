@@ -1,4 +1,15 @@
 //! A barrier for threads that exist, in place of `std::sync::Barrier`.
+//!
+//! [`Barrier::wait`] is a central barrier (Mellor-Crummey and Scott 1991, "Algorithms for scalable
+//! synchronization on shared-memory multiprocessors", section 3.1): each thread counts itself under
+//! a lock, and the last one ends the phase, whose number all others watch. Cost: the line of the
+//! count travels to each thread once. The threads have no ranks, as any number of them may come, so
+//! this is no algorithm of a team.
+//!
+//! A [`Member`] is a PE, and its wait the barrier of its team: the algorithms and their cost are
+//! those of `barrier/` in `consort-collectives`. When members drop out, those that are left form a
+//! smaller team after the phase. They need not agree on it: each sees who has announced its last
+//! phase, since the barrier of that phase orders the announcement before its end.
 
 use std::{
     cell::Cell,
@@ -41,6 +52,7 @@ use crate::{Algorithms, Error, Job, Joined, Pes, Result};
 /// assert_eq!(leaders.iter().filter(|&&leads| leads).count(), 1);
 /// ```
 pub struct Barrier {
+    n: usize,
     phase: Mutex<Phase>,
     /// The number of phases that are complete.
     completed: AtomicU64,
@@ -71,6 +83,7 @@ impl Barrier {
     #[must_use]
     pub const fn new(n: usize) -> Self {
         Self {
+            n,
             phase: Mutex::new(Phase { expected: n, arrived: 0 }),
             completed: AtomicU64::new(0),
             event: OnceLock::new(),
@@ -132,25 +145,21 @@ impl Barrier {
         }
     }
 
-    /// Makes the calling thread one of the `n` members.
+    /// Makes the calling thread one of the `n` members, less those that have
+    /// [dropped out](Member::arrive_and_drop).
     ///
     /// # Errors
-    /// [`Error::Full`] when there are `n` members already; [`Error::JoinedAlready`] when the thread
+    /// [`Error::Full`] when there are so many already; [`Error::JoinedAlready`] when the thread
     /// is one; [`Error::NoPes`] and [`Error::TooManyPes`] when there cannot be `n`; the members'
     /// error once one has failed.
     pub fn join(&self) -> Result<Member> {
-        let members = self.members.get_or_init(|| Members::new(self.phase().expected));
+        let members = self.members.get_or_init(|| Members::new(self.n));
         let members = members.as_ref().map_err(Error::clone)?;
-        let joined = members.job.join()?;
-        let place = &members.places[joined.world().rank().index()];
+        let joined = members.join()?;
+        let shared = Arc::clone(&members.shared);
+        let place = &shared.places[joined.world().rank().index()];
         let phase = Cell::new(place.phase.load(Acquire)); // pairs with the release in `drop`
-        Ok(Member {
-            team: Cell::new(0),
-            phase,
-            accounted: Cell::new(0),
-            places: Arc::clone(&members.places),
-            joined,
-        })
+        Ok(Member { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
     }
 }
 
@@ -163,7 +172,15 @@ impl fmt::Debug for Barrier {
 /// The members of a barrier.
 struct Members {
     job: Job,
-    places: Arc<[Place]>,
+    shared: Arc<Shared>,
+}
+
+/// What the members share.
+struct Shared {
+    /// How many have announced their last phase.
+    drops: AtomicU64,
+    /// By rank.
+    places: Box<[Place]>,
 }
 
 /// What the members know of one of them.
@@ -173,15 +190,27 @@ struct Place {
     phase: AtomicU64,
     /// The last phase that it takes part in, from 1 on; 0 as long as it stays.
     last: AtomicU64,
-    /// In the place of PE 0: how many members have announced their last phase.
-    drops: AtomicU64,
 }
 
 impl Members {
     fn new(n: usize) -> Result<Self> {
         let pes = u32::try_from(n).unwrap_or(u32::MAX);
         let job = Pes::threads(pes).heap_bytes(0).job()?;
-        Ok(Self { job, places: (0..n).map(|_| Place::default()).collect() })
+        let places = (0..n).map(|_| Place::default()).collect();
+        Ok(Self { job, shared: Arc::new(Shared { drops: AtomicU64::new(0), places }) })
+    }
+
+    /// Joins as the member of the lowest rank that is free, and has not dropped out.
+    fn join(&self) -> Result<Joined> {
+        for (rank, place) in (0..).map(Rank).zip(&self.shared.places) {
+            if place.last.load(Relaxed) == 0 {
+                match self.job.join_as(rank) {
+                    Err(Error::RankTaken { .. }) => {}
+                    joined => return joined,
+                }
+            }
+        }
+        Err(Error::Full { pes: self.job.size() })
     }
 }
 
@@ -215,7 +244,7 @@ pub struct Member {
     phase: Cell<u64>,
     /// How many members are not in the team any more.
     accounted: Cell<u64>,
-    places: Arc<[Place]>,
+    shared: Arc<Shared>,
 }
 
 impl Member {
@@ -231,7 +260,7 @@ impl Member {
         let team = self.joined.team(self.team.get());
         team.barrier()?;
         self.phase.set(self.phase.get() + 1);
-        if self.places[0].drops.load(Relaxed) != self.accounted.get() {
+        if self.shared.drops.load(Relaxed) != self.accounted.get() {
             self.go_on_without()?;
         }
         Ok(BarrierWaitResult(team.rank().0 == 0))
@@ -244,9 +273,8 @@ impl Member {
     /// As [`Member::wait`].
     #[track_caller]
     pub fn arrive_and_drop(self) -> Result<()> {
-        let place = &self.places[self.joined.world().rank().index()];
-        place.last.store(self.phase.get() + 1, Relaxed);
-        self.places[0].drops.fetch_add(1, Relaxed);
+        self.place().last.store(self.phase.get() + 1, Relaxed);
+        self.shared.drops.fetch_add(1, Relaxed);
         // The barrier orders both stores before the loads of members that have left it.
         self.joined.team(self.team.get()).barrier()
     }
@@ -259,7 +287,7 @@ impl Member {
         let is_left = |last: u64| last == 0 || last > self.phase.get();
         let mut members = Vec::new();
         for rank in (0..team.size()).map(Rank) {
-            let place = &self.places[team.world_rank(rank)?.index()];
+            let place = &self.shared.places[team.world_rank(rank)?.index()];
             if is_left(place.last.load(Relaxed)) {
                 members.push(rank);
             }
@@ -267,16 +295,20 @@ impl Member {
         if members.len() < team.size() as usize {
             let team = team.of_those_left(&members)?;
             self.team.set(team.state.number());
-            self.accounted.set((self.places.len() - members.len()) as u64);
+            self.accounted.set((self.shared.places.len() - members.len()) as u64);
         }
         Ok(())
+    }
+
+    /// What the others know of this member.
+    fn place(&self) -> &Place {
+        &self.shared.places[self.joined.world().rank().index()]
     }
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
-        let place = &self.places[self.joined.world().rank().index()];
-        place.phase.store(self.phase.get(), Release); // pairs with the acquire in `join`
+        self.place().phase.store(self.phase.get(), Release); // pairs with the acquire in `join`
     }
 }
 

@@ -62,7 +62,6 @@ pub struct Pool {
     ranks: Mutex<Option<Arc<Ranks>>>,
     makes: Box<dyn Fn() -> Result<Arc<Ranks>> + Send + Sync>,
     threads: Vec<JoinHandle<()>>,
-    size: usize,
 }
 
 /// What the caller and the threads of a pool share.
@@ -166,15 +165,15 @@ impl Pool {
     ) -> Result<Self> {
         let ranks = makes()?;
         let size = ranks.size();
-        let fits = size <= ranks.job.config().cores as usize;
+        let fits = ranks.job.config().fits();
         let shared = Arc::new(Shared {
             start: Start { number: AtomicU64::new(0), region: AtomicPtr::new(ptr::null_mut()) },
             ends: (0..size).map(|_| End::default()).collect(),
             starting: Event::new(fits),
             ending: Event::new(fits),
         });
-        let mut pool =
-            Self { shared, ranks: Mutex::new(None), makes: Box::new(makes), threads: vec![], size };
+        let makes = Box::new(makes);
+        let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
         for rank in ranks.all().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
             let body = move || {
@@ -197,7 +196,7 @@ impl Pool {
     /// The number of PEs.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.size
+        self.shared.ends.len()
     }
 
     /// Runs `program` on every PE and returns the results, in the order of their ranks. The calling
@@ -242,7 +241,7 @@ impl Pool {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe) -> Result<R, E> + Sync,
     {
-        collect(vec![(); self.size], |pe, ()| program(pe), |program| self.region(program))
+        collect(vec![(); self.size()], |pe, ()| program(pe), |program| self.region(program))
     }
 
     /// [`Pool::run_with`] and [`Pool::try_run`] in one.
@@ -260,7 +259,7 @@ impl Pool {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe, T) -> Result<R, E> + Sync,
     {
-        let inputs = one_for_each(self.size, inputs)?;
+        let inputs = one_for_each(self.size(), inputs)?;
         collect(inputs, program, |program| self.region(program))
     }
 
@@ -312,6 +311,6 @@ impl Drop for Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("Pool").field("size", &self.size()).finish_non_exhaustive()
     }
 }

@@ -13,17 +13,17 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
-    progress::{deadlock, executor::Idle, patience::Yields, policy::Waiting},
+    progress::{
+        deadlock,
+        executor::Idle,
+        patience::{Yields, nap_after},
+        policy::Waiting,
+    },
     state::sleepers::Sleeper,
 };
 
 /// Polls between yields.
 const POLLS_PER_YIELD: u32 = 100;
-
-/// The shortest and the longest sleep of a wait that nothing ends but the clock. In between it is a
-/// given part of the time waited so far.
-const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(1)];
-const NAP_PART: u32 = 64;
 
 /// The longest sleep before a PE checks its peers, since a peer may die without a message.
 const SLEEP: Duration = Duration::from_millis(20);
@@ -193,12 +193,11 @@ impl Pauses<'_> {
     fn rest(&mut self, waited: Duration) {
         self.slept = true;
         let Endpoint { job, pe, .. } = self.endpoint;
-        let [shortest, longest] = NAPS;
         let left = self.limit.as_ref().map_or(SLEEP, |(limit, _)| limit.saturating_sub(waited));
         match self.announced.take() {
-            _ if !self.sleeps => thread::sleep((waited / NAP_PART).clamp(shortest, longest)),
+            _ if !self.sleeps => thread::sleep(nap_after(waited).min(left)),
             Some(sleeper) => sleeper.sleep(SLEEP.min(left), job.scope()),
-            None => self.announced = Some(job.announce_sleep(pe.rank)),
+            None => self.announced = Some(job.sleeping_place(pe.rank).announce()),
         }
     }
 }

@@ -15,8 +15,7 @@ use std::{
         Ordering::{Release, SeqCst},
         fence,
     },
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use consort_fabric::{Atomic, Kernel, Op, Pod, Poisoned, Rank, Signal, Until};
@@ -25,16 +24,8 @@ use super::word::{HeapWord, Width};
 use crate::{
     launch::job::Job,
     memory::{extent::Extent, region::Memory},
+    progress::{event, patience::Patience},
 };
-
-/// Polls of a thread that is not a PE's, before it yields between polls.
-const LOOKS: u32 = 1_000;
-/// Polls before it sleeps between polls.
-const YIELDS: u32 = 2_000;
-/// How long it sleeps if signals do not wake it.
-const NAP: Duration = Duration::from_micros(50);
-/// How long it sleeps if signals wake it; then it checks whether the job has failed.
-const SLEEP: Duration = Duration::from_millis(20);
 
 /// One-sided operations of a PE, or of a thread that works for it, on the heaps of all PEs.
 #[derive(Clone, Copy, Debug)]
@@ -207,35 +198,14 @@ impl<'j> OneSided<'j> {
         until: Until,
         limit: Option<Duration>,
     ) -> Op<Option<u64>> {
-        let mut looks = 0_u32;
-        let begun = limit.map(|limit| (Instant::now(), limit));
-        loop {
-            if let Some(value) = self.test(word, width, until) {
-                return Ok(Some(value));
-            }
-            let left = begun.map_or(SLEEP, |(since, limit)| limit.saturating_sub(since.elapsed()));
-            if left.is_zero() {
-                return Ok(None);
-            }
-            if self.job.is_poisoned() {
-                return Err(Poisoned);
-            }
-            looks = looks.saturating_add(1);
-            match looks {
-                ..LOOKS => std::hint::spin_loop(),
-                LOOKS..YIELDS => thread::yield_now(),
-                _ if self.job.parks() => self.sleep(word, width, until, left.min(SLEEP)),
-                _ => thread::sleep(left.min(NAP)),
-            }
-        }
-    }
-
-    /// Sleeps until the PE is woken, unless the word satisfies `until` by then.
-    fn sleep(&self, word: usize, width: Width, until: Until, limit: Duration) {
-        let sleeper = self.job.announce_sleep(self.me);
-        if self.test(word, width, until).is_none() && !self.job.is_poisoned() {
-            sleeper.sleep(limit, self.job.scope());
-        }
+        let test = || match self.test(word, width, until) {
+            Some(value) => Some(Ok(value)),
+            None => self.job.is_poisoned().then_some(Err(Poisoned)),
+        };
+        let patience = Patience::of_a_guest();
+        let found = event::poll(patience.polls(), test);
+        let wait = || self.job.sleeping_place(self.me).wait(patience, limit, &mut false, test);
+        found.or_else(wait).transpose()
     }
 }
 

@@ -21,11 +21,20 @@ impl fmt::Display for CpuId {
 }
 
 /// The processors that the calling thread may run on, in ascending order; never empty.
-///
-/// A pinned thread may run on one processor only, so call this before pinning.
 #[must_use]
 pub fn allowed() -> Vec<CpuId> {
-    let mut cpus = system::allowed().into_iter().map(CpuId).collect::<Vec<_>>();
+    processors(system::mask())
+}
+
+/// The processors that the process may run on, in ascending order; never empty. Those of its first
+/// thread, even if the calling thread is pinned.
+#[must_use]
+pub fn allowed_to_process() -> Vec<CpuId> {
+    processors(system::mask_of_process())
+}
+
+fn processors(mask: io::Result<system::Mask>) -> Vec<CpuId> {
+    let mut cpus: Vec<CpuId> = system::allowed(mask).into_iter().map(CpuId).collect();
     if cpus.is_empty() {
         // The call failed, or the mask is too small for this machine: number processors from zero.
         let count = std::thread::available_parallelism().map_or(1, usize::from);
@@ -42,12 +51,15 @@ pub fn pin(cpu: CpuId) -> io::Result<()> {
     system::pin(cpu.0)
 }
 
-/// Moves the calling thread to `cpu`. The system may move it on: the thread's mask stays as it is.
+/// Moves the calling thread to `cpu`. The system may move it on to any processor of the process,
+/// also if the thread was pinned.
 ///
 /// # Errors
 /// As for [`pin`].
 pub fn move_to(cpu: CpuId) -> io::Result<()> {
-    Pinned::new(cpu).map(drop)
+    let of_process = system::mask_of_process()?;
+    system::pin(cpu.0)?;
+    system::set_mask(&of_process)
 }
 
 /// The processor that the calling thread runs on; `None` if the system does not say.
@@ -100,12 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_moves_keeps_its_mask() {
-        let before = allowed();
-        for &cpu in &before {
+    fn a_thread_that_moves_may_run_anywhere_also_if_it_was_pinned() {
+        let all = allowed_to_process();
+        for &cpu in &all {
+            pin(cpu).unwrap();
+            assert_eq!(allowed_to_process(), all);
             move_to(cpu).unwrap();
-            assert!(current().is_some_and(|cpu| before.contains(&cpu)));
-            assert_eq!(allowed(), before);
+            assert!(current().is_some_and(|cpu| all.contains(&cpu)));
+            assert_eq!(allowed(), all);
         }
     }
 

@@ -29,7 +29,8 @@ pub struct Config {
 
 impl Config {
     /// Whether each PE can have a core of its own.
-    pub(crate) fn fits(&self) -> bool {
+    #[must_use]
+    pub fn fits(&self) -> bool {
         self.pes <= self.cores
     }
 

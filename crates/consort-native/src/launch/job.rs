@@ -26,7 +26,7 @@ use crate::{
         lock::{Directory, Locked},
     },
     inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
-    progress::policy::Waiting,
+    progress::event::Place,
     segment::{
         page::PAGE,
         part::{Part, Single},
@@ -36,7 +36,6 @@ use crate::{
         header::{Header, PRESENT, PeState},
         poison::PoisonFlag,
         queue::Queue,
-        sleepers::Sleeper,
     },
     sync::futex::Scope,
     system::clock,
@@ -233,15 +232,14 @@ impl Job {
         self.states[pe.index()].parker.wake(self.scope());
     }
 
-    /// Announces that the calling thread is about to sleep until a PE is woken.
-    pub(crate) fn announce_sleep(&self, pe: Rank) -> Sleeper<'_> {
-        let parker = &self.states[pe.index()].parker;
-        self.header.sleepers.announce(parker, self.config.senders_fence())
-    }
-
-    /// Whether the PEs' waits, and those for their memory, may sleep.
-    pub(crate) fn parks(&self) -> bool {
-        self.config.waiting == Waiting::SpinYieldPark
+    /// Where threads sleep until a PE is woken.
+    pub(crate) fn sleeping_place(&self, pe: Rank) -> Place<'_> {
+        Place {
+            parker: &self.states[pe.index()].parker,
+            sleepers: &self.header.sleepers,
+            senders_fence: self.config.senders_fence(),
+            scope: self.scope(),
+        }
     }
 
     /// Whether the job has failed.
@@ -284,8 +282,7 @@ impl Job {
     }
 
     /// The place in the program where a member of a group made the call with `word`, as ` at` a
-    /// file
-    /// and line; nothing if it is not known.
+    /// file and its line; nothing if it is not known.
     pub(crate) fn place_of(
         &self,
         group: u64,

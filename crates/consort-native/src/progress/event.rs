@@ -1,4 +1,8 @@
-//! An event: threads wait until something is so, and whoever makes it so notifies them.
+//! Waits of threads that drive no call: for a word, a region or a barrier.
+//!
+//! A thread polls, yields for as long as its patience lasts, and then sleeps at a parker until
+//! somebody makes true what it waits for, and wakes it. A PE in a call waits by
+//! `endpoint::pauses`, which do the same and make progress besides.
 
 use std::{
     hint::spin_loop,
@@ -8,7 +12,10 @@ use std::{
 
 use super::patience::{Patience, Yields};
 use crate::{
-    state::{parker::Parker, sleepers::Sleepers},
+    state::{
+        parker::Parker,
+        sleepers::{Sleeper, Sleepers},
+    },
     sync::futex::Scope,
 };
 
@@ -17,7 +24,68 @@ const POLLS_PER_YIELD: u32 = 100;
 /// The longest sleep before a thread looks again.
 const SLEEP: Duration = Duration::from_millis(20);
 
-/// A place where threads of this process wait.
+/// Where threads wait, and who wakes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'p> {
+    pub(crate) parker: &'p Parker,
+    pub(crate) sleepers: &'p Sleepers,
+    /// Whether those who wake fence, rather than those who sleep.
+    pub(crate) senders_fence: bool,
+    pub(crate) scope: Scope,
+}
+
+impl<'p> Place<'p> {
+    /// Announces that the calling thread is about to sleep here.
+    pub(crate) fn announce(&self) -> Sleeper<'p> {
+        self.sleepers.announce(self.parker, self.senders_fence)
+    }
+
+    /// Waits until `test` returns `Some`, or for `limit`. Sets `slept` if it slept.
+    pub(crate) fn wait<T>(
+        &self,
+        patience: Patience,
+        limit: Option<Duration>,
+        slept: &mut bool,
+        test: impl Fn() -> Option<T>,
+    ) -> Option<T> {
+        let mut yields = Yields::new(patience);
+        loop {
+            let waited = yields.waited();
+            let left = limit.map_or(SLEEP, |limit| limit.saturating_sub(waited));
+            if left.is_zero() {
+                return None;
+            }
+            if yields.are_over(waited) {
+                let sleeper = self.announce();
+                if let Some(value) = test() {
+                    return Some(value);
+                }
+                *slept = true;
+                sleeper.sleep(left.min(SLEEP), self.scope);
+            } else {
+                yields.yield_now();
+            }
+            if let Some(value) = poll(patience.polls().min(POLLS_PER_YIELD), &test) {
+                return Some(value);
+            }
+        }
+    }
+}
+
+/// Looks at most so often.
+#[inline(always)]
+pub(crate) fn poll<T>(times: u32, test: impl Fn() -> Option<T>) -> Option<T> {
+    (0..times).find_map(|_| {
+        let found = test();
+        if found.is_none() {
+            spin_loop();
+        }
+        found
+    })
+}
+
+/// An event: threads of this process wait until something is so, and whoever makes it so notifies
+/// them.
 #[derive(Debug)]
 pub struct Event {
     parker: Parker,
@@ -46,47 +114,20 @@ impl Event {
         }
     }
 
-    /// Waits until `test` returns `Some`: polls, yields, then sleeps.
+    /// Waits until `test` returns `Some`.
     #[inline]
     pub fn wait<T>(&self, test: impl Fn() -> Option<T>) -> T {
         let patience = Patience::new(self.fits).at(self.level.load(Relaxed));
-        for _ in 0..patience.polls() {
-            if let Some(value) = test() {
-                return value;
-            }
-            spin_loop();
-        }
-        let mut slept = false;
-        let value = self.wait_long(patience, &mut slept, test);
-        self.level.store(patience.after(slept).level(), Relaxed);
-        value
+        poll(patience.polls(), &test).unwrap_or_else(|| self.wait_long(patience, test))
     }
 
     #[cold]
-    fn wait_long<T>(
-        &self,
-        patience: Patience,
-        slept: &mut bool,
-        test: impl Fn() -> Option<T>,
-    ) -> T {
-        let mut yields = Yields::new(patience);
-        loop {
-            if yields.are_over(yields.waited()) {
-                let sleeper = self.sleepers.announce(&self.parker, !self.fits);
-                if let Some(value) = test() {
-                    return value;
-                }
-                *slept = true;
-                sleeper.sleep(SLEEP, Scope::Process);
-            } else {
-                yields.yield_now();
-            }
-            for _ in 0..if self.fits { POLLS_PER_YIELD } else { 1 } {
-                if let Some(value) = test() {
-                    return value;
-                }
-                spin_loop();
-            }
-        }
+    fn wait_long<T>(&self, patience: Patience, test: impl Fn() -> Option<T>) -> T {
+        let Self { parker, sleepers, fits, .. } = self;
+        let place = Place { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
+        let mut slept = false;
+        let value = place.wait(patience, None, &mut slept, test);
+        self.level.store(patience.after(slept).level(), Relaxed);
+        value.expect("a wait without a limit ends when its test does")
     }
 }

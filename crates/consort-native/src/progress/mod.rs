@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `policy` | waiting policies |
 //! | `patience` | how long a wait yields before it sleeps |
-//! | `event` | a place where threads wait for something that is no message |
+//! | `event` | waits of threads that drive no call |
 //! | `executor` | polls a call in place |
 //! | `engine` | polls the nonblocking calls of a PE |
 //! | `deadlock` | finds PEs that wait for each other |

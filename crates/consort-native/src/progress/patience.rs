@@ -25,6 +25,18 @@ const LEVELS: [Level; 5] = [
 /// A yield of this length has let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
 
+/// The shortest and the longest sleep of a wait that nothing ends but the clock.
+const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(1)];
+/// In between it is this part of the time waited so far: so late a wait ends.
+const NAP_PART: u32 = 64;
+
+/// How long a thread sleeps that nothing wakes, after so long a wait.
+#[must_use]
+pub fn nap_after(waited: Duration) -> Duration {
+    let [shortest, longest] = NAPS;
+    (waited / NAP_PART).clamp(shortest, longest)
+}
+
 /// Yields before a thread sleeps where threads outnumber the cores.
 const YIELDS: u32 = 2_000;
 
@@ -61,6 +73,11 @@ impl Patience {
     /// That of the first wait.
     pub(crate) const fn new(fits: bool) -> Self {
         Self { fits, level: 0 }
+    }
+
+    /// That of a thread that is no PE, and has no core of its own.
+    pub(crate) const fn of_a_guest() -> Self {
+        Self { fits: true, level: 2 }
     }
 
     /// That of a level that [`Self::level`] has returned.

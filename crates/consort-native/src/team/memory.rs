@@ -101,8 +101,7 @@ impl GroupMemory {
     pub(crate) fn recent_index(&self, rank: Rank, word: u64) -> Option<usize> {
         let index = self.all_recent(rank).position(|recent| recent == word)?;
         let before = self.all_recent(rank).nth((index + RECENT_CALLS - 1) % RECENT_CALLS)?;
-        let is_older = word.wrapping_sub(before) & SEQUENCE_MASK <= SEQUENCE_MASK / 2;
-        (word != 0 && (before == 0 || is_older)).then_some(index)
+        (word != 0 && (before == 0 || !is_before(word, before))).then_some(index)
     }
 
     /// Counts a move of a member's calls: one begins a new wait, or is complete.

@@ -13,14 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_native::discard;
+use consort_native::{discard, nap_after};
 
 /// How long a task polls again at once.
 const BUSY: Duration = Duration::from_micros(200);
-
-/// It then sleeps for this part of the time waited so far, within bounds.
-const NAP_PART: u32 = 32;
-const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(2)];
 
 /// The wait of one request.
 #[derive(Debug)]
@@ -47,8 +43,7 @@ impl Alarm {
         if self.set.as_ref().is_some_and(is_set) {
             return;
         }
-        let [shortest, longest] = NAPS;
-        let at = now + (waited / NAP_PART).clamp(shortest, longest);
+        let at = now + nap_after(waited);
         self.set = Some((at, waker.clone()));
         match Alarms::of_process() {
             Some(alarms) => alarms.add(at, waker.clone()),

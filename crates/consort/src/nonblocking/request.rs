@@ -66,7 +66,7 @@ impl<B> Completion<B> {
 /// to time, since others may wait for it.
 ///
 /// It is also a future, for any executor: a poll of a pending call drives it. The task is woken at
-/// once for some 200 microseconds, and then every now and then, after a 32nd of the time that it
+/// once for some 200 microseconds, and then every now and then, after a 64th of the time that it
 /// has waited; one thread of the process sees to that, and the executor sleeps meanwhile. Dropping
 /// or forgetting a request changes nothing: the call is completed, at the latest when the PE's
 /// program returns.

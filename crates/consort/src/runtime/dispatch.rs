@@ -13,8 +13,7 @@ pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
 
 impl Hold<'_> {
     /// Makes a call at `site` on blocks of `len` elements, by the plan that is kept for it or by a
-    /// new one.
-    /// The program's elements are of type `N`, and go as elements of type `T`.
+    /// new one. The program's elements are of type `N`, and go as elements of type `T`.
     #[inline]
     pub(crate) fn call<N, T: Pod>(
         &self,

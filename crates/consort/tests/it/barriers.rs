@@ -111,3 +111,19 @@ fn members_have_room_for_so_many() {
     assert_eq!(Barrier::new(0).join().map(drop), Err(Error::NoPes));
     assert!(matches!(Barrier::new(1_000_000).join(), Err(Error::TooManyPes { .. })));
 }
+
+#[test]
+fn nobody_joins_in_the_place_of_who_dropped_out() {
+    let barrier = Barrier::new(2);
+    barrier.arrive_and_drop(); // of the threads that wait, which count apart
+    thread::scope(|scope| {
+        let stays = scope.spawn(|| {
+            let member = barrier.join().expect("room");
+            (0..100).try_for_each(|_| member.wait().map(drop))
+        });
+        assert_eq!(barrier.join().expect("room").arrive_and_drop(), Ok(()));
+        let member = barrier.join();
+        assert_eq!(member.map(drop), Err(Error::Full { pes: 2 }));
+        assert_eq!(stays.join().expect("no panic"), Ok(()));
+    });
+}

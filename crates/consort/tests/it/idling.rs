@@ -78,3 +78,20 @@ fn a_pe_sees_all_processors() {
     let seen = pool.run(|_| Ok(cores())).expect("no failure");
     assert!(seen.iter().all(|&(_, seen)| seen == all));
 }
+
+/// A job that is launched by a thread with a core of its own is not held there.
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "threads are not pinned elsewhere")]
+fn a_job_of_a_pinned_thread_has_all_processors() {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let all = cores();
+    let pinned = thread::spawn(move || {
+        let cpu = consort_native::affinity::allowed()[0];
+        consort_native::affinity::pin(cpu).expect("it is allowed");
+        assert_eq!(cores(), 1);
+        let seen = Pes::one_per_core().run(|_| Ok(cores())).expect("no failure");
+        assert_eq!(seen.len(), all);
+        seen.iter().for_each(|&(_, seen)| assert_eq!(seen, all));
+    });
+    pinned.join().expect("no panic");
+}

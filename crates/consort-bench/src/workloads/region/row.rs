@@ -95,7 +95,8 @@ impl<'s> Setting<'s> {
 
     /// Does something with a pool, whose PE 0, the calling thread, stays on its core meanwhile.
     pub(super) fn with_pool<R>(&self, timed: impl FnOnce(&Pool) -> Result<R>) -> Result<R> {
-        // A process learns once which cores it may use: before this thread is pinned.
+        // The library learns once which cores the process may use: before its first thread, this
+        // one, is pinned.
         let _ = consort::Algorithms::here();
         let _pinned = self.cpu(0).map(Pinned::new).transpose().context("a core is refused")?;
         timed(&Pes::threads(self.pes).pinned().pool()?)

@@ -20,10 +20,10 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Reads this machine's topology, as the calling thread may use it. Call it before pinning.
+    /// Reads this machine's topology, as the process may use it.
     #[must_use]
     pub fn discover() -> Topology {
-        Topology::from_root(Path::new("/"), &affinity::allowed())
+        Topology::from_root(Path::new("/"), &affinity::allowed_to_process())
     }
 
     /// Reads `sys` and `proc` under `root`, for a process that may run on `allowed`.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 pub(crate) type Mask = CpuSet;
 
@@ -10,16 +10,24 @@ pub(crate) fn current() -> Option<u32> {
     u32::try_from(sched_getcpu()).ok()
 }
 
+/// The mask of the calling thread.
 pub(crate) fn mask() -> io::Result<Mask> {
     Ok(sched_getaffinity(None)?)
+}
+
+/// The mask of the process: that of its first thread.
+pub(crate) fn mask_of_process() -> io::Result<Mask> {
+    let process = i32::try_from(std::process::id()).ok().and_then(Pid::from_raw);
+    Ok(sched_getaffinity(process)?)
 }
 
 pub(crate) fn set_mask(mask: &Mask) -> io::Result<()> {
     Ok(sched_setaffinity(None, mask)?)
 }
 
-pub(crate) fn allowed() -> Vec<u32> {
-    let Ok(mask) = mask() else { return Vec::new() };
+/// The processors in a mask; none if it cannot be read.
+pub(crate) fn allowed(mask: io::Result<Mask>) -> Vec<u32> {
+    let Ok(mask) = mask else { return Vec::new() };
     let all = (0..CpuSet::MAX_CPU).filter(|&cpu| mask.is_set(cpu));
     all.filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }

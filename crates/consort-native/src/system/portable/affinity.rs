@@ -16,11 +16,15 @@ pub(crate) fn mask() -> io::Result<Mask> {
     Err(unsupported())
 }
 
+pub(crate) fn mask_of_process() -> io::Result<Mask> {
+    Err(unsupported())
+}
+
 pub(crate) fn set_mask((): &Mask) -> io::Result<()> {
     Err(unsupported())
 }
 
-pub(crate) fn allowed() -> Vec<u32> {
+pub(crate) fn allowed(_: io::Result<Mask>) -> Vec<u32> {
     Vec::new()
 }
 
