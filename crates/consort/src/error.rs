@@ -126,8 +126,9 @@ pub enum Error {
     /// not begun it.
     #[error("{0}")]
     TimedOut(Failure),
-    /// A thread cannot join: others run all PEs of the job.
-    #[error("the job is full: threads run all of its {pes} PEs; join after one has left")]
+    /// A thread cannot join: others run all PEs of the job, or have dropped out of a barrier for
+    /// good.
+    #[error("the job is full: none of its {pes} PEs is free to join")]
     Full {
         /// The number of PEs.
         pes: usize,

@@ -158,3 +158,29 @@ impl GroupMemory {
 fn is_before(word: u64, other: u64) -> bool {
     word.wrapping_sub(other) & SEQUENCE_MASK >= 1 << (SEQUENCE_BITS - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::origin::Origin;
+
+    /// A log that has come round. What the next call replaces is not found, since its place may
+    /// already be that call's.
+    #[test]
+    fn a_call_is_found_until_the_next_one_may_have_taken_its_place() {
+        let bytes = Geometry::of(2).bytes();
+        let segment = Segment::reserve(bytes, Origin::Private).expect("memory of a group");
+        let memory = GroupMemory::new(&Arc::new(segment), 0, 2);
+        let (rank, calls) = (Rank(1), RECENT_CALLS as u64);
+        let word = |call: u64| 7 << SEQUENCE_BITS | (call + 1);
+        assert_eq!(memory.recent_index(rank, word(0)), None);
+        for call in 0..2 * calls + 3 {
+            memory.recent(rank, call).store(word(call), Relaxed);
+            let found = |back: u64| memory.recent_index(rank, word(call.checked_sub(back)?));
+            assert_eq!(found(0), Some(recent(call)));
+            assert_eq!(found(calls - 2).is_some(), call >= calls - 2);
+            assert_eq!(found(calls - 1), None);
+            assert_eq!(found(calls), None);
+        }
+    }
+}

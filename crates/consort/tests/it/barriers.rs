@@ -116,14 +116,18 @@ fn members_have_room_for_so_many() {
 fn nobody_joins_in_the_place_of_who_dropped_out() {
     let barrier = Barrier::new(2);
     barrier.arrive_and_drop(); // of the threads that wait, which count apart
+    let has_tried = std::sync::Barrier::new(2);
     thread::scope(|scope| {
         let stays = scope.spawn(|| {
             let member = barrier.join().expect("room");
-            (0..100).try_for_each(|_| member.wait().map(drop))
+            let waits = (0..100).try_for_each(|_| member.wait().map(drop));
+            has_tried.wait(); // and keeps its place until then
+            waits
         });
         assert_eq!(barrier.join().expect("room").arrive_and_drop(), Ok(()));
-        let member = barrier.join();
-        assert_eq!(member.map(drop), Err(Error::Full { pes: 2 }));
+        let member = barrier.join().map(drop);
+        has_tried.wait();
+        assert_eq!(member, Err(Error::Full { pes: 2 }));
         assert_eq!(stays.join().expect("no panic"), Ok(()));
     });
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use consort::{Error, Pes, Pool, Rank, Sum, SyncModes};
+use consort::{Candidate, Collective, Error, Pes, Pool, Rank, Sum, SyncModes};
 
 fn pool(pes: u32) -> Pool {
     Pes::threads(pes).heap_bytes(1 << 16).pool().expect("a pool")
@@ -56,6 +56,8 @@ fn after_a_failed_region_the_next_one_works() {
         // Nobody waits for PE 2, and so nobody but the caller notices.
         let skips = pool.run(|pe| {
             let loose = pe.world().with(SyncModes::LOOSE);
+            let tree = Candidate::new("knomial").with("radix", 2);
+            loose.force(Collective::Broadcast, Some(tree)); // the root waits for nobody
             if last(pe) { Ok(0) } else { loose.broadcast(1, pe.world().rank().min(Rank(0))) }
         });
         assert!(matches!(skips, Err(Error::Mismatched(_))), "{skips:?}");
