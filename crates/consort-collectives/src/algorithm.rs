@@ -24,6 +24,8 @@ pub struct Description {
     pub name: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
+    /// Whether results may replace contributions.
+    pub in_place: bool,
 }
 
 impl Description {
@@ -135,10 +137,14 @@ pub trait Algorithm: 'static {
     /// Whether the root touches data of its own in no order with the messages: before the first of
     /// those that move up to it, or after the last of those that move down.
     const ROOT_ACTS_APART: bool = false;
+    /// Whether it reads no part of a contribution after it has written that part of the result, so
+    /// that the result may replace the contribution; see [`Setting::contribution`].
+    const IN_PLACE: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
-    /// Both of these, for code that is the same for all algorithms.
-    const DESCRIPTION: Description = Description { name: Self::NAME, parameters: Self::PARAMETERS };
+    /// All of these, for code that is the same for all algorithms.
+    const DESCRIPTION: Description =
+        Description { name: Self::NAME, parameters: Self::PARAMETERS, in_place: Self::IN_PLACE };
     /// The peers and channels, computed once for many calls.
     type Schedule: Send + std::marker::Sync + 'static;
 

@@ -31,6 +31,20 @@ pub struct EntryAndExit {
     exit: Option<Synchronizer>,
 }
 
+/// The schedule of one PE, if the algorithm can serve the call.
+///
+/// # Errors
+/// As [`Algorithm::schedule`], and when the call is in place and the algorithm does not work so.
+pub(crate) fn schedule<A: Algorithm>(
+    setting: &Setting,
+    candidate: &Candidate,
+) -> Result<A::Schedule, PlanError> {
+    if setting.call.in_place && !A::IN_PLACE {
+        return Err(A::incapable("it reads contributions after it has written results"));
+    }
+    A::schedule(setting, candidate)
+}
+
 impl<A: Algorithm> Plan<A> {
     /// The plan for `setting`, whose entry and exit barriers are `barrier`. Succeeds on all PEs of
     /// a team or on none.
@@ -42,7 +56,7 @@ impl<A: Algorithm> Plan<A> {
         candidate: &Candidate,
         barrier: &Candidate,
     ) -> Result<Self, PlanError> {
-        let schedule = A::schedule(setting, candidate)?;
+        let schedule = schedule::<A>(setting, candidate)?;
         let entry_and_exit = EntryAndExit::new(setting, barrier, A::DIRECTION, A::ROOT_ACTS_APART)?;
         Ok(Self { schedule, entry_and_exit })
     }

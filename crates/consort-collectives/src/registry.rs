@@ -4,7 +4,7 @@ use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
     Algorithm, Description, Parameter, PlanError, Setting, Visitor, all_gather, all_reduce,
-    all_to_all, barrier, broadcast, gather, reduce, reduce_scatter, scan, scatter,
+    all_to_all, barrier, broadcast, gather, plan::schedule, reduce, reduce_scatter, scan, scatter,
 };
 
 /// The names of a collective's algorithms.
@@ -84,7 +84,7 @@ pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> 
     impl Visitor for Try<'_> {
         type Output = Result<(), PlanError>;
         fn visit<A: Algorithm>(self) -> Result<(), PlanError> {
-            A::schedule(self.0, self.1).map(drop)
+            schedule::<A>(self.0, self.1).map(drop)
         }
     }
     visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))?
@@ -100,7 +100,7 @@ pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
     let collective = query.collective;
     let described = names(collective).iter().filter_map(|name| describe(collective, name).ok());
     let mut able = Vec::new();
-    for Description { name, parameters } in described {
+    for Description { name, parameters, .. } in described {
         let mut all = vec![Candidate::new(name)];
         for Parameter { name, values, .. } in parameters {
             let with = |candidate: &Candidate| {

@@ -1,6 +1,6 @@
 //! Settings: the input of a schedule.
 
-use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Rank, Span, SyncMode};
+use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Place, Rank, Span, SyncMode};
 
 /// The input of a schedule: a call, the PE's rank, and the fabric's resources for the algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,14 @@ impl Setting {
     #[must_use]
     pub fn leaves_early(&self) -> bool {
         self.call.symmetric && self.call.sync.exit == SyncMode::None
+    }
+
+    /// The buffer with the PE's contribution: the target if a result replaces it there.
+    #[must_use]
+    pub fn contribution(&self) -> Place {
+        let CallSpec { collective, root, in_place, .. } = self.call;
+        let has_result = !collective.is_rooted() || self.rank == root;
+        if in_place && has_result { Place::Target } else { Place::Source }
     }
 
     /// Channel `index` of those that the algorithm may use.

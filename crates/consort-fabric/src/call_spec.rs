@@ -34,6 +34,9 @@ pub struct CallSpec {
     pub symmetric: bool,
     /// Whether the caller makes other calls while it is pending.
     pub nonblocking: bool,
+    /// Whether results replace contributions: a PE with a result has its contribution in the
+    /// target, and no source.
+    pub in_place: bool,
 }
 
 impl CallSpec {
@@ -52,6 +55,7 @@ impl CallSpec {
             class: OperatorClass::Commutative,
             symmetric: false,
             nonblocking: false,
+            in_place: false,
         }
     }
 
@@ -115,6 +119,9 @@ impl fmt::Display for CallSpec {
             write!(f, ", root {}", self.root)?;
         }
         write!(f, ", {})", self.sync)?;
+        if self.in_place {
+            f.write_str(" in place")?;
+        }
         if self.symmetric { f.write_str(" in symmetric memory") } else { Ok(()) }
     }
 }

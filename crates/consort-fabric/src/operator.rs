@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr};
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
     note = "for a struct whose fields are all plain data, without padding: \
-            `#[derive(Clone, Copy, consort::bytemuck::Pod, consort::bytemuck::Zeroable)]` with \
+            `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
             `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
     note = "`bool`, `char` and tuples go through calls on values, such as `Team::all_reduce`; in \
             slices use `u8` for `bool` and `u32` for `char`"
@@ -65,7 +65,7 @@ impl FromStr for OperatorClass {
     message = "`{Self}` does not combine values of `{T}`",
     label = "not an operator on `{T}`",
     note = "`Sum`, `Product`, `Min` and `Max` combine integers and floats; `BitAnd`, `BitOr` and \
-            `BitXor` combine integers and `bool`; all of them also arrays of those",
+            `BitXor` combine integers and `bool`; all of them also arrays of numbers",
     note = "for other types pass an associative closure, `|a: {T}, b: {T}| ...`, or implement \
             `consort::Operator<{T}>` for a type of your own"
 )]

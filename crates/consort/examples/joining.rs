@@ -10,13 +10,14 @@ use std::{io, thread};
 use consort::{Job, Pes, Result, Sum};
 use tokio::{runtime, task::spawn_blocking};
 
-/// What each thread does once it is a PE.
+/// What each thread does: it joins, runs this as a PE, and leaves.
 fn program(job: &Job) -> Result<u64> {
-    let pe = job.join()?; // leaves when it is dropped
-    let world = pe.world();
-    let sum = world.all_reduce(u64::from(world.rank().0), Sum)?;
-    world.barrier()?;
-    Ok(sum)
+    job.run(|pe| {
+        let world = pe.world();
+        let sum = world.all_reduce(u64::from(world.rank().0), Sum)?;
+        world.barrier()?;
+        Ok(sum)
+    })
 }
 
 /// Threads that borrow from their caller.

@@ -21,22 +21,24 @@ use std::{
             Ordering::{Acquire, Relaxed, Release},
         },
     },
+    time::Duration,
 };
 
 use consort_fabric::Rank;
 use consort_native::Event;
 
-use crate::{Algorithms, Error, Job, Joined, Pes, Result};
+use crate::{Algorithms, Error, Job, Joined, Pes, Result, pes::JOINING};
 
 /// A barrier for `n` threads. It has two faces:
 ///
 /// - [`Barrier::wait`] is that of [`std::sync::Barrier`]: for any threads, also for more than `n`,
 ///   and in programs that have no errors. Only the import changes.
-/// - [`Barrier::join`] makes a thread a [`Member`], whose [`wait`](Member::wait) is faster: it has
-///   a rank and sends messages, as [`Team::barrier`](crate::Team::barrier) does. The panic of a
-///   member is an error for the others, where those that only wait would hang.
+/// - [`Barrier::join`] makes a thread a [`Member`]. The panic of a member, or one that never comes,
+///   is an error for the others, where threads that only wait would hang. Its
+///   [`wait`](Member::wait) is that of [`Team::barrier`](crate::Team::barrier).
 ///
-/// The two count apart: `n` threads that wait release each other, and so do `n` members.
+/// The two are counted apart: either all threads join, or none. `n` threads that wait release each
+/// other, and so do `n` members.
 ///
 /// Making a barrier takes no memory and no time; the first member does, some 50 microseconds.
 ///
@@ -58,12 +60,21 @@ pub struct Barrier {
     completed: AtomicU64,
     event: OnceLock<Event>,
     members: OnceLock<Result<Members>>,
+    joining: Duration,
 }
 
 /// The phase that threads arrive in.
 struct Phase {
     expected: usize,
     arrived: usize,
+}
+
+/// A thread that has arrived in a phase.
+struct Arrived<'b> {
+    /// The number of phases before.
+    number: u64,
+    event: &'b Event,
+    leads: bool,
 }
 
 /// The result of a wait.
@@ -84,11 +95,20 @@ impl Barrier {
     pub const fn new(n: usize) -> Self {
         Self {
             n,
+            joining: JOINING,
             phase: Mutex::new(Phase { expected: n, arrived: 0 }),
             completed: AtomicU64::new(0),
             event: OnceLock::new(),
             members: OnceLock::new(),
         }
+    }
+
+    /// Sets how long a [`Member`] waits for others that have not joined, before the waits of all
+    /// members fail. The default is 10 s.
+    #[must_use]
+    pub const fn joining(mut self, limit: Duration) -> Self {
+        self.joining = limit;
+        self
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
@@ -105,7 +125,7 @@ impl Barrier {
         let is_over = phase.arrived >= phase.expected;
         if is_over {
             phase.arrived = 0;
-            self.completed.fetch_add(1, Release); // pairs with the acquire in `wait`
+            self.completed.fetch_add(1, Release); // pairs with the acquire in `past`
         }
         is_over
     }
@@ -116,6 +136,38 @@ impl Barrier {
     /// A spinning, yielding and finally sleeping wait, of any thread. Nothing detects threads that
     /// never come.
     pub fn wait(&self) -> BarrierWaitResult {
+        let Arrived { number, event, leads } = self.arrive();
+        if !leads {
+            event.wait(|| self.past(number));
+        }
+        BarrierWaitResult(leads)
+    }
+
+    /// As [`Barrier::wait`], for at most `limit`. Then the thread is no longer counted, and this
+    /// returns `None`.
+    ///
+    /// ```
+    /// use consort::Barrier;
+    /// use std::time::Duration;
+    ///
+    /// let barrier = Barrier::new(2);
+    /// assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none());
+    /// ```
+    pub fn wait_timeout(&self, limit: Duration) -> Option<BarrierWaitResult> {
+        let Arrived { number, event, leads } = self.arrive();
+        if !leads && event.wait_timeout(limit, || self.past(number)).is_none() {
+            let mut phase = self.phase();
+            // The phase may have ended since the last look.
+            if self.completed.load(Relaxed) == number {
+                phase.arrived -= 1;
+                return None;
+            }
+        }
+        Some(BarrierWaitResult(leads))
+    }
+
+    /// Counts the calling thread. The last one ends the phase and leads it.
+    fn arrive(&self) -> Arrived<'_> {
         let mut phase = self.phase();
         let (number, threads) = (self.completed.load(Relaxed), phase.expected);
         phase.arrived += 1;
@@ -124,11 +176,14 @@ impl Barrier {
         let event = self.event(threads);
         if leads {
             event.notify();
-        } else {
-            // Acquire: pairs with the release in `end_phase`.
-            event.wait(|| (self.completed.load(Acquire) != number).then_some(()));
         }
-        BarrierWaitResult(leads)
+        Arrived { number, event, leads }
+    }
+
+    /// Something if the phase of this number is complete.
+    fn past(&self, number: u64) -> Option<()> {
+        // Acquire: pairs with the release in `end_phase`.
+        (self.completed.load(Acquire) != number).then_some(())
     }
 
     /// Arrives without waiting, and leaves the barrier: this phase and all later ones need one
@@ -145,20 +200,25 @@ impl Barrier {
         }
     }
 
-    /// Makes the calling thread one of the `n` members, less those that have
-    /// [dropped out](Member::arrive_and_drop).
+    /// Makes the calling thread one of the `n` members.
     ///
     /// # Errors
-    /// [`Error::Full`] when there are so many already; [`Error::JoinedAlready`] when the thread
-    /// is one; [`Error::NoPes`] and [`Error::TooManyPes`] when there cannot be `n`; the members'
-    /// error once one has failed.
+    /// [`Error::Full`] when there are so many already, or members have [dropped
+    /// out](Member::arrive_and_drop) and the phase in which they did is over;
+    /// [`Error::JoinedAlready`] when the thread is one; [`Error::NoPes`] and [`Error::TooManyPes`]
+    /// when there cannot be `n`; the members' error once one has failed.
     pub fn join(&self) -> Result<Member> {
-        let members = self.members.get_or_init(|| Members::new(self.n));
+        let members = self.members.get_or_init(|| Members::new(self.n, self.joining));
         let members = members.as_ref().map_err(Error::clone)?;
         let joined = members.join()?;
         let shared = Arc::clone(&members.shared);
         let place = &shared.places[joined.world().rank().index()];
-        let phase = Cell::new(place.phase.load(Acquire)); // pairs with the release in `drop`
+        let phase = place.phase.load(Acquire); // pairs with the release in `drop`
+        let is_over = |place: &Place| (1..=phase).contains(&place.last.load(Relaxed));
+        if shared.places.iter().any(is_over) {
+            return Err(Error::Full { pes: self.n }); // the others wait for each other alone
+        }
+        let phase = Cell::new(phase);
         Ok(Member { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
     }
 }
@@ -193,9 +253,8 @@ struct Place {
 }
 
 impl Members {
-    fn new(n: usize) -> Result<Self> {
-        let pes = u32::try_from(n).unwrap_or(u32::MAX);
-        let job = Pes::threads(pes).heap_bytes(0).job()?;
+    fn new(n: usize, joining: Duration) -> Result<Self> {
+        let job = Pes::threads(n).heap_bytes(0).joining(joining).job()?;
         let places = (0..n).map(|_| Place::default()).collect();
         Ok(Self { job, shared: Arc::new(Shared { drops: AtomicU64::new(0), places }) })
     }
@@ -206,6 +265,8 @@ impl Members {
             if place.last.load(Relaxed) == 0 {
                 match self.job.join_as(rank) {
                     Err(Error::RankTaken { .. }) => {}
+                    // It has dropped out meanwhile.
+                    Ok(_) if place.last.load(Relaxed) != 0 => {}
                     joined => return joined,
                 }
             }
@@ -216,7 +277,9 @@ impl Members {
 
 /// One of the `n` members of a barrier, on the thread that [joined](Barrier::join).
 ///
-/// Dropping it makes room for another member. If a panic drops it, the waits of all others return
+/// Dropping it makes room for another member, for which the others wait. Once a member has dropped
+/// out by [`Member::arrive_and_drop`] nobody can join any more, and dropping a member fails the
+/// waits of those that are left. If a panic drops it, the waits of all others return
 /// [`Error::PeFailed`].
 ///
 /// ```
@@ -225,16 +288,15 @@ impl Members {
 ///
 /// let barrier = Barrier::new(2);
 /// thread::scope(|scope| {
-///     for _ in 0..2 {
+///     let threads = [(); 2].map(|()| {
 ///         scope.spawn(|| {
 ///             let member = barrier.join()?;
-///             for _ in 0..1000 {
-///                 member.wait()?;
-///             }
-///             Ok::<(), consort::Error>(())
-///         });
-///     }
-/// });
+///             (0..1000).try_for_each(|_| member.wait().map(drop))
+///         })
+///     });
+///     threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+/// })?;
+/// # Ok::<(), consort::Error>(())
 /// ```
 pub struct Member {
     joined: Joined,
@@ -248,12 +310,12 @@ pub struct Member {
 }
 
 impl Member {
-    /// Waits until all members have called this. The leader is the member that joined first of
-    /// those that are left.
+    /// Waits until all members have called this. One member is the leader, or none if that one
+    /// drops out in this phase.
     ///
     /// # Errors
     /// [`Error::PeFailed`] when a member has panicked; [`Error::Missing`] when for 10 s there have
-    /// been fewer members than the barrier has.
+    /// been fewer members than the barrier has, or for as long as [`Barrier::joining`] says.
     #[inline]
     #[track_caller]
     pub fn wait(&self) -> Result<BarrierWaitResult> {
@@ -264,6 +326,15 @@ impl Member {
             self.go_on_without()?;
         }
         Ok(BarrierWaitResult(team.rank().0 == 0))
+    }
+
+    /// As [`Member::wait`], for at most `limit`: after that the waits of all members fail.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], which names those that are late, and as [`Member::wait`].
+    #[track_caller]
+    pub fn wait_timeout(&self, limit: Duration) -> Result<BarrierWaitResult> {
+        self.joined.within(limit, || self.wait())
     }
 
     /// Takes part in this phase, and leaves the barrier for good: later phases need one member

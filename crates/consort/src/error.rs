@@ -1,6 +1,6 @@
 //! The errors of launches and calls. Each message says how to do it right.
 
-use std::io;
+use std::{fmt, io};
 
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
@@ -11,8 +11,11 @@ use crate::DisplacementsError;
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of a launch or a call.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// An error of a launch or a call. `Debug` shows the message, as `Display` does, so that a `main`
+/// that returns it prints that.
+///
+/// A program with errors of its own is run by [`Pes::try_run`](crate::Pes::try_run).
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A PE panicked, or returned an error of its own.
@@ -28,7 +31,8 @@ pub enum Error {
     JobFailed,
     /// PEs made different calls where all must make the same, gave different lengths for a block
     /// that goes from one to the other, or waited for each other in calls of different teams; or a
-    /// PE finished while others wait for it. The message names two PEs and their calls.
+    /// PE finished while others wait for it, or waits for a word that no PE is left to change. The
+    /// message names the PEs and their calls.
     #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.
@@ -99,12 +103,13 @@ pub enum Error {
     BorrowedSlice(consort_fabric::SyncModes),
     /// A job of no PEs.
     #[error(
-        "a job needs at least one PE: give Pes::threads a number from 1 to {}",
+        "a job needs at least one PE: give Pes::threads, or a Barrier with members, a number \
+         from 1 to {}",
         crate::MOST_PES
     )]
     NoPes,
-    /// More PEs than one process may have.
-    #[error("{asked} PEs are too many: one process has at most {most}")]
+    /// More PEs than a job may have.
+    #[error("{asked} PEs are too many: a job has at most {most}")]
     TooManyPes {
         /// The number of PEs of the launch.
         asked: u32,
@@ -119,7 +124,7 @@ pub enum Error {
         /// The number of PEs.
         pes: usize,
     },
-    /// No thread has joined a job as some PEs, for which others wait. The message names them.
+    /// No thread runs some PEs of a job, for which others wait. The message names them.
     #[error("{0}")]
     Missing(Failure),
     /// A PE has waited for longer than it was to. The message names the call, and the PEs that have
@@ -199,6 +204,12 @@ pub enum Error {
     /// Wisdom that cannot be used.
     #[error("{0}")]
     Wisdom(String),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 fn blocks(count: usize) -> String {

@@ -10,39 +10,39 @@ use std::{
 };
 
 use consort_fabric::Rank;
-use consort_native::Failure;
+use consort_native::{Failure, discard};
 
 use crate::{
     Error, Pe, Result,
-    ranks::{Ending, Ranks},
+    pe::Ending,
+    ranks::{Ranks, failed_by},
 };
 
 /// A job that threads join as PEs: those of [`std::thread::scope`], of a pool, or any others. From
 /// [`Pes::job`](crate::Pes::job).
 ///
-/// Clone it into the threads, or share it by reference. Each thread [joins](Self::join) and so
-/// becomes a PE; the number of PEs is fixed. A PE that has left may be joined again, by any thread:
-/// it goes on with its next call. Calls wait for PEs that no thread has joined as. If that takes
-/// longer than [`Pes::joining`](crate::Pes::joining), 10 s by default, the job fails with
-/// [`Error::Missing`], which names them.
+/// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
+/// one of the PEs, or [joins](Self::join) and leaves; the number of PEs is fixed. A rank that a
+/// thread has left may be joined again, by any thread, which goes on with the PE's next call. Calls
+/// wait for ranks that no thread has joined yet. If that takes longer than
+/// [`Pes::joining`](crate::Pes::joining), 10 s by default, the job fails with [`Error::Missing`],
+/// which names them.
 ///
-/// Threads that join are not moved to other processors.
+/// Threads that join stay where the system has put them. Two on one core take some 10 us for a
+/// barrier.
 ///
 /// ```
 /// use consort::{Pes, Sum};
 /// use std::thread;
 ///
 /// let job = Pes::threads(3).job()?;
-/// thread::scope(|scope| {
-///     for part in 1..=3 {
-///         let job = &job;
-///         scope.spawn(move || {
-///             let pe = job.join()?; // leaves when it is dropped
-///             assert_eq!(pe.world().all_reduce(part, Sum)?, 6);
-///             Ok::<(), consort::Error>(())
-///         });
-///     }
+/// let sums = thread::scope(|scope| {
+///     let job = &job;
+///     let program = |part| move || job.run(|pe| pe.world().all_reduce(part, Sum));
+///     let threads = [1, 2, 3].map(|part| scope.spawn(program(part)));
+///     threads.map(|thread| thread.join().expect("no panic"))
 /// });
+/// assert_eq!(sums, [Ok(6), Ok(6), Ok(6)]);
 /// # Ok::<(), consort::Error>(())
 /// ```
 #[derive(Clone)]
@@ -52,7 +52,9 @@ pub struct Job(Arc<Ranks>);
 /// [`Pe`].
 ///
 /// Dropping it leaves the job, as [`Joined::leave`] does; if a panic drops it, the job fails. The
-/// job also fails if the thread ends and has not dropped it.
+/// job also fails if the thread ends and has not dropped it. A thread that returns early with an
+/// error leaves the others waiting: let it [`run`](Self::run) its program instead. In a
+/// thread-local value it may be dropped too late, when the thread has ended.
 pub struct Joined {
     /// There is one until it is dropped.
     pe: Option<Box<Pe>>,
@@ -70,6 +72,12 @@ impl Job {
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.size()
+    }
+
+    /// The name that [`Pes::named`](crate::Pes::named) gave it; empty without one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.job.config().name
     }
 
     /// Joins as the PE of the lowest rank that no thread runs.
@@ -101,6 +109,18 @@ impl Job {
         Ok(self.joined(rank, pe))
     }
 
+    /// Joins, runs `program` on the calling thread, and leaves: [`Job::join`] and [`Joined::run`].
+    ///
+    /// # Errors
+    /// As both.
+    pub fn run<R, E, F>(&self, program: F) -> Result<R, E>
+    where
+        E: From<Error> + fmt::Display,
+        F: FnOnce(&Pe) -> Result<R, E>,
+    {
+        self.join()?.run(program)
+    }
+
     fn ensure_may_join(&self) -> Result<()> {
         if self.0.job.is_poisoned() {
             return Err(Error::of_job(&self.0.job));
@@ -120,7 +140,8 @@ impl Job {
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Job").field("size", &self.size()).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Job");
+        shown.field("name", &self.name()).field("size", &self.size()).finish_non_exhaustive()
     }
 }
 
@@ -133,25 +154,55 @@ impl Deref for Joined {
 }
 
 impl Joined {
+    /// Runs `program`, and leaves. If the program panics or returns an error, the job fails for
+    /// that reason, and so do the waits of all other PEs, as under [`Pes::run`](crate::Pes::run).
+    ///
+    /// # Errors
+    /// The program's own; [`Error::PeFailed`] when it has panicked; and as [`Joined::leave`].
+    pub fn run<R, E, F>(mut self, program: F) -> Result<R, E>
+    where
+        E: From<Error> + fmt::Display,
+        F: FnOnce(&Pe) -> Result<R, E>,
+    {
+        let (job, rank) = (Arc::clone(&self.ranks.job), self.world().rank());
+        match catch_unwind(AssertUnwindSafe(|| program(&self))) {
+            Ok(Ok(result)) => match self.end() {
+                Ok(left) => left.map(|()| result).map_err(E::from),
+                Err(panic) => Err(failed_by(&job, rank, panic).into()),
+            },
+            Ok(Err(error)) => {
+                job.poison(&Failure::Pe { rank, reason: error.to_string() });
+                Err(error)
+            }
+            Err(panic) => Err(failed_by(&job, rank, panic).into()),
+        }
+    }
+
     /// Leaves the job: waits for the PE's nonblocking calls, and leaves its smaller teams. Another
     /// thread may then join as this PE.
     ///
     /// # Errors
     /// The job's error when it has failed; [`Error::StillShared`] when other threads have handles
     /// on the PE's symmetric memory.
+    ///
+    /// # Panics
+    /// When an operator of a nonblocking call does, which the job has then failed for.
     pub fn leave(mut self) -> Result<()> {
-        self.end()
+        self.end().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    fn end(&mut self) -> Result<()> {
-        let Some(mut pe) = self.pe.take() else { return Ok(()) };
+    fn end(&mut self) -> thread::Result<Result<()>> {
+        let Some(mut pe) = self.pe.take() else { return Ok(Ok(())) };
         let (job, rank) = (&self.ranks.job, pe.world().rank());
         let ended = if thread::panicking() && !self.was_panicking {
             let reason = "it panicked: its thread unwound".to_owned();
             job.poison(&Failure::Pe { rank, reason });
             Ok(Err(Error::of_job(job)))
         } else {
-            catch_unwind(AssertUnwindSafe(|| pe.end(Ending::Leaves)))
+            catch_unwind(AssertUnwindSafe(|| {
+                pe.end(Ending::Leaves)?;
+                if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }
+            }))
         };
         match &ended {
             Ok(Ok(())) => {}
@@ -163,13 +214,16 @@ impl Joined {
         }
         self.ranks.leave(pe);
         Memberships::of_this_thread(|all| all.remove(&self.ranks));
-        ended.unwrap_or_else(|panic| resume_unwind(panic))
+        ended
     }
 }
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        let _ = self.end(); // an error has failed the job
+        // An error or a panic has failed the job.
+        if let Err(panic) = self.end() {
+            discard(panic);
+        }
     }
 }
 

@@ -1,12 +1,14 @@
-//! Runs a program on new threads, one for each PE.
+//! Runs a program on new threads, one for each PE; and the memory that PEs share, by the
+//! environment.
 
-use std::thread;
+use std::{env, thread};
 
-use consort_native::Failure;
+use consort_native::{Failure, Origin};
 
 use crate::{
     Error,
-    ranks::{Ending, Ranks, failed_by},
+    pe::Ending,
+    ranks::{Ranks, failed_by},
     results::{Failed, Program},
 };
 
@@ -20,7 +22,8 @@ pub(crate) fn launch(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed>
                 ranks.settle(rank);
                 ranks.run(rank, program, Ending::Checks)
             };
-            match thread::Builder::new().name(format!("PE {rank}")).spawn_scoped(scope, body) {
+            let name = job.config().thread_name(rank);
+            match thread::Builder::new().name(name).spawn_scoped(scope, body) {
                 Ok(handle) => handles.push((rank, handle)),
                 Err(error) => {
                     let reason = error.to_string();
@@ -35,6 +38,19 @@ pub(crate) fn launch(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed>
             let ended = handle.join().unwrap_or_else(|panic| Err(failed_by(job, rank, panic)));
             errors.extend(ended.err().map(|error| (rank, error)));
         }
-        if errors.is_empty() { Ok(()) } else { Err(ranks.first_cause(errors)) }
+        // A program may have ignored the error of its last call.
+        let is_sound = errors.is_empty() && !job.is_poisoned();
+        if is_sound { Ok(()) } else { Err(ranks.first_cause(errors)) }
     })
+}
+
+/// The environment variable that selects the origin of the memory that PEs share.
+const SEGMENT: &str = "CONSORT_SEGMENT";
+
+/// The origin that `CONSORT_SEGMENT` gives; memory of this process if it is not set.
+pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
+    match env::var(SEGMENT) {
+        Ok(text) => text.parse().map_err(Error::Segment),
+        Err(_) => Ok(Origin::Private),
+    }
 }

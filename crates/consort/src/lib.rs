@@ -19,6 +19,7 @@ mod launch;
 mod nonblocking;
 mod pe;
 mod pes;
+mod pieces;
 mod pod;
 mod pool;
 mod ranks;
@@ -56,6 +57,8 @@ pub use consort_collectives::PlanError;
 /// ```
 #[doc(inline)]
 pub use consort_fabric::Atomic;
+/// An operator that combines two values into one: a named one, a closure, or a type of one's own.
+///
 /// # Examples
 /// A closure is an operator. It has to be associative; it need not be commutative, since operands
 /// keep the order of the ranks.
@@ -123,6 +126,8 @@ pub use consort_fabric::Atomic;
 /// ```
 #[doc(inline)]
 pub use consort_fabric::Operator;
+/// A change of a word that tells its PE that data has arrived.
+///
 /// # Example
 /// Several puts, a fence, and one signal for all of them. [`Symmetric::put_signal`] does the same
 /// for one put.
@@ -149,6 +154,8 @@ pub use consort_fabric::Operator;
 /// ```
 #[doc(inline)]
 pub use consort_fabric::Signal;
+/// The synchronization modes of a call: when data may move before a PE enters, and after it leaves.
+///
 /// # Examples
 /// Exit mode All: when a PE returns, the data has moved on all PEs, so it may read a peer's copy.
 ///
@@ -215,6 +222,9 @@ pub use job::{Job, Joined};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
 pub use pes::{MOST_PES, Pes};
+pub use pieces::{pieces, pieces_mut};
+/// Plain data: any bytes are a value, and there is no padding.
+///
 /// # Examples
 /// A struct of one's own. `bytemuck` need not be a dependency: this crate exports it.
 ///

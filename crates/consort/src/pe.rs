@@ -6,7 +6,7 @@ use consort_fabric::Rank;
 use consort_native::{Endpoint, Job, Waiting};
 
 use crate::{
-    Team,
+    Error, Result, Team,
     runtime::{selection::Choices, state::State, teams::Teams},
 };
 
@@ -60,9 +60,12 @@ impl Pe {
         Team::new(of_team.unwrap_or(&self.state), &self.teams)
     }
 
-    /// Runs `calls`, in which a collective that waits for longer than `limit` fails the job with
-    /// [`Error::TimedOut`](crate::Error::TimedOut): for programs that would rather end than hang.
-    /// One-sided waits and requests have variants of their own, which can be resumed. Local.
+    /// Runs `calls`, in which each wait that takes longer than `limit` fails the job with
+    /// [`Error::TimedOut`]: for programs that would rather end than hang.
+    /// Inside of another `within` the smaller limit counts. Local.
+    ///
+    /// One-sided waits and requests also have variants that return after a time, and can be
+    /// resumed: `wait_until_timeout` and `wait_timeout`.
     ///
     /// ```
     /// use consort::{Error, Pes, Rank};
@@ -78,7 +81,9 @@ impl Pe {
     /// ```
     pub fn within<R>(&self, limit: Duration, calls: impl FnOnce() -> R) -> R {
         let endpoint = &self.state.endpoint;
-        let _resets = Resets { endpoint, before: endpoint.limit_waits(Some(limit)) };
+        let before = endpoint.limit_waits(None);
+        let _resets = Resets { endpoint, before };
+        endpoint.limit_waits(Some(before.map_or(limit, |outer| outer.min(limit))));
         calls()
     }
 
@@ -86,6 +91,43 @@ impl Pe {
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.state.endpoint.job().config().waiting
+    }
+}
+
+/// What a PE does in the world when its program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Declares that it makes no more calls, and checks that its peers have made the same.
+    Checks,
+    /// Declares that it makes no more calls. Whoever waits for all PEs checks.
+    Finishes,
+    /// Nothing: another thread may run it.
+    Leaves,
+}
+
+impl Pe {
+    /// Ends a program: waits for its nonblocking calls, and leaves all teams but the world.
+    pub(crate) fn end(&mut self, ending: Ending) -> Result<()> {
+        self.state.ensure_kept()?;
+        self.state.end_sharing()?;
+        self.alive().try_for_each(State::drain)?;
+        let mut finished = self.alive().try_for_each(|team| {
+            if team.endpoint.group().is_world() { Ok(()) } else { team.endpoint.finish() }
+        });
+        match ending {
+            Ending::Checks => finished = finished.and_then(|()| self.state.endpoint.finish()),
+            Ending::Finishes => self.state.endpoint.mark_finished(),
+            Ending::Leaves => {}
+        }
+        finished.map_err(|_| Error::of_job(self.state.endpoint.job()))?;
+        self.leave_teams();
+        Ok(())
+    }
+
+    /// Drops what is left in a job that has failed. Operations revoke what they have exposed.
+    pub(crate) fn abandon(&mut self) {
+        self.state.endpoint.engine().clear();
+        self.leave_teams();
     }
 }
 

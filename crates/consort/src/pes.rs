@@ -1,24 +1,27 @@
 //! The configuration of a job, and the ways to run programs on it.
 
-use std::{env, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use consort_fabric::{Candidate, Collective, Rank};
-use consort_native::{Config, Cores, Origin, Waiting, affinity};
+use consort_native::{
+    Config, Cores, Origin, Waiting,
+    affinity::{self, CpuId},
+};
 use consort_tuner::Arrival;
 
 use crate::{
     Algorithms, Error, Job, Pe, Pool, Result,
-    launch::launch,
+    launch::{launch, memory_of_environment},
     ranks::{Placement, Ranks},
     results::{collect, one_for_each},
     runtime::{selection::Choices, wisdom::Source},
 };
 
-/// The most PEs that a process may have.
+/// The most PEs of a job.
 pub const MOST_PES: u32 = 1024;
 
-/// How long a PE waits for another that no thread has joined as, by default.
-const JOINING: Duration = Duration::from_secs(10);
+/// How long a PE waits for another that no thread runs, by default.
+pub(crate) const JOINING: Duration = Duration::from_secs(10);
 
 /// The default size of a PE's symmetric memory, in bytes. Pages are touched only when they are
 /// used.
@@ -40,6 +43,7 @@ const HEAP_BYTES: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct Pes {
     pes: u32,
+    name: String,
     joining: Duration,
     waiting: Option<Waiting>,
     heap_bytes: usize,
@@ -61,23 +65,15 @@ enum Pinning {
     System,
 }
 
-/// The environment variable that selects the origin of the memory that PEs share.
-const SEGMENT: &str = "CONSORT_SEGMENT";
-
-/// The origin that `CONSORT_SEGMENT` gives; memory of this process if it is not set.
-fn memory_of_environment() -> Result<Origin> {
-    match env::var(SEGMENT) {
-        Ok(text) => text.parse().map_err(Error::Segment),
-        Err(_) => Ok(Origin::Private),
-    }
-}
-
 impl Pes {
-    /// `pes` threads of this process, from 1 to [`MOST_PES`].
+    /// `pes` threads of this process, from 1 to [`MOST_PES`], in an integer of any type.
     #[must_use]
-    pub fn threads(pes: u32) -> Self {
+    pub fn threads<N: TryInto<u32> + PartialOrd + Default>(pes: N) -> Self {
+        // What does not fit is refused with the launch.
+        let refused = if pes < N::default() { 0 } else { u32::MAX };
         Self {
-            pes,
+            pes: pes.try_into().unwrap_or(refused),
+            name: String::new(),
             joining: JOINING,
             waiting: None,
             heap_bytes: HEAP_BYTES,
@@ -99,6 +95,14 @@ impl Pes {
         Self::threads(u32::try_from(cores).unwrap_or(MOST_PES).min(MOST_PES))
     }
 
+    /// Names the job: threads that it starts are called by this and their rank, for debuggers and
+    /// profilers, and errors of waits that took too long tell it. Linux shows 15 bytes of both.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into().replace('\0', ""); // which threads' names cannot have
+        self
+    }
+
     /// Sets how PEs wait; see [placing and
     /// waiting](crate#placing-and-waiting).
     #[must_use]
@@ -118,6 +122,9 @@ impl Pes {
     /// default is to move it there when it starts, and to leave it to the system then; see [placing
     /// and waiting](crate#placing-and-waiting). For measurements, and for programs that have the
     /// machine to themselves.
+    ///
+    /// PE 0 of a pool is the caller's thread, and the PEs of a [`Job`] are the program's: neither
+    /// is pinned.
     #[must_use]
     pub fn pinned(mut self) -> Self {
         self.pinning = Pinning::Pinned;
@@ -132,7 +139,7 @@ impl Pes {
         self
     }
 
-    /// Sets how long the PEs of a [`Job`] wait for one that no thread has joined as, before the job
+    /// Sets how long the PEs of a [`Job`] wait for one that no thread runs, before the job
     /// fails. The default is 10 s.
     #[must_use]
     pub fn joining(mut self, limit: Duration) -> Self {
@@ -215,7 +222,8 @@ impl Pes {
     /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
     /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` is neither `private` nor
     /// `shared`; [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a
-    /// PE panicked; otherwise the error of the PE that failed first.
+    /// PE panicked; otherwise the error of the PE that failed first, or of the job if it has failed
+    /// and all programs ignore that.
     pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
     where
         R: Send,
@@ -256,7 +264,8 @@ impl Pes {
     }
 
     /// As [`Pes::run`], for a program with errors of its own: `anyhow::Error`, `io::Error`, or any
-    /// type that can be made of this library's [`Error`].
+    /// type that can be made of this library's [`Error`]. Where the compiler asks for the type, end
+    /// the program with `Ok::<_, io::Error>(result)`, or `anyhow::Ok(result)`.
     ///
     /// # Errors
     /// The error of the PE that failed first; the errors of [`Pes::run`], as `E`.
@@ -282,7 +291,7 @@ impl Pes {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe) -> Result<R, E> + Sync,
     {
-        let ranks = self.start(Use::Program)?;
+        let ranks = self.start_program()?;
         collect(vec![(); ranks.size()], |pe, ()| program(pe), |program| launch(&ranks, program))
     }
 
@@ -301,7 +310,7 @@ impl Pes {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe, T) -> Result<R, E> + Sync,
     {
-        let ranks = self.start(Use::Program)?;
+        let ranks = self.start_program()?;
         let inputs = one_for_each(ranks.size(), inputs)?;
         collect(inputs, program, |program| launch(&ranks, program))
     }
@@ -311,7 +320,11 @@ impl Pes {
     /// # Errors
     /// As [`Pes::run`], when the job cannot be launched.
     pub fn job(self) -> Result<Job> {
-        Ok(Job::new(self.start(Use::Joining)?))
+        if matches!(self.pinning, Pinning::Pinned) {
+            tracing::warn!("threads that join a job are not pinned: they are the program's");
+        }
+        let joining = self.joining;
+        Ok(Job::new(self.start(None, Some(joining))?))
     }
 
     /// PEs that stay, and run one program after the other: see [`Pool`].
@@ -319,11 +332,35 @@ impl Pes {
     /// # Errors
     /// As [`Pes::run`], when the job cannot be launched.
     pub fn pool(self) -> Result<Pool> {
-        Pool::new(move || self.clone().start(Use::Regions))
+        // The threads stay where they are when the job is made anew.
+        let placement = self.place(affinity::current());
+        Pool::new(move || self.clone().start(placement.clone(), None))
     }
 
-    /// Makes the job, and all else that its PEs begin with.
-    fn start(self, usage: Use) -> Result<Arc<Ranks>> {
+    /// The cores of the PEs, that of PE 0 if it is given; none if the system places them.
+    fn place(&self, first: Option<CpuId>) -> Option<Arc<Placement>> {
+        let topology = Algorithms::here().topology();
+        let holds = match self.pinning {
+            Pinning::System => return None,
+            Pinning::Placed => false,
+            Pinning::Pinned => true,
+        };
+        let cores = Cores::take(topology, self.pes as usize, first)?;
+        Some(Arc::new(Placement { cores, holds }))
+    }
+
+    fn start_program(self) -> Result<Arc<Ranks>> {
+        let placement = self.place(None);
+        self.start(placement, None)
+    }
+
+    /// Makes the job, and all else that its PEs begin with. Its PEs wait for `joining` for threads
+    /// that join it; without that its threads are there.
+    fn start(
+        self,
+        placement: Option<Arc<Placement>>,
+        joining: Option<Duration>,
+    ) -> Result<Arc<Ranks>> {
         if self.pes == 0 {
             return Err(Error::NoPes);
         }
@@ -341,20 +378,11 @@ impl Pes {
                  others; use spin-yield-park"
             );
         }
-        let pes = self.pes as usize;
-        let placement = match (usage, self.pinning) {
-            (Use::Joining, _) | (_, Pinning::System) => None,
-            (Use::Regions, _) => Cores::take(topology, pes, affinity::current()),
-            (Use::Program, _) => Cores::take(topology, pes, None),
-        };
-        let holds = matches!(self.pinning, Pinning::Pinned);
-        let placement = placement.map(|cores| Placement { cores, holds });
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let Self { pes, heap_bytes, first_step, helpers, .. } = self;
+        let Self { pes, heap_bytes, first_step, helpers, name, .. } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let joining = matches!(usage, Use::Joining).then_some(self.joining);
         let config =
-            Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining };
+            Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining, name };
         let job = consort_native::Job::new(config)?;
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
@@ -365,15 +393,4 @@ impl Pes {
         }
         Ok(Arc::new(Ranks::new(job, placement, choices)))
     }
-}
-
-/// Whose threads run the PEs, and for how long.
-#[derive(Clone, Copy, Debug)]
-enum Use {
-    /// The job's own, for one program.
-    Program,
-    /// The job's own but for that of PE 0, for one program after the other.
-    Regions,
-    /// The program's.
-    Joining,
 }

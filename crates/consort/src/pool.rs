@@ -9,8 +9,10 @@
 #![expect(unsafe_code, reason = "passes a borrowed program to threads that run it meanwhile")]
 
 use std::{
-    cell::Cell,
-    fmt, ptr,
+    cell::RefCell,
+    fmt,
+    panic::{RefUnwindSafe, UnwindSafe},
+    ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{
@@ -26,18 +28,23 @@ use consort_native::Event;
 
 use crate::{
     Error, Pe, Result,
-    ranks::{Ending, Ranks},
+    pe::Ending,
+    ranks::Ranks,
     results::{Failed, Program, collect, one_for_each},
 };
 
 /// PEs that stay, and run one program after the other: each in a *parallel region*, which all PEs
 /// have left before the call that began it returns. From [`Pes::pool`](crate::Pes::pool).
 ///
+/// Threads that share a pool run their regions one after the other. So a program in a region must
+/// not wait for a thread that runs a region of the same pool; nor may two pools run regions of each
+/// other at once.
+///
 /// A region costs about a microsecond, where [`Pes::run`](crate::Pes::run) starts threads and takes
 /// memory for each program. The thread that calls [`Pool::run`] is PE 0 meanwhile; each other PE
 /// has a thread of its own, which sleeps while it waits for long. Plans, and the wisdom of earlier
-/// calls, stay from region to region. Symmetric memory and smaller teams do not: they borrow the
-/// PE.
+/// calls, stay from region to region. Symmetric memory and smaller teams borrow the PE, and so
+/// cannot outlive a region.
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.
@@ -71,6 +78,8 @@ struct Shared {
     ends: Box<[End]>,
     starting: Event,
     ending: Event,
+    /// The pool in whose region the current region has begun.
+    outer: Mutex<Option<Arc<Self>>>,
 }
 
 /// The region that has begun last.
@@ -100,8 +109,22 @@ struct Region<'r> {
 
 thread_local! {
     /// The pool whose region the thread is in.
-    static INSIDE: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+    static INSIDE: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
 }
+
+/// The pool whose region the calling thread is in; none while the thread's own values are dropped.
+fn enclosing() -> Option<Arc<Shared>> {
+    INSIDE.try_with(|inside| inside.borrow().clone()).ok().flatten()
+}
+
+/// Notes the pool whose region the calling thread is in.
+fn enter(pool: Option<Arc<Shared>>) {
+    let _ = INSIDE.try_with(|inside| drop(inside.replace(pool)));
+}
+
+// A region that fails leaves nothing behind: the next one has new PEs.
+impl UnwindSafe for Pool {}
+impl RefUnwindSafe for Pool {}
 
 impl Region<'_> {
     /// Runs the program on a PE; returns the fingerprint of its calls.
@@ -115,8 +138,8 @@ impl Region<'_> {
 
 impl Shared {
     /// Runs regions on the thread of a PE until the end of the pool.
-    fn work(&self, rank: Rank) {
-        INSIDE.set(self);
+    fn work(self: &Arc<Self>, rank: Rank) {
+        enter(Some(Arc::clone(self)));
         let (mut last, own) = (0, &self.ends[rank.index()]);
         loop {
             last = self.starting.wait(|| {
@@ -132,6 +155,16 @@ impl Shared {
             own.number.store(last, Release); // pairs with the acquire in `end`
             self.ending.notify();
         }
+    }
+
+    fn outer(&self) -> MutexGuard<'_, Option<Arc<Self>>> {
+        self.outer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a region of this pool waits for one that begins in a region of `inner`.
+    fn waits_for(&self, inner: Option<Arc<Self>>) -> bool {
+        let outer = |inner: &Arc<Self>| inner.outer().clone();
+        std::iter::successors(inner, outer).any(|pool| ptr::eq(&*pool, self))
     }
 
     /// Begins a region on the threads of all other PEs.
@@ -171,6 +204,7 @@ impl Pool {
             ends: (0..size).map(|_| End::default()).collect(),
             starting: Event::new(fits),
             ending: Event::new(fits),
+            outer: Mutex::new(None),
         });
         let makes = Box::new(makes);
         let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
@@ -181,7 +215,8 @@ impl Pool {
                 drop(placing);
                 shared.work(rank);
             };
-            let thread = thread::Builder::new().name(format!("PE {rank}")).spawn(body);
+            let name = ranks.job.config().thread_name(rank);
+            let thread = thread::Builder::new().name(name).spawn(body);
             let failed = |error: std::io::Error| Error::Thread { rank, reason: error.to_string() };
             pool.threads.push(thread.map_err(failed)?);
         }
@@ -266,9 +301,8 @@ impl Pool {
     /// Runs a program on all PEs, in one region.
     fn region(&self, program: &Program<'_>) -> Result<(), Failed> {
         let of_pool = |error| Failed { culprit: None, error };
-        let this = Arc::as_ptr(&self.shared);
-        let outer = INSIDE.get();
-        if outer == this {
+        let outer = enclosing();
+        if self.shared.waits_for(outer.clone()) {
             return Err(of_pool(Error::Nested));
         }
         let mut current = self.locked();
@@ -278,13 +312,15 @@ impl Pool {
         };
         ranks.job.begin_region();
         let region = Region { program, ranks, errors: Mutex::default() };
-        INSIDE.set(this);
+        self.shared.outer().clone_from(&outer);
+        enter(Some(Arc::clone(&self.shared)));
         // SAFETY: the region lives until `end` has returned, as nothing here panics before: `run`
         // catches the panics of a PE.
         unsafe { self.shared.start(ptr::from_ref(&region).cast_mut().cast()) };
         let fingerprint = region.run(Rank(0));
         let same = self.shared.end(fingerprint);
-        INSIDE.set(outer);
+        enter(outer);
+        *self.shared.outer() = None;
         let errors = region.errors.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !same && errors.is_empty() {
             ranks.compare_calls();

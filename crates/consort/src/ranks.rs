@@ -17,8 +17,9 @@ use consort_native::{
 
 use crate::{
     Error, Pe, Result,
+    pe::Ending,
     results::{Failed, Program},
-    runtime::{selection::Choices, state::State},
+    runtime::{plans::Ready, selection::Choices},
 };
 
 /// Where the PEs of a job run.
@@ -32,7 +33,7 @@ pub(crate) struct Placement {
 /// The PEs of a job.
 pub(crate) struct Ranks {
     pub(crate) job: Arc<Job>,
-    placement: Option<Placement>,
+    placement: Option<Arc<Placement>>,
     choices: Choices,
     places: Box<[Mutex<Place>]>,
     helpers: Mutex<Vec<Helper>>,
@@ -55,7 +56,13 @@ struct Idle(Box<Pe>);
 // All of them are inside: whatever else has a reference to them borrows the PE, and nothing borrows
 // it when `leave` gets it by value. A forgotten value may keep a count up for ever, but is not
 // accessed any more. The callbacks that others registered, which may capture anything, are gone.
+// What a program or another thread may have given it can be sent, as is checked below.
 unsafe impl Send for Idle {}
+
+/// Choices with a program's own algorithms, plans of them, and operations.
+const _: () = is_send::<(Choices, Arc<dyn Ready>, Arc<Engine>)>();
+
+const fn is_send<T: Send>() {}
 
 /// The helper thread of a PE.
 struct Helper {
@@ -64,7 +71,7 @@ struct Helper {
 }
 
 impl Ranks {
-    pub(crate) fn new(job: Arc<Job>, placement: Option<Placement>, choices: Choices) -> Self {
+    pub(crate) fn new(job: Arc<Job>, placement: Option<Arc<Placement>>, choices: Choices) -> Self {
         let places = (0..job.config().pes).map(|_| Mutex::new(Place::New)).collect();
         Self { job, placement, choices, places, helpers: Mutex::default() }
     }
@@ -117,7 +124,8 @@ impl Ranks {
         let rank = pe.world().rank();
         let (engine, job) = (Arc::clone(pe.state.endpoint.engine()), Arc::clone(&self.job));
         let helps = Arc::clone(&engine);
-        let named = thread::Builder::new().name(format!("helper of PE {rank}"));
+        let name = format!("helper of {}", job.config().thread_name(rank));
+        let named = thread::Builder::new().name(name);
         let body = move || helps.help(|panic| drop(failed_by(&job, rank, panic)));
         match named.spawn(body) {
             Ok(thread) => {
@@ -135,7 +143,8 @@ impl Ranks {
 
     /// Moves the calling thread to the processor of a PE.
     pub(crate) fn settle(&self, rank: Rank) {
-        let Some(Placement { cores, holds }) = &self.placement else { return };
+        let Some(placement) = &self.placement else { return };
+        let Placement { cores, holds } = &**placement;
         let place: fn(CpuId) -> _ = if *holds { affinity::pin } else { affinity::move_to };
         if let Err(error) = place(cores.cpus()[rank.index()]) {
             tracing::warn!(%rank, %error, "a PE could not be moved to its core");
@@ -223,41 +232,4 @@ pub(crate) fn failed_by(job: &Job, rank: Rank, panic: Panic) -> Error {
     let reason = panic_reason(&*panic);
     discard(panic);
     Error::PeFailed { rank, reason }
-}
-
-/// What a PE does in the world when its program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// Declares that it makes no more calls, and checks that its peers have made the same.
-    Checks,
-    /// Declares that it makes no more calls. Whoever waits for all PEs checks.
-    Finishes,
-    /// Nothing: another thread may run it.
-    Leaves,
-}
-
-impl Pe {
-    /// Ends a program: waits for its nonblocking calls, and leaves all teams but the world.
-    pub(crate) fn end(&mut self, ending: Ending) -> Result<()> {
-        self.state.ensure_kept()?;
-        self.state.end_sharing()?;
-        self.alive().try_for_each(State::drain)?;
-        let mut finished = self.alive().try_for_each(|team| {
-            if team.endpoint.group().is_world() { Ok(()) } else { team.endpoint.finish() }
-        });
-        match ending {
-            Ending::Checks => finished = finished.and_then(|()| self.state.endpoint.finish()),
-            Ending::Finishes => self.state.endpoint.mark_finished(),
-            Ending::Leaves => {}
-        }
-        finished.map_err(|_| Error::of_job(self.state.endpoint.job()))?;
-        self.leave_teams();
-        Ok(())
-    }
-
-    /// Drops what is left in a job that has failed. Operations revoke what they have exposed.
-    pub(crate) fn abandon(&mut self) {
-        self.state.endpoint.engine().clear();
-        self.leave_teams();
-    }
 }

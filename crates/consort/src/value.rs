@@ -72,9 +72,12 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
     message = "`{Self}` cannot go through a call on values",
     label = "neither plain data, nor `bool`, `char` or a tuple of such",
     note = "for a struct whose fields are all plain data, without padding: \
-            `#[derive(Clone, Copy, consort::bytemuck::Pod, consort::bytemuck::Zeroable)]` with \
+            `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
             `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
-    note = "for another `Copy` type implement `consort::Value`, which packs it into plain data"
+    note = "for another `Copy` type of your own implement `consort::Value`, which packs it into \
+            plain data; wrap a type of another crate in a struct of your own",
+    note = "a slice or a `Vec` goes through the method with `_slice` or `_in_place` in its name, \
+            and a text as its bytes"
 )]
 pub trait Value<Kind>: Copy + 'static {
     /// What travels.

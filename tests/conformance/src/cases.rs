@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use consort_collectives::{Algorithm, Setting, serves};
+use consort_collectives::{Algorithm, Setting, describe, serves};
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, OperatorClass, Rank, SyncMode, SyncModes,
 };
@@ -47,7 +47,7 @@ pub struct Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind: Kind { collective, candidate, is_ordered }, .. } = self;
+        let Self { kind: Kind { collective, candidate, is_ordered, in_place }, .. } = self;
         match candidate {
             Some(candidate) => write!(f, "{collective} {candidate}")?,
             None => write!(f, "{collective}")?,
@@ -56,7 +56,8 @@ impl fmt::Display for Case {
         write!(f, ", {} by {}", self.sync, self.barrier)?;
         let symmetric = if self.symmetric { ", symmetric" } else { "" };
         let ordered = if *is_ordered { ", ordered" } else { "" };
-        write!(f, "{symmetric}{ordered}")
+        let in_place = if *in_place { ", in place" } else { "" };
+        write!(f, "{symmetric}{ordered}{in_place}")
     }
 }
 
@@ -69,6 +70,8 @@ pub struct Kind {
     pub candidate: Option<Candidate>,
     /// Whether the operator is not commutative.
     pub is_ordered: bool,
+    /// Whether results replace contributions.
+    pub in_place: bool,
 }
 
 impl Kind {
@@ -94,6 +97,7 @@ impl Case {
             collective: Collective::Barrier,
             candidate: Some(candidate.clone()),
             is_ordered: false,
+            in_place: false,
         };
         let (sync, root) = (SyncModes::STRICT, Rank(0));
         Self { kind, barrier: candidate, sync, size: 0, bytes: 0, root, symmetric: false }
@@ -110,6 +114,7 @@ impl Case {
             element_bytes: element_bytes(self.bytes),
             class: self.kind.class(),
             symmetric: self.symmetric,
+            in_place: self.kind.in_place,
             ..CallSpec::barrier(pes)
         }
     }
@@ -129,17 +134,29 @@ impl Case {
     }
 }
 
-/// A collective with each of these candidates, and with each class of operator.
+/// A collective with each of these candidates, with each class of operator, and in place where it
+/// has a method for that.
 fn kinds(
     collective: Collective,
     candidates: impl IntoIterator<Item = Option<Candidate>>,
 ) -> Vec<Kind> {
     let classes: &[_] = if collective.combines() { &[false, true] } else { &[false] };
     let of = |candidate: Option<Candidate>| {
-        classes.iter().map(move |&is_ordered| Kind {
+        let places: &[_] = match collective {
+            Collective::Reduce | Collective::AllReduce | Collective::Scan => &[false, true],
+            _ => &[false],
+        };
+        let works = |candidate: &Candidate| {
+            describe(collective, &candidate.algorithm).is_ok_and(|one| one.in_place)
+        };
+        let works = candidate.as_ref().is_none_or(works);
+        let places = places.iter().filter(move |&&in_place| works || !in_place);
+        let both = move |&in_place: &bool| classes.iter().map(move |&class| (in_place, class));
+        places.flat_map(both).map(move |(in_place, is_ordered)| Kind {
             collective,
             candidate: candidate.clone(),
             is_ordered,
+            in_place,
         })
     };
     candidates.into_iter().flat_map(of).collect()
@@ -218,6 +235,7 @@ impl Space {
             }
             collective => {
                 let bytes = block_bytes(collective, self.pes, size);
+                let symmetric = symmetric && !kind.in_place;
                 Case { kind, barrier, sync, size, bytes, root, symmetric }
             }
         }
@@ -258,9 +276,12 @@ fn every_case_comes_once() {
         space.from(0).take(space.count()).map(|case| format!("{case:?}")).collect();
     seen.sort_unstable();
     seen.dedup_by(|one, other| one == other);
-    let barriers = space.barriers.len();
+    // Those of barriers are fewer, and those in place are private.
+    let apart = |kind: &&Kind| kind.collective != Collective::Barrier && !kind.in_place;
+    let is_apart = |case: &&String| !case.contains("Barrier") && case.contains("in_place: false");
     assert_eq!(
-        seen.iter().filter(|case| !case.contains("Barrier")).count(),
-        space.count() / space.kinds.len() * (space.kinds.len() - barriers)
+        seen.iter().filter(is_apart).count(),
+        space.count() / space.kinds.len() * space.kinds.iter().filter(apart).count()
     );
+    assert!(seen.iter().any(|case| case.contains("in_place: true")));
 }

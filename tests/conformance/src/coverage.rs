@@ -30,7 +30,12 @@ fn shows(pes: u32, case: &Case) -> Vec<String> {
     /// Longer messages are shown in any mode.
     const LONG_BYTES: usize = 100_000;
     let Case { kind, sync, size, root, symmetric, .. } = case;
-    let class = if kind.is_ordered { "ordered" } else { "" };
+    let class = match (kind.is_ordered, kind.in_place) {
+        (false, false) => "",
+        (true, false) => "ordered",
+        (false, true) => "in place",
+        (true, true) => "ordered in place",
+    };
     let candidate = kind.candidate.as_ref().map(ToString::to_string).unwrap_or_default();
     let name = format!("{} {candidate} {class}", kind.collective);
     let algorithm = format!("{} {} {class}", kind.collective, kind.algorithm());

@@ -112,6 +112,9 @@ impl Program {
         if kind.collective == Collective::Broadcast && me == root {
             return [mine.clone(), mine];
         }
+        if kind.in_place && self.receives(call, me) {
+            return [Vec::new(), mine];
+        }
         let [source, target] = blocks(case, self.pes).map(|blocks| vec![BLANK; blocks * bytes]);
         [if contributed > 0 { mine } else { source }, target]
     }

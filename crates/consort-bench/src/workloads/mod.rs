@@ -4,10 +4,12 @@
 //! 2. [`online`]: choices refined while a program runs;
 //! 3. [`overlap`]: computation during a nonblocking broadcast;
 //! 4. [`look_up`]: look-ups of choices in compiled wisdom;
-//! 5. [`region`]: parallel regions and barriers of threads, beside those of other libraries.
+//! 5. [`region`]: parallel regions and barriers of threads, beside those of other libraries;
+//! 6. [`sharing`]: jobs on cores that others use too, and the processor time of waits.
 
 pub mod counting;
 pub mod look_up;
 pub mod online;
 pub mod overlap;
 pub mod region;
+pub mod sharing;

@@ -7,8 +7,8 @@
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
 //! 2. `text`: the tables for people;
 //! 3. `counting`: workloads with counting puts;
-//! 4. `online`, `overlap`, `look_up`, `region`: refined choices, computation during a broadcast,
-//!    compiled wisdom, parallel regions.
+//! 4. `online`, `overlap`, `look_up`, `region`, `sharing`: refined choices, computation during a
+//!    broadcast, compiled wisdom, parallel regions, cores that others use too.
 
 mod arguments;
 mod counting;
@@ -17,6 +17,7 @@ mod online;
 mod options;
 mod overlap;
 mod region;
+mod sharing;
 mod text;
 
 use anyhow::{Result, bail};
@@ -44,6 +45,7 @@ impl Bench {
             What::Overlap => return overlap::run(self),
             What::LookUp => return look_up::run(self),
             What::Region => return region::run(self),
+            What::Sharing => return sharing::run(self),
         };
         let options = Options::of(self, what)?;
         let rounds = Rounds {

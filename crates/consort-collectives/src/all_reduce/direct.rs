@@ -67,7 +67,8 @@ impl Algorithm for Direct {
         let remotes = exposed.attach_all(f, f.size()).await?;
         for at in (0..bytes).step_by(block) {
             let sum = Span::target(at, block.min(bytes - at));
-            combine_in_order(f, &remotes, at, sum, class).await?;
+            let own = Span::source(at, sum.bytes);
+            combine_in_order(f, &remotes, own, sum, class).await?;
         }
         exposed.detach_all(f, remotes).await?;
         exposed.await_detached(f).await

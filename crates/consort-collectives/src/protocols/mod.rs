@@ -5,6 +5,7 @@
 //! | `exchange` | rounds in which a PE sends to one PE and receives from one, in chunks |
 //! | `stream` | a message of any length over one edge of a tree, in two buffers |
 //! | `rendezvous`, `exposed` | access to peers' buffers, which they expose |
+//! | `shares` | work on all PEs' buffers, of which each PE does a share |
 //! | `vector_blocks` | blocks of any lengths, copied between the callers' buffers |
 //! | `relay` | blocks through message buffers, up or down a tree |
 
@@ -12,5 +13,6 @@ pub mod exchange;
 pub mod exposed;
 pub mod relay;
 pub mod rendezvous;
+pub mod shares;
 pub mod stream;
 pub mod vector_blocks;

@@ -124,7 +124,8 @@ impl Algorithm for Direct {
         }
         for at in (0..bytes).step_by(block) {
             let sum = Span::target(at, block.min(bytes - at));
-            combine_in_order(f, &remotes, at, sum, class).await?;
+            let own = Span::source(at, sum.bytes);
+            combine_in_order(f, &remotes, own, sum, class).await?;
         }
         if here.is_none() {
             for remote in remotes.into_iter().flatten() {
@@ -135,18 +136,19 @@ impl Algorithm for Direct {
     }
 }
 
-/// Combines all contributions, from offset `at` on, in the order of the ranks, and stores the
-/// result in `sum`. The entry without a remote is the own contribution. If the operator commutes,
-/// the first two contributions may be exchanged, so that the own one need not be read again.
+/// Combines all contributions in the order of the ranks, and stores the result in `sum`. The entry
+/// without a remote is the own contribution, `own`; all others are at the same offset. If the
+/// operator commutes, the first two contributions may be exchanged, so that the own one need not be
+/// read again.
 #[inline(always)]
 pub(crate) async fn combine_in_order<F: Rma>(
     f: &F,
     remotes: &[Option<F::Remote>],
-    at: usize,
+    own: Span,
     sum: Span,
     class: OperatorClass,
 ) -> Op {
-    let own = Span::source(at, sum.bytes);
+    let at = own.at;
     let mut so_far = None;
     let mut rest = remotes;
     if let ([Some(first), None, others @ ..], OperatorClass::Commutative) = (remotes, class) {

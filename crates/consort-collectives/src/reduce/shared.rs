@@ -14,9 +14,13 @@
 //!    counter to 0.
 //!
 //! Cost: `(P - 1) / P` passes over the message a PE, `(P + 1) (P - 1)` exposed buffers.
+//!
+//! In place the root's target is its source too, and exposed once: a chunk of it is read and
+//! written by the PE that drew the chunk.
 
 use consort_fabric::{
-    CallSpec, Candidate, Counters, MachineModel, Op, OperatorClass, Query, Rank, Rendezvous, Span,
+    CallSpec, Candidate, Counters, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous,
+    Span,
 };
 
 use super::direct::combine_in_order;
@@ -30,6 +34,8 @@ pub struct Shared;
 pub struct Schedule {
     root: Rank,
     bytes: usize,
+    contribution: Place,
+    in_place: bool,
     chunk: usize,
     counter: u32,
     class: OperatorClass,
@@ -38,6 +44,7 @@ pub struct Schedule {
 impl Algorithm for Shared {
     const NAME: &'static str = "shared";
     const DIRECTION: Direction = Direction::Up;
+    const IN_PLACE: bool = true;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "chunk_bytes", values: &[4096, 8192, 16384], range: (1, 1 << 30) }];
     type Schedule = Schedule;
@@ -58,7 +65,9 @@ impl Algorithm for Shared {
         if bytes <= chunk {
             return Err(Self::incapable("there is only one chunk"));
         }
-        Ok(Schedule { root, bytes, chunk, counter, class: setting.call.class })
+        let CallSpec { class, in_place, .. } = setting.call;
+        let contribution = setting.contribution();
+        Ok(Schedule { root, bytes, contribution, in_place, chunk, counter, class })
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -78,12 +87,13 @@ impl Algorithm for Shared {
 
     #[inline(always)]
     async fn run<F: Rendezvous + Counters>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { root, bytes, chunk, counter, class } = *schedule;
+        let Schedule { root, bytes, contribution, in_place, chunk, counter, class } = *schedule;
+        let own = |at, bytes| Span { place: contribution, at, bytes };
         let (me, pes) = (f.rank(), f.size());
         let others = (0..pes).map(Rank).filter(|&rank| rank != me);
         for peer in others.clone() {
-            f.expose(peer, 0, Span::source(0, bytes)).await?;
-            if me == root {
+            f.expose(peer, 0, own(0, bytes)).await?;
+            if me == root && !in_place {
                 f.expose(peer, 1, Span::target(0, bytes)).await?;
             }
         }
@@ -91,7 +101,8 @@ impl Algorithm for Shared {
         for peer in (0..pes).map(Rank) {
             remotes.push(if peer == me { None } else { Some(f.attach(peer, 0).await?) });
         }
-        let target = if me == root { None } else { Some(f.attach(root, 1).await?) };
+        let separate = if me == root || in_place { None } else { Some(f.attach(root, 1).await?) };
+        let target = if in_place { &remotes[root.index()] } else { &separate };
         let chunks = bytes.div_ceil(chunk);
         let share = chunks.div_ceil(pes as usize);
         for taken in 0.. {
@@ -105,14 +116,14 @@ impl Algorithm for Shared {
             }
             let at = ticket * chunk;
             let sum = Span::accumulator(chunk.min(bytes - at));
-            combine_in_order(f, &remotes, at, sum, class).await?;
-            match &target {
+            combine_in_order(f, &remotes, own(at, sum.bytes), sum, class).await?;
+            match target {
                 Some(target) => f.put(target, at, sum).await?,
                 None => f.copy(Span::target(at, sum.bytes), sum).await?,
             }
         }
         f.fence().await?;
-        for remote in remotes.into_iter().chain([target]).flatten() {
+        for remote in remotes.into_iter().chain([separate]).flatten() {
             f.detach(remote).await?;
         }
         f.await_detached().await?;

@@ -9,4 +9,5 @@ registry! {
     direct: Direct,
     linear: Linear,
     recursive_doubling: RecursiveDoubling,
+    shared: Shared,
 }

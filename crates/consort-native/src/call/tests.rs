@@ -38,6 +38,7 @@ fn job() -> Arc<Job> {
         first_step: 1,
         helpers: false,
         joining: None,
+        name: String::new(),
     };
     Job::new(config).expect("a small heap")
 }

@@ -281,6 +281,7 @@ mod tests {
             first_step: 1,
             helpers: false,
             joining: None,
+            name: String::new(),
         };
         let job: Arc<Job> = Job::new(config).expect("some memory");
         Endpoint::new(job, Rank(0))

@@ -16,17 +16,11 @@ use crate::{
     progress::{
         deadlock,
         executor::Idle,
-        patience::{Yields, nap_after},
+        patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
         policy::Waiting,
     },
     state::sleepers::Sleeper,
 };
-
-/// Polls between yields.
-const POLLS_PER_YIELD: u32 = 100;
-
-/// The longest sleep before a PE checks its peers, since a peer may die without a message.
-const SLEEP: Duration = Duration::from_millis(20);
 
 /// What happens when a wait has lasted for its limit.
 enum Expiry<'e> {
@@ -44,8 +38,6 @@ pub(super) struct Pauses<'e> {
     looked: u32,
     /// When calls were last compared while the helper thread polled the operations.
     compared: Option<Instant>,
-    /// Whether it has slept.
-    slept: bool,
     /// The sleep that the PE has announced.
     announced: Option<Sleeper<'e>>,
     /// Whether a message would wake the PE.
@@ -67,15 +59,14 @@ pub(super) struct Pauses<'e> {
 }
 
 impl<'e> Pauses<'e> {
-    pub(super) fn new(endpoint: &'e Endpoint, sleeps: bool, call: Option<u64>) -> Self {
+    pub(super) fn new(endpoint: &'e Endpoint, call: Option<u64>) -> Self {
         Self {
             endpoint,
             paused: None,
             looked: 0,
             compared: None,
-            slept: false,
             announced: None,
-            sleeps,
+            sleeps: true,
             alone: false,
             call,
             for_word: false,
@@ -86,17 +77,21 @@ impl<'e> Pauses<'e> {
         }
     }
 
-    /// The pauses of a wait that sets `is_over` after `limit`.
-    pub(super) fn within(
-        endpoint: &'e Endpoint,
-        sleeps: bool,
-        call: Option<u64>,
-        limit: Duration,
-        is_over: &'e Cell<bool>,
-    ) -> Self {
-        let mut pauses = Self::new(endpoint, sleeps, call);
-        pauses.limit = Some((limit, Expiry::Tells(is_over)));
-        pauses
+    /// For a wait that ends after `limit`, if there is one, which then sets `is_over`; unless it
+    /// fails before.
+    pub(super) fn within(mut self, limit: Option<Duration>, is_over: &'e Cell<bool>) -> Self {
+        if let Some(limit) = limit
+            && self.limit.as_ref().is_none_or(|(fails, _)| limit <= *fails)
+        {
+            self.limit = Some((limit, Expiry::Tells(is_over)));
+        }
+        self
+    }
+
+    /// For a wait that no message ends: whoever ends it does not know whom to wake.
+    pub(super) fn without_sleep(mut self) -> Self {
+        self.sleeps = false;
+        self
     }
 
     /// For a wait for a word that any PE may change.
@@ -123,6 +118,23 @@ impl Pauses<'_> {
         }
     }
 
+    /// Whether a wait for a word may end without a peer: by the clock, or by another thread with a
+    /// handle on this PE's memory.
+    fn others_may_end_it(&self) -> bool {
+        let has_clock = matches!(self.limit, Some((_, Expiry::Tells(_))));
+        self.for_word && (has_clock || !self.endpoint.pe.shared_handles.is_zero())
+    }
+
+    /// Ends the wait if it has lasted for its limit.
+    fn expire(&mut self, waited: Duration) {
+        if let Some((limit, expiry)) = self.limit.take_if(|(limit, _)| waited >= *limit) {
+            match expiry {
+                Expiry::Fails => self.endpoint.group().time_out(self.call, limit),
+                Expiry::Tells(is_over) => is_over.set(true),
+            }
+        }
+    }
+
     /// Every few milliseconds, compares calls with the peers, and looks for peers that wait or have
     /// finished.
     #[cold]
@@ -141,8 +153,10 @@ impl Pauses<'_> {
         if self.alone {
             return group.abandon();
         }
-        self.alone = group.is_alone();
-        group.check_present(self.call, waited);
+        self.alone = !self.others_may_end_it() && group.is_alone();
+        if !self.others_may_end_it() {
+            group.check_present(self.call, waited);
+        }
         if calls.get() > 0 {
             self.endpoint.check_peers();
         }
@@ -170,12 +184,7 @@ impl Pauses<'_> {
         let yields = || Yields::new(self.endpoint.pe.patience.get());
         let waited = self.paused.get_or_insert_with(yields).waited();
         self.look_around(waited);
-        if let Some((limit, expiry)) = self.limit.take_if(|(limit, _)| waited >= *limit) {
-            match expiry {
-                Expiry::Fails => self.endpoint.group().time_out(self.call, limit),
-                Expiry::Tells(is_over) => is_over.set(true),
-            }
-        }
+        self.expire(waited);
         match (config.waiting, &mut self.paused) {
             (Waiting::SpinYieldPark, Some(yields)) if yields.are_over(waited) => {
                 self.rest(waited);
@@ -191,13 +200,19 @@ impl Pauses<'_> {
 
     /// Announces a sleep, or sleeps once it is announced.
     fn rest(&mut self, waited: Duration) {
-        self.slept = true;
         let Endpoint { job, pe, .. } = self.endpoint;
         let left = self.limit.as_ref().map_or(SLEEP, |(limit, _)| limit.saturating_sub(waited));
-        match self.announced.take() {
-            _ if !self.sleeps => thread::sleep(nap_after(waited).min(left)),
+        let announced = self.announced.take();
+        if announced.is_none() && self.sleeps {
+            self.announced = Some(job.sleeping_place(pe.rank).announce());
+            return;
+        }
+        if let Some(yields) = &mut self.paused {
+            yields.note_sleep();
+        }
+        match announced {
             Some(sleeper) => sleeper.sleep(SLEEP.min(left), job.scope()),
-            None => self.announced = Some(job.sleeping_place(pe.rank).announce()),
+            None => thread::sleep(nap_after(waited).min(left)),
         }
     }
 }
@@ -215,6 +230,9 @@ impl Idle for Pauses<'_> {
             // polled for messages may conclude from waiting or finished peers that none will come;
             // so this one only compares calls.
             self.compare_calls();
+            let yields = || Yields::new(patience.get());
+            let waited = self.paused.get_or_insert_with(yields).waited();
+            self.expire(waited);
             thread::yield_now();
             return POLLS_PER_PROGRESS;
         }
@@ -228,9 +246,8 @@ impl Idle for Pauses<'_> {
 
 impl Drop for Pauses<'_> {
     fn drop(&mut self) {
-        if self.paused.is_some() {
-            let patience = &self.endpoint.pe.patience;
-            patience.set(patience.get().after(self.slept));
+        if let Some(yields) = &self.paused {
+            self.endpoint.pe.patience.set(yields.next_patience());
         }
         if self.told {
             deadlock::clear(&self.endpoint.job, self.endpoint.pe.rank);

@@ -76,7 +76,7 @@ impl Endpoint {
     /// When the job has failed.
     pub fn await_own(&self, end: u64) -> Op {
         while let Some(first) = self.pending_calls.first().filter(|&first| first < end) {
-            self.block_until(first, || {
+            self.block_until(first, None, || {
                 self.pending_calls.first().is_none_or(|now| now > first).then_some(())
             })?;
         }

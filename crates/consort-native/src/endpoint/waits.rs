@@ -39,28 +39,19 @@ impl Watch for Paced {
 
 impl Endpoint {
     /// Waits until `test` returns `Some`, which the PE's operations bring about, up to call
-    /// `number`.
+    /// `number`; or for `limit`, and then returns `None`.
     ///
     /// # Errors
     /// When the job has failed.
-    pub fn block_until<T>(&self, number: u64, test: impl Fn() -> Option<T>) -> Op<T> {
-        let pauses = || Pauses::new(self, true, Some(number)).for_operations();
-        block_on(self.sound_until(test), &Unwatched, || 1, pauses)
-    }
-
-    /// As [`Endpoint::block_until`], for at most `limit`; then returns `None`.
-    ///
-    /// # Errors
-    /// When the job has failed.
-    pub fn block_until_timeout<T>(
+    pub fn block_until<T>(
         &self,
         number: u64,
-        limit: Duration,
+        limit: Option<Duration>,
         test: impl Fn() -> Option<T>,
     ) -> Op<Option<T>> {
         let is_over = Cell::new(false);
         let future = self.sound_or_over(&is_over, test);
-        let pauses = || Pauses::within(self, true, Some(number), limit, &is_over).for_operations();
+        let pauses = || Pauses::new(self, Some(number)).for_operations().within(limit, &is_over);
         block_on(future, &Unwatched, || 1, pauses)
     }
 
@@ -73,33 +64,22 @@ impl Endpoint {
         if engine.is_idle() { polls } else { POLLS_PER_PROGRESS.min(polls) }
     }
 
-    /// Waits until a word of this PE's own heap satisfies `until`, and returns it. Operations and
-    /// callbacks make progress meanwhile, as in every wait of the PE.
-    ///
-    ///
-    /// # Errors
-    /// When the job has failed.
-    pub fn wait_until(&self, word: usize, width: Width, until: Until) -> Op<u64> {
-        let one_sided = self.one_sided();
-        let future = self.sound_until(|| one_sided.test(word, width, until));
-        let pauses = || Pauses::new(self, true, None).for_word();
-        block_on(future, &Paced, || self.polls(), pauses)
-    }
-
-    /// As [`Endpoint::wait_until`], for at most `limit`; then returns `None`.
+    /// Waits until a word of this PE's own heap satisfies `until`, and returns it; or for `limit`,
+    /// and then returns `None`. Operations and callbacks make progress meanwhile, as in every wait
+    /// of the PE.
     ///
     /// # Errors
     /// When the job has failed.
-    pub fn wait_until_timeout(
+    pub fn wait_until(
         &self,
         word: usize,
         width: Width,
         until: Until,
-        limit: Duration,
+        limit: Option<Duration>,
     ) -> Op<Option<u64>> {
         let (one_sided, is_over) = (self.one_sided(), Cell::new(false));
         let future = self.sound_or_over(&is_over, || one_sided.test(word, width, until));
-        let pauses = || Pauses::within(self, true, None, limit, &is_over);
+        let pauses = || Pauses::new(self, None).for_word().within(limit, &is_over);
         block_on(future, &Paced, || self.polls(), pauses)
     }
 
@@ -109,22 +89,18 @@ impl Endpoint {
         self.pe.limit.replace(limit)
     }
 
-    /// Ready when `test` returns `Some`; fails when the job has failed.
-    fn sound_until<T>(&self, test: impl Fn() -> Option<T>) -> impl Future<Output = Op<T>> {
-        poll_fn(move |_| match test() {
-            Some(value) => Poll::Ready(Ok(value)),
-            None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
-            None => Poll::Pending,
-        })
-    }
-
-    /// As `sound_until`; ready with `None` once the wait `is_over`.
+    /// Ready when `test` returns `Some`, and with `None` once the wait `is_over`; fails when the
+    /// job has failed.
     fn sound_or_over<T>(
         &self,
         is_over: &Cell<bool>,
         test: impl Fn() -> Option<T>,
     ) -> impl Future<Output = Op<Option<T>>> {
-        self.sound_until(move || test().map(Some).or_else(|| is_over.get().then_some(None)))
+        poll_fn(move |_| match test() {
+            None if self.job.is_poisoned() => Poll::Ready(Err(Poisoned)),
+            None if !is_over.get() => Poll::Pending,
+            found => Poll::Ready(Ok(found)),
+        })
     }
 
     /// Polls `future` in place until it is ready, with the launch's waiting policy. The future
@@ -134,7 +110,7 @@ impl Endpoint {
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
-        let pauses = || Pauses::new(self, true, self.calls.get().checked_sub(1));
+        let pauses = || Pauses::new(self, self.calls.get().checked_sub(1));
         block_on(future, call, || self.polls(), pauses)
     }
 
@@ -150,14 +126,14 @@ impl Endpoint {
         until: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {
-        block_on(future, view, || self.polls(), || Pauses::new(self, true, until))
+        block_on(future, view, || self.polls(), || Pauses::new(self, until))
     }
 
     /// Polls `future` in place until it is ready; the future waits for words of a
     /// [`NativeMachine`](crate::NativeMachine). It yields by the launch's waiting policy but never
     /// sleeps, because a PE that writes a word does not know which PE to wake.
     pub fn block_on_machine<T>(&self, future: impl Future<Output = T>) -> T {
-        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, false, None))
+        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, None).without_sleep())
     }
 
     /// As [`Endpoint::block_on`], for a future on
@@ -171,6 +147,6 @@ impl Endpoint {
         call: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {
-        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, true, call))
+        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, call))
     }
 }

@@ -32,6 +32,7 @@ impl Block {
     /// then clears the part of it that was used before, on its own heap. The caller ensures, by
     /// barriers, that all PEs of the team have already dropped what they drop before this
     /// allocation, and that no peer writes to the block before all PEs have returned.
+    ///
     /// # Errors
     /// When the heap has no region of that size.
     ///

@@ -204,7 +204,7 @@ impl<'j> OneSided<'j> {
         };
         let patience = Patience::of_a_guest();
         let found = event::poll(patience.polls(), test);
-        let wait = || self.job.sleeping_place(self.me).wait(patience, limit, &mut false, test);
+        let wait = || self.job.sleeping_place(self.me).wait(patience, limit, test).0;
         found.or_else(wait).transpose()
     }
 }

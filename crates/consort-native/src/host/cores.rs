@@ -14,22 +14,44 @@ fn used() -> MutexGuard<'static, BTreeMap<CpuId, u32>> {
     USED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A processor for each of `pes` PEs, beside jobs that have so many PEs on each.
+pub(super) fn choose(
+    topology: &Topology,
+    pes: usize,
+    first: Option<CpuId>,
+    used: &BTreeMap<CpuId, u32>,
+) -> Option<Vec<CpuId>> {
+    let order = topology.placement_order(pes, first)?;
+    let mut free: Vec<_> = order.into_iter().map(|cpu| (cpu, topology.siblings(cpu))).collect();
+    let mut busy = used.clone();
+    let mut chosen = Vec::with_capacity(pes);
+    for _ in 0..pes {
+        let pes_on = |cpu: &CpuId| busy.get(cpu).copied().unwrap_or(0);
+        let least = (0..free.len()).min_by_key(|&index| {
+            let (cpu, siblings) = free[index];
+            let is_later = chosen.is_empty() && Some(cpu) != first;
+            // Of equal ones the first: near ones stay together.
+            (is_later, siblings.iter().map(pes_on).sum::<u32>(), pes_on(&cpu))
+        });
+        let (cpu, _) = free.remove(least?);
+        *busy.entry(cpu).or_default() += 1;
+        chosen.push(cpu);
+    }
+    Some(chosen)
+}
+
 /// The processors of a job's PEs, by rank. Until it is dropped, other jobs of this process prefer
 /// others.
 #[derive(Debug)]
 pub struct Cores(Vec<CpuId>);
 
 impl Cores {
-    /// A processor for each of `pes` PEs: those with the fewest PEs of other jobs, near ones first;
-    /// `None` when the PEs outnumber the usable cores. The first is `first` if it is given.
+    /// A processor for each of `pes` PEs: on the cores with the fewest PEs of other jobs, near ones
+    /// first; `None` when the PEs outnumber the usable cores. The first is `first` if it is given.
     #[must_use]
     pub fn take(topology: &Topology, pes: usize, first: Option<CpuId>) -> Option<Self> {
-        let mut cpus = topology.placement_order(pes)?;
         let mut used = used();
-        cpus.sort_by_key(|cpu| {
-            (Some(*cpu) != first, used.get(cpu).copied().unwrap_or(0)) // stable: near ones stay
-        });
-        cpus.truncate(pes);
+        let cpus = choose(topology, pes, first, &used)?;
         for cpu in &cpus {
             *used.entry(*cpu).or_default() += 1;
         }

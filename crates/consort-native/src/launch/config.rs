@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use consort_fabric::Rank;
+
 use crate::{progress::policy::Waiting, segment::origin::Origin};
 
 /// The configuration of a launch.
@@ -25,6 +27,8 @@ pub struct Config {
     /// How long PEs wait for one that no thread runs, if threads join the job; for ever without a
     /// limit.
     pub joining: Option<Duration>,
+    /// The job's name, for messages and threads; empty without one.
+    pub name: String,
 }
 
 impl Config {
@@ -32,6 +36,12 @@ impl Config {
     #[must_use]
     pub fn fits(&self) -> bool {
         self.pes <= self.cores
+    }
+
+    /// The name of the thread of a PE.
+    #[must_use]
+    pub fn thread_name(&self, pe: Rank) -> String {
+        if self.name.is_empty() { format!("PE {pe}") } else { format!("{} {pe}", self.name) }
     }
 
     /// Whether senders fence for each message, rather than threads that are about to sleep: where

@@ -149,7 +149,8 @@ impl fmt::Display for Failure {
             }
             Self::Missing { missing, waiting, call, limit } => write!(
                 f,
-                "no thread has joined as {} for {limit:?}: PE {waiting} waits in {call}",
+                "no thread has run {} for {limit:?}, while PE {waiting} waits in {call}: each PE \
+                 needs a thread that joins in time",
                 missing.list()
             ),
             Self::TimedOut { rank, call, limit, late } if late.size == 0 => {
@@ -157,7 +158,7 @@ impl fmt::Display for Failure {
             }
             Self::TimedOut { rank, call, limit, late } => write!(
                 f,
-                "PE {rank} waited for more than {limit:?} in {call}, which {} has not begun",
+                "PE {rank} waited for more than {limit:?} in {call}; not there: {}",
                 late.list()
             ),
             Self::Deadlock { one, other } => write!(

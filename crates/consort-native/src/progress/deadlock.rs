@@ -150,7 +150,7 @@ pub(crate) fn clear(job: &Job, me: Rank) {
     if before.wait == Some(Published::ForWord) {
         job.count_word_wait(false);
     }
-    own.write(&Beats { wait: None, ..before });
+    own.write(&Beats { wait: None, shares: false, ..before });
 }
 
 /// What a PE waits for.

@@ -6,11 +6,11 @@
 
 use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicU8, Ordering::Relaxed},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 
-use super::patience::{Patience, Yields};
+use super::patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields};
 use crate::{
     state::{
         parker::Parker,
@@ -18,11 +18,6 @@ use crate::{
     },
     sync::futex::Scope,
 };
-
-/// Polls between yields.
-const POLLS_PER_YIELD: u32 = 100;
-/// The longest sleep before a thread looks again.
-const SLEEP: Duration = Duration::from_millis(20);
 
 /// Where threads wait, and who wakes them.
 #[derive(Clone, Copy, Debug)]
@@ -40,33 +35,34 @@ impl<'p> Place<'p> {
         self.sleepers.announce(self.parker, self.senders_fence)
     }
 
-    /// Waits until `test` returns `Some`, or for `limit`. Sets `slept` if it slept.
+    /// Waits until `test` returns `Some`, or for `limit`; returns the patience of the next wait
+    /// too.
     pub(crate) fn wait<T>(
         &self,
         patience: Patience,
         limit: Option<Duration>,
-        slept: &mut bool,
         test: impl Fn() -> Option<T>,
-    ) -> Option<T> {
+    ) -> (Option<T>, Patience) {
         let mut yields = Yields::new(patience);
         loop {
             let waited = yields.waited();
             let left = limit.map_or(SLEEP, |limit| limit.saturating_sub(waited));
             if left.is_zero() {
-                return None;
+                return (None, yields.next_patience());
             }
             if yields.are_over(waited) {
                 let sleeper = self.announce();
                 if let Some(value) = test() {
-                    return Some(value);
+                    return (Some(value), yields.next_patience());
                 }
-                *slept = true;
+                yields.note_sleep();
                 sleeper.sleep(left.min(SLEEP), self.scope);
             } else {
                 yields.yield_now();
             }
-            if let Some(value) = poll(patience.polls().min(POLLS_PER_YIELD), &test) {
-                return Some(value);
+            let found = poll(patience.polls().min(POLLS_PER_YIELD), &test);
+            if found.is_some() {
+                return (found, yields.next_patience());
             }
         }
     }
@@ -91,8 +87,8 @@ pub struct Event {
     parker: Parker,
     sleepers: Sleepers,
     fits: bool,
-    /// The level of the patience of the next wait.
-    level: AtomicU8,
+    /// The word of the patience of the next wait.
+    patience: AtomicU64,
 }
 
 impl Event {
@@ -103,7 +99,12 @@ impl Event {
         if !fits {
             sleepers.let_senders_fence();
         }
-        Self { parker: Parker::default(), sleepers, fits, level: AtomicU8::new(0) }
+        Self {
+            parker: Parker::default(),
+            sleepers,
+            fits,
+            patience: AtomicU64::new(Patience::new(fits).word()),
+        }
     }
 
     /// Notifies all that wait here. To be called after the store that they wait for.
@@ -117,17 +118,35 @@ impl Event {
     /// Waits until `test` returns `Some`.
     #[inline]
     pub fn wait<T>(&self, test: impl Fn() -> Option<T>) -> T {
-        let patience = Patience::new(self.fits).at(self.level.load(Relaxed));
-        poll(patience.polls(), &test).unwrap_or_else(|| self.wait_long(patience, test))
+        let patience = self.patience();
+        let found = poll(patience.polls(), &test);
+        let found = found.or_else(|| self.wait_long(patience, None, test));
+        found.expect("a wait without a limit ends when its test does")
+    }
+
+    /// As [`Event::wait`], for at most `limit`; then returns `None`.
+    pub fn wait_timeout<T>(&self, limit: Duration, test: impl Fn() -> Option<T>) -> Option<T> {
+        let patience = self.patience();
+        let found = poll(patience.polls(), &test);
+        found.or_else(|| self.wait_long(patience, Some(limit), test))
+    }
+
+    #[inline]
+    fn patience(&self) -> Patience {
+        Patience::of_word(self.fits, self.patience.load(Relaxed))
     }
 
     #[cold]
-    fn wait_long<T>(&self, patience: Patience, test: impl Fn() -> Option<T>) -> T {
+    fn wait_long<T>(
+        &self,
+        patience: Patience,
+        limit: Option<Duration>,
+        test: impl Fn() -> Option<T>,
+    ) -> Option<T> {
         let Self { parker, sleepers, fits, .. } = self;
         let place = Place { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
-        let mut slept = false;
-        let value = place.wait(patience, None, &mut slept, test);
-        self.level.store(patience.after(slept).level(), Relaxed);
-        value.expect("a wait without a limit ends when its test does")
+        let (value, next) = place.wait(patience, limit, test);
+        self.patience.store(next.word(), Relaxed);
+        value
     }
 }

@@ -1,32 +1,50 @@
 //! How long a thread polls, and then yields, before it sleeps.
 //!
-//! A thread with a core of its own sleeps after some time, or at once when its yields let other
-//! threads run: then it does not have the core. Where threads outnumber the cores, a yield lets
-//! another one go on, so a thread sleeps only after many.
+//! A thread with a core of its own sleeps after some time. If it had to sleep, it polls and yields
+//! for less time in its next wait, and if it had not, for longer: it spins where waits are short,
+//! and hardly at all where it would only take time from others.
 //!
-//! A thread that had to sleep polls and yields for less time in its next wait, and a thread that
-//! had not, for longer: it spins where waits are short, and hardly at all where it would only take
-//! time from others.
+//! Where threads outnumber the cores, a yield lets another one go on, so a thread sleeps only after
+//! many.
+//!
+//! A thread that shares its core with one that does not wait gives away a time slice of
+//! milliseconds with a yield, and takes time from its own peers while it polls. So a yield that
+//! took long is the last of its wait; after two such waits a thread does not yield at all but
+//! sleeps at once, as it would at a mutex, and tries a yield again every half second.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
+use crate::system::clock;
+
 /// The waits of a thread with a core of its own, from patient to impatient.
 const LEVELS: [Level; 5] = [
-    Level { polls: 20_000, micros: 1000, contended: 4 },
-    Level { polls: 4_000, micros: 500, contended: 2 },
-    Level { polls: 800, micros: 250, contended: 1 },
-    Level { polls: 160, micros: 125, contended: 1 },
-    Level { polls: 64, micros: 64, contended: 1 },
+    Level { polls: 4_000, micros: 500 },
+    Level { polls: 2_000, micros: 250 },
+    Level { polls: 1_000, micros: 125 },
+    Level { polls: 500, micros: 64 },
+    Level { polls: 250, micros: 32 },
 ];
 
 /// A yield of this length has let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
+/// A yield of this length is taken as a sign that a thread ran which does not wait, where threads
+/// outnumber the cores.
+const BUSY: Duration = Duration::from_micros(500);
+/// Waits with such a yield, one after the other, after which a thread yields no more.
+const STRIKES: u8 = 2;
+/// The time after which it tries again, in milliseconds.
+const RETRIAL: u32 = 500;
+
+/// Polls between yields.
+pub(crate) const POLLS_PER_YIELD: u32 = 100;
+/// The longest sleep before a thread looks around: a peer may die without a message.
+pub(crate) const SLEEP: Duration = Duration::from_millis(20);
 
 /// The shortest and the longest sleep of a wait that nothing ends but the clock.
-const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(1)];
+const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(4)];
 /// In between it is this part of the time waited so far: so late a wait ends.
 const NAP_PART: u32 = 64;
 
@@ -43,13 +61,10 @@ const YIELDS: u32 = 2_000;
 /// What a thread does before it sleeps.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Polls before the first yield. The most take some tens of microseconds, longer than any hot
-    /// wait.
+    /// Polls before the first yield. The most take some 50 us, longer than any hot wait.
     polls: u32,
     /// The time in which it yields.
     micros: u64,
-    /// The yields to other threads after which it sleeps at once.
-    contended: u32,
 }
 
 /// How patient the next wait is, as earlier waits have shown.
@@ -57,7 +72,12 @@ struct Level {
 pub(crate) struct Patience {
     /// Whether each thread can have a core of its own.
     fits: bool,
+    /// Where in [`LEVELS`].
     level: u8,
+    /// The waits with long yields since the last one without.
+    strikes: u8,
+    /// When the last of them ended, in milliseconds.
+    struck: u32,
 }
 
 /// The yields of one wait.
@@ -66,28 +86,32 @@ pub(crate) struct Yields {
     patience: Patience,
     begun: Instant,
     yields: u32,
-    contended: u32,
+    /// Whether a yield took long.
+    contended: bool,
+    slept: bool,
 }
 
 impl Patience {
     /// That of the first wait.
     pub(crate) const fn new(fits: bool) -> Self {
-        Self { fits, level: 0 }
+        Self { fits, level: 0, strikes: 0, struck: 0 }
     }
 
     /// That of a thread that is no PE, and has no core of its own.
     pub(crate) const fn of_a_guest() -> Self {
-        Self { fits: true, level: 2 }
+        Self { level: 2, ..Self::new(true) }
     }
 
-    /// That of a level that [`Self::level`] has returned.
-    pub(crate) fn at(self, level: u8) -> Self {
-        Self { level, ..self }
+    /// All but whether each thread can have a core, in one word.
+    pub(crate) fn word(self) -> u64 {
+        let Self { level, strikes, struck, .. } = self;
+        u64::from(struck) << 32 | u64::from(strikes) << 8 | u64::from(level)
     }
 
-    /// The level: 0 is the most patient.
-    pub(crate) fn level(self) -> u8 {
-        self.level
+    /// The patience of which [`Self::word`] has made `word`.
+    pub(crate) fn of_word(fits: bool, word: u64) -> Self {
+        let [level, strikes, _, _, struck @ ..] = word.to_le_bytes();
+        Self { fits, level, strikes, struck: u32::from_le_bytes(struck) }
     }
 
     fn limits(self) -> Level {
@@ -100,18 +124,22 @@ impl Patience {
         if self.fits { self.limits().polls } else { 1 }
     }
 
-    /// The patience after a wait that has yielded.
-    pub(crate) fn after(self, slept: bool) -> Self {
-        let most = u8::try_from(LEVELS.len() - 1).unwrap_or(u8::MAX);
-        let level = if slept { (self.level + 1).min(most) } else { self.level.saturating_sub(1) };
-        self.at(level)
+    /// Whether a thread sleeps rather than yields.
+    fn avoids_yields(self) -> bool {
+        self.strikes >= STRIKES && now_ms().wrapping_sub(self.struck) < RETRIAL
     }
+}
+
+/// Now, in milliseconds. Wraps.
+fn now_ms() -> u32 {
+    let ms = clock::now_ns() / 1_000_000;
+    u32::try_from(ms & u64::from(u32::MAX)).unwrap_or_default()
 }
 
 impl Yields {
     /// The yields of a wait that begins.
     pub(crate) fn new(patience: Patience) -> Self {
-        Self { patience, begun: Instant::now(), yields: 0, contended: 0 }
+        Self { patience, begun: Instant::now(), yields: 0, contended: false, slept: false }
     }
 
     /// How long the wait has lasted.
@@ -121,20 +149,42 @@ impl Yields {
 
     /// Whether it is time to sleep, after so long a wait.
     pub(crate) fn are_over(&self, waited: Duration) -> bool {
-        let Level { micros, contended, .. } = self.patience.limits();
-        if self.patience.fits {
-            self.contended >= contended || waited >= Duration::from_micros(micros)
+        let Self { patience, yields, contended, .. } = *self;
+        let long = if patience.fits {
+            waited >= Duration::from_micros(patience.limits().micros)
         } else {
-            self.yields >= YIELDS
-        }
+            yields >= YIELDS
+        };
+        contended || long || patience.avoids_yields()
     }
 
     /// Yields the core once.
     pub(crate) fn yield_now(&mut self) {
         let begun = Instant::now();
         thread::yield_now();
-        self.contended += u32::from(begun.elapsed() >= CONTENDED);
+        let long = if self.patience.fits { CONTENDED } else { BUSY };
+        self.contended |= begun.elapsed() >= long;
         self.yields += 1;
+    }
+
+    /// Notes that the thread sleeps.
+    pub(crate) fn note_sleep(&mut self) {
+        self.slept = true;
+    }
+
+    /// The patience of the next wait.
+    pub(crate) fn next_patience(&self) -> Patience {
+        let Self { patience, contended, slept, yields, .. } = *self;
+        let Patience { level, strikes, struck, .. } = patience;
+        let most = u8::try_from(LEVELS.len() - 1).unwrap_or(u8::MAX);
+        let level =
+            if slept || contended { (level + 1).min(most) } else { level.saturating_sub(1) };
+        let (strikes, struck) = match contended {
+            true => ((strikes + 1).min(STRIKES), now_ms()),
+            false if yields > 0 => (0, struck),
+            false => (strikes, struck),
+        };
+        Patience { level, strikes, struck, ..patience }
     }
 }
 
@@ -142,20 +192,44 @@ impl Yields {
 mod tests {
     use super::*;
 
+    fn after(patience: Patience, contended: bool, slept: bool) -> Patience {
+        Yields { yields: 1, contended, slept, ..Yields::new(patience) }.next_patience()
+    }
+
     #[test]
     fn who_sleeps_becomes_impatient_and_who_does_not_patient_again() {
         let mut patience = Patience::new(true);
         let first = patience.polls();
         for _ in 0..2 * LEVELS.len() {
-            let next = patience.after(true);
+            let next = after(patience, false, true);
             assert!(next.polls() <= patience.polls());
             patience = next;
         }
-        assert_eq!(patience.polls(), 64);
+        assert_eq!(patience.polls(), LEVELS[LEVELS.len() - 1].polls);
         for _ in 1..LEVELS.len() {
-            patience = patience.after(false);
+            patience = after(patience, false, false);
         }
         assert_eq!(patience.polls(), first);
         assert_eq!(Patience::new(false).polls(), 1);
+    }
+
+    #[test]
+    fn who_shares_its_core_yields_no_more_until_later() {
+        for fits in [false, true] {
+            let once = after(Patience::new(fits), true, true);
+            assert!(!once.avoids_yields(), "one long yield may be chance");
+            assert!(!after(after(once, false, false), true, true).avoids_yields());
+            let mut twice = after(once, true, true);
+            assert!(twice.avoids_yields());
+            assert!(Yields::new(twice).are_over(Duration::ZERO));
+            // A wait without a yield says nothing about the core.
+            let silent = Yields { slept: true, ..Yields::new(twice) }.next_patience();
+            assert!(silent.avoids_yields());
+            assert!(Patience::of_word(fits, twice.word()).avoids_yields());
+            twice.struck = twice.struck.wrapping_sub(RETRIAL);
+            assert!(!twice.avoids_yields());
+            assert!(after(twice, true, true).avoids_yields(), "the retrial failed");
+            assert!(!after(after(twice, false, false), true, true).avoids_yields());
+        }
     }
 }

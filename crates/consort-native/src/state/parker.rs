@@ -15,7 +15,7 @@
 
 use std::{
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::sync::{
@@ -45,7 +45,7 @@ impl Epoch {
 
 impl Parker {
     /// Announces that the calling thread is about to sleep. The thread must then check once more
-    /// for its message, and either sleep or cancel.
+    /// for its message; it sleeps if there is none, and cancels in any case.
     pub fn prepare(&self) -> Epoch {
         let word = self.0.word().fetch_add(1, Relaxed);
         // Pairs with the fence in `wake`: either the sender sees the sleeper, or the sleeper's next
@@ -54,7 +54,8 @@ impl Parker {
         Epoch::of(word)
     }
 
-    /// Withdraws the announcement: the last check found a message, or the time is up.
+    /// Withdraws the announcement, once for each: the last check found a message, or the sleep is
+    /// over.
     pub fn cancel(&self, epoch: Epoch) {
         // In a later epoch the thread is not counted any more.
         let less = |word: u32| (Epoch::of(word) == epoch && word & SLEEPERS > 0).then(|| word - 1);
@@ -63,14 +64,16 @@ impl Parker {
 
     /// Sleeps until woken, or for about `limit`.
     pub fn sleep(&self, epoch: Epoch, limit: Duration, scope: Scope) {
+        let begun = Instant::now();
         loop {
             // Acquire: pairs with the release in `wake_all`; the thread then sees the message.
             let word = self.0.word().load(Acquire);
             if Epoch::of(word) != epoch {
                 return;
             }
-            if self.0.sleep(word, limit, scope) {
-                return self.cancel(epoch);
+            let left = limit.saturating_sub(begun.elapsed());
+            if left.is_zero() || self.0.sleep(word, left, scope) {
+                return;
             }
         }
     }
@@ -93,5 +96,21 @@ impl Parker {
         if self.0.word().fetch_update(AcqRel, Relaxed, next).is_ok() {
             self.0.wake_all(scope);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wakes_by_the_clock_leaves_the_others_counted() {
+        let parker = Parker::default();
+        let (first, second) = (parker.prepare(), parker.prepare());
+        parker.sleep(first, Duration::from_millis(1), Scope::Process);
+        parker.cancel(first);
+        assert_eq!(parker.0.word().load(Relaxed) & SLEEPERS, 1);
+        parker.cancel(second);
+        assert_eq!(parker.0.word().load(Relaxed) & SLEEPERS, 0);
     }
 }

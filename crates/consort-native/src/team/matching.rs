@@ -86,21 +86,31 @@ impl Group {
     /// This member's call `call`, and the members among `absent`, for a failure.
     fn names(&self, call: Option<u64>, absent: &[Rank]) -> (String, Members) {
         let name = call.map(|call| self.call_of(self.rank, self.word(call)));
-        let name = name.unwrap_or_else(|| "a wait for a message or a word".to_owned());
+        let mut name = name.unwrap_or_else(|| "a wait for a message or a word".to_owned());
+        let job = &self.job.config().name;
+        if !job.is_empty() {
+            name += &format!(" of job `{job}`");
+        }
         let absent = absent.iter().map(|&member| self.in_world(member));
         (name, Members::of(absent.len(), absent))
     }
 
-    /// Fails the job if members are missing: no thread has run them for the job's limit, and this
-    /// member has waited for it in `call`.
+    /// Fails the job if members that no thread has run for the job's limit hold up this member,
+    /// which has waited as long: in `call`, any that has not begun it; outside of calls, all others
+    /// together.
     #[cold]
     pub(crate) fn check_present(&self, call: Option<u64>, waited: Duration) {
         let Some(limit) = self.job.config().joining.filter(|&limit| waited >= limit) else {
             return;
         };
-        let is_missing = |&peer: &Rank| self.job.absent_for(self.in_world(peer)) >= Some(limit);
+        let is_missing = |&peer: &Rank| {
+            let is_absent = self.job.absent_for(self.in_world(peer)) >= Some(limit);
+            let begun = |call| self.memory.has_begun(peer, call, self.word(call));
+            is_absent && !call.is_some_and(begun)
+        };
         let missing: Vec<Rank> = self.others().filter(is_missing).collect();
-        if !missing.is_empty() {
+        let enough = if call.is_some() { 1 } else { self.others().count().max(1) };
+        if missing.len() >= enough {
             let (call, missing) = self.names(call, &missing);
             let waiting = self.in_world(self.rank);
             self.job.poison(&Failure::Missing { missing, waiting, call, limit });

@@ -19,6 +19,7 @@ fn run<R: Send>(program: impl Fn(&Endpoint) -> R + Sync) -> Vec<R> {
         first_step: 1,
         helpers: false,
         joining: None,
+        name: String::new(),
     };
     let job = Job::new(config).expect("memory for four PEs");
     thread::scope(|scope| {

@@ -65,8 +65,11 @@ impl Team<'_> {
     }
 
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
-    /// replaces it by the result. Long data goes in pieces of 1 MiB. Each is a call by itself, on a
-    /// copy of the piece, so this allocates 1 MiB at most, and all PEs make the call in place.
+    /// replaces it by the result. All PEs make the call in place.
+    ///
+    /// Data of 32 KiB or more is combined where it is, unless an algorithm is forced that needs
+    /// contributions apart from results, or an element is larger than 16 KiB. Other data is copied,
+    /// at most 1 MiB at a time.
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -76,7 +79,7 @@ impl Team<'_> {
         data: &mut [T],
         operator: O,
     ) -> Result<()> {
-        self.in_pieces(Collective::AllReduce, None, combination::<T, O>(&operator), data)
+        self.in_place(Collective::AllReduce, None, combination::<T, O>(&operator), data)
     }
 
     /// Combines every PE's part of `source` into every PE's part of `target`.

@@ -13,7 +13,7 @@ mod scatter;
 
 use std::panic::Location;
 
-use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes};
+use consort_fabric::{CallSpec, Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes};
 use consort_native::{Buffer, Operands};
 
 use crate::{
@@ -40,7 +40,9 @@ pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 
-/// The bytes that a combination in place copies at a time.
+/// Below this many bytes a combination in place copies: short messages are copies anyway.
+const SHORT_BYTES: usize = 32 << 10;
+/// The most bytes that it copies at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// # Collectives as a parameter
@@ -124,6 +126,35 @@ impl Team<'_> {
         )
     }
 
+    /// Combines `data` in place: where it is, if it is long and the algorithm for it works so.
+    #[track_caller]
+    fn in_place<T: Pod>(
+        &self,
+        collective: Collective,
+        root: Option<Rank>,
+        combination: Combination<'_>,
+        data: &mut [T],
+    ) -> Result<()> {
+        self.refuse_borrowed()?;
+        if size_of_val(data) < SHORT_BYTES {
+            return self.in_pieces(collective, root, combination, data);
+        }
+        let call =
+            self.state.spec::<T, T>((collective, self.sync()), root, data.len(), combination);
+        let call = CallSpec { in_place: true, ..call };
+        let kernel = combination.map(|(kernel, _)| kernel);
+        let Some(ready) = self.state.plan_in_place(&call, kernel.as_ref())? else {
+            return self.in_pieces(collective, root, combination, data);
+        };
+        let has_result = root.is_none_or(|root| root == self.rank());
+        let (source, target) = match has_result {
+            true => (Buffer::ABSENT, Buffer::target(data)),
+            false => (Buffer::source(data), Buffer::ABSENT),
+        };
+        let operands = Operands { kernel, source, target, layouts: None };
+        self.state.run_new(&*ready, &operands, Location::caller())
+    }
+
     /// Combines `data` in place, by a call for each piece of it. Peers may still read a PE's
     /// contribution while its first results are written, so they read a copy of the piece.
     #[track_caller]
@@ -134,7 +165,6 @@ impl Team<'_> {
         combination: Combination<'_>,
         data: &mut [T],
     ) -> Result<()> {
-        self.refuse_borrowed()?;
         let len = (PIECE_BYTES / size_of::<T>().max(1)).max(1);
         let mut copy = Vec::new();
         // No data is one empty piece: the call is made.

@@ -71,8 +71,8 @@ impl Team<'_> {
     }
 
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
-    /// replaces the root's by the result. Other PEs' `data` is not changed. Long data goes in
-    /// pieces, as in [`Team::all_reduce_in_place`].
+    /// replaces the root's by the result. Other PEs' `data` is not changed. The data is
+    /// copied, or not, as in [`Team::all_reduce_in_place`].
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
@@ -94,7 +94,7 @@ impl Team<'_> {
         operator: O,
         root: Rank,
     ) -> Result<()> {
-        self.in_pieces(Collective::Reduce, Some(root), combination::<T, O>(&operator), data)
+        self.in_place(Collective::Reduce, Some(root), combination::<T, O>(&operator), data)
     }
 
     /// Combines every PE's part of `source` into the root's part of `target`. With Loose modes a PE

@@ -67,14 +67,14 @@ impl Team<'_> {
         self.on_slices::<T, T>(Collective::Scan, None, combination, source, target)
     }
 
-    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. Long data goes in pieces, as in
+    /// Combines the `data` of PEs 0 to `i` into PE `i`'s `data`. The data is copied, or not, as in
     /// [`Team::all_reduce_in_place`].
     ///
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn scan_in_place<T: Pod, O: Operator<T>>(&self, data: &mut [T], operator: O) -> Result<()> {
-        self.in_pieces(Collective::Scan, None, combination::<T, O>(&operator), data)
+        self.in_place(Collective::Scan, None, combination::<T, O>(&operator), data)
     }
 
     /// Combines the parts of `source` of PEs 0 to `i` into PE `i`'s part of `target`.

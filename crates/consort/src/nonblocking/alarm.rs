@@ -1,7 +1,7 @@
 //! Wakes tasks that await requests: one thread of the process sleeps for all of them.
 //!
-//! A task polls its request again after a part of the time that it has waited. So it is late by no
-//! more than that part, and a long wait takes hardly any time of a processor.
+//! A task polls its request again after a part of the time that it has waited, within limits. So a
+//! long wait takes hardly any time of a processor, and ends late by a small part of it.
 
 use std::{
     cmp::Reverse,

@@ -72,7 +72,7 @@ impl<'p> Team<'p> {
         let len = planned_len(collective, len);
         let call = self.state.spec::<T, T>((collective, self.sync()), root, len, combination);
         let call = CallSpec { symmetric, nonblocking: true, ..call };
-        self.state.plan_to_start(&call, combination.as_ref().map(|(kernel, _)| kernel))
+        self.state.plan_to_share(&call, combination.as_ref().map(|(kernel, _)| kernel))
     }
 
     /// The layouts of a call with blocks of equal length, if it is a vector variant.
@@ -104,9 +104,8 @@ impl<'p> Team<'p> {
     }
 
     /// Starts a call by this plan at `site`, with `layouts` if it is a vector variant. Its
-    /// operation owns
-    /// `buffers` and passes them to `finish` at its end. `also` counts the operation until it is
-    /// dropped.
+    /// operation owns `buffers` and passes them to `finish` at its end. `also` counts the operation
+    /// until it is dropped.
     ///
     /// # Safety
     /// All that `buffers` and `finish` borrow must live until the operation has been dropped.

@@ -155,7 +155,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         let endpoint = &self.team.state.endpoint;
         let _inside = self.team.state.go_inside();
         let number = endpoint.first_under_way().unwrap_or(0);
-        if endpoint.block_until(number, || self.operations.is_zero().then_some(())).is_err() {
+        if endpoint.block_until(number, None, || self.operations.is_zero().then_some(())).is_err() {
             // The job has failed: each operation ends at its next poll, here or on the helper.
             endpoint.progress();
             thread::yield_now();

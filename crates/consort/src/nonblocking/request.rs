@@ -65,11 +65,12 @@ impl<B> Completion<B> {
 /// helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress) from time
 /// to time, since others may wait for it.
 ///
-/// It is also a future, for any executor: a poll of a pending call drives it. The task is woken at
-/// once for some 200 microseconds, and then every now and then, after a 64th of the time that it
-/// has waited; one thread of the process sees to that, and the executor sleeps meanwhile. Dropping
-/// or forgetting a request changes nothing: the call is completed, at the latest when the PE's
-/// program returns.
+/// It is also a future, for any executor that runs on the PE's own thread, such as `block_on` or
+/// tokio's `LocalSet`: it is not `Send`, as a PE stays on its thread. A poll of a pending call
+/// drives it. The task is woken at once for some 200 microseconds, and then after sleeps of a 64th
+/// of the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the
+/// process sees to that, and the executor sleeps meanwhile. Dropping or forgetting a request
+/// changes nothing: the call is completed, at the latest when the PE's program returns.
 ///
 /// ```
 /// use consort::{Pes, Rank, Sum};
@@ -129,8 +130,8 @@ impl<'p, B> Request<'p, B> {
     pub fn wait(self) -> Result<B> {
         let _inside = self.state.go_inside()?;
         let endpoint = &self.state.endpoint;
-        let done = endpoint.block_until(self.number, || self.completion.take());
-        self.result(done.unwrap_or(Ok(Err(Poisoned))))
+        let done = endpoint.block_until(self.number, None, || self.completion.take());
+        self.result(done.ok().flatten().unwrap_or(Ok(Err(Poisoned))))
     }
 
     /// Waits until the call is complete, but for at most `limit`: then returns the request, to be
@@ -159,7 +160,7 @@ impl<'p, B> Request<'p, B> {
     pub fn wait_timeout(self, limit: Duration) -> Result<Result<B, Self>> {
         let inside = self.state.go_inside()?;
         let endpoint = &self.state.endpoint;
-        let taken = endpoint.block_until_timeout(self.number, limit, || self.completion.take());
+        let taken = endpoint.block_until(self.number, Some(limit), || self.completion.take());
         drop(inside);
         match taken {
             Ok(None) => Ok(Err(self)),

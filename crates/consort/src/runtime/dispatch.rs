@@ -87,8 +87,8 @@ impl Hold<'_> {
         }
     }
 
-    /// The plan of a nonblocking call: the kept one, or a new one.
-    pub(crate) fn plan_to_start(
+    /// The plan of a call, to be shared with an operation or a caller: the kept one, or a new one.
+    pub(crate) fn plan_to_share(
         &self,
         call: &CallSpec,
         kernel: Option<&Kernel<'_>>,
@@ -102,6 +102,19 @@ impl Hold<'_> {
         let ready = self.prepare(call)?;
         self.keep(call, key, &ready);
         Ok(ready)
+    }
+
+    /// The plan of a call in place; `None` if the algorithm that is chosen for such calls needs
+    /// contributions apart from results.
+    pub(crate) fn plan_in_place(
+        &self,
+        call: &CallSpec,
+        kernel: Option<&Kernel<'_>>,
+    ) -> Result<Option<Arc<dyn Ready>>> {
+        if let Some(ready) = self.cache.share(&Key::of(call, kernel)) {
+            return Ok(Some(ready));
+        }
+        if self.is_served(call) { self.plan_to_share(call, kernel).map(Some) } else { Ok(None) }
     }
 
     /// Makes a plan, and the call by it.

@@ -15,7 +15,8 @@ const PLACES: usize = 256;
 /// What a plan is found by, packed: it is compared in every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Root, collective, modes, whether the buffers are symmetric, and whether it blocks.
+    /// Root, collective, modes, whether the buffers are symmetric, whether it
+    /// blocks, and whether it is in place.
     pub(crate) call: u64,
     pub(crate) bytes: usize,
     /// Of the element's type, by the address of its name.
@@ -27,8 +28,10 @@ pub(crate) struct Key {
 impl Key {
     /// In [`Key::call`], of nonblocking calls.
     const NONBLOCKING: u64 = 1 << 45;
+    /// In [`Key::call`], of calls whose results replace contributions.
+    const IN_PLACE: u64 = 1 << 46;
     /// In [`Key::call`], from here on, the plan's age.
-    const EPOCH: u64 = 1 << 46;
+    const EPOCH: u64 = 1 << 47;
     /// The age after the last: nothing is found at it, and the next plan that is kept clears the
     /// cache and begins again at age 0.
     const NO_EPOCH: u64 = !(Self::EPOCH - 1);
@@ -37,8 +40,9 @@ impl Key {
     pub(crate) fn of(call: &CallSpec, kernel: Option<&Kernel<'_>>) -> Self {
         let CallSpec { collective, sync, root, symmetric, .. } = *call;
         let nonblocking = if call.nonblocking { Self::NONBLOCKING } else { 0 };
+        let in_place = if call.in_place { Self::IN_PLACE } else { 0 };
         Self {
-            call: Self::pack(collective, sync, root, symmetric) | nonblocking,
+            call: Self::pack(collective, sync, root, symmetric) | nonblocking | in_place,
             bytes: call.bytes,
             datatype: call.datatype.as_ptr().addr(),
             kernel: kernel.map_or(0, |kernel| Self::of_operator(kernel, call.operator)),
@@ -69,7 +73,7 @@ impl Key {
 
     #[inline]
     fn place(&self) -> usize {
-        let mix = self.call ^ self.call >> 29 ^ (self.bytes as u64) << 3 ^ self.kernel as u64 >> 4;
+        let mix = self.call ^ self.call >> 30 ^ (self.bytes as u64) << 3 ^ self.kernel as u64 >> 4;
         usize::try_from((mix ^ mix >> 9) % PLACES as u64).unwrap_or(0)
     }
 }
@@ -150,7 +154,7 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use std::{future::Future, pin::Pin};
+    use std::{collections::BTreeSet, future::Future, pin::Pin};
 
     use consort_fabric::Op;
     use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
@@ -176,6 +180,27 @@ mod tests {
         fn candidate(&self) -> &Candidate {
             &self.0
         }
+    }
+
+    /// Kinds of call on the same data have places of their own: a program may make them in turn.
+    #[test]
+    fn each_kind_of_call_has_its_place() {
+        let blocking = CallSpec {
+            collective: Collective::AllReduce,
+            sync: SyncModes::MINE,
+            bytes: 1 << 16,
+            ..CallSpec::barrier(2)
+        };
+        let kinds = [
+            blocking,
+            CallSpec { in_place: true, ..blocking },
+            CallSpec { nonblocking: true, ..blocking },
+            CallSpec { symmetric: true, ..blocking },
+            CallSpec { collective: Collective::Reduce, in_place: true, ..blocking },
+        ];
+        let places: BTreeSet<usize> =
+            kinds.iter().map(|call| Key::of(call, None).place()).collect();
+        assert_eq!(places.len(), kinds.len(), "{places:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{panic::Location, sync::Arc};
 use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate};
 use consort_native::{CallNumber, NoNumber, Operands};
+use consort_tuner::Catalog;
 
 use super::{
     making::{Maker, Outside},
@@ -18,6 +19,13 @@ impl Hold<'_> {
     /// Selects the candidate that serves a call.
     pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
         self.choices.borrow().select(call)
+    }
+
+    /// Whether an algorithm of the library is chosen for a call, and can serve it.
+    #[cold]
+    pub(crate) fn is_served(&self, call: &CallSpec) -> bool {
+        let is_ours = self.choices.borrow().outside(call.collective).is_none();
+        is_ours && Algorithms::here().serves(call, &self.select(call).0)
     }
 
     /// The candidates that may serve a call. The first is the one that serves it without

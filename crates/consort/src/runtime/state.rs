@@ -308,8 +308,7 @@ impl<'p> Hold<'p> {
     }
 
     /// Starts a nonblocking call at `site`, once the window has room for it. Passes the call to
-    /// `begin`, and
-    /// polls the operation that `begin` launches for the first time.
+    /// `begin`, and polls the operation that `begin` launches for the first time.
     pub(crate) fn start<R>(
         &self,
         ready: &dyn Ready,

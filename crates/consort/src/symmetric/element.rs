@@ -9,7 +9,7 @@ use consort_native::BLOCK_ALIGN;
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
     note = "for a struct whose fields are all plain data, without padding: \
-            `#[derive(Clone, Copy, consort::bytemuck::Pod, consort::bytemuck::Zeroable)]` with \
+            `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
             `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
     note = "for `bool` use `u8` here, and for `char` `u32`"
 )]

@@ -209,6 +209,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
 
     pub(super) fn run<R>(&self, operation: impl FnOnce(&Area<'_, T>) -> Result<R>) -> Result<R> {
         let _inside = self.state.enter()?;
+        self.state.ensure_sound()?;
         operation(&self.area())
     }
 

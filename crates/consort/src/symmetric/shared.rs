@@ -75,6 +75,12 @@ impl<T: Element> SharedSymmetric<T> {
         }
     }
 
+    /// The elements, unless the job has failed.
+    fn sound_area(&self) -> Result<Area<'_, T>> {
+        let job = self.block.job();
+        if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(self.area()) }
+    }
+
     fn area(&self) -> Area<'_, T> {
         Area {
             one_sided: OneSided::new(self.block.job(), self.pe),
@@ -106,23 +112,23 @@ impl<T: Element> SharedSymmetric<T> {
     /// As [`Symmetric::put`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
     pub fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
-        self.area().put(to, first, data)
+        self.sound_area()?.put(to, first, data)
     }
 
     /// As [`Symmetric::get`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
     pub fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
-        self.area().get(from, first, data)
+        self.sound_area()?.get(from, first, data)
     }
 
     /// As [`Symmetric::put_strided`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When a stride is 0.
@@ -134,13 +140,13 @@ impl<T: Element> SharedSymmetric<T> {
         data: &[T],
         data_stride: usize,
     ) -> Result<()> {
-        self.area().put_strided(to, (first, stride), (data, data_stride))
+        self.sound_area()?.put_strided(to, (first, stride), (data, data_stride))
     }
 
     /// As [`Symmetric::get_strided`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When a stride is 0.
@@ -152,13 +158,13 @@ impl<T: Element> SharedSymmetric<T> {
         data: &mut [T],
         data_stride: usize,
     ) -> Result<()> {
-        self.area().get_strided(from, (first, stride), (data, data_stride))
+        self.sound_area()?.get_strided(from, (first, stride), (data, data_stride))
     }
 
     /// As [`Symmetric::put_signal`], with flags that are shared, too.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
     ///
     /// # Panics
     /// When the flags belong to another job.
@@ -173,7 +179,7 @@ impl<T: Element> SharedSymmetric<T> {
     ) -> Result<()> {
         let is_same = Arc::ptr_eq(self.block.job(), flags.block.job());
         assert!(is_same, "symmetric memory of another job");
-        self.area().put_signal(to, first, data, (&flags.area(), word), how)
+        self.sound_area()?.put_signal(to, first, data, (&flags.area(), word), how)
     }
 
     /// As [`Symmetric::fence`], for this thread.
@@ -204,9 +210,9 @@ impl<T: Word> SharedSymmetric<T> {
     /// As [`Symmetric::atomic`].
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`].
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
     pub fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<T> {
-        self.area().atomic(at, index, operation)
+        self.sound_area()?.atomic(at, index, operation)
     }
 
     /// As [`Symmetric::fetch_add`].
@@ -222,7 +228,7 @@ impl<T: Word> SharedSymmetric<T> {
     /// # Errors
     /// As [`SharedSymmetric::atomic`].
     pub fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {
-        self.area().signal(to, index, how)
+        self.sound_area()?.signal(to, index, how)
     }
 
     /// Waits until one word of the own part meets the condition, and returns it. Unlike a wait of
@@ -231,13 +237,8 @@ impl<T: Word> SharedSymmetric<T> {
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T> {
-        let area = self.area();
-        let (word, width) = area.word(index)?;
-        let value = area.one_sided.wait_until(word, width, until, None);
-        match value {
-            Ok(Some(value)) => Ok(T::from_bits(value)),
-            Ok(None) | Err(_) => Err(Error::of_job(self.block.job())),
-        }
+        let value = self.wait(index, until, None)?;
+        Ok(value.expect("a wait without a limit ends with a word"))
     }
 
     /// As [`SharedSymmetric::wait_until`], for at most `limit`; then returns `None`, and may be
@@ -251,9 +252,13 @@ impl<T: Word> SharedSymmetric<T> {
         until: Until,
         limit: Duration,
     ) -> Result<Option<T>> {
+        self.wait(index, until, Some(limit))
+    }
+
+    fn wait(&self, index: usize, until: Until, limit: Option<Duration>) -> Result<Option<T>> {
         let area = self.area();
         let (word, width) = area.word(index)?;
-        let value = area.one_sided.wait_until(word, width, until, Some(limit));
+        let value = area.one_sided.wait_until(word, width, until, limit);
         let value = value.map_err(|_| Error::of_job(self.block.job()))?;
         Ok(value.map(T::from_bits))
     }

@@ -85,6 +85,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// was put before the word changed, and ordered by a fence or by [`Symmetric::put_signal`], has
     /// arrived.
     ///
+    /// Words are compared as unsigned. The bits of a negative one are `Word::to_bits(-1_i32)`.
+    ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to
     /// change the word: all others have finished, or wait for calls and words themselves.
@@ -92,16 +94,12 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     where
         T: Word,
     {
-        self.run(|area| {
-            let (word, width) = area.word(index)?;
-            let endpoint = &self.state.endpoint;
-            let value = endpoint.wait_until(word, width, until);
-            value.map(T::from_bits).map_err(|_| Error::of_job(endpoint.job()))
-        })
+        let value = self.wait(index, until, None)?;
+        Ok(value.expect("a wait without a limit ends with a word"))
     }
 
     /// As [`Symmetric::wait_until`], for at most `limit`; then returns `None`, and may be called
-    /// again.
+    /// again. While it waits, that no PE is left to change the word is no error.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -114,10 +112,17 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     where
         T: Word,
     {
+        self.wait(index, until, Some(limit))
+    }
+
+    fn wait(&self, index: usize, until: Until, limit: Option<Duration>) -> Result<Option<T>>
+    where
+        T: Word,
+    {
         self.run(|area| {
             let (word, width) = area.word(index)?;
             let endpoint = &self.state.endpoint;
-            let value = endpoint.wait_until_timeout(word, width, until, limit);
+            let value = endpoint.wait_until(word, width, until, limit);
             let value = value.map_err(|_| Error::of_job(endpoint.job()))?;
             Ok(value.map(T::from_bits))
         })

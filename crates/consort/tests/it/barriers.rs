@@ -3,6 +3,7 @@
 use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     thread,
+    time::Duration,
 };
 
 use consort::{Barrier, Error};
@@ -130,4 +131,69 @@ fn nobody_joins_in_the_place_of_who_dropped_out() {
         assert_eq!(member, Err(Error::Full { pes: 2 }));
         assert_eq!(stays.join().expect("no panic"), Ok(()));
     });
+}
+
+/// A member leaves, and another joins in its place; once one has dropped out, nobody can.
+#[test]
+fn members_are_replaced_until_one_drops_out() {
+    let barrier = Barrier::new(2);
+    let alone = |then: fn(consort::Member) -> consort::Result<()>| {
+        thread::scope(|scope| scope.spawn(|| then(barrier.join()?)).join().expect("no panic"))
+    };
+    thread::scope(|scope| {
+        let stays = scope.spawn(|| {
+            let member = barrier.join().expect("room");
+            (0..4).map(|_| member.wait().map(drop)).collect::<Vec<_>>()
+        });
+        for _ in 0..2 {
+            assert_eq!(alone(|member| member.wait().map(drop)), Ok(()));
+        }
+        assert_eq!(alone(consort::Member::arrive_and_drop), Ok(()));
+        assert_eq!(stays.join().expect("no panic"), vec![Ok(()); 4]);
+    });
+    assert_eq!(alone(|_| Ok(())), Err(Error::Full { pes: 2 }));
+}
+
+#[test]
+fn members_wait_for_as_long_as_they_say() {
+    let limit = Duration::from_millis(100);
+    let barrier = Barrier::new(2).joining(limit);
+    let member = barrier.join().expect("room");
+    assert!(matches!(member.wait(), Err(Error::Missing(_))), "nobody else joins");
+    let barrier = Barrier::new(2);
+    let ended = thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            let member = barrier.join().expect("room");
+            thread::sleep(5 * limit);
+            member.wait().map(drop)
+        });
+        let member = barrier.join().expect("room");
+        [member.wait_timeout(limit).map(drop), late.join().expect("no panic")]
+    });
+    assert!(ended.iter().all(|one| matches!(one, Err(Error::TimedOut(_)))), "{ended:?}");
+}
+
+/// Some give up, and come again: they are counted once in each phase.
+#[test]
+fn who_gives_up_is_not_counted() {
+    const PHASES: u64 = 100;
+    let (barrier, phases) = (Barrier::new(3), AtomicU64::new(0));
+    assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none());
+    on_threads(3, |me| {
+        for phase in 0..PHASES {
+            let limit = Duration::from_micros(50 * (phase % 3));
+            let result = match me {
+                0 => barrier.wait(),
+                _ => loop {
+                    if let Some(result) = barrier.wait_timeout(limit) {
+                        break result;
+                    }
+                },
+            };
+            if result.is_leader() {
+                assert_eq!(phases.fetch_add(1, Relaxed), phase);
+            }
+        }
+    });
+    assert_eq!(phases.into_inner(), PHASES);
 }

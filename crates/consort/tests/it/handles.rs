@@ -298,12 +298,12 @@ fn a_pe_that_leaves_handles_fails() {
     for outcome in failed {
         let error = outcome.expect_err("a handle is left");
         assert_eq!(error, Error::StillShared { handles: 1 }, "{error}");
-        // It finds the memory all the same, and nobody to wake.
+        // The memory is there all the same, but the job has failed.
         let left = LEFT.lock().expect("no panic").pop().expect("the handle");
         let mut found = [0; 4];
-        left.get(Rank(0), 0, &mut found).expect("the memory is there");
-        assert_eq!(found, [0, 0, 8, 0]);
-        left.fetch_add(Rank(0), 1, 1).expect("the memory is there");
+        let got = left.get(Rank(0), 0, &mut found);
+        assert!(matches!(got, Err(Error::PeFailed { rank: Rank(1), .. })), "{got:?}");
+        assert!(left.fetch_add(Rank(0), 1, 1).is_err(), "the job has failed");
         assert!(left.wait_until(0, Until::Equals(1)).is_err(), "the job has failed");
         assert_eq!(left.clone().len(), 4);
     }

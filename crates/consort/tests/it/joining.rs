@@ -1,16 +1,21 @@
 //! Threads that exist join a job as its PEs.
 
 use std::{
+    io,
     sync::{Barrier, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use consort::{Error, Job, Pes, Rank, Sum};
+use consort::{Error, Job, Pes, Rank, Sum, Until};
+
+fn job(pes: u32) -> Job {
+    Pes::threads(pes).heap_bytes(1 << 16).job().expect("a job")
+}
 
 /// A job that does not wait for long.
-fn job(pes: u32) -> Job {
-    let pes = Pes::threads(pes).joining(Duration::from_millis(200));
+fn impatient(pes: u32) -> Job {
+    let pes = Pes::threads(pes).joining(Duration::from_millis(200)).named("solver");
     pes.heap_bytes(1 << 16).job().expect("a job")
 }
 
@@ -90,38 +95,154 @@ fn others_stay_while_a_rank_changes_its_thread() {
 
 #[test]
 fn who_never_comes_is_named() {
-    let job = job(3);
+    let job = impatient(3);
+    let met = Barrier::new(2);
     let begun = Instant::now();
     let errors = thread::scope(|scope| {
-        let wait = || job.join_as(Rank(0)).expect("a free rank").world().barrier();
-        let late = || job.join_as(Rank(2)).expect("a free rank").world().barrier();
-        [scope.spawn(wait), scope.spawn(late)].map(|thread| thread.join().expect("no panic"))
+        let threads = [Rank(0), Rank(2)].map(|rank| {
+            scope.spawn({
+                let (job, met) = (&job, &met);
+                move || {
+                    let pe = job.join_as(rank).expect("a free rank");
+                    met.wait();
+                    pe.world().barrier()
+                }
+            })
+        });
+        threads.map(|thread| thread.join().expect("no panic"))
     });
     assert!(begun.elapsed() < Duration::from_secs(5));
     for error in errors {
         let error = error.expect_err("PE 1 is missing");
         assert!(matches!(error, Error::Missing(_)), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains("joined as PE 1 for 200ms"), "{text}");
-        assert!(text.contains("barrier()"), "{text}");
+        assert!(text.contains("no thread has run PE 1 for 200ms"), "{text}");
+        assert!(text.contains("barrier()") && text.contains("of job `solver`"), "{text}");
     }
     assert!(matches!(job.join(), Err(Error::Missing(_))), "the job has failed for good");
 }
 
 #[test]
 fn who_leaves_while_others_wait_is_named() {
-    let job = job(2);
+    let job = impatient(2);
+    let met = Barrier::new(2);
     thread::scope(|scope| {
         let waits = scope.spawn(|| {
             let pe = job.join_as(Rank(0)).expect("a free rank");
+            met.wait();
             pe.world().barrier().and_then(|()| pe.world().barrier())
         });
         let pe = job.join_as(Rank(1)).expect("a free rank");
+        met.wait();
         assert_eq!(pe.world().barrier(), Ok(()));
         assert_eq!(pe.leave(), Ok(()));
         let error = waits.join().expect("no panic").expect_err("PE 1 has left");
-        assert!(error.to_string().contains("joined as PE 1"), "{error}");
+        assert!(error.to_string().contains("no thread has run PE 1"), "{error}");
     });
+}
+
+/// PE 0 waits for PE 2, for longer than PE 1 has been away.
+#[test]
+fn who_has_done_its_part_is_not_missed() {
+    let job = impatient(3);
+    let late = Duration::from_millis(700);
+    let sums = thread::scope(|scope| {
+        let threads = [0, 1, 2].map(|rank| {
+            let job = &job;
+            scope.spawn(move || {
+                let pe = job.join_as(Rank(rank)).expect("a free rank");
+                pe.world().barrier()?;
+                thread::sleep(if rank == 2 { late } else { Duration::ZERO });
+                pe.world().reduce(1, Sum, Rank(0))
+            })
+        });
+        threads.map(|thread| thread.join().expect("no panic"))
+    });
+    assert_eq!(sums, [Ok(Some(3)), Ok(None), Ok(None)]);
+}
+
+/// A program's error and its panic, and the others', which wait.
+#[test]
+fn what_a_thread_runs_fails_the_job_when_it_fails() {
+    for panics in [false, true] {
+        let job = job(2);
+        let begun = Instant::now();
+        let ended = thread::scope(|scope| {
+            let threads = [false, true].map(|fails| {
+                scope.spawn({
+                    let job = &job;
+                    move || {
+                        job.run(|pe| {
+                            pe.world().barrier()?;
+                            assert!(!(fails && panics), "the panic");
+                            if fails { Err(io::Error::other("the error")) } else { Ok(()) }?;
+                            Ok::<_, io::Error>(pe.world().barrier()?)
+                        })
+                    }
+                })
+            });
+            threads.map(|thread| thread.join().expect("it is caught").map_err(|it| it.to_string()))
+        });
+        let why = if panics { "the panic" } else { "the error" };
+        assert!(
+            ended.iter().all(|one| matches!(one, Err(text) if text.contains(why))),
+            "{ended:?}"
+        );
+        assert_eq!(ended.contains(&Err(why.to_owned())), !panics, "its own error as it was");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+    let job = job(1);
+    assert_eq!(job.run(|pe| pe.world().all_reduce(7, Sum)), Ok(7));
+    assert_eq!(job.run(|pe| pe.world().all_reduce(8, Sum)), Ok(8), "it has left");
+}
+
+/// The operator of a call that is still to be made when the program has returned.
+#[test]
+fn a_panic_while_leaving_is_an_error_of_what_was_run() {
+    let job = job(2);
+    let ended = thread::scope(|scope| {
+        let program = || {
+            job.run(|pe| {
+                let panics = |_: u64, _: u64| -> u64 { panic!("the operator") };
+                pe.world().start_all_reduce(vec![1_u64], panics).map(drop)
+            })
+        };
+        [(); 2].map(|()| scope.spawn(program)).map(|thread| thread.join().expect("it is caught"))
+    });
+    let why = |one: &consort::Result<()>| format!("{one:?}").contains("the operator");
+    assert!(ended.iter().any(why), "{ended:?}");
+}
+
+/// All others have left, for longer than the job waits for them.
+#[test]
+fn a_clock_ends_a_wait_for_a_word_that_nobody_else_can() {
+    let (job, met) = (impatient(2), Barrier::new(2));
+    let memory = |pe: &consort::Pe| {
+        met.wait();
+        let word = pe.world().symmetric::<u64>(1)?;
+        if pe.world().rank() == Rank(1) {
+            return Ok(None);
+        }
+        word.wait_until_timeout(0, Until::Equals(1), Duration::from_millis(700))
+    };
+    let ended = thread::scope(|scope| {
+        let threads = [Rank(0), Rank(1)].map(|rank| {
+            let (job, memory) = (&job, &memory);
+            scope.spawn(move || job.join_as(rank)?.run(memory))
+        });
+        threads.map(|thread| thread.join().expect("no panic"))
+    });
+    assert_eq!(ended, [Ok(None), Ok(None)]);
+}
+
+#[test]
+fn leaving_a_job_that_has_failed_is_an_error() {
+    let job = job(2);
+    let pe = job.join().expect("a free rank");
+    let failed =
+        thread::scope(|scope| scope.spawn(|| job.run(|_| Err::<(), _>(Error::Taken))).join());
+    assert_eq!(failed.expect("no panic"), Err(Error::Taken));
+    assert!(matches!(pe.leave(), Err(Error::PeFailed { rank: Rank(1), .. })));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Regions of a pool, inputs, and errors of the program's own.
 
 use std::{
+    cell::RefCell,
     fs, io,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use consort::{Candidate, Collective, Error, Pes, Pool, Rank, Sum, SyncModes};
@@ -58,7 +60,7 @@ fn after_a_failed_region_the_next_one_works() {
             let loose = pe.world().with(SyncModes::LOOSE);
             let tree = Candidate::new("knomial").with("radix", 2);
             loose.force(Collective::Broadcast, Some(tree)); // the root waits for nobody
-            if last(pe) { Ok(0) } else { loose.broadcast(1, pe.world().rank().min(Rank(0))) }
+            if last(pe) { Ok(0) } else { loose.broadcast(1, Rank(0)) }
         });
         assert!(matches!(skips, Err(Error::Mismatched(_))), "{skips:?}");
         assert_eq!(pool.run(|pe| pe.world().all_reduce(1, Sum)).map(|all| all[0].1), Ok(3));
@@ -79,6 +81,20 @@ fn a_region_inside_a_region_is_an_error() {
     });
     assert!(both.is_ok());
     assert_eq!(inner.into_inner(), 2);
+    // Around a corner, from the caller's thread and from that of the other pool.
+    for rank in [Rank(0), Rank(1)] {
+        let around = pool.run(|pe| match pe.world().rank() {
+            Rank(0) => {
+                let there = |pe: &consort::Pe| {
+                    if pe.world().rank() == rank { pool.run(|_| Ok(())).map(drop) } else { Ok(()) }
+                };
+                other.run(there).map(drop)
+            }
+            _ => Ok(()),
+        });
+        assert_eq!(around, Err(Error::Nested));
+        assert!(pool.run(|_| Ok(())).is_ok() && other.run(|_| Ok(())).is_ok());
+    }
 }
 
 #[test]
@@ -136,31 +152,46 @@ fn a_programs_own_error_comes_back_as_it_was() {
 #[test]
 fn a_wait_that_lasts_for_too_long_names_who_is_late() {
     let ended = Pes::threads(3).run(|pe| {
+        pe.world().barrier()?;
         if pe.world().rank() == Rank(1) {
-            thread::sleep(Duration::from_millis(300));
+            thread::sleep(Duration::from_millis(1000));
         }
-        pe.within(Duration::from_millis(50), || pe.world().barrier())
+        pe.within(Duration::from_millis(400), || pe.world().barrier())
     });
     let error = ended.expect_err("PE 1 is late");
     assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
-    assert!(error.to_string().contains("which PE 1 has not begun"), "{error}");
+    assert!(error.to_string().contains("not there: PE 1"), "{error}");
     // The limit ends with the closure.
     let ended = Pes::threads(2).run(|pe| {
-        pe.within(Duration::from_millis(20), || pe.world().barrier())?;
-        if pe.world().rank() == Rank(1) {
-            thread::sleep(Duration::from_millis(100));
+        let world = pe.world();
+        world.barrier()?;
+        pe.within(Duration::from_millis(500), || world.barrier())?;
+        if world.rank() == Rank(1) {
+            thread::sleep(Duration::from_millis(700));
         }
-        pe.world().barrier()
+        world.barrier()
     });
     assert_eq!(ended.map(|_| ()), Ok(()));
+    // Of two limits the smaller counts.
+    let ended = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        world.barrier()?;
+        if world.rank() == Rank(1) {
+            thread::sleep(Duration::from_millis(300));
+        }
+        let long = Duration::from_secs(100);
+        pe.within(Duration::from_millis(100), || pe.within(long, || world.barrier()))
+    });
+    assert!(matches!(ended, Err(Error::TimedOut(_))), "{ended:?}");
 }
 
 #[test]
 fn a_request_is_waited_for_in_parts() {
+    let waited = AtomicU64::new(0);
     let waits = Pes::threads(2).run(|pe| {
         let world = pe.world();
-        if world.rank() == Rank(1) {
-            thread::sleep(Duration::from_millis(100));
+        while world.rank() == Rank(1) && waited.load(Relaxed) < 3 {
+            thread::yield_now();
         }
         let mut request = world.start_all_reduce(vec![1], Sum)?;
         for waits in 0.. {
@@ -171,8 +202,83 @@ fn a_request_is_waited_for_in_parts() {
                 }
                 Err(later) => request = later,
             }
+            if world.rank() == Rank(0) {
+                waited.fetch_add(1, Relaxed);
+            }
         }
         unreachable!("it ends")
     });
     assert!(waits.expect("no failure")[0].1 > 2);
 }
+
+/// The threads of an idle pool sleep, and each is woken for the next region.
+#[test]
+fn a_region_after_a_pause_begins_at_once() {
+    let pool = pool(6);
+    let mut late = Vec::new();
+    for _ in 0..40 {
+        thread::sleep(Duration::from_millis(25));
+        let begun = Instant::now();
+        assert!(pool.run(|pe| pe.world().barrier()).is_ok());
+        late.push(begun.elapsed());
+    }
+    late.sort_unstable();
+    assert!(late[20] < Duration::from_millis(10), "{late:?}");
+}
+
+/// An error that the program ignores.
+#[test]
+fn a_failed_job_is_an_error_also_where_no_pe_returns_one() {
+    let panics = |left: u32, _: u32| if left == 0 { panic!("the operator") } else { left };
+    let ignores = |pe: &consort::Pe| {
+        let _ = catch_unwind(AssertUnwindSafe(|| pe.world().reduce(0, panics, Rank(0))));
+        Ok(())
+    };
+    let ended = Pes::threads(2).run(ignores);
+    assert!(
+        matches!(&ended, Err(error) if error.to_string().contains("the operator")),
+        "{ended:?}"
+    );
+    let ended = pool(2).run(ignores);
+    assert!(
+        matches!(&ended, Err(error) if error.to_string().contains("the operator")),
+        "{ended:?}"
+    );
+}
+
+/// A value of the thread runs a region when it is dropped, after those of the library are gone.
+#[test]
+fn a_region_runs_while_a_threads_values_are_dropped() {
+    struct Last(Pool, std::sync::mpsc::Sender<bool>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let sums = self.0.run(|pe| pe.world().all_reduce(1, Sum));
+            let _ = self.1.send(sums.is_ok_and(|sums| sums[1].1 == 2));
+        }
+    }
+    thread_local!(static LAST: RefCell<Option<Last>> = const { RefCell::new(None) });
+    let (told, hears) = std::sync::mpsc::channel();
+    let thread = thread::spawn(|| {
+        LAST.with_borrow_mut(|last| last.insert(Last(pool(2), told)).0.run(|_| Ok(())).map(drop))
+    });
+    assert_eq!(thread.join().expect("no panic"), Ok(()));
+    assert_eq!(hears.recv(), Ok(true));
+}
+
+#[test]
+fn threads_have_the_name_of_their_job() {
+    let name = |_: &consort::Pe| Ok(thread::current().name().map(str::to_owned));
+    let named = || Pes::threads(2).named("solver");
+    let names = named().run(name).expect("a job");
+    assert_eq!(names[1].1.as_deref(), Some("solver 1"));
+    let names = named().pool().and_then(|pool| pool.run(name)).expect("a pool");
+    assert_eq!(names[1].1.as_deref(), Some("solver 1"));
+    assert_eq!(named().job().expect("a job").name(), "solver");
+    let names = Pes::threads(2).run(name).expect("a job");
+    assert_eq!(names[1].1.as_deref(), Some("PE 1"));
+}
+
+/// What a program may do with a pool from any thread, and around a panic.
+const _: () = is_safe::<(Pool, consort::Job, consort::Barrier, Pes)>();
+
+const fn is_safe<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}

@@ -46,7 +46,7 @@ futures_are_send! {
     gather_vector in gather::vector: Direct;
     reduce in reduce: Chain Direct Flat Knomial KnomialGet Shared;
     reduce_scatter in reduce_scatter: Direct Flat Pairwise RecursiveHalving;
-    scan in scan: Direct Linear RecursiveDoubling;
+    scan in scan: Direct Linear RecursiveDoubling Shared;
     scatter in scatter: Direct Flat Knomial OcBcast;
     scatter_vector in scatter::vector: Direct;
 }

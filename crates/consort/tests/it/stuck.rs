@@ -206,6 +206,27 @@ fn a_word_that_no_pe_is_left_to_change_is_told() {
     assert!(text.contains("no PE is left to change"), "{text}");
 }
 
+/// PE 0 has waited with a handle, which is gone when it finishes.
+#[test]
+fn a_handle_that_was_dropped_changes_no_word() {
+    let text = waits_in_vain(3, |world| {
+        let word = world.symmetric::<u64>(1)?;
+        if world.rank() == Rank(0) {
+            let shared = word.share()?;
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    thread::sleep(LONG);
+                    shared.fetch_add(Rank(0), 0, 1)
+                });
+                word.wait_until(0, Until::Equals(1)).map(drop)
+            })
+        } else {
+            word.wait_until(0, Until::Equals(1)).map(drop)
+        }
+    });
+    assert!(text.contains("no PE is left to change"), "{text}");
+}
+
 #[test]
 fn who_may_still_change_a_word_is_waited_for() {
     // A PE that computes, a thread with a handle, a PE whose wait ends by itself.

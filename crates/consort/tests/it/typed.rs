@@ -48,6 +48,22 @@ pub(crate) fn slices<T: Pod, O: Operator<T>>(
     }
 }
 
+/// In place: a PE that receives nothing gives what it contributes.
+pub(crate) fn in_place<T: Pod, O: Operator<T>>(
+    team: Team<'_>,
+    collective: Collective,
+    data: &mut [T],
+    operator: O,
+    root: Rank,
+) -> Result<()> {
+    match collective {
+        Collective::Reduce => team.reduce_in_place(data, operator, root),
+        Collective::AllReduce => team.all_reduce_in_place(data, operator),
+        Collective::Scan => team.scan_in_place(data, operator),
+        _ => unreachable!("{collective} has no method in place"),
+    }
+}
+
 /// In symmetric memory; a broadcast's is the source.
 pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
     team: Team<'_>,

@@ -137,6 +137,11 @@ impl<'p> Threads<'p, '_> {
             return Ok(Vec::new());
         };
         let (mut source, mut target) = (elements::<T>(&source), elements::<T>(&target));
+        if case.kind.in_place {
+            let data = if source.is_empty() { &mut target } else { &mut source };
+            typed::in_place(team, collective, data, operator, root)?;
+            return Ok(bytemuck::cast_slice(&target).to_vec());
+        }
         if case.bytes == size_of::<T>() && call.is_multiple_of(2) {
             let value = typed::values(team, collective, &source, operator, root)?;
             // What receives nothing leaves its target as it was.

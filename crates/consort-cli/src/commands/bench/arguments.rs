@@ -20,7 +20,8 @@ Examples:
   consort bench online                            what refining choices gains and costs
   consort bench overlap --bytes 256k              computing beside a nonblocking broadcast
   consort bench look-up --budget 1                what asking wisdom takes, in time and memory
-  consort bench region --pes 2,8                  parallel regions and barriers, by many libraries";
+  consort bench region --pes 2,8                  parallel regions and barriers, by many libraries
+  consort bench sharing                           a job beside another, and what waits cost";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
@@ -29,8 +30,9 @@ pub(crate) struct Bench {
     /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
     /// with counting puts: counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
-    /// broadcast), look-up (look-ups of choices in wisdom), or region (parallel regions and
-    /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP)
+    /// broadcast), look-up (look-ups of choices in wisdom), region (parallel regions and
+    /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP), or sharing (a
+    /// job beside another or beside a busy thread, and the processor time of waits)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -124,6 +126,8 @@ pub(crate) enum What {
     LookUp,
     /// Parallel regions and barriers of threads.
     Region,
+    /// Jobs on cores that others use too.
+    Sharing,
 }
 
 impl FromStr for What {
@@ -135,12 +139,14 @@ impl FromStr for What {
             "overlap" => return Ok(Self::Overlap),
             "look-up" => return Ok(Self::LookUp),
             "region" => return Ok(Self::Region),
+            "sharing" => return Ok(Self::Sharing),
             _ => {}
         }
         text.parse().map(Self::Counting).or_else(|others| {
             let collective = text.parse().map(Self::Collective);
-            collective
-                .map_err(|error| format!("{error}, or {others}, online, overlap, look-up, region"))
+            collective.map_err(|error| {
+                format!("{error}, or {others}, online, overlap, look-up, region, sharing")
+            })
         })
     }
 }

@@ -63,6 +63,11 @@ impl Topology {
         &self.allowed
     }
 
+    /// The processors of the core of `cpu`.
+    pub(crate) fn siblings(&self, cpu: CpuId) -> &[CpuId] {
+        self.cpus.iter().find(|one| one.id == cpu).map_or(&[], |one| &one.siblings)
+    }
+
     /// The last data cache that serves `cpu`, if any is known.
     #[must_use]
     pub fn last_level_cache(&self, cpu: CpuId) -> Option<&Cache> {

@@ -20,23 +20,23 @@ impl Topology {
     /// package, node and last-level cache with the most allowed cores come first.
     #[must_use]
     pub fn placement(&self, pes: usize) -> Option<Vec<CpuId>> {
-        let mut cpus = self.placement_order(pes)?;
+        let mut cpus = self.placement_order(pes, None)?;
         cpus.truncate(pes);
         Some(cpus)
     }
 
-    /// All allowed processors, in the order in which PEs use them; `None` when `pes` outnumber the
-    /// usable cores.
-    pub(crate) fn placement_order(&self, pes: usize) -> Option<Vec<CpuId>> {
+    /// All allowed processors, in the order in which PEs use them, of which one uses `first` if
+    /// that is given; `None` when `pes` outnumber the usable cores.
+    pub(crate) fn placement_order(&self, pes: usize, first: Option<CpuId>) -> Option<Vec<CpuId>> {
         if pes > self.usable_cores() {
             return None;
         }
-        Some(order(self)).filter(|cpus| pes <= cpus.len())
+        Some(order(self, first)).filter(|cpus| pes <= cpus.len())
     }
 }
 
-/// All allowed processors, in the order of use.
-fn order(topology: &Topology) -> Vec<CpuId> {
+/// All allowed processors, in the order of use. On the core of `first`, that is the first thread.
+fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
     let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
     let cpus: Vec<(&Cpu, Place)> = topology
         .cpus()
@@ -51,8 +51,9 @@ fn order(topology: &Topology) -> Vec<CpuId> {
         }
     }
     let rank = |(cpu, place): &(&Cpu, Place)| {
-        let earlier_threads = cpu.siblings.iter().filter(|sibling| **sibling < cpu.id);
-        let thread = earlier_threads.filter(|sibling| allowed.contains(sibling)).count();
+        let turn = |id: &CpuId| (Some(*id) != first, *id);
+        let earlier = cpu.siblings.iter().filter(|sibling| turn(sibling) < turn(&cpu.id));
+        let thread = earlier.filter(|sibling| allowed.contains(sibling)).count();
         let path = [1, 2, 3].map(|depth| {
             let part = &place[..depth];
             (Reverse(cores[part].len()), part[depth - 1])

@@ -1,7 +1,10 @@
 //! Tests on machines that are made of files in a temporary folder.
 
 use super::{machine::Topology, processors::CacheKind};
-use crate::host::affinity::{self, CpuId};
+use crate::host::{
+    affinity::{self, CpuId},
+    cores::choose,
+};
 
 use std::fs;
 use tempfile::TempDir;
@@ -67,6 +70,20 @@ const ALL: [u32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 fn placed(topology: &Topology, pes: usize) -> Option<Vec<u32>> {
     Some(topology.placement(pes)?.iter().map(|cpu| cpu.0).collect())
+}
+
+#[test]
+fn the_sibling_of_a_given_processor_comes_late() {
+    let topology = two_sockets().allow(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    let cpus = |pes, first: Option<u32>, busy: &[u32]| {
+        let used = busy.iter().map(|cpu| (CpuId(*cpu), 1)).collect();
+        let cpus = choose(&topology, pes, first.map(CpuId), &used).unwrap();
+        cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>()
+    };
+    assert_eq!(cpus(4, Some(5), &[]), [5, 0, 2, 3], "the core of 5 is that of 1");
+    assert_eq!(cpus(4, Some(1), &[]), [1, 0, 2, 3]);
+    assert_eq!(cpus(4, None, &[4]), [1, 2, 3, 0], "4 has the core of 0");
+    assert_eq!(cpus(2, None, &[0, 1, 2, 3]), [4, 5], "all cores are shared");
 }
 
 #[test]

@@ -6,22 +6,38 @@ mod mismatches;
 mod places;
 mod reentrance;
 
-use std::{fmt::Debug, time::Instant};
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Instant,
+};
 
 use consort::{Pes, Team};
 use consort_conformance::turns::alone;
 
 use crate::jobs::SOON;
 
-/// Runs a program and returns what each PE got; it may take a second.
+/// Runs a program and returns what each PE got, also if the job has failed; it may take a second.
 fn on<R: Debug + Send + 'static>(
     pes: Pes,
     program: impl Fn(Team<'_>) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     alone(2 * SOON, move || {
         let since = Instant::now();
-        let all = pes.run(|pe| Ok(program(pe.world()))).expect("errors are results here");
+        let (got, size) = (Mutex::new(BTreeMap::new()), AtomicUsize::new(usize::MAX));
+        let ended = pes.run(|pe| {
+            size.store(pe.world().size() as usize, Relaxed);
+            let result = program(pe.world());
+            got.lock().expect("no panic").insert(pe.world().rank(), result);
+            Ok(())
+        });
         assert!(since.elapsed() < SOON, "took {:?}", since.elapsed());
-        all.into_iter().map(|(_, result)| result).collect()
+        let got = got.into_inner().expect("no panic");
+        assert_eq!(got.len(), size.into_inner(), "a PE has panicked: {ended:?}");
+        got.into_values().collect()
     })
 }

@@ -89,3 +89,84 @@ fn a_wait_ends_when_its_time_is_over() {
         world.barrier()
     });
 }
+
+/// All others have finished: a thread with a handle still ends the wait, and so does the clock.
+#[test]
+fn a_wait_without_peers_ends_by_a_handle_or_the_clock() {
+    const LATE: Duration = Duration::from_millis(100);
+    let ended = Pes::threads(3).run(|pe| {
+        let world = pe.world();
+        let word = world.symmetric::<u64>(2)?;
+        let counter = world.counter()?;
+        if world.rank() != Rank(0) {
+            return Ok(());
+        }
+        assert_eq!(word.wait_until_timeout(0, Until::Equals(1), LATE)?, None);
+        assert_eq!(counter.wait_timeout(1, LATE)?, None);
+        let shared = word.share()?;
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(LATE);
+                shared.fetch_add(Rank(0), 1, 1)
+            });
+            word.wait_until(1, Until::Equals(1)).map(drop)
+        })
+    });
+    assert_eq!(ended.map(drop), Ok(()));
+}
+
+/// A PE that polls for a word hears of a peer's panic.
+#[test]
+fn operations_notice_that_the_job_has_failed() {
+    let ended = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let word = world.symmetric::<u64>(1)?;
+        assert!(world.rank() == Rank(0), "on purpose");
+        while word.load(0)? == 0 {
+            thread::yield_now();
+        }
+        Ok(())
+    });
+    assert!(matches!(ended, Err(consort::Error::PeFailed { rank: Rank(1), .. })), "{ended:?}");
+}
+
+/// Of two limits the smaller counts: one that fails the job, and one that ends the wait.
+#[test]
+fn a_longer_limit_does_not_replace_a_shorter_one() {
+    let ended = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let word = world.symmetric::<u64>(1)?;
+        if world.rank() == Rank(1) {
+            thread::sleep(Duration::from_millis(600));
+            return Ok(());
+        }
+        let [short, long] = [Duration::from_millis(100), Duration::from_secs(100)];
+        let none = pe.within(long, || word.wait_until_timeout(0, Until::Equals(1), short))?;
+        assert_eq!(none, None);
+        pe.within(short, || word.wait_until_timeout(0, Until::Equals(1), long)).map(drop)
+    });
+    assert!(matches!(ended, Err(consort::Error::TimedOut(_))), "{ended:?}");
+}
+
+/// The helper of PE 0 is in an operator for long.
+#[test]
+fn a_limit_counts_while_a_helper_computes() {
+    const LONG: Duration = Duration::from_millis(1500);
+    let ended = Pes::threads(2).helper_threads().run(|pe| {
+        let world = pe.world();
+        let counter = world.counter()?;
+        let slow = |a: u64, b: u64| {
+            thread::sleep(LONG);
+            a + b
+        };
+        let sum = world.start_all_reduce(vec![1_u64], slow)?;
+        thread::sleep(LONG / 5);
+        let begun = Instant::now();
+        assert_eq!(counter.wait_timeout(1, LONG / 30)?, None);
+        let took = begun.elapsed();
+        assert_eq!(sum.wait()?, [2]);
+        Ok(took)
+    });
+    let took = ended.expect("no failure");
+    assert!(took.iter().all(|&(_, took)| took < LONG / 2), "{took:?}");
+}

@@ -81,23 +81,15 @@ fn in_place<T: Datum, O: Operator<T>>(
     root: consort::Rank,
 ) -> Result<()> {
     match collective {
-        Collective::AllReduce => {
-            target.copy_from_slice(source);
-            team.all_reduce_in_place(target, operator)
-        }
-        Collective::Reduce => {
+        Collective::AllReduce | Collective::Reduce | Collective::Scan => {
             let mut data = source.to_vec();
-            team.reduce_in_place(&mut data, operator, root)?;
-            if team.rank() == root {
+            typed::in_place(team, collective, &mut data, operator, root)?;
+            if collective != Collective::Reduce || team.rank() == root {
                 target.copy_from_slice(&data);
             } else {
                 assert_eq!(bytes(&data), bytes(source), "only the root's data is replaced");
             }
             Ok(())
-        }
-        Collective::Scan => {
-            target.copy_from_slice(source);
-            team.scan_in_place(target, operator)
         }
         Collective::AllToAll => {
             target.copy_from_slice(source);

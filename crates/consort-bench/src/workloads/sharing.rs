@@ -1,0 +1,314 @@
+//! A job on cores that others use too, and the processor time of long waits.
+//!
+//! Each PE computes for some time and calls a barrier, again and again: alone, beside a second job
+//! that does the same, and beside a thread that never waits. Threads of the standard library do the
+//! same with its barrier, in turn. Whoever takes much longer than these takes more of the cores
+//! than its share, or gives away what is its own.
+
+use std::{
+    fs,
+    future::Future,
+    hint::black_box,
+    pin::pin,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use consort::{Pes, Rank, Symmetric, Team, Until};
+use consort_fabric::statistics::Summary;
+
+use crate::{
+    harness::{Figure, Mode},
+    page::Page,
+    units::{counted, time},
+};
+
+/// What a PE computes between two barriers.
+const WORK: [Duration; 3] =
+    [Duration::from_micros(10), Duration::from_micros(100), Duration::from_millis(1)];
+/// The time that a job computes for.
+const JOB: Duration = Duration::from_millis(40);
+/// The length of a wait.
+const WAIT: Duration = Duration::from_millis(500);
+/// The steps of the computation that is timed.
+const STEPS: u128 = 3_000_000;
+/// The least number of jobs of each kind.
+const FEWEST: usize = 3;
+
+/// Who else wants the cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    Nobody,
+    Job,
+    Busy,
+}
+
+impl Company {
+    const EVERY: [Self; 3] = [Self::Nobody, Self::Job, Self::Busy];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Nobody => "alone",
+            Self::Job => "two jobs",
+            Self::Busy => "beside a busy thread",
+        }
+    }
+}
+
+/// Rounds of computation and a barrier.
+struct Rounds {
+    work: Duration,
+    company: Company,
+    /// Nanoseconds of a round, with this library and with the standard one, and their ratio.
+    ours: Summary,
+    std: Summary,
+    ratio: f64,
+}
+
+/// The results.
+pub struct Sharing {
+    pes: u32,
+    rounds: Vec<Rounds>,
+    /// For each kind of wait: nanoseconds of processor time of all threads.
+    waits: Vec<(&'static str, f64)>,
+}
+
+/// Measures jobs of `pes`.
+///
+/// # Errors
+/// When a job cannot be launched, or the system does not tell the time of threads.
+pub fn measure(pes: u32, budget: Duration) -> Result<Sharing> {
+    let taken = calibrate();
+    let waits = WAITS.map(|(name, wait)| Ok((name, wait_ns(wait)?)));
+    let waits = waits.into_iter().collect::<Result<Vec<_>>>()?;
+    let cells = WORK.len() * Company::EVERY.len();
+    let each = budget / u32::try_from(cells).unwrap_or(u32::MAX);
+    let mut rounds = Vec::new();
+    for work in WORK {
+        let steps = u64::try_from(STEPS * work.as_nanos() / taken.as_nanos().max(1))?;
+        let count = u32::try_from((JOB.as_nanos() / work.as_nanos()).max(1))?;
+        let job = Job { pes, count, steps };
+        for company in Company::EVERY {
+            let (begun, mut ours, mut std) = (Instant::now(), Vec::new(), Vec::new());
+            while ours.len() < FEWEST || begun.elapsed() < each {
+                ours.push(beside(company, || job.ours())?);
+                std.push(beside(company, || job.std())?);
+            }
+            let [ours, std] = [ours, std].map(|all| Summary::of(&all));
+            rounds.push(Rounds { work, company, ours, std, ratio: ours.median / std.median });
+        }
+    }
+    Ok(Sharing { pes, rounds, waits })
+}
+
+/// The time of a computation of [`STEPS`].
+fn calibrate() -> Duration {
+    let begun = Instant::now();
+    (0..STEPS / 1000).for_each(|_| compute(1000));
+    begun.elapsed()
+}
+
+/// Computes in so many steps.
+#[inline(never)]
+fn compute(steps: u64) {
+    let mut value = 1_u64;
+    for step in 0..steps {
+        value = black_box(value.wrapping_mul(31).wrapping_add(step));
+    }
+}
+
+/// A job of rounds.
+#[derive(Clone, Copy)]
+struct Job {
+    pes: u32,
+    count: u32,
+    steps: u64,
+}
+
+impl Job {
+    /// Nanoseconds of a round, with this library.
+    fn ours(self) -> Result<f64> {
+        let begun = Instant::now();
+        Pes::threads(self.pes).run(|pe| {
+            let world = pe.world();
+            (0..self.count).try_for_each(|_| {
+                compute(self.steps);
+                world.barrier()
+            })
+        })?;
+        Ok(self.round_ns(begun))
+    }
+
+    /// The same with the standard library.
+    fn std(self) -> Result<f64> {
+        let begun = Instant::now();
+        let barrier = Barrier::new(self.pes as usize);
+        thread::scope(|scope| {
+            for _ in 0..self.pes {
+                scope.spawn(|| {
+                    for _ in 0..self.count {
+                        compute(self.steps);
+                        barrier.wait();
+                    }
+                });
+            }
+        });
+        Ok(self.round_ns(begun))
+    }
+
+    fn round_ns(self, begun: Instant) -> f64 {
+        begun.elapsed().as_secs_f64() * 1e9 / f64::from(self.count)
+    }
+}
+
+/// Runs a job in company; of two jobs, the mean.
+fn beside(company: Company, job: impl Fn() -> Result<f64> + Sync) -> Result<f64> {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| match company {
+        Company::Nobody => job(),
+        Company::Job => {
+            let other = scope.spawn(&job);
+            let one = job()?;
+            Ok(f64::midpoint(one, other.join().expect("a job returns its errors")?))
+        }
+        Company::Busy => {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    compute(1000);
+                }
+            });
+            let done = job();
+            is_over.store(true, Relaxed);
+            done
+        }
+    })
+}
+
+type Wait = fn(Team<'_>, &Symmetric<'_, u64>) -> consort::Result<()>;
+
+/// The waits of PE 0 for PE 1, which comes late.
+const WAITS: [(&str, Wait); 3] = [
+    ("Team::barrier", |world, _| world.barrier()),
+    ("Symmetric::wait_until", |world, word| {
+        let late = world.rank() == Rank(1);
+        if late {
+            word.put(Rank(0), 0, &[1])
+        } else {
+            word.wait_until(0, Until::Equals(1)).map(drop)
+        }
+    }),
+    ("an awaited request", |world, _| block_on(world.start_barrier()?)),
+];
+
+/// The processor time of all threads during a wait of [`WAIT`].
+fn wait_ns(wait: Wait) -> Result<f64> {
+    let spent = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let word = world.symmetric(1)?;
+        let before = processor_ns();
+        if world.rank() == Rank(1) {
+            thread::sleep(WAIT);
+        }
+        wait(world, &word)?;
+        Ok(before.zip(processor_ns()).map(|(before, after)| after - before))
+    })?;
+    spent[0].1.context("the system does not tell the processor time of threads")
+}
+
+/// The processor time of this process's threads, in nanoseconds, where Linux tells it.
+fn processor_ns() -> Option<f64> {
+    let of_thread = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
+    let times: Vec<f64> = threads.filter_map(of_thread).collect();
+    (!times.is_empty()).then(|| times.iter().sum())
+}
+
+/// Wakes a thread.
+struct Unparks(Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest of executors.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let (waker, mut future) = (Waker::from(Arc::new(Unparks(thread::current()))), pin!(future));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park();
+    }
+}
+
+impl Sharing {
+    /// A figure for each library and company, and for each wait.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let of = |rounds: &Rounds| {
+            let name = format!("rounds of {}, {}", us(rounds.work), rounds.company.name());
+            [(None, &rounds.ours), (Some("std::sync::Barrier".to_owned()), &rounds.std)].map(
+                |(peer, times)| {
+                    let algorithm = Some(name.clone());
+                    let figure = Figure::of("sharing", self.pes, Mode::Throughput);
+                    Figure { algorithm, peer, ..figure }.with(times)
+                },
+            )
+        };
+        let of_wait = |&(name, ns): &(&str, f64)| Figure {
+            algorithm: Some(format!("processor time of a wait, {name}")),
+            median_ns: Some(ns),
+            reps: 1,
+            ..Figure::of("sharing", 2, Mode::Latency)
+        };
+        self.rounds.iter().flat_map(of).chain(self.waits.iter().map(of_wait)).collect()
+    }
+
+    /// Adds the tables to a page.
+    pub fn show(&self, page: &mut Page) {
+        page.paragraph(format!(
+            "{}: rounds of computation and a barrier, with Consort and with threads and the \
+             barrier of std",
+            counted(self.pes, "PE")
+        ));
+        let row = |rounds: &Rounds| {
+            let Rounds { work, company, ours, std, ratio } = rounds;
+            let round = |times: &Summary| time(times.median);
+            vec![
+                us(*work),
+                company.name().to_owned(),
+                ours.count.to_string(),
+                round(ours),
+                round(std),
+                format!("{ratio:.2}"),
+            ]
+        };
+        let header = vec!["work", "company", "jobs", "Consort", "std", "ratio"];
+        page.table(header, self.rounds.iter().map(row).collect(), 2..6);
+        page.lines("\n");
+        page.paragraph(format!(
+            "A wait of {} of one of 2 PEs: processor time of all threads",
+            time(WAIT.as_secs_f64() * 1e9)
+        ));
+        let row = |&(name, ns): &(&str, f64)| {
+            let share = 100.0 * ns / (WAIT.as_secs_f64() * 1e9);
+            vec![name.to_owned(), time(ns), format!("{share:.1}")]
+        };
+        page.table(vec!["wait", "time", "% of a core"], self.waits.iter().map(row).collect(), 1..3);
+    }
+}
+
+fn us(work: Duration) -> String {
+    time(work.as_secs_f64() * 1e9)
+}

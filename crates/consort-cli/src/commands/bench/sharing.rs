@@ -1,0 +1,22 @@
+//! `consort bench sharing`: a job on cores that others use too, and the processor time of waits.
+
+use anyhow::{Result, ensure};
+use consort::MOST_PES;
+use consort_bench::{page::Page, workloads::sharing};
+
+use super::arguments::Bench;
+use crate::output;
+
+/// Measures and prints.
+pub(super) fn run(bench: &Bench) -> Result<()> {
+    let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
+    ensure!(none, "sharing takes PEs and budget alone");
+    let pes = bench.pes()?;
+    ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
+    let results = sharing::measure(pes, bench.budget)?;
+    output::tell(bench.json.as_ref(), &results.figures(), || {
+        let mut page = Page::default();
+        results.show(&mut page);
+        output::page(&page)
+    })
+}

@@ -1,0 +1,84 @@
+//! Shared scan: each PE scans its share of all PEs' data.
+//!
+//! Idea: as in the all-reduce `shared`, the data is divided rather than the work on one block. A PE
+//! goes over its share of all contributions in the order of the ranks, and puts each partial result
+//! to the PE whose result it is. So no PE waits for another's result, and none does more than the
+//! others (the design over a shared address space of Hashmi, Chakraborty, Bayatpour, Subramoni and
+//! Panda 2018, which has reductions only).
+//!
+//! Protocol (`protocols/shares`):
+//! 1. each PE exposes its source and its target to all others;
+//! 2. each combines its share, a block at a time, with one contribution after the other, and puts
+//!    what it has combined before or after each of them into that PE's target;
+//! 3. each detaches all buffers after a fence, and waits until all of its own are detached.
+//!
+//! Cost: one pass of reading and one of writing a PE, whatever the number of PEs, and `2 P (P - 1)`
+//! exposed buffers; half as many in place.
+
+use consort_fabric::{Candidate, Collective, MachineModel, Op, Query, Rendezvous, Span};
+
+use crate::{Algorithm, Parameter, PlanError, Setting, protocols::shares::Shares};
+
+#[derive(Debug)]
+pub struct Shared;
+
+/// One PE's schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    shares: Shares,
+    is_inclusive: bool,
+}
+
+impl Algorithm for Shared {
+    const NAME: &'static str = "shared";
+    const IN_PLACE: bool = true;
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "block_bytes", values: &[4096, 16384, 65536], range: (1, 1 << 30) }];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
+        let shares = Shares::new(setting, wanted).map_err(Self::incapable)?;
+        Ok(Schedule { shares, is_inclusive: setting.call.collective == Collective::Scan })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        Shares::cost_ns(query, model)
+    }
+
+    #[inline(always)]
+    async fn run<F: Rendezvous>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { ref shares, is_inclusive } = *schedule;
+        let buffers = shares.attach(f).await?;
+        let last = buffers.sources.len() - 1;
+        for own in shares.blocks() {
+            let target = Span::target(own.at, own.bytes);
+            let [mut before, mut after] = [Span::accumulator(own.bytes), Span::incoming(own.bytes)];
+            for (rank, (source, result)) in
+                buffers.sources.iter().zip(buffers.targets()).enumerate()
+            {
+                // An exclusive scan does not contain the last contribution.
+                if is_inclusive || rank < last {
+                    match (source, rank) {
+                        (None, 0) => f.copy(after, own).await?,
+                        (Some(source), 0) => f.get(source, own.at, after).await?,
+                        (None, _) => f.combine(after, before, own).await?,
+                        (Some(source), _) => f.get_combine(source, own.at, before, after).await?,
+                    }
+                }
+                // Nor does it have a result on the first PE; that of an inclusive scan in place is
+                // there already.
+                if is_inclusive && !shares.is_in_place() || rank > 0 {
+                    let sum = if is_inclusive { after } else { before };
+                    match result {
+                        None => f.copy(target, sum).await?,
+                        Some(result) => f.put(result, own.at, sum).await?,
+                    }
+                }
+                (before, after) = (after, before);
+            }
+        }
+        Shares::detach(f, buffers).await
+    }
+}

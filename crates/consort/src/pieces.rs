@@ -1,0 +1,89 @@
+//! Equal parts of data, one for each PE.
+
+use std::{mem::take, ops::Range};
+
+use consort_fabric::Rank;
+
+use crate::Team;
+
+/// Part `index` of `len` elements in `parts` parts: the first `len % parts` have one more.
+fn part(len: usize, parts: usize, index: usize) -> Range<usize> {
+    let (each, more) = (len / parts, len % parts);
+    let begin = |index: usize| index * each + index.min(more);
+    begin(index)..begin(index + 1)
+}
+
+/// Divides `data` into `parts` pieces, in order, whose lengths differ by one at most; some are
+/// empty if there are fewer elements. For the inputs of [`Pes::run_with`](crate::Pes::run_with) and
+/// [`Pool::run_with`](crate::Pool::run_with).
+///
+/// ```
+/// let lens: Vec<usize> = consort::pieces(&[0; 10], 4).map(<[i32]>::len).collect();
+/// assert_eq!(lens, [3, 3, 2, 2]);
+/// ```
+pub fn pieces<T>(data: &[T], parts: usize) -> impl Iterator<Item = &[T]> {
+    (0..parts).map(move |index| &data[part(data.len(), parts, index)])
+}
+
+/// As [`pieces`], of data that the PEs change.
+///
+/// ```
+/// use consort::{Pes, pieces_mut};
+///
+/// let mut data = vec![1; 10];
+/// Pes::threads(4).run_with(pieces_mut(&mut data, 4), |pe, piece| {
+///     piece.fill(pe.world().rank().0);
+///     Ok(())
+/// })?;
+/// assert_eq!(data, [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]);
+/// # Ok::<(), consort::Error>(())
+/// ```
+pub fn pieces_mut<T>(data: &mut [T], parts: usize) -> impl Iterator<Item = &mut [T]> {
+    let (len, mut rest) = (data.len(), data);
+    (0..parts).map(move |index| {
+        let (piece, others) = take(&mut rest).split_at_mut(part(len, parts, index).len());
+        rest = others;
+        piece
+    })
+}
+
+/// # Ranks and shares
+impl Team<'_> {
+    /// All ranks, in order. Local.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.size()).map(Rank)
+    }
+
+    /// This PE's share of `len` elements: those of its piece among [`pieces`]. Local.
+    ///
+    /// ```
+    /// # use consort::{Pes, Sum};
+    /// let squares = Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     world.all_reduce(world.share(100).map(|x| x * x).sum::<usize>(), Sum)
+    /// })?;
+    /// assert_eq!(squares[0].1, 328_350);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[must_use]
+    pub fn share(&self, len: usize) -> Range<usize> {
+        part(len, self.size() as usize, self.rank().index())
+    }
+}
+
+#[test]
+fn parts_are_in_order_and_of_about_one_length() {
+    for len in [0, 1, 5, 6, 7, usize::MAX] {
+        for parts in 1..8 {
+            let all: Vec<_> = (0..parts).map(|index| part(len, parts, index)).collect();
+            assert_eq!((all[0].start, all[parts - 1].end), (0, len));
+            assert!(all.windows(2).all(|two| two[0].end == two[1].start));
+            let lens = all.iter().map(Range::len);
+            assert!(lens.clone().max() <= lens.min().map(|least| least.saturating_add(1)));
+        }
+    }
+    let mut data = [1, 2, 3, 4, 5];
+    assert_eq!(pieces(&data, 3).collect::<Vec<_>>(), [&[1, 2][..], &[3, 4], &[5]]);
+    assert_eq!(pieces_mut(&mut data, 7).map(|piece| piece.len()).sum::<usize>(), 5);
+    assert_eq!(pieces(&data, 0).count(), 0);
+}
