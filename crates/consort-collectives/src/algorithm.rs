@@ -159,6 +159,12 @@ pub trait Algorithm: 'static {
         1
     }
 
+    /// Whether, by this schedule, no PE leaves before all have entered, so that the plan needs no
+    /// barrier for it.
+    fn synchronizes(_: &Self::Schedule) -> bool {
+        false
+    }
+
     /// The model's estimate of a call, in nanoseconds: of `Loose` calls in a row, of others alone.
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
 

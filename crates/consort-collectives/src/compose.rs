@@ -101,7 +101,7 @@ impl<C: Composition> Algorithm for Composed<C> {
         let part = |query: &Query| {
             let (collective, sync, bytes) = (query.collective, query.sync, bytes(query));
             let call = CallSpec { collective, root: Rank(0), bytes, sync, ..setting.call };
-            Setting { call, ..*setting }
+            Setting { call, is_whole: false, ..*setting }
         };
         let capabilities = Capabilities { inbox_channels: middle, ..setting.capabilities };
         let lower = Setting { capabilities, ..part(&of_first) };

@@ -7,10 +7,16 @@
 //!
 //! Between two PEs a barrier is one signal, since the message of the algorithm serves as the other.
 //! The exception is a root that acts without a message, such as by copying its own block.
+//!
+//! Values and slices are the callers' own until they leave a blocking call. Nobody can see when
+//! their data moves, so all that a mode All comes to is that no PE leaves before all have entered.
+//! That takes one barrier, after the algorithm; and none if every result depends on all
+//! contributions. Between two PEs it takes one signal, which is sent before the algorithm and
+//! awaited after it.
 
 use std::{future::Future, pin::Pin};
 
-use consort_fabric::{Candidate, Collective, Fabric, Op, SyncMode};
+use consort_fabric::{Candidate, Fabric, Op, SyncMode};
 
 use crate::{Algorithm, Direction, PlanError, Setting, barrier::Synchronizer};
 
@@ -57,7 +63,11 @@ impl<A: Algorithm> Plan<A> {
         barrier: &Candidate,
     ) -> Result<Self, PlanError> {
         let schedule = schedule::<A>(setting, candidate)?;
-        let entry_and_exit = EntryAndExit::new(setting, barrier, A::DIRECTION, A::ROOT_ACTS_APART)?;
+        let entry_and_exit = if A::synchronizes(&schedule) {
+            None
+        } else {
+            EntryAndExit::new(setting, barrier, A::DIRECTION, A::ROOT_ACTS_APART)?
+        };
         Ok(Self { schedule, entry_and_exit })
     }
 
@@ -103,24 +113,34 @@ impl EntryAndExit {
         direction: Direction,
         root_acts_apart: bool,
     ) -> Result<Option<Box<Self>>, PlanError> {
-        // Upwards a root that acts apart waits for the signal that it may begin, downwards it
-        // signals its end.
-        let direction_of = |apart| {
-            let is_apart = root_acts_apart && direction == apart;
-            if is_apart { Direction::Neither } else { direction }
+        let call = &setting.call;
+        if !call.has_barrier() {
+            return Ok(None);
+        }
+        // An entry barrier signals in the second words, so that its signals travel with those of
+        // the exit barrier of the call before.
+        let barrier_for = |direction, second_word, counter| {
+            let setting = Setting { first_channel: 1, second_word, counter, ..*setting };
+            Synchronizer::new(&setting, barrier, direction)
         };
-        let barrier_for = |mode, direction, second_word, counter| {
-            (mode == SyncMode::All && setting.call.collective != Collective::Barrier)
-                .then(|| {
-                    let setting = Setting { first_channel: 1, second_word, counter, ..*setting };
-                    Synchronizer::new(&setting, barrier, direction)
-                })
-                .transpose()
+        let (entry, exit) = if call.is_private() {
+            let barrier = barrier_for(direction, false, 2)?;
+            let signals = matches!(barrier, Synchronizer::Signals(..));
+            if signals { (Some(barrier), None) } else { (None, Some(barrier)) }
+        } else {
+            // Upwards a root that acts apart waits for the signal that it may begin, downwards it
+            // signals its end.
+            let direction_of = |apart| {
+                let is_apart = root_acts_apart && direction == apart;
+                if is_apart { Direction::Neither } else { direction }
+            };
+            let entry = (call.sync.entry == SyncMode::All)
+                .then(|| barrier_for(direction_of(Direction::Up), true, 0));
+            let exit = (call.sync.exit == SyncMode::All)
+                .then(|| barrier_for(direction_of(Direction::Down), false, 2));
+            (entry.transpose()?, exit.transpose()?)
         };
-        let entry = barrier_for(setting.call.sync.entry, direction_of(Direction::Up), true, 0)?;
-        let exit = barrier_for(setting.call.sync.exit, direction_of(Direction::Down), false, 2)?;
-        let is_bare = entry.is_none() && exit.is_none();
-        Ok((!is_bare).then(|| Box::new(Self { entry, exit })))
+        Ok(Some(Box::new(Self { entry, exit })))
     }
 
     /// Runs the entry barrier, the algorithm and the exit barrier.

@@ -17,6 +17,8 @@ pub struct Setting {
     pub second_word: bool,
     /// The counter that the algorithm may use.
     pub counter: u32,
+    /// Whether the algorithm serves the call alone, and not as a part of another one.
+    pub is_whole: bool,
 }
 
 impl Setting {
@@ -25,7 +27,8 @@ impl Setting {
     pub fn of(call: impl Into<CallSpec>, capabilities: Capabilities) -> Self {
         let call = call.into();
         let first_channel = Self::first_channel(call.collective, call.pes);
-        Self { call, rank: Rank(0), capabilities, first_channel, second_word: false, counter: 1 }
+        let (rank, second_word, counter, is_whole) = (Rank(0), false, 1, true);
+        Self { call, rank, capabilities, first_channel, second_word, counter, is_whole }
     }
 
     /// The first channel for an operation's own messages. Channel 0 is for counters, and the next
@@ -53,6 +56,17 @@ impl Setting {
     #[must_use]
     pub fn leaves_early(&self) -> bool {
         self.call.symmetric && self.call.sync.exit == SyncMode::None
+    }
+
+    /// The peer and the channel of a pairwise exchange that serves the whole call: two PEs, of
+    /// which one has a word for the other, leave when both have entered.
+    #[must_use]
+    pub fn exchange(&self) -> Option<(Rank, Channel)> {
+        let CallSpec { pes, bytes, ref sync, .. } = self.call;
+        let is_one_word = pes == 2 && bytes == 8 && self.call.is_private();
+        let has_all = sync.entry == SyncMode::All || sync.exit == SyncMode::All;
+        (is_one_word && has_all && self.is_whole && self.capabilities.buffered)
+            .then(|| (Rank(1 - self.rank.0), self.channel(0)))
     }
 
     /// The buffer with the PE's contribution: the target if a result replaces it there.

@@ -59,12 +59,38 @@ impl CallSpec {
         }
     }
 
-    /// Whether all PEs enter it together, or leave it together.
+    /// Whether no PE leaves before all have entered.
     #[must_use]
     pub fn synchronizes(&self) -> bool {
         self.collective == Collective::Barrier
-            || self.sync.entry == SyncMode::All
-            || self.sync.exit == SyncMode::All
+            || self.asks_for_all()
+            || (self.is_private() && self.depends_on_all())
+    }
+
+    fn asks_for_all(&self) -> bool {
+        self.sync.entry == SyncMode::All || self.sync.exit == SyncMode::All
+    }
+
+    /// Whether its modes take a barrier before the algorithm or after it.
+    #[must_use]
+    pub fn has_barrier(&self) -> bool {
+        let comes_with_data = self.is_private() && self.depends_on_all();
+        self.collective != Collective::Barrier && self.asks_for_all() && !comes_with_data
+    }
+
+    /// Whether the buffers are the callers' own until they leave, so that nobody sees when data
+    /// moves.
+    #[must_use]
+    pub const fn is_private(&self) -> bool {
+        !self.symmetric && !self.nonblocking
+    }
+
+    /// Whether every PE's result depends on the contributions of all PEs.
+    #[must_use]
+    pub const fn depends_on_all(&self) -> bool {
+        use Collective::{AllGather, AllReduce, AllToAll, ReduceScatter};
+        matches!(self.collective, AllGather | AllReduce | AllToAll | ReduceScatter)
+            && self.bytes > 0
     }
 
     /// The tuner's query for such a call.

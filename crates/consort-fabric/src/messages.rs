@@ -42,21 +42,34 @@ pub trait Messages: Local {
     /// Waits until the sender on `channel` has reached `step`.
     fn wait(&self, channel: Channel, step: Step) -> impl Future<Output = Op>;
 
-    /// Pairwise sync: signals `peer` that this PE has reached `step`, and waits until `peer` has,
-    /// on the same channel. Equivalent to a signal and a wait, but the words of both PEs may share
-    /// a cache line, which then moves once a call from one PE to the other. Not for a channel's
-    /// second signal word, which has no such words.
-    fn pairwise_sync(&self, peer: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
+    /// Pairwise exchange: sends `own` to `peer`, or signals it if there is none; and takes what
+    /// `peer` sends on the same channel into `target`, or awaits its signal. Data is a word of 8
+    /// bytes. Equivalent to these operations one after the other, but the words of both PEs may
+    /// share a cache line, which then moves once a call from one PE to the other. Two PEs make all
+    /// their pairwise operations in the same order.
+    fn pairwise_exchange(
+        &self,
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        own: Option<Span>,
+        target: Option<Span>,
+    ) -> impl Future<Output = Op> {
         async move {
-            self.signal(peer, channel, step).await?;
-            self.wait(channel, step).await
+            match own {
+                Some(own) => self.send(peer, channel, step, own).await?,
+                None => self.signal(peer, channel, step).await?,
+            }
+            match target {
+                Some(target) => self.receive(channel, step, target).await,
+                None => self.wait(channel, step).await,
+            }
         }
     }
 
     /// Pairwise combine: exchanges `own`, a word of 8 bytes, with the word of `peer` on the same
-    /// channel. `target` becomes the two words combined with the call's operator, in the order of
-    /// the ranks. Equivalent to send, receive and combine, but the words of both PEs may share a
-    /// cache line, as in [`Messages::pairwise_sync`].
+    /// channel, as [`Messages::pairwise_exchange`] does. `target` becomes the two words combined
+    /// with the call's operator, in the order of the ranks.
     fn pairwise_combine(
         &self,
         peer: Rank,

@@ -1,7 +1,7 @@
 //! Measures what the choices lose against the best candidate: the penalty, not only the gain.
 //!
-//! All candidates are measured first, in one launch, to find the best. The fastest of many is also
-//! the luckiest, so its time in that launch is biased. So it and the choice are measured again,
+//! All candidates are measured first, in turn, to find the best. The fastest of many is also
+//! the luckiest, so its time is biased. So it and the choice are measured again,
 //! against each other alone.
 
 use std::{
@@ -13,7 +13,7 @@ use consort_fabric::{CallSpec, Candidate, Query};
 
 use crate::{
     Grid, Measured, Rigour, Sample, SearchError, Selector, Wisdom, Workbench,
-    search::contest::{duel, ranking, slice},
+    search::contest::{ranking, slice},
 };
 
 /// The share of the duel in the time for a query: one part in this many.
@@ -147,7 +147,8 @@ impl Check<'_> {
             let penalty = if found.0 == best.0 {
                 Penalty::of(query, best, best)
             } else {
-                let duel = duel(bench, query, [&found.0, &best.0], duel_slice).map_err(failed)?;
+                let pair = [found.0.clone(), best.0.clone()];
+                let duel = self::ranking(bench, query, &pair, duel_slice).map_err(failed)?;
                 let found = duel.iter().find(is_chosen).unwrap_or(found);
                 Penalty::of(query, found, duel.first().unwrap_or(best))
             };

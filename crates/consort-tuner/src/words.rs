@@ -96,15 +96,15 @@ words! {
     /// How far apart the cores were while something was measured, by the one-way transfer of a
     /// cache line. Shared virtual cores move between the two within seconds.
     TransferClass is a "transfer class":
-    /// Under 60 ns: siblings of one physical core.
+    /// Under 80 ns: siblings of one physical core.
     Near = "near",
-    /// 60 ns and above.
+    /// 80 ns and above.
     Far = "far",
 }
 
 impl TransferClass {
     /// One-way transfers below this many nanoseconds are near.
-    pub const NEAR_BELOW_NS: f64 = 60.0;
+    pub const NEAR_BELOW_NS: f64 = 80.0;
 
     /// The class of a one-way transfer of `transfer_ns` nanoseconds.
     #[must_use]
@@ -131,8 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn sixty_nanoseconds_are_far() {
-        assert_eq!(TransferClass::of(59.9), TransferClass::Near);
-        assert_eq!(TransferClass::of(60.0), TransferClass::Far);
+    fn eighty_nanoseconds_are_far() {
+        assert_eq!(TransferClass::of(79.9), TransferClass::Near);
+        assert_eq!(TransferClass::of(80.0), TransferClass::Far);
     }
 }

@@ -57,21 +57,21 @@ pub struct Sample {
     pub ci95_ns: (f64, f64),
     /// The 99th percentile.
     pub p99_ns: f64,
-    /// The blocks of calls that were kept.
-    pub blocks: u32,
+    /// The launches in which it was measured, which the interval is over.
+    pub launches: u32,
     /// How far apart the cores were, if that is known.
     pub class: Option<TransferClass>,
 }
 
 impl Sample {
-    /// The statistics of blocks of calls, in nanoseconds per call.
+    /// The statistics of blocks of calls in so many launches, in nanoseconds per call.
     #[must_use]
-    pub fn of(blocks: &Summary, class: Option<TransferClass>) -> Self {
+    pub fn of(blocks: &Summary, launches: usize, class: Option<TransferClass>) -> Self {
         Self {
             median_ns: blocks.median,
             ci95_ns: blocks.ci95,
             p99_ns: blocks.p99,
-            blocks: u32::try_from(blocks.count).unwrap_or(u32::MAX),
+            launches: u32::try_from(launches).unwrap_or(u32::MAX),
             class,
         }
     }

@@ -143,7 +143,7 @@ fn lock(spans: &Mutex<Vec<Span>>) -> MutexGuard<'_, Vec<Span>> {
 }
 
 fn block(ns: f64, p99_ns: f64) -> Block {
-    Block { ns, p99_ns, transfer_ns: None }
+    Block { ns, p99_ns, transfer_ns: None, launch: 0 }
 }
 
 /// The longest local time of any PE, divided by the number of calls.

@@ -45,6 +45,8 @@ pub struct Figure {
     pub p99_ns: Option<f64>,
     /// The number of blocks.
     pub reps: usize,
+    /// The number of launches that the blocks come from, where the interval is over launches.
+    pub launches: Option<usize>,
     /// The library, or the limit; null for Consort.
     pub peer: Option<String>,
     /// The median over the blocks of the ratio of their time to the transfer at that moment.
@@ -103,7 +105,7 @@ impl Figure {
         self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
     }
 
-    /// Half the interval of the median, in per cent of it.
+    /// Half the interval of the median, in per cent of it; `None` of a single block.
     pub fn precision_percent(&self) -> Option<f64> {
         let (low, high) = self.ci95_ns?;
         Some((high - low) / 2.0 / self.median_ns? * 100.0)
@@ -113,7 +115,8 @@ impl Figure {
     pub fn with(self, summary: &Summary) -> Figure {
         Figure {
             median_ns: Some(hundredths(summary.median)),
-            ci95_ns: Some((hundredths(summary.ci95.0), hundredths(summary.ci95.1))),
+            ci95_ns: (summary.count > 1)
+                .then(|| (hundredths(summary.ci95.0), hundredths(summary.ci95.1))),
             p99_ns: Some(hundredths(summary.p99)),
             reps: summary.count,
             ..self

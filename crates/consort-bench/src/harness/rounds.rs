@@ -1,27 +1,29 @@
 //! Runs sessions and readings of limits in turn, until the figures are precise or time is up.
 //!
-//! A round is one reading of each limit at each size, then one session of all work. Rounds are
-//! short against the run, so that figures and limits see the same changes of the machine. The run
-//! ends when every work's median is within 2 % at 95 % confidence, or with the budget.
+//! A round is one reading of each limit at each size, then one session of all work, in a launch of
+//! its own. Rounds are short against the run, so that figures and limits see the same changes of
+//! the machine. The run ends when every work's median is within 2 % at 95 % confidence, or with the
+//! budget.
 
 use std::time::{Duration, Instant};
 
 use consort::{Pes, Result, Waiting};
-use consort_fabric::statistics::Summary;
+use consort_fabric::statistics::launches;
 use consort_tuner::{Sample, TransferClass};
 
 use super::{
-    session::{Block, Conditions, Session, Timing},
+    session::{Block, Conditions, Session, Timing, by_launch},
     work::Work,
 };
 use crate::limits::{Limit, Limits};
 
 /// The half-width of the interval of a precise median, as a share of the median.
 const PRECISION: f64 = 0.02;
-/// With fewer blocks a median does not count as precise.
-const MIN_BLOCKS: usize = 20;
-/// The number of rounds into which the budget is divided, unless they get too short or too long.
-const ROUNDS: u32 = 10;
+/// With fewer launches of one class a median does not count as precise.
+const MIN_LAUNCHES: usize = 8;
+/// The number of rounds into which the budget is divided, unless they get too short or too long:
+/// twice the launches that a class needs.
+const ROUNDS: u32 = 16;
 const SHORTEST_ROUND: Duration = Duration::from_millis(30);
 const LONGEST_ROUND: Duration = Duration::from_millis(500);
 
@@ -64,14 +66,11 @@ impl Rounds<'_> {
         let mut limits = Limits::new();
         let mut timings = vec![Timing::default(); session.work.len()];
         let start = Instant::now();
-        loop {
+        for launch in 0.. {
             limits.read(self.limits, self.sizes_bytes);
             let measured = session.run_in(Pes::threads(session.pes).pinned(), &self.conditions)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
-                all.blocks.extend(new.blocks);
-                all.discarded += new.discarded;
-                all.algorithm = new.algorithm;
-                all.error = new.error;
+                all.add(launch, new);
             }
             let spent = start.elapsed();
             progress(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
@@ -80,6 +79,7 @@ impl Rounds<'_> {
                 return Ok(Collected { timings, limits, waiting: measured.waiting });
             }
         }
+        unreachable!("the budget ends");
     }
 }
 
@@ -93,20 +93,23 @@ pub fn samples(timings: &[Timing]) -> Vec<Option<Sample>> {
     let class = common_class(timings);
     let sample = |timing: &Timing| {
         let counts = |block: &&Block| class.is_none() || block.class() == class;
-        let blocks: Vec<f64> = timing.blocks.iter().filter(counts).map(|block| block.ns).collect();
-        (!blocks.is_empty()).then(|| Sample::of(&Summary::of(&blocks), class))
+        let blocks: Vec<Block> = timing.blocks.iter().filter(counts).copied().collect();
+        let launches = by_launch(&blocks, |block| block.ns);
+        Some(Sample::of(&launches::summary(&launches)?, launches.len(), class))
     };
     timings.iter().map(sample).collect()
 }
 
-/// The class of the blocks that count: the one in which the work with the fewest blocks has more,
+/// The class of the blocks that count: the one in which the work with the fewest launches has more,
 /// then the one with more blocks in all. `None` for blocks of any class, if no class has blocks of
 /// each work.
 fn common_class(timings: &[Timing]) -> Option<TransferClass> {
     let able = || timings.iter().filter(|timing| !timing.blocks.is_empty());
     let standing = |class| {
-        let counts = || able().map(|timing| of_class(timing, Some(class)).len());
-        (counts().min().unwrap_or(0), counts().sum::<usize>())
+        let blocks = || able().map(|timing| of_class(timing, Some(class)));
+        let launches = |blocks: Vec<Block>| by_launch(&blocks, |block| block.ns).len();
+        let fewest = blocks().map(launches).min().unwrap_or(0);
+        (fewest, blocks().map(|blocks| blocks.len()).sum::<usize>())
     };
     [TransferClass::Near, TransferClass::Far]
         .into_iter()
@@ -121,16 +124,18 @@ fn is_measured(timing: &Timing) -> bool {
     timing.error.is_some() || !timing.blocks.is_empty()
 }
 
-/// Whether the medians of a work's classes are precise: those of each class with enough blocks, and
-/// there is such a class.
+/// Whether the medians of a work's classes are precise: those of each class with enough launches,
+/// and there is such a class.
 fn is_sure(timing: &Timing) -> bool {
     let classes = [None, Some(TransferClass::Near), Some(TransferClass::Far)];
-    let sizable: Vec<Vec<f64>> = classes
+    let sizable: Vec<Vec<Vec<f64>>> = classes
         .iter()
-        .map(|&class| of_class(timing, class).iter().map(|block| block.ns).collect())
-        .filter(|blocks: &Vec<f64>| blocks.len() >= MIN_BLOCKS)
+        .map(|&class| by_launch(&of_class(timing, class), |block| block.ns))
+        .filter(|launches| launches.len() >= MIN_LAUNCHES)
         .collect();
-    let sure = |blocks: &Vec<f64>| Summary::of(blocks).precision() <= PRECISION;
+    let sure = |blocks: &Vec<Vec<f64>>| {
+        launches::summary(blocks).is_some_and(|summary| summary.precision() <= PRECISION)
+    };
     timing.error.is_some() || (!sizable.is_empty() && sizable.iter().all(sure))
 }
 
@@ -149,8 +154,9 @@ mod tests {
     use super::*;
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
-        let blocks = times.map(|ns| Block { ns, p99_ns: ns, transfer_ns }).collect();
-        Timing { blocks, ..Timing::default() }
+        // Three blocks a launch.
+        let block = |(index, ns)| Block { ns, p99_ns: ns, transfer_ns, launch: index / 3 };
+        Timing { blocks: times.enumerate().map(block).collect(), ..Timing::default() }
     }
 
     #[test]
@@ -172,13 +178,16 @@ mod tests {
     #[test]
     fn all_are_judged_by_blocks_of_one_class() {
         let of = |transfers_ns: &[Option<f64>]| {
-            let one = |&transfer_ns| timing(transfer_ns, std::iter::once(1.0)).blocks;
-            Timing { blocks: transfers_ns.iter().flat_map(one).collect(), ..Timing::default() }
+            let mut all = Timing::default();
+            for (launch, &transfer_ns) in transfers_ns.iter().enumerate() {
+                all.add(launch, timing(transfer_ns, std::iter::once(1.0)));
+            }
+            all
         };
         let (near, far) = (Some(20.0), Some(150.0));
         let mostly_far = [of(&[near, far, far]), of(&[near, far, far])];
         assert_eq!(common_class(&mostly_far), Some(TransferClass::Far));
-        assert_eq!(samples(&mostly_far)[0].unwrap().blocks, 2);
+        assert_eq!(samples(&mostly_far)[0].unwrap().launches, 2);
         let one_without = [of(&[near, far, far, far]), of(&[near])];
         assert_eq!(common_class(&one_without), Some(TransferClass::Near));
         assert_eq!(common_class(&[of(&[near]), of(&[far])]), None);
@@ -191,7 +200,7 @@ mod tests {
     fn each_class_must_be_sure() {
         let mut both = timing(Some(20.0), (0..30).map(|_| 50.0));
         both.blocks.extend(timing(Some(150.0), (0..5).map(f64::from)).blocks);
-        assert!(is_sure(&both), "five far blocks do not count yet");
+        assert!(is_sure(&both), "two far launches do not count yet");
         both.blocks.extend(timing(Some(150.0), (0..30).map(f64::from)).blocks);
         assert!(!is_sure(&both));
         assert_eq!(of_class(&both, Some(TransferClass::Near)).len(), 30);

@@ -1,14 +1,14 @@
 //! The figures of a run of sessions: one for each kind of work and class of the transfer.
 
 use consort::{Arrival, Collective, Waiting};
-use consort_fabric::statistics::Summary;
+use consort_fabric::statistics::{Summary, launches};
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
 
 use super::{
     figure::{Figure, hundredths},
     rounds::{Collected, of_class},
-    session::{Conditions, Mode, Session, Timing},
+    session::{Conditions, Mode, Session, Timing, by_launch},
     work::{By, Work},
 };
 use crate::{
@@ -136,8 +136,8 @@ impl Run {
     ) -> Option<Figure> {
         let blocks = of_class(timing, class);
         let median = |values: Vec<f64>| (!values.is_empty()).then(|| Summary::of(&values).median);
-        let summary = (!blocks.is_empty())
-            .then(|| Summary::of(&blocks.iter().map(|block| block.ns).collect::<Vec<f64>>()))?;
+        let launches = by_launch(&blocks, |block| block.ns);
+        let summary = launches::summary(&launches)?;
         let p99_ns = match self.mode {
             Mode::Throughput => summary.p99,
             Mode::Latency => median(blocks.iter().map(|block| block.p99_ns).collect())?,
@@ -154,6 +154,7 @@ impl Run {
             memcpy_gbps: gbps(Limit::Copy).map(hundredths),
             pull_gbps: gbps(Limit::Pull).map(hundredths),
             shares: self.shares(work.bytes(), summary.median, gbps),
+            launches: Some(launches.len()),
             ..blank.clone().with(&summary)
         })
     }
@@ -244,7 +245,7 @@ mod tests {
     use super::{super::session::Block, *};
     use crate::asked::sums;
 
-    const KEYS: [&str; 22] = [
+    const KEYS: [&str; 23] = [
         "algorithm",
         "arrival",
         "bench",
@@ -253,6 +254,7 @@ mod tests {
         "c2c_ns",
         "ci95_ns",
         "fabric",
+        "launches",
         "median_ns",
         "memcpy_gbps",
         "mode",
@@ -288,7 +290,7 @@ mod tests {
     }
 
     fn timing(blocks: &[(f64, f64, Option<f64>)]) -> Timing {
-        let block = |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns };
+        let block = |&(ns, p99_ns, transfer_ns)| Block { ns, p99_ns, transfer_ns, launch: 0 };
         Timing {
             blocks: blocks.iter().map(block).collect(),
             algorithm: Some(Candidate::new("knomial").with("radix", 4)),

@@ -87,6 +87,8 @@ pub struct Block {
     pub p99_ns: f64,
     /// The one-way transfer at that moment, in nanoseconds; `None` where PEs share cores.
     pub transfer_ns: Option<f64>,
+    /// The number of the launch that it belongs to.
+    pub launch: usize,
 }
 
 impl Block {
@@ -107,6 +109,28 @@ pub struct Timing {
     pub algorithm: Option<Candidate>,
     /// The reason why it could not be measured.
     pub error: Option<Error>,
+}
+
+impl Timing {
+    /// Adds the blocks of launch `launch`.
+    pub fn add(&mut self, launch: usize, new: Timing) {
+        self.blocks.extend(new.blocks.into_iter().map(|block| Block { launch, ..block }));
+        self.discarded += new.discarded;
+        self.algorithm = new.algorithm;
+        self.error = new.error;
+    }
+}
+
+/// The values of blocks, by launch.
+pub(super) fn by_launch(blocks: &[Block], value: impl Fn(&Block) -> f64) -> Vec<Vec<f64>> {
+    let mut launches: Vec<(usize, Vec<f64>)> = Vec::new();
+    for block in blocks {
+        match launches.last_mut().filter(|(launch, _)| *launch == block.launch) {
+            Some((_, values)) => values.push(value(block)),
+            None => launches.push((block.launch, vec![value(block)])),
+        }
+    }
+    launches.into_iter().map(|(_, values)| values).collect()
 }
 
 /// The outcome of a session.

@@ -1,4 +1,4 @@
-//! The workbench of the tuner: candidates, timed in turn in one launch.
+//! The workbench of the tuner: candidates, timed in turn, in several launches.
 //!
 //! All modes are timed by throughput, calls in a row on one buffer. That is the time of calls in a
 //! loop, and the only measurement that shows the gain of Loose calls. Strict calls in a row cannot
@@ -11,7 +11,10 @@
 //! If the cores moved between near and far during a measurement, all candidates are judged by
 //! blocks of one class.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use consort::{Algorithms, Arrival, Candidate, Collective, Error, Pes, Query, SyncMode, SyncModes};
 use consort_fabric::CallSpec;
@@ -19,10 +22,14 @@ use consort_tuner::{Catalog, Measured, Sample, Selector, Wisdom, Workbench};
 
 use super::{
     rounds::samples,
-    session::{Conditions, Mode, Session},
+    session::{Conditions, Mode, Session, Timing},
     values,
     work::Work,
 };
+
+/// The launches of a measurement, as far as its budget allows: the tuner calls no difference clear
+/// with fewer.
+const LAUNCHES: u32 = 8;
 
 /// The workbench of this machine.
 #[derive(Debug, Default)]
@@ -55,14 +62,31 @@ impl Threads {
         work: Vec<Work>,
         budget: Duration,
     ) -> Result<Vec<Option<Sample>>, Error> {
-        // The rest of the time is for the launch and for warming up.
-        let budget = budget / 5 * 4;
-        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
-        let mut job = Pes::threads(pes).pinned().without_wisdom();
-        if let Some(barrier) = self.barriers.get(&pes) {
-            job = job.force(Collective::Barrier, barrier.clone());
+        let mut timings = vec![Timing::default(); work.len()];
+        let mut session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
+        let start = Instant::now();
+        // What a launch takes besides its budget: the launch itself, and warming up.
+        let mut more = Duration::ZERO;
+        for launch in 0.. {
+            let left = budget.saturating_sub(start.elapsed());
+            let is_over = left.is_zero() || left < more;
+            if launch > 0 && is_over {
+                break;
+            }
+            let share = left / LAUNCHES.saturating_sub(launch).max(1);
+            session.budget = share.saturating_sub(more);
+            let mut job = Pes::threads(pes).pinned().without_wisdom();
+            if let Some(barrier) = self.barriers.get(&pes) {
+                job = job.force(Collective::Barrier, barrier.clone());
+            }
+            let before = Instant::now();
+            let measured = session.run_in(job, &self.conditions)?;
+            more = before.elapsed().saturating_sub(session.budget);
+            for (all, new) in timings.iter_mut().zip(measured.timings) {
+                all.add(launch as usize, new);
+            }
         }
-        Ok(samples(&session.run_in(job, &self.conditions)?.timings))
+        Ok(samples(&timings))
     }
 }
 
@@ -113,9 +137,7 @@ impl Workbench for Threads {
 /// The entry and exit barrier of a query's calls, by `wisdom` or the model; `None` if they have
 /// none.
 pub fn entry_and_exit_barrier(wisdom: Option<&Wisdom>, query: &Query) -> Option<Candidate> {
-    let Query { collective, sync, .. } = *query;
-    let has_one = [sync.entry, sync.exit].contains(&SyncMode::All);
-    if !has_one || collective == Collective::Barrier {
+    if !CallSpec::from(query).has_barrier() {
         return None;
     }
     let barrier =

@@ -56,7 +56,7 @@ fn part(setting: &Setting, turn: u32, root: Rank) -> Setting {
         Capabilities { inbox_channels: first_channel + share, ..setting.capabilities };
     let sync = SyncModes { entry, exit };
     let call = CallSpec { collective: Collective::Broadcast, root, sync, ..setting.call };
-    Setting { call, first_channel, capabilities, ..*setting }
+    Setting { call, first_channel, capabilities, is_whole: false, ..*setting }
 }
 
 impl Algorithm for AllBroadcast {

@@ -26,7 +26,7 @@ pub struct Dissemination;
 /// same channels.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The partner of a pairwise sync, if there is only one round, with one peer.
+    /// The partner of a pairwise exchange, if there is only one round, with one peer.
     only: Option<(Rank, Channel)>,
     rounds: Vec<Box<[(Rank, Channel)]>>,
 }
@@ -50,9 +50,7 @@ impl Algorithm for Dissemination {
             .map(|round| round.to.into_iter().map(&mut in_channel).collect())
             .collect();
         let only = match rounds.as_slice() {
-            // A barrier in the second signal words would use the same pair of words as the other
-            // one.
-            [round] if round.len() == 1 && !setting.second_word => Some(round[0]),
+            [round] if round.len() == 1 => Some(round[0]),
             _ => None,
         };
         Ok(Schedule { only, rounds })
@@ -70,7 +68,7 @@ impl Algorithm for Dissemination {
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         if let Some((peer, channel)) = schedule.only {
-            return f.pairwise_sync(peer, channel, 0).await;
+            return f.pairwise_exchange(peer, channel, 0, None, None).await;
         }
         for round in &schedule.rounds {
             for &(peer, channel) in round {

@@ -42,6 +42,8 @@ enum Only {
     Sends(Rank, Channel),
     /// A leaf receives the data.
     Receives(Channel),
+    /// The root, or the leaf, makes a pairwise exchange.
+    Exchanges { peer: Rank, channel: Channel, is_root: bool },
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
@@ -67,7 +69,11 @@ impl Schedule {
         let parent = node.parent.map(|(parent, index)| edge(parent, index));
         let children: Box<[Edge]> =
             (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect();
+        let is_root = setting.rank == setting.call.root;
         let only = match (&parent, &*children) {
+            _ if let Some((peer, channel)) = setting.exchange() => {
+                Some(Only::Exchanges { peer, channel, is_root })
+            }
             _ if chunks.count() > 1 => None,
             (None, [child]) => Some(Only::Sends(child.peer, child.data)),
             (Some(parent), []) => Some(Only::Receives(parent.data)),
@@ -118,6 +124,10 @@ impl<T: Tree> Algorithm for DownTree<T> {
         u64::from(schedule.chunks.count())
     }
 
+    fn synchronizes(schedule: &Schedule) -> bool {
+        matches!(schedule.only, Some(Only::Exchanges { .. }))
+    }
+
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (shape, chunk_bytes) = T::of(candidate);
         cost_ns(shape, chunk_bytes, query, model)
@@ -133,6 +143,11 @@ impl<T: Tree> Algorithm for DownTree<T> {
                     f.send(*peer, *channel, 0, Span::source(at, bytes)).await
                 }
                 Only::Receives(channel) => f.receive(*channel, 0, Span::target(at, bytes)).await,
+                Only::Exchanges { peer, channel, is_root } => {
+                    let own = is_root.then(|| Span::source(at, bytes));
+                    let target = (!is_root).then(|| Span::target(at, bytes));
+                    f.pairwise_exchange(*peer, *channel, 0, own, target).await
+                }
             };
         }
         for index in 0..chunks.count() {

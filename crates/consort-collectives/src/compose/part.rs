@@ -113,8 +113,16 @@ impl<F: Fabric, const IS_SECOND: bool> Messages for Part<'_, F, IS_SECOND> {
     }
 
     #[inline(always)]
-    fn pairwise_sync(&self, peer: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
-        self.f.pairwise_sync(peer, channel, step)
+    fn pairwise_exchange(
+        &self,
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        own: Option<Span>,
+        target: Option<Span>,
+    ) -> impl Future<Output = Op> {
+        let [own, target] = [own, target].map(|span| span.map(|span| self.own(span)));
+        self.f.pairwise_exchange(peer, channel, step, own, target)
     }
 
     #[inline(always)]

@@ -57,6 +57,8 @@ enum Only {
     Sends(Rank, Channel),
     /// A root with one child combines its contribution with the child's.
     Combines(Channel),
+    /// The root, or the leaf, makes a pairwise exchange.
+    Exchanges { peer: Rank, channel: Channel, is_root: bool },
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
@@ -115,6 +117,9 @@ impl Schedule {
         }
         let keeps = rank == root && result.is_none();
         let only = match (inputs.as_slice(), parent) {
+            _ if let Some((peer, channel)) = setting.exchange() => {
+                Some(Only::Exchanges { peer, channel, is_root: keeps })
+            }
             _ if chunks.count() > 1 || result.is_some() => None,
             ([Input::Own], Some(parent)) => Some(Only::Sends(parent.peer, parent.data)),
             ([Input::Own, Input::Child(child)], None) if keeps => Some(Only::Combines(child.data)),
@@ -162,6 +167,10 @@ impl<T: Tree> Algorithm for UpTree<T> {
         u64::from(schedule.chunks.count())
     }
 
+    fn synchronizes(schedule: &Schedule) -> bool {
+        matches!(schedule.only, Some(Only::Exchanges { .. }))
+    }
+
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (shape, chunk_bytes) = T::of(candidate);
         cost_ns(shape, chunk_bytes, query, model)
@@ -179,6 +188,17 @@ impl<T: Tree> Algorithm for UpTree<T> {
                 Only::Combines(channel) => {
                     f.receive_combine(*channel, 0, Span::source(at, bytes), Span::target(at, bytes))
                         .await
+                }
+                Only::Exchanges { peer, channel, is_root: false } => {
+                    let own = Some(Span::source(at, bytes));
+                    f.pairwise_exchange(*peer, *channel, 0, own, None).await
+                }
+                Only::Exchanges { peer, channel, is_root: true } => {
+                    let (own, message) = (Span::source(at, bytes), Span::incoming(bytes));
+                    f.pairwise_exchange(*peer, *channel, 0, None, Some(message)).await?;
+                    let is_left = f.rank() < *peer;
+                    let (left, right) = if is_left { (own, message) } else { (message, own) };
+                    f.combine(Span::target(at, bytes), left, right).await
                 }
             };
         }

@@ -9,7 +9,7 @@ use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Messages, Op, Rank, Span, Step
 
 use super::{
     view::Call,
-    waits::{PairwiseCombine, Receive, ReceiveCombine, Wait},
+    waits::{PairwiseCombine, PairwiseExchange, Receive, ReceiveCombine, Wait},
 };
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
@@ -107,13 +107,28 @@ impl Messages for Call<'_> {
     }
 
     #[inline(always)]
-    fn pairwise_sync(&self, peer: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
-        debug_assert!(!channel.is_second(), "two pairs in a channel would share their words");
-        let (first, word) = (self.pair_at(peer, channel), self.word_of(step));
-        let (mine, theirs) = if self.rank < peer { (0, 1) } else { (1, 0) };
-        self.words[first + mine].store(word, Release); // pairs with the acquire in `Wait`
+    fn pairwise_exchange(
+        &self,
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        own: Option<Span>,
+        target: Option<Span>,
+    ) -> impl Future<Output = Op> {
+        let no_value = own.is_none() && target.is_none();
+        debug_assert!(no_value || !channel.is_second(), "a second signal word has no value");
+        let own = own.map(|own| self.resolve(own).word().load());
+        let target = target.map(|target| {
+            self.begin_receive();
+            self.resolve_writable(target).word()
+        });
+        let (mine, theirs, word) = self.pair_at(peer, channel, step);
+        if let Some(own) = own {
+            self.words[mine - 1].store(own, Relaxed);
+        }
+        self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseExchange`
         self.wake(peer);
-        Wait { call: self, at: first + theirs, word }
+        PairwiseExchange { call: self, at: theirs, word, target }
     }
 
     #[inline(always)]
@@ -125,10 +140,10 @@ impl Messages for Call<'_> {
         own: Span,
         target: Span,
     ) -> impl Future<Output = Op> {
-        debug_assert!(!channel.is_second(), "two pairs in a channel would share their words");
+        debug_assert!(!channel.is_second(), "a second signal word has no value");
         let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
         self.begin_receive();
-        let ((mine, theirs), word) = (self.value_pair_at(peer, channel), self.word_of(step));
+        let (mine, theirs, word) = self.pair_at(peer, channel, step);
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`
         self.wake(peer);

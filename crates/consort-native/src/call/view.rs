@@ -12,7 +12,7 @@ use consort_fabric::{Channel, Op, Place, Poisoned, Rank, Span, Step};
 use super::operands::{Buffer, Operands};
 use crate::{
     inbox::{
-        geometry::{Geometry, LINE_WORDS, PAIR_WORDS, SHORT_SLOT_WORDS, VALUE_PAIR_WORDS},
+        geometry::{Geometry, LINE_WORDS, PAIR_TURNS, SEQUENCE_BITS, SHORT_SLOT_WORDS},
         line::LineWord,
     },
     launch::job::Job,
@@ -129,24 +129,28 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The index of the first word of this PE's pair with `peer`, in the inbox of the lower rank.
+    /// The indices of the sequence words of this PE and of `peer` in their next pairwise operation,
+    /// and the word that both store. Each is preceded by a word for a value.
+    ///
+    /// They are in the pair's line. Nonblocking calls may be far ahead of the peer, and have short
+    /// slots of their own.
     #[inline(always)]
-    pub(super) fn pair_at(&self, peer: Rank, channel: Channel) -> usize {
-        let Geometry { per_pe, first_pair, window, .. } = self.group.memory.geometry;
-        let pair = channel.index() as usize * window + self.position;
-        self.rank.min(peer).index() * per_pe + first_pair + pair * PAIR_WORDS
-    }
-
-    /// The indices of the sequence words of this PE and of `peer`, in their value pair. Each value
-    /// is in the word before.
-    #[inline(always)]
-    pub(super) fn value_pair_at(&self, peer: Rank, channel: Channel) -> (usize, usize) {
-        let Geometry { per_pe, first_value_pair, window, .. } = self.group.memory.geometry;
-        let pair = channel.index() as usize * window + self.position;
-        let first =
-            self.rank.min(peer).index() * per_pe + first_value_pair + pair * VALUE_PAIR_WORDS;
-        let (low, high) = (first + 1, first + 1 + SHORT_SLOT_WORDS);
-        if self.rank < peer { (low, high) } else { (high, low) }
+    pub(super) fn pair_at(&self, peer: Rank, channel: Channel, step: Step) -> (usize, usize, u64) {
+        let word = self.word_of(step);
+        if self.is_nonblocking {
+            let [mine, others] = [peer, self.rank].map(|pe| self.short_slot_at(pe, channel));
+            return (mine, others, word);
+        }
+        let Geometry { per_pe, first_pair, .. } = self.group.memory.geometry;
+        let (low, high) = (self.rank.min(peer).index(), self.rank.max(peer).index());
+        let turn = self.group.next_turn(peer);
+        // A call may have several operations of one step, of which a slot may not take an earlier
+        // one for a later one.
+        let word = word.wrapping_add((turn as u64) << SEQUENCE_BITS);
+        let line = low * per_pe + first_pair + high * LINE_WORDS;
+        let slot = line + turn % PAIR_TURNS * SHORT_SLOT_WORDS + 1;
+        let others = slot + PAIR_TURNS * SHORT_SLOT_WORDS;
+        if self.rank < peer { (slot, others, word) } else { (others, slot, word) }
     }
 
     /// The poll result of a wait that is not over, after it saw the value `seen` in word `watched`.

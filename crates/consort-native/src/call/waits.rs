@@ -218,7 +218,37 @@ impl Future for ReceiveCombine<'_> {
     }
 }
 
-/// Ready when the peer's value has arrived in the value pair and is combined with the own one.
+/// Ready when the peer's value has arrived, if it sends one, or its signal.
+pub(super) struct PairwiseExchange<'f> {
+    pub(super) call: &'f Call<'f>,
+    /// The index of the peer's sequence word; `NO_WORD` at the end.
+    pub(super) at: usize,
+    pub(super) word: u64,
+    pub(super) target: Option<Word>,
+}
+
+// SAFETY: as for `Receive`.
+unsafe impl Send for PairwiseExchange<'_> {}
+
+impl Future for PairwiseExchange<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        let Self { call, at, word, target } = *self;
+        let seen = call.words[at].load(Acquire); // pairs with the release in `pairwise_exchange`
+        if seen != word {
+            return call.pending(at, seen);
+        }
+        if let Some(target) = target {
+            target.store(call.words[at - 1].load(Relaxed));
+            call.end_receive(&mut self.at);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Ready when the peer's value has arrived and is combined with the own one.
 pub(super) struct PairwiseCombine<'f> {
     pub(super) call: &'f Call<'f>,
     /// The index of the peer's sequence word; `NO_WORD` at the end.

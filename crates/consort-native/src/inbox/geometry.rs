@@ -20,18 +20,17 @@ pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 /// The layout of a group's memory: inboxes, and each member's published words.
 ///
 /// An inbox has the cache lines of long messages, call by call; then short slots, channel by
-/// channel; then pairs.
+/// channel; then a pair's line for each peer.
 ///
 /// A *short slot* is two words: first the payload of a message of 8 bytes, or the channel's second
 /// signal word; then the sequence word. The short slots of four successive calls on one channel
 /// share a cache line, so messages that a PE sends in a row of calls travel together.
 ///
-/// A *pair* is the two sequence words, one of each PE, by which two PEs synchronize. It is in the
-/// inbox of the lower rank, with four successive calls on a cache line. A PE that gets the line
-/// sees that its peer has entered the call it waits in; it leaves this call and enters the next
-/// before it loses the line again. (Measured, two PEs far apart, in transfers a barrier: 1.06; with
-/// each word on its own line 1.25 to 1.6.) A *value pair*, by which two PEs combine a word of each,
-/// has a short slot of each PE, with two calls on a cache line.
+/// A *pair's line* is where two PEs synchronize, exchange or combine a word of each, in blocking
+/// calls. It is in the inbox of the lower rank. Each PE has two short slots there, which its
+/// operations with this peer use in turn: a PE begins one when it has ended the one before, so its
+/// peer may still be in that one, but in none before. So the line never changes. A line that both write comes back by
+/// itself; a line that its writer must first take from a reader costs one more transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     /// Calls that may be pending at once: PEs differ by at most this many calls.
@@ -45,10 +44,8 @@ pub(crate) struct Geometry {
     pub(crate) stride: usize,
     /// The offset of the short slots in an inbox, in words.
     pub(crate) first_short_slot: usize,
-    /// The offset of the pairs in an inbox, in words.
+    /// The offset of the pairs' lines in an inbox, in words.
     pub(crate) first_pair: usize,
-    /// The offset of the value pairs in an inbox, in words.
-    pub(crate) first_value_pair: usize,
     /// Words of a PE's inbox.
     pub(crate) per_pe: usize,
     /// The first word that members publish.
@@ -72,10 +69,8 @@ pub(crate) struct Geometry {
 pub(crate) const LINE_WORDS: usize = 8;
 /// Words of a short slot.
 pub(crate) const SHORT_SLOT_WORDS: usize = 2;
-/// Words of a pair: one of each PE.
-pub(crate) const PAIR_WORDS: usize = 2;
-/// Words of a value pair: a short slot of each PE.
-pub(crate) const VALUE_PAIR_WORDS: usize = 2 * SHORT_SLOT_WORDS;
+/// Short slots of a PE in a pair's line.
+pub(crate) const PAIR_TURNS: usize = 2;
 
 /// Offsets within a member's published words, each on its own line: the word that records where the
 /// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
@@ -110,8 +105,7 @@ impl Geometry {
         // since processors compare just these bits first. (Measured: 2 ns of a near barrier of 80.)
         let apart = 17 * LINE_WORDS;
         let first_pair = first_short_slot + lines * window * SHORT_SLOT_WORDS;
-        let first_value_pair = first_pair + lines * window * PAIR_WORDS;
-        let per_pe = first_value_pair + lines * window * VALUE_PAIR_WORDS + apart;
+        let per_pe = first_pair + pes * LINE_WORDS + apart;
         let first_member = pes * per_pe;
         let credits = RECENT + RECENT_CALLS;
         let exposure_counts = credits + pes * LINE_WORDS;
@@ -130,7 +124,6 @@ impl Geometry {
             stride,
             first_short_slot,
             first_pair,
-            first_value_pair,
             per_pe,
             first_member,
             per_member,

@@ -9,7 +9,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 use consort_fabric::{Capabilities, Rank};
@@ -52,6 +55,8 @@ pub struct Group {
     /// The members' ranks in the world, in the order of their ranks here.
     pub(super) ranks: Box<[Rank]>,
     pub(crate) memory: GroupMemory,
+    /// By peer, how often this member has used the pair's line.
+    turns: Box<[AtomicUsize]>,
     /// This member's log of recent calls.
     own_recent: Words,
     /// Where this member made its recent calls.
@@ -66,15 +71,16 @@ impl Group {
         let first = place.at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
         let own_recent = Words::new(&job.segment, first, RECENT_CALLS);
         let (job, number) = (Arc::clone(job), place.number);
-        Self { job, number, rank, ranks, memory, own_recent, own_sites }
+        let turns = ranks.iter().map(|_| AtomicUsize::new(0)).collect();
+        Self { job, number, rank, ranks, memory, turns, own_recent, own_sites }
     }
 
     /// A group without memory, for a member that has left its group.
     pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::none(&job.segment, ranks.len());
         let (own_recent, own_sites) = (Words::new(&job.segment, 0, 0), Arc::default());
-        let (job, number) = (Arc::clone(job), u64::MAX);
-        Self { job, number, rank, ranks, memory, own_recent, own_sites }
+        let (job, number, turns) = (Arc::clone(job), u64::MAX, Box::default());
+        Self { job, number, rank, ranks, memory, turns, own_recent, own_sites }
     }
 
     /// The group of colour `color` in team formation `made` of this group, for its member `rank`.
@@ -151,6 +157,16 @@ impl Group {
     #[inline(always)]
     pub(crate) fn inboxes(&self) -> &[LineWord] {
         &self.memory.inboxes
+    }
+
+    /// The number of earlier pairwise operations of blocking calls between this member and `peer`,
+    /// which counts the same.
+    #[inline(always)]
+    pub(crate) fn next_turn(&self, peer: Rank) -> usize {
+        let turns = &self.turns[peer.index()];
+        let turn = turns.load(Relaxed);
+        turns.store(turn.wrapping_add(1), Relaxed); // no other thread makes blocking calls
+        turn
     }
 
     /// The word of a call in this member's log of recent calls.

@@ -15,6 +15,7 @@ mod beat;
 mod credits;
 mod doorbell;
 mod message;
+mod pair;
 mod parking;
 mod poison;
 mod stream;

@@ -6,8 +6,8 @@
 //! come from one run.
 //!
 //! A launch fixes the places of its threads and buffers, and where PEs share cores also the order
-//! of their turns. That favours one candidate or another. So a duel is measured in several
-//! launches, and the one with the median outcome counts.
+//! of their turns. That favours one candidate or another. So each round is measured in several
+//! launches, and intervals are over launches.
 
 use std::time::Duration;
 
@@ -28,11 +28,8 @@ const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
 /// The least time for a candidate that gives a useful measurement.
 const FLOOR: Duration = Duration::from_millis(2);
 
-/// The launches of a duel: odd, so that one has the median outcome.
-const DUEL_LAUNCHES: u32 = 3;
-
-/// With fewer blocks the confidence interval is only their range.
-const SURE_BLOCKS: u32 = 6;
+/// With fewer launches no difference is clear.
+pub(crate) const SURE_LAUNCHES: u32 = 8;
 
 /// The candidates that a search at `rigour` measures.
 pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {
@@ -84,12 +81,8 @@ pub(crate) fn hold<W: Workbench>(
     };
     loop {
         announce(&field);
-        if let [one, other] = field.as_slice() {
-            let ranking = duel(bench, query, [one, other], slice / round_count)?;
-            return Ok(won(query, ranking, rigour));
-        }
         let ranking = ranking(bench, query, &field, slice / round_count)?;
-        if round_count == 1 || ranking.len() <= 1 {
+        if round_count == 1 || field.len() <= 2 || ranking.len() <= 1 {
             return Ok(won(query, ranking, rigour));
         }
         let survivors = survivor_count(&ranking);
@@ -116,31 +109,6 @@ pub(crate) fn ranking<W: Workbench>(
     Ok(ranking)
 }
 
-/// Measures two candidates in several launches. Returns the ranking of the launch in which the
-/// ratio of their times is the median. A candidate that could not be measured is missing in it.
-pub(crate) fn duel<W: Workbench>(
-    bench: &mut W,
-    query: &Query,
-    pair: [&Candidate; 2],
-    budget: Duration,
-) -> Result<Vec<(Candidate, Sample)>, W::Error> {
-    let field = pair.map(Clone::clone);
-    let mut launches = Vec::new();
-    for _ in 0..DUEL_LAUNCHES {
-        launches.push(ranking(bench, query, &field, budget / DUEL_LAUNCHES)?);
-    }
-    let lead = |ranking: &[(Candidate, Sample)]| match ranking {
-        [(first, fast), (_, slow)] => {
-            let ratio = slow.median_ns / fast.median_ns;
-            if first == pair[0] { ratio } else { 1.0 / ratio }
-        }
-        [(first, _)] if first == pair[0] => f64::INFINITY,
-        _ => 0.0,
-    };
-    launches.sort_by(|one, other| lead(one).total_cmp(&lead(other)));
-    Ok(launches.swap_remove(launches.len() / 2))
-}
-
 /// How many candidates, of at least two, remain: the faster half without those clearly slower than
 /// the best, but at least two.
 fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
@@ -149,10 +117,10 @@ fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
     open.min(ranking.len().div_ceil(2)).max(2)
 }
 
-/// Whether `faster` is clearly faster: both have enough blocks for an interval of 95 %, and the
-/// intervals do not overlap.
+/// Whether `faster` is clearly faster: both were measured in enough launches for an interval of
+/// 95 %, and the intervals do not overlap.
 fn are_apart(faster: &Sample, slower: &Sample) -> bool {
-    let is_sure = faster.blocks.min(slower.blocks) >= SURE_BLOCKS;
+    let is_sure = faster.launches.min(slower.launches) >= SURE_LAUNCHES;
     is_sure && faster.ci95_ns.1 < slower.ci95_ns.0
 }
 
@@ -199,7 +167,7 @@ mod tests {
         let one = |(index, &(low, median_ns, high)): (usize, &(f64, f64, f64))| {
             let candidate = Candidate::new("tree").with("radix", index as u64);
             let ci95_ns = (low, high);
-            (candidate, Sample { median_ns, ci95_ns, p99_ns: high, blocks: 9, class: None })
+            (candidate, Sample { median_ns, ci95_ns, p99_ns: high, launches: 9, class: None })
         };
         times.iter().enumerate().map(one).collect()
     }
@@ -219,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn a_few_blocks_leave_it_open() {
-        let entry = |blocks| {
+    fn a_few_launches_leave_it_open() {
+        let entry = |launches| {
             let mut ranking = ranking_of(&[(9.0, 10.0, 11.0), (19.0, 20.0, 21.0)]);
-            ranking.iter_mut().for_each(|(_, sample)| sample.blocks = blocks);
+            ranking.iter_mut().for_each(|(_, sample)| sample.launches = launches);
             won(&QUERY, ranking, Rigour::Measure).unwrap().confidence
         };
-        assert_eq!(entry(5), Confidence::Tie);
-        assert_eq!(entry(6), Confidence::Clear);
+        assert_eq!(entry(7), Confidence::Tie);
+        assert_eq!(entry(8), Confidence::Clear);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Workbench for Fake {
                     true_ns * scale * (1.0 + 0.3 * self.random() + outlier)
                 })
                 .collect();
-            Some(Sample::of(&Summary::of(&blocks), Some(class)))
+            Some(Sample::of(&Summary::of(&blocks), 9, Some(class)))
         };
         Ok(candidates.iter().map(sample).collect())
     }

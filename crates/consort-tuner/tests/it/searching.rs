@@ -189,7 +189,7 @@ fn what_cannot_be_measured_is_not_chosen_by_measurement() {
 }
 
 #[test]
-fn rounds_shrink_to_a_duel_of_three_launches() {
+fn rounds_shrink_to_a_duel() {
     let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(10);
     let mut wisdom = empty(&bench);
@@ -200,7 +200,6 @@ fn rounds_shrink_to_a_duel_of_three_launches() {
     }
     let last = bench.log.last().unwrap();
     assert_eq!(last.1.len(), 2);
-    assert_eq!(bench.log.iter().rev().take_while(|&launch| launch == last).count(), 3);
     let entry = wisdom.entry(&last.0).unwrap();
     assert!(entry.runner_up.is_some() && entry.margin() >= Some(0.0));
 }

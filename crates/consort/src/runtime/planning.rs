@@ -84,7 +84,7 @@ impl Hold<'_> {
             return Err(PlanError::Incapable { algorithm: outside.name, why: why.into() }.into());
         }
         let synchronizes = call.synchronizes();
-        let within = if synchronizes { format!(" within {barrier}") } else { String::new() };
+        let within = if call.has_barrier() { format!(" within {barrier}") } else { String::new() };
         let of = outside.map_or_else(String::new, |outside| format!(" ({})", outside.type_name));
         let name = format!("{name} by {candidate}{of}{within}");
         let number = CallNumber::new(self.endpoint.job(), &name);

@@ -163,7 +163,7 @@ pub(crate) enum Buffers {
 /// The class of the blocks that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Class {
-    /// Those with a transfer below 60 ns.
+    /// Those with a transfer below 80 ns.
     Near,
     /// All others.
     Far,

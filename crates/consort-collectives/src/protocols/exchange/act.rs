@@ -8,6 +8,14 @@ pub(super) enum Act {
     /// Awaits the credit to send a chunk.
     AwaitCredit(Channel, Step),
     Send(Rank, Channel, Step, Span),
+    /// A pairwise exchange: sends `own` to `peer` and receives into `target`.
+    Exchange {
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        own: Span,
+        target: Span,
+    },
     Copy {
         target: Span,
         source: Span,

@@ -66,6 +66,9 @@ impl Rounds {
             match *act {
                 Act::AwaitCredit(channel, step) => f.wait(channel, step).await?,
                 Act::Send(to, channel, step, source) => f.send(to, channel, step, source).await?,
+                Act::Exchange { peer, channel, step, own, target } => {
+                    f.pairwise_exchange(peer, channel, step, Some(own), Some(target)).await?;
+                }
                 Act::Copy { target, source } => f.copy(target, source).await?,
                 Act::Receive(channel, step, target) => f.receive(channel, step, target).await?,
                 Act::ReceiveCombine { channel, step, left, target } => {

@@ -116,6 +116,12 @@ impl<'p> Cutter<'p> {
             return;
         }
         self.index += 1;
+        if round.is_exchange {
+            self.copy(round, further);
+            self.exchange(round);
+            self.acts.append(&mut self.combines);
+            return;
+        }
         for is_send in [round.sends_first, !round.sends_first] {
             match (&round.sent, &round.received) {
                 (Some(message), _) if is_send && index < sends => {
@@ -152,6 +158,34 @@ impl<'p> Cutter<'p> {
             let source = further.part(part, spans);
             self.acts.push(Act::Send(*to, channel, number, source));
         }
+    }
+
+    /// An exchange of words, in a pass that is not repeated.
+    fn exchange(&mut self, round: &Measured) {
+        let (Some(sent), Some((received, keep))) = (&round.sent, &round.received) else {
+            unreachable!("an exchange has two messages")
+        };
+        let (peer, step) = (sent.end.0, sent.first);
+        let [own, kept] = [sent, received].map(|message| message.end.1[0]);
+        let incoming = Span::incoming(kept.bytes);
+        let (target, combine) = match keep {
+            Keep::Stores => (kept, None),
+            Keep::After(left) => (incoming, Some((left[0], incoming))),
+            Keep::Before(right) => (incoming, Some((incoming, right[0]))),
+        };
+        let sequence = self.walk.sequence;
+        let channels = sequence.parts(sent, 0, step).map(|(channel, _)| channel);
+        self.acts.extend(channels.map(|channel| Act::Exchange {
+            peer,
+            channel,
+            step,
+            own,
+            target,
+        }));
+        let combine = combine.map(|(left, right)| Act::Combine { target: kept, left, right });
+        self.combines.extend(combine);
+        self.awaited.next();
+        self.give_credit();
     }
 
     fn receive(

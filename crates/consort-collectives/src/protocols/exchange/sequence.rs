@@ -25,6 +25,8 @@ pub(super) struct Measured {
     pub(super) combined: Vec<[Span; 3]>,
     /// Whether it sends a chunk before it receives one.
     pub(super) sends_first: bool,
+    /// Whether its messages are words that it exchanges with one PE.
+    pub(super) is_exchange: bool,
 }
 
 impl Measured {
@@ -40,13 +42,27 @@ impl Measured {
             let bytes = end.1.iter().map(|span| span.bytes).sum();
             Divided { end, first, credit, bytes, chunks: buffers.chunks(bytes) }
         };
+        let is_exchange = match (&sent, &received) {
+            (Some(sent), Some((received, _))) => {
+                let are_words = [sent, received].map(|(_, spans)| is_word(spans)) == [true; 2];
+                let fits = first < buffers.count && setting.capabilities.buffered;
+                // Copies come before the exchange, and may not change what it sends.
+                let is_kept = copied.is_empty() || sent.1[0].place == Place::Source;
+                sent.0 == received.0 && are_words && fits && is_kept && !setting.call.nonblocking
+            }
+            _ => false,
+        };
         let received = received.map(|(end, keep)| (divided(end), keep));
-        Self { sent: sent.map(divided), copied, received, combined, sends_first }
+        Self { sent: sent.map(divided), copied, received, combined, sends_first, is_exchange }
     }
 
     fn ends(&self) -> impl Iterator<Item = &Divided> {
         self.sent.iter().chain(self.received.as_ref().map(|(received, _)| received))
     }
+}
+
+fn is_word(spans: &[Span]) -> bool {
+    matches!(spans, [span] if span.bytes == 8)
 }
 
 /// See [`Pass`].
@@ -69,7 +85,11 @@ pub(super) struct Sequence {
 impl Sequence {
     pub(super) fn new(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
         let repeated = |Pass { rounds, times, bytes, chunks }| {
-            let measured = |round| Measured::new(setting, buffers, round);
+            let measured = |round| {
+                let measured = Measured::new(setting, buffers, round);
+                // Chunks of later times have other numbers.
+                Measured { is_exchange: measured.is_exchange && times == 1, ..measured }
+            };
             Repeated { rounds: rounds.into_iter().map(measured).collect(), times, bytes, chunks }
         };
         let passes = passes.into_iter().filter(|pass| pass.times > 0 && !pass.rounds.is_empty());

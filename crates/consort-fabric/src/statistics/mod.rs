@@ -1,5 +1,7 @@
 //! Statistics of repeated measurements: median, its confidence interval, and the tail.
 //!
+//! `launches` has the interval where measurements come from several launches of a program.
+//!
 //! Times on shared machines are skewed, so nothing here assumes a distribution. The interval
 //! consists of order statistics. The true median of `n` sorted samples is between the `k`-th from
 //! below and the `k`-th from above with the probability `1 - 2 P(X < k)`, where `X` is binomial
@@ -8,6 +10,8 @@
 //! Systems", SC 2015). The interval has the largest `k` that leaves 95 %: exactly up to 1000
 //! samples, by the normal approximation beyond. Below six samples no such `k` exists, and the
 //! interval is the range.
+
+pub mod launches;
 
 /// The probability outside of the interval at each end.
 const TAIL: f64 = 0.025;
@@ -47,9 +51,13 @@ impl Summary {
         }
     }
 
-    /// Half the width of the interval, relative to the median: 0.02 is "within 2 %".
+    /// Half the width of the interval, relative to the median: 0.02 is "within 2 %". Of a single
+    /// sample nobody knows how precise it is: infinite.
     #[must_use]
     pub fn precision(&self) -> f64 {
+        if self.count < 2 {
+            return f64::INFINITY;
+        }
         (self.ci95.1 - self.ci95.0) / 2.0 / self.median.abs()
     }
 }

@@ -1,0 +1,125 @@
+//! The summary of samples from several launches of a program.
+//!
+//! A launch fixes the places of threads and pages, so samples of one launch are alike, and many of
+//! them say nothing of the next launch (Kalibera and Jones, "Rigorous Benchmarking in Reasonable
+//! Time", ISMM 2013). So the launch is the unit that varies. The estimate is the median of the
+//! launches' medians. Its interval is a bootstrap in two levels (Davison and Hinkley, "Bootstrap
+//! Methods and their Application", 1997, section 3.8): as many launches as there are, drawn with
+//! replacement, and from each drawn launch as many samples as it has; the interval leaves out 2.5 %
+//! of the estimates at each end.
+
+use super::{Summary, median};
+use crate::splitmix64;
+
+/// The seed of all draws: the same samples have the same interval.
+pub const SEED: u64 = 2009;
+/// How often launches and samples are drawn.
+const DRAWS: usize = 400;
+/// Samples of a launch that are drawn at most: beyond that its median hardly moves.
+const MOST_SAMPLES: usize = 32;
+/// With fewer launches the interval is their range.
+const FEW: usize = 3;
+
+/// The summary of samples by launch; empty launches do not count. `None` if all are empty.
+#[must_use]
+pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
+    let launches: Vec<&[f64]> =
+        launches.iter().map(Vec::as_slice).filter(|launch| !launch.is_empty()).collect();
+    let all: Vec<f64> = launches.concat();
+    if launches.is_empty() {
+        return None;
+    }
+    let mut medians: Vec<f64> =
+        launches.iter().map(|launch| median(&mut launch.to_vec())).collect();
+    let estimate = median(&mut medians);
+    let ci95 = match launches.as_slice() {
+        [_] => Summary::of(&all).ci95,
+        few if few.len() < FEW => (medians[0], medians[few.len() - 1]),
+        launches => interval(launches),
+    };
+    let ci95 = (ci95.0.min(estimate), ci95.1.max(estimate));
+    Some(Summary { median: estimate, ci95, ..Summary::of(&all) })
+}
+
+/// The interval of the bootstrap.
+fn interval(launches: &[&[f64]]) -> (f64, f64) {
+    let mut state = SEED;
+    let mut below = |end: usize| usize::try_from(splitmix64(&mut state)).unwrap_or(0) % end;
+    let mut drawn = Vec::with_capacity(MOST_SAMPLES);
+    let mut medians = vec![0.0; launches.len()];
+    let mut estimate = || {
+        for place in &mut medians {
+            let launch = launches[below(launches.len())];
+            drawn.clear();
+            let count = launch.len().min(MOST_SAMPLES);
+            drawn.extend((0..count).map(|_| launch[below(launch.len())]));
+            *place = median(&mut drawn);
+        }
+        median(&mut medians)
+    };
+    let mut estimates: Vec<f64> = (0..DRAWS).map(|_| estimate()).collect();
+    estimates.sort_unstable_by(f64::total_cmp);
+    let outside = DRAWS / 40;
+    (estimates[outside], estimates[DRAWS - 1 - outside])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launches around 100 that differ by up to `between`, with samples that differ by `within`.
+    fn drawn(state: &mut u64, count: usize, between: f64, within: f64) -> Vec<Vec<f64>> {
+        let mut unit = || (splitmix64(state) >> 11) as f64 / (1_u64 << 53) as f64;
+        (0..count)
+            .map(|_| {
+                let centre = 100.0 + between * unit();
+                (0..20).map(|_| centre + within * unit()).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn many_samples_of_few_launches_do_not_make_it_sure() {
+        let launches = drawn(&mut 1, 8, 20.0, 0.1);
+        let of_launches = summary(&launches).unwrap();
+        let of_samples = Summary::of(&launches.concat());
+        assert!(of_launches.precision() > 0.02, "{of_launches:?}");
+        assert_eq!((of_launches.count, of_launches.p99), (160, of_samples.p99));
+        let steady = summary(&drawn(&mut 1, 8, 0.0, 0.1)).unwrap();
+        assert!(steady.precision() < 0.001, "{steady:?}");
+    }
+
+    /// Of pairs of measurements of one thing, few have intervals that do not meet.
+    #[test]
+    fn two_measurements_of_one_thing_agree() {
+        let mut state = 7;
+        let all: Vec<Summary> =
+            (0..120).map(|_| summary(&drawn(&mut state, 8, 20.0, 5.0)).unwrap()).collect();
+        let apart = |pair: &&[Summary]| {
+            let [one, other] = pair else { return false };
+            one.ci95.1 < other.ci95.0 || other.ci95.1 < one.ci95.0
+        };
+        let count = all.chunks(2).filter(apart).count();
+        assert!(count <= 3, "{count} of 60 pairs are apart");
+        let covers = |one: &&Summary| one.ci95.0 <= 112.5 && 112.5 <= one.ci95.1;
+        let covered = all.iter().filter(covers).count();
+        assert!(covered >= 104, "{covered} of 120 intervals have the true median");
+    }
+
+    #[test]
+    fn few_launches_have_their_range_and_one_that_of_its_samples() {
+        let two = summary(&[vec![1.0, 2.0, 3.0], vec![], vec![5.0]]).unwrap();
+        assert_eq!((two.median, two.ci95, two.count), (3.5, (2.0, 5.0), 4));
+        let one = summary(&[vec![1.0, 2.0, 3.0]]).unwrap();
+        assert_eq!((one.median, one.ci95), (2.0, (1.0, 3.0)));
+        assert_eq!(summary(&[vec![], vec![]]), None);
+        let single = summary(&[vec![4.0]]).unwrap();
+        assert!(single.precision().is_infinite());
+    }
+
+    #[test]
+    fn the_same_samples_have_the_same_interval() {
+        let launches = drawn(&mut 3, 9, 10.0, 10.0);
+        assert_eq!(summary(&launches), summary(&launches));
+    }
+}
