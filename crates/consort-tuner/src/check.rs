@@ -12,12 +12,16 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Query};
 
 use crate::{
-    Grid, Measured, Rigour, Sample, SearchError, Selector, Wisdom, Workbench,
-    search::contest::{ranking, slice},
+    Grid, Measured, Race, Rigour, Sample, SearchError, Selector, Wisdom, Workbench,
+    search::contest::slice,
 };
 
 /// The share of the duel in the time for a query: one part in this many.
 const DUEL_SHARE: u32 = 3;
+
+/// The launches in which all candidates are measured, and those of the duel.
+const FIRST_LAUNCHES: u32 = 3;
+const DUEL_LAUNCHES: u32 = 8;
 
 /// The penalty of the choice for a query.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +140,9 @@ impl Check<'_> {
             let chosen = selector.select(&CallSpec::from(query));
             let chosen = chosen.map(|chosen| chosen.candidate.into_owned());
             let duel_slice = slice / DUEL_SHARE;
-            let ranking = ranking(bench, query, &field, slice - duel_slice).map_err(failed)?;
+            let mut race = Race::new(field);
+            race.run(bench, query, FIRST_LAUNCHES, slice - duel_slice).map_err(failed)?;
+            let ranking = race.ranking();
             let is_chosen =
                 |(candidate, _): &&(Candidate, Sample)| chosen.as_ref() == Some(candidate);
             let (Some(found), Some(best)) = (ranking.iter().find(is_chosen), ranking.first())
@@ -147,8 +153,9 @@ impl Check<'_> {
             let penalty = if found.0 == best.0 {
                 Penalty::of(query, best, best)
             } else {
-                let pair = [found.0.clone(), best.0.clone()];
-                let duel = self::ranking(bench, query, &pair, duel_slice).map_err(failed)?;
+                let mut duel = Race::new(vec![found.0.clone(), best.0.clone()]);
+                duel.run(bench, query, DUEL_LAUNCHES, duel_slice).map_err(failed)?;
+                let duel = duel.ranking();
                 let found = duel.iter().find(is_chosen).unwrap_or(found);
                 Penalty::of(query, found, duel.first().unwrap_or(best))
             };

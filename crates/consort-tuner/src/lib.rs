@@ -24,6 +24,7 @@ mod estimate;
 mod grid;
 pub mod online;
 mod query;
+mod race;
 mod row;
 mod search;
 mod select;
@@ -36,6 +37,7 @@ mod workbench;
 pub use check::{Check, Penalty, Report};
 pub use consistency::{Inconsistency, inconsistencies};
 pub use grid::Grid;
+pub use race::Race;
 pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
 pub use select::{ChosenBy, Measured, Selection, Selector};
 pub use table::Table;
@@ -43,4 +45,4 @@ pub use wisdom::{
     Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path, replace_file,
 };
 pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
-pub use workbench::{Catalog, Sample, Workbench};
+pub use workbench::{Block, Catalog, Sample, Workbench};

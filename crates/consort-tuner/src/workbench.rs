@@ -29,23 +29,32 @@ pub trait Workbench: Catalog {
     /// The reason why nothing can be measured at all: a job that does not start, a failed PE.
     type Error: Error;
 
-    /// Measures `candidates` at `query`, interleaved in one run, for at most `budget` together.
-    /// Returns one result for each candidate, in order; `None` if it could not be measured.
+    /// Measures `candidates` at `query`, in turn, in one launch, for about `budget` together.
+    /// Returns the blocks of each candidate, in order; `None` if it could not be measured.
     ///
     /// # Errors
     /// When measuring fails as a whole. The search then ends and keeps its results.
-    fn measure(
+    fn launch(
         &mut self,
         query: &Query,
         candidates: &[Candidate],
         budget: Duration,
-    ) -> Result<Vec<Option<Sample>>, Self::Error>;
+    ) -> Result<Vec<Option<Vec<Block>>>, Self::Error>;
 
     /// The time since a fixed moment, on the clock by which the search keeps its budget.
     fn now(&self) -> Duration {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
     }
+}
+
+/// A block of calls of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// Nanoseconds per call.
+    pub ns: f64,
+    /// How far apart the cores were, if that is known.
+    pub class: Option<TransferClass>,
 }
 
 /// The measurement of one candidate, in nanoseconds per call.

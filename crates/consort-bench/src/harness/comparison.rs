@@ -104,7 +104,7 @@ pub fn run(
     stop: &AtomicBool,
     mut show: impl FnMut(usize, usize, &str),
 ) -> Result<Vec<Point>> {
-    let threads = Threads::new(Some(wisdom));
+    let mut threads = Threads::new(Some(wisdom));
     let queries = queries(grid);
     let started = Instant::now();
     let mut points = Vec::new();
@@ -116,7 +116,7 @@ pub fn run(
             break;
         }
         show(index, queries.len(), &format!("comparing: {}", describe(query)));
-        let point = point(&threads, wisdom, query, share.min(LONGEST))
+        let point = point(&mut threads, wisdom, query, share.min(LONGEST))
             .with_context(|| format!("comparing failed at {}", describe(query)))?;
         points.extend(point);
     }
@@ -125,7 +125,7 @@ pub fn run(
 
 /// Measures one point; `None` if no candidate can serve it.
 fn point(
-    threads: &Threads,
+    threads: &mut Threads,
     wisdom: &Wisdom,
     query: &Query,
     budget: Duration,
@@ -146,7 +146,7 @@ fn point(
         (0..names.len()).filter(|&index| LIBRARIES.contains(&names[index])).collect();
     let peer = |&index: &usize| Work::of_peer(query, index);
     let all = libraries.iter().map(peer).chain(ours.iter().map(|ours| Work::of(query, ours)));
-    let times = threads.time(query.pes, all.collect(), gain)?;
+    let times = threads.time(query.pes, &all.collect::<Vec<Work>>(), gain)?;
     let median = |sample: &Option<consort_tuner::Sample>| sample.map(|sample| sample.median_ns);
     let (theirs, own) = times.split_at(libraries.len());
     let library = fastest(libraries.iter().zip(theirs.iter().map(median)));
@@ -167,7 +167,7 @@ fn point(
             .iter()
             .filter_map(|query| Some(Work::of(query, &choice(wisdom, query)?)))
             .collect();
-        if let [loose, strict] = &threads.time(query.pes, work, budget)?[..] {
+        if let [loose, strict] = &threads.time(query.pes, &work, budget)?[..] {
             (loose_ns, strict_ns) = (median(loose), median(strict));
         }
     }
@@ -230,7 +230,7 @@ mod tests {
         let algorithms = Algorithms::here();
         let wisdom = Wisdom::new(algorithms.identity().clone());
         let query = queries(&Grid::new(2, &[]))[1];
-        let point = point(&Threads::new(None), &wisdom, &query, Duration::from_millis(30));
+        let point = point(&mut Threads::new(None), &wisdom, &query, Duration::from_millis(30));
         let point = point.unwrap().unwrap();
         assert!(point.gain().is_some() && point.strictness().is_some(), "{point:?}");
         assert!(point.flat_ns.is_some() && point.tree_radix.is_some(), "{point:?}");

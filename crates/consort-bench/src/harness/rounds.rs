@@ -7,9 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use consort::{Pes, Result, Waiting};
+use consort::{Candidate, Pes, Result, Waiting};
 use consort_fabric::statistics::launches;
-use consort_tuner::{Sample, TransferClass};
+use consort_tuner::{Race, Sample, TransferClass};
 
 use super::{
     session::{Block, Conditions, Session, Timing, by_launch},
@@ -90,33 +90,18 @@ pub fn of_class(timing: &Timing, class: Option<TransferClass>) -> Vec<Block> {
 
 /// The sample of each work, by blocks of one class; `None` for a work without such blocks.
 pub fn samples(timings: &[Timing]) -> Vec<Option<Sample>> {
-    let class = common_class(timings);
-    let sample = |timing: &Timing| {
-        let counts = |block: &&Block| class.is_none() || block.class() == class;
-        let blocks: Vec<Block> = timing.blocks.iter().filter(counts).copied().collect();
-        let launches = by_launch(&blocks, |block| block.ns);
-        Some(Sample::of(&launches::summary(&launches)?, launches.len(), class))
-    };
-    timings.iter().map(sample).collect()
-}
-
-/// The class of the blocks that count: the one in which the work with the fewest launches has more,
-/// then the one with more blocks in all. `None` for blocks of any class, if no class has blocks of
-/// each work.
-fn common_class(timings: &[Timing]) -> Option<TransferClass> {
-    let able = || timings.iter().filter(|timing| !timing.blocks.is_empty());
-    let standing = |class| {
-        let blocks = || able().map(|timing| of_class(timing, Some(class)));
-        let launches = |blocks: Vec<Block>| by_launch(&blocks, |block| block.ns).len();
-        let fewest = blocks().map(launches).min().unwrap_or(0);
-        (fewest, blocks().map(|blocks| blocks.len()).sum::<usize>())
-    };
-    [TransferClass::Near, TransferClass::Far]
-        .into_iter()
-        .map(|class| (standing(class), class))
-        .filter(|((fewest, _), _)| *fewest > 0)
-        .max_by_key(|&(standing, _)| standing)
-        .map(|(_, class)| class)
+    // A race knows what is measured by names alone.
+    let names = (0..timings.len()).map(|index| Candidate::new(&index.to_string())).collect();
+    let mut race = Race::new(names);
+    let blocks = || timings.iter().flat_map(|timing| &timing.blocks);
+    for launch in 0..blocks().map(|block| block.launch + 1).max().unwrap_or(0) {
+        let of_launch = |timing: &Timing| {
+            let blocks = timing.blocks.iter().filter(|block| block.launch == launch);
+            Some(blocks.map(|block| block.for_tuner()).collect())
+        };
+        race.add(timings.iter().map(of_launch).collect());
+    }
+    race.samples()
 }
 
 /// Whether a work has a block that was kept, or cannot have any.
@@ -176,24 +161,18 @@ mod tests {
     }
 
     #[test]
-    fn all_are_judged_by_blocks_of_one_class() {
-        let of = |transfers_ns: &[Option<f64>]| {
+    fn samples_are_of_one_class_and_count_launches() {
+        let of = |transfers_ns: &[f64]| {
             let mut all = Timing::default();
             for (launch, &transfer_ns) in transfers_ns.iter().enumerate() {
-                all.add(launch, timing(transfer_ns, std::iter::once(1.0)));
+                all.add(launch, timing(Some(transfer_ns), std::iter::once(1.0)));
             }
             all
         };
-        let (near, far) = (Some(20.0), Some(150.0));
-        let mostly_far = [of(&[near, far, far]), of(&[near, far, far])];
-        assert_eq!(common_class(&mostly_far), Some(TransferClass::Far));
-        assert_eq!(samples(&mostly_far)[0].unwrap().launches, 2);
-        let one_without = [of(&[near, far, far, far]), of(&[near])];
-        assert_eq!(common_class(&one_without), Some(TransferClass::Near));
-        assert_eq!(common_class(&[of(&[near]), of(&[far])]), None);
-        assert_eq!(common_class(&[of(&[None, None])]), None);
-        assert_eq!(common_class(&[of(&[]), of(&[near])]), Some(TransferClass::Near));
-        assert!(samples(&[of(&[])])[0].is_none());
+        let samples = samples(&[of(&[20.0, 150.0, 150.0]), of(&[20.0, 150.0, 150.0]), of(&[])]);
+        let sample = samples[0].unwrap();
+        assert_eq!((sample.launches, sample.class), (2, Some(TransferClass::Far)));
+        assert!(samples[2].is_none());
     }
 
     #[test]

@@ -96,6 +96,11 @@ impl Block {
     pub fn class(&self) -> Option<TransferClass> {
         self.transfer_ns.map(TransferClass::of)
     }
+
+    /// As the tuner has blocks.
+    pub(super) fn for_tuner(&self) -> consort_tuner::Block {
+        consort_tuner::Block { ns: self.ns, class: self.class() }
+    }
 }
 
 /// The blocks of one work.

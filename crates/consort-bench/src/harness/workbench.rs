@@ -17,18 +17,17 @@ use std::{
 };
 
 use consort::{Algorithms, Arrival, Candidate, Collective, Error, Pes, Query, SyncMode, SyncModes};
-use consort_fabric::CallSpec;
+use consort_fabric::{CallSpec, statistics::median};
 use consort_tuner::{Catalog, Measured, Sample, Selector, Wisdom, Workbench};
 
 use super::{
     rounds::samples,
-    session::{Conditions, Mode, Session, Timing},
+    session::{Block, Conditions, Mode, Session, Timing},
     values,
     work::Work,
 };
 
-/// The launches of a measurement, as far as its budget allows: the tuner calls no difference clear
-/// with fewer.
+/// The launches of a measurement, as far as its budget allows.
 const LAUNCHES: u32 = 8;
 
 /// The workbench of this machine.
@@ -37,6 +36,8 @@ pub struct Threads {
     conditions: Conditions,
     /// The best barrier known for a team size.
     barriers: HashMap<u32, Candidate>,
+    /// By the number of PEs and of kinds of work: the time of a launch besides its budget.
+    more: HashMap<(u32, usize), Duration>,
 }
 
 impl Threads {
@@ -48,45 +49,54 @@ impl Threads {
             .map(|entry| (entry.query.pes, entry.choice.clone()));
         let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
         let conditions = Conditions { arrival, ..Conditions::default() };
-        Self { conditions, barriers: barriers.collect() }
+        Self { conditions, barriers: barriers.collect(), more: HashMap::new() }
     }
 
-    /// Times kinds of work in turn, within about `budget`. Returns the sample of each; `None` where
-    /// the work cannot be done.
+    /// Times kinds of work in turn, in several launches, within about `budget`. Returns the sample
+    /// of each; `None` where the work cannot be done.
     ///
     /// # Errors
     /// When the job cannot be launched or fails.
     pub fn time(
-        &self,
+        &mut self,
         pes: u32,
-        work: Vec<Work>,
+        work: &[Work],
         budget: Duration,
     ) -> Result<Vec<Option<Sample>>, Error> {
-        let mut timings = vec![Timing::default(); work.len()];
-        let mut session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
-        let start = Instant::now();
-        // What a launch takes besides its budget: the launch itself, and warming up.
-        let mut more = Duration::ZERO;
-        for launch in 0.. {
+        let (mut timings, start) = (vec![Timing::default(); work.len()], Instant::now());
+        for launch in 0..LAUNCHES {
             let left = budget.saturating_sub(start.elapsed());
-            let is_over = left.is_zero() || left < more;
-            if launch > 0 && is_over {
+            if launch > 0 && left.is_zero() {
                 break;
             }
-            let share = left / LAUNCHES.saturating_sub(launch).max(1);
-            session.budget = share.saturating_sub(more);
-            let mut job = Pes::threads(pes).pinned().without_wisdom();
-            if let Some(barrier) = self.barriers.get(&pes) {
-                job = job.force(Collective::Barrier, barrier.clone());
-            }
-            let before = Instant::now();
-            let measured = session.run_in(job, &self.conditions)?;
-            more = before.elapsed().saturating_sub(session.budget);
-            for (all, new) in timings.iter_mut().zip(measured.timings) {
+            let new = self.time_once(pes, work.to_vec(), left / (LAUNCHES - launch))?;
+            for (all, new) in timings.iter_mut().zip(new) {
                 all.add(launch as usize, new);
             }
         }
         Ok(samples(&timings))
+    }
+
+    /// Times kinds of work in turn, in one launch, within about `budget`.
+    fn time_once(
+        &mut self,
+        pes: u32,
+        work: Vec<Work>,
+        budget: Duration,
+    ) -> Result<Vec<Timing>, Error> {
+        // Besides its blocks a launch takes time for itself, and to warm up each work.
+        let key = (pes, work.len());
+        let more = self.more.get(&key).copied().unwrap_or_default();
+        let budget = budget.saturating_sub(more);
+        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
+        let mut job = Pes::threads(pes).pinned().without_wisdom();
+        if let Some(barrier) = self.barriers.get(&pes) {
+            job = job.force(Collective::Barrier, barrier.clone());
+        }
+        let start = Instant::now();
+        let measured = session.run_in(job, &self.conditions)?;
+        self.more.insert(key, start.elapsed().saturating_sub(budget));
+        Ok(measured.timings)
     }
 }
 
@@ -113,24 +123,33 @@ impl Catalog for Threads {
 impl Workbench for Threads {
     type Error = Error;
 
-    fn measure(
+    fn launch(
         &mut self,
         query: &Query,
         candidates: &[Candidate],
         budget: Duration,
-    ) -> Result<Vec<Option<Sample>>, Error> {
+    ) -> Result<Vec<Option<Vec<consort_tuner::Block>>>, Error> {
         let work = candidates.iter().map(|candidate| Work::of(query, candidate)).collect();
-        let samples = self.time(query.pes, work, budget)?;
+        let blocks = |timing: Timing| {
+            let blocks = timing.blocks.iter().map(Block::for_tuner).collect();
+            timing.error.is_none().then_some(blocks)
+        };
+        let all: Vec<Option<Vec<consort_tuner::Block>>> =
+            self.time_once(query.pes, work, budget)?.into_iter().map(blocks).collect();
         if query.collective == Collective::Barrier {
-            let measured = candidates.iter().zip(&samples);
+            let fastest = |blocks: &Vec<consort_tuner::Block>| {
+                let mut times: Vec<f64> = blocks.iter().map(|block| block.ns).collect();
+                (!times.is_empty()).then(|| median(&mut times))
+            };
+            let measured = candidates.iter().zip(&all);
             let fastest = measured
-                .filter_map(|(candidate, sample)| Some((candidate, sample.as_ref()?.median_ns)))
+                .filter_map(|(candidate, blocks)| Some((candidate, fastest(blocks.as_ref()?)?)))
                 .min_by(|(_, one_ns), (_, other_ns)| one_ns.total_cmp(other_ns));
             if let Some((fastest, _)) = fastest {
                 self.barriers.insert(query.pes, fastest.clone());
             }
         }
-        Ok(samples)
+        Ok(all)
     }
 }
 
@@ -168,7 +187,7 @@ mod tests {
         let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..QUERY };
         for query in [barrier, QUERY, Query { sync: SyncModes::STRICT, symmetric: true, ..QUERY }] {
             let candidates = threads.candidates(&query);
-            let samples = threads.measure(&query, &candidates, Duration::from_millis(20)).unwrap();
+            let samples = threads.launch(&query, &candidates, Duration::from_millis(20)).unwrap();
             assert_eq!(samples.len(), candidates.len());
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
@@ -186,7 +205,7 @@ mod tests {
             Query { collective: Collective::Broadcast, bytes: 4096, ..loose },
         ] {
             let candidates = threads.candidates(&query);
-            let samples = threads.measure(&query, &candidates, Duration::from_millis(10)).unwrap();
+            let samples = threads.launch(&query, &candidates, Duration::from_millis(10)).unwrap();
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
     }
@@ -195,7 +214,7 @@ mod tests {
     fn a_candidate_that_cannot_serve_is_no_failure() {
         let mut threads = Threads::default();
         let candidates = [Candidate::new("flat"), Candidate::new("none")];
-        let samples = threads.measure(&QUERY, &candidates, Duration::from_millis(5)).unwrap();
+        let samples = threads.launch(&QUERY, &candidates, Duration::from_millis(5)).unwrap();
         assert!(samples[0].is_some() && samples[1].is_none());
     }
 

@@ -56,8 +56,12 @@ impl Bench {
         };
         let progress = Progress::new(what.name());
         let collected = rounds.run(|share| progress.show(share))?;
-        progress.rename("MPI");
-        let libraries = mpi::figures(what, options.session.pes, &options.sizes_bytes, &self.mpi);
+        let libraries = if options.mpi {
+            progress.rename("MPI");
+            mpi::figures(what, options.session.pes, &options.sizes_bytes, &self.mpi)
+        } else {
+            Vec::new()
+        };
         drop(progress);
 
         let Options { session, conditions, symmetric, .. } = &options;

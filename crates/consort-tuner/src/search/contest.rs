@@ -1,20 +1,17 @@
 //! The contest of a query: finds the fastest of its candidates.
 //!
-//! Successive halving: each round measures the remaining candidates interleaved, for an equal part
-//! of the time. Those whose interval lies above the best one's leave, and so does the slower half
-//! of the rest. The last round is a duel. Only the last round decides, so that choice and runner-up
-//! come from one run.
-//!
-//! A launch fixes the places of its threads and buffers, and where PEs share cores also the order
-//! of their turns. That favours one candidate or another. So each round is measured in several
-//! launches, and intervals are over launches.
+//! Successive halving: each heat measures the remaining candidates in turn. Those that are much
+//! slower than the best leave, and so does the slower half of the rest, until two are left.
+//! They meet in the final, which alone decides, so that choice and runner-up come from the same
+//! launches. The search spreads these over its time.
 
 use std::time::Duration;
 
 use consort_fabric::{Candidate, Query};
 
 use crate::{
-    Confidence, Entry, Rigour, RunnerUp, Sample, Workbench, estimate::ranked, times::rounded_ns,
+    Confidence, Entry, Race, Rigour, RunnerUp, Sample, Workbench, estimate::ranked,
+    times::rounded_ns,
 };
 
 /// The most candidates that the model lets through to be measured at [`Rigour::Measure`].
@@ -28,8 +25,10 @@ const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
 /// The least time for a candidate that gives a useful measurement.
 const FLOOR: Duration = Duration::from_millis(2);
 
-/// With fewer launches no difference is clear.
-pub(crate) const SURE_LAUNCHES: u32 = 8;
+/// What takes so many times as long as the best leaves a heat.
+const MUCH_SLOWER: f64 = 1.5;
+/// The launches of a heat.
+const HEAT_LAUNCHES: u32 = 4;
 
 /// The candidates that a search at `rigour` measures.
 pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {
@@ -65,73 +64,55 @@ pub(crate) fn slice(rigour: Rigour, field_size: usize, share: Duration) -> Durat
     share.clamp(floor, cap.max(floor))
 }
 
-/// Holds the contest for `query` among `field` within `slice`; `None` if no candidate could be
-/// measured. Passes the candidates of each round to `announce` before they are measured.
-pub(crate) fn hold<W: Workbench>(
+/// Holds the heats for `query` among `field` within `budget`. Returns the final, and the entry for
+/// the last heat. A field of two, and any field at [`Rigour::Exhaustive`], has one heat, whose
+/// launches count in the final. Passes the candidates of each heat to `announce` before they are
+/// measured.
+pub(crate) fn heats<W: Workbench>(
     bench: &mut W,
     query: &Query,
     mut field: Vec<Candidate>,
     rigour: Rigour,
-    slice: Duration,
+    budget: Duration,
     mut announce: impl FnMut(&[Candidate]),
-) -> Result<Option<Entry>, W::Error> {
-    let round_count = match rigour {
+) -> Result<(Race, Option<Entry>), W::Error> {
+    let is_final = |field: &[Candidate]| field.len() <= 2 || rigour == Rigour::Exhaustive;
+    let heat_count = match rigour {
         Rigour::Exhaustive => 1,
-        _ => field.len().next_power_of_two().ilog2().max(1),
+        _ => field.len().next_power_of_two().ilog2().saturating_sub(1).max(1),
     };
     loop {
         announce(&field);
-        let ranking = ranking(bench, query, &field, slice / round_count)?;
-        if round_count == 1 || field.len() <= 2 || ranking.len() <= 1 {
-            return Ok(won(query, ranking, rigour));
+        let mut heat = Race::new(field);
+        heat.run(bench, query, HEAT_LAUNCHES, budget / heat_count)?;
+        let (ranking, entry) = (heat.ranking(), won(query, &heat, rigour));
+        if is_final(heat.field()) {
+            return Ok((heat, entry));
         }
-        let survivors = survivor_count(&ranking);
+        let survivors = if ranking.len() > 2 { survivor_count(&ranking) } else { ranking.len() };
         field = ranking.into_iter().take(survivors).map(|(candidate, _)| candidate).collect();
+        if is_final(&field) {
+            return Ok((Race::new(field), entry));
+        }
     }
 }
 
-/// Measures each of `field` once, and returns those that could be measured, the fastest first.
-pub(crate) fn ranking<W: Workbench>(
-    bench: &mut W,
-    query: &Query,
-    field: &[Candidate],
-    budget: Duration,
-) -> Result<Vec<(Candidate, Sample)>, W::Error> {
-    let samples = bench.measure(query, field, budget)?;
-    assert_eq!(samples.len(), field.len(), "a workbench answers for each candidate");
-    let measured = field.iter().cloned().zip(samples);
-    let mut ranking: Vec<_> = measured
-        .filter_map(|(candidate, sample)| Some((candidate, sample.filter(Sample::is_sound)?)))
-        .collect();
-    ranking.sort_by(|(a, a_sample), (b, b_sample)| {
-        a_sample.median_ns.total_cmp(&b_sample.median_ns).then_with(|| a.cmp(b))
-    });
-    Ok(ranking)
-}
-
-/// How many candidates, of at least two, remain: the faster half without those clearly slower than
-/// the best, but at least two.
+/// How many candidates, of at least two, remain: the faster half without those that are much slower
+/// than the best, but at least two.
 fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
-    let best_high_ns = ranking[0].1.ci95_ns.1;
-    let open = ranking.iter().filter(|(_, sample)| sample.ci95_ns.0 <= best_high_ns).count();
+    let limit_ns = MUCH_SLOWER * ranking[0].1.median_ns;
+    let open = ranking.iter().filter(|(_, sample)| sample.median_ns <= limit_ns).count();
     open.min(ranking.len().div_ceil(2)).max(2)
 }
 
-/// Whether `faster` is clearly faster: both were measured in enough launches for an interval of
-/// 95 %, and the intervals do not overlap.
-fn are_apart(faster: &Sample, slower: &Sample) -> bool {
-    let is_sure = faster.launches.min(slower.launches) >= SURE_LAUNCHES;
-    is_sure && faster.ci95_ns.1 < slower.ci95_ns.0
-}
-
-/// The entry for a ranking.
-fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Option<Entry> {
-    let mut ranking = ranking.into_iter();
+/// The entry for a race; `None` if no candidate could be measured.
+pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
+    let mut ranking = race.ranking().into_iter();
     let (choice, sample) = ranking.next()?;
     let second = ranking.next();
     let confidence = match &second {
         None => Confidence::Alone,
-        Some((_, second)) if are_apart(&sample, second) => Confidence::Clear,
+        Some((second, _)) if race.is_clear(&choice, second) => Confidence::Clear,
         Some(_) => Confidence::Tie,
     };
     Some(Entry {
@@ -152,17 +133,6 @@ fn won(query: &Query, ranking: Vec<(Candidate, Sample)>, rigour: Rigour) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_fabric::{Collective, OperatorClass, SyncModes};
-
-    const QUERY: Query = Query {
-        collective: Collective::Broadcast,
-        sync: SyncModes::MINE,
-        pes: 2,
-        bytes: 8,
-        operator: OperatorClass::Commutative,
-        symmetric: true,
-    };
-
     fn ranking_of(times: &[(f64, f64, f64)]) -> Vec<(Candidate, Sample)> {
         let one = |(index, &(low, median_ns, high)): (usize, &(f64, f64, f64))| {
             let candidate = Candidate::new("tree").with("radix", index as u64);
@@ -184,17 +154,6 @@ mod tests {
             (39.0, 40.0, 41.0),
         ]);
         assert_eq!(survivor_count(&apart), 2, "a runner-up is kept");
-    }
-
-    #[test]
-    fn a_few_launches_leave_it_open() {
-        let entry = |launches| {
-            let mut ranking = ranking_of(&[(9.0, 10.0, 11.0), (19.0, 20.0, 21.0)]);
-            ranking.iter_mut().for_each(|(_, sample)| sample.launches = launches);
-            won(&QUERY, ranking, Rigour::Measure).unwrap().confidence
-        };
-        assert_eq!(entry(7), Confidence::Tie);
-        assert_eq!(entry(8), Confidence::Clear);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! 1. Every query of the grid without an entry gets the model's estimate. From then on the result
 //!    is complete, and every later step only improves it.
-//! 2. The grid is measured in its order, the most useful queries first, in three quarters of the
-//!    time.
-//! 3. Where the winner changes between neighbouring sizes, the size between them is measured too,
-//!    the largest margin first, until the change is located or the time is over.
+//! 2. Heats find the finalists of each query of the grid, in its order, the most useful queries
+//!    first, in three eighths of the time.
+//! 3. Where the winner changes between neighbouring sizes, the size between them has heats too, the
+//!    largest margin first, until the change is located or half of the time is over.
+//! 4. The finals of all queries are measured, a launch of each after the other, several times. So
+//!    the launches of a query see how the machine changes during the search.
 //!
 //! The search keeps existing entries that were won at the same or a higher rigour. So it can be
 //! stopped at any time, and continues when it is run again.
@@ -25,11 +27,15 @@ use consort_fabric::{Candidate, Query};
 pub use progress::{Ending, Observer, Outcome, Progress};
 
 use crate::{
-    Entry, Grid, Rigour, Wisdom, Workbench,
+    Entry, Grid, Race, Rigour, Wisdom, Workbench,
     estimate::estimated,
     query::{describe, row_of},
     row::crossovers,
 };
+
+/// The launches of a final: some more than make a difference clear, since the cores may be near in
+/// one launch and far in another.
+const FINAL_LAUNCHES: u32 = 10;
 
 /// Measuring failed as a whole. Wisdom has all entries that were won before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +82,8 @@ impl Search<'_> {
             total_count: 0,
             measured_count: 0,
             kept_count: 0,
+            finals: Vec::new(),
+            launched: 0,
             started,
             bench,
             wisdom,
@@ -96,6 +104,16 @@ impl Search<'_> {
     }
 }
 
+/// The final of a query.
+struct Final {
+    query: Query,
+    race: Race,
+    /// The most time for a launch.
+    most: Duration,
+    /// What its last launch took.
+    taken: Duration,
+}
+
 /// A search in progress.
 struct Run<'a, W, O> {
     search: &'a Search<'a>,
@@ -106,6 +124,9 @@ struct Run<'a, W, O> {
     total_count: usize,
     measured_count: usize,
     kept_count: usize,
+    finals: Vec<Final>,
+    /// Launches of finals that are done.
+    launched: usize,
     started: Duration,
     bench: &'a mut W,
     wisdom: &'a mut Wisdom,
@@ -127,13 +148,21 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
                 .filter(|query| !known.contains(query) && self.rows.contains(&row_of(query))),
         );
         self.total_count = work.len();
-        let three_quarters = self.search.budget / 4 * 3;
-        if let Some(ending) = self.visit(&work, three_quarters, 1)? {
-            return Ok((ending, 0));
-        }
+        let mut ending = self.heats(&work, self.search.budget / 8 * 3, 1)?;
         let before_count = self.measured_count;
-        let ending = self.refine()?;
-        Ok((ending, self.measured_count - before_count))
+        // Finals may change winners, which gives further sizes to measure.
+        loop {
+            if ending.is_none() {
+                ending = self.refine()?;
+            }
+            if self.finals.is_empty() || ending == Some(Ending::Stopped) {
+                break;
+            }
+            let ended = self.run_finals();
+            self.conclude();
+            ending = ended?.or(ending);
+        }
+        Ok((ending.unwrap_or(Ending::Complete), self.measured_count - before_count))
     }
 
     /// Inserts the model's estimate for a query that has no measurement, if the model has one.
@@ -152,63 +181,101 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         rigour == Rigour::Estimate || self.wisdom.entry(query).is_some_and(is_enough)
     }
 
-    /// Visits each query of `work`. They share the time until `deadline` after the start, each with
-    /// one in `shares_each` equal shares, but none goes beyond the budget. Returns the reason why
-    /// the search must end, if it must.
-    fn visit(
+    /// Holds the heats of each query of `work`. They share the time until `deadline` after the
+    /// start, or one in `shares` equal parts of it. None begins unless its final fits into the
+    /// budget too. Returns the reason why the search must end, if it must.
+    fn heats(
         &mut self,
         work: &[Query],
         deadline: Duration,
-        shares_each: u32,
+        shares: u32,
     ) -> Result<Option<Ending>, SearchError<W::Error>> {
         let Search { rigour, budget, stop, .. } = *self.search;
         let (kept, open): (Vec<Query>, Vec<Query>) =
             work.iter().partition(|query| self.keeps(query));
         self.kept_count += kept.len();
         self.visited.extend(kept);
+        // A final gets as much time as the heats before it might have taken.
+        let mut of_finals = self.time_of_finals();
+        let end = deadline.saturating_sub(self.elapsed()) + of_finals;
         for (index, query) in open.iter().enumerate() {
             // Relaxed: the flag publishes no other data.
             if stop.load(Ordering::Relaxed) {
                 return Ok(Some(Ending::Stopped));
             }
             let field = contest::field(self.bench, query, rigour);
-            let left = deadline.saturating_sub(self.elapsed());
             let left_count = u32::try_from(open.len() - index).unwrap_or(u32::MAX);
-            let share = left / left_count.saturating_mul(shares_each);
-            let slice = contest::slice(rigour, field.len(), share);
-            if self.elapsed() + slice > budget {
+            let left = deadline.saturating_sub(self.elapsed()).min(end.saturating_sub(of_finals));
+            let share = left / left_count.saturating_mul(shares);
+            let slice = contest::slice(rigour, field.len(), 2 * share) / 2;
+            if self.elapsed() + of_finals + 2 * slice > budget {
                 return Ok(Some(Ending::OutOfBudget));
             }
-            if !field.is_empty() {
-                self.contest(query, field, slice)?;
-            }
+            of_finals += slice;
+            let progress = self.progress();
             self.visited.insert(*query);
+            if field.is_empty() {
+                continue;
+            }
+            let observer = &mut *self.observer;
+            let announce =
+                |candidates: &[Candidate]| observer.measuring(&progress, query, candidates);
+            let (race, entry) = contest::heats(self.bench, query, field, rigour, slice, announce)
+                .map_err(|source| SearchError { query: *query, source })?;
+            if let Some(entry) = entry {
+                self.measured_count += 1;
+                self.wisdom.insert(entry.clone());
+                self.observer.won(&self.progress(), &entry, self.wisdom);
+            }
+            if !race.field().is_empty() {
+                let most = slice / FINAL_LAUNCHES;
+                self.finals.push(Final { query: *query, race, most, taken: Duration::ZERO });
+            }
         }
         Ok(None)
     }
 
-    /// Measures `field` at `query` and keeps the winner.
-    fn contest(
-        &mut self,
-        query: &Query,
-        field: Vec<Candidate>,
-        slice: Duration,
-    ) -> Result<(), SearchError<W::Error>> {
-        let progress = self.progress();
-        let observer = &mut *self.observer;
-        let announce = |candidates: &[Candidate]| observer.measuring(&progress, query, candidates);
-        let entry = contest::hold(self.bench, query, field, self.search.rigour, slice, announce)
-            .map_err(|source| SearchError { query: *query, source })?;
-        if let Some(entry) = entry {
-            self.measured_count += 1;
-            self.wisdom.insert(entry.clone());
-            self.observer.won(&self.progress(), &entry, self.wisdom);
+    /// Measures the finals, a launch of each after the other.
+    fn run_finals(&mut self) -> Result<Option<Ending>, SearchError<W::Error>> {
+        let Search { budget, stop, .. } = *self.search;
+        let count = self.finals.len();
+        for launch in 0..count * FINAL_LAUNCHES as usize {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Some(Ending::Stopped));
+            }
+            let (progress, elapsed) = (self.progress(), self.elapsed());
+            let Final { query, race, most, taken } = &mut self.finals[launch % count];
+            let left_count = u32::try_from(count * FINAL_LAUNCHES as usize - launch);
+            let left = budget.saturating_sub(elapsed);
+            let share = (left / left_count.unwrap_or(u32::MAX)).min(*most);
+            if elapsed + share.max(*taken) > budget {
+                return Ok(Some(Ending::OutOfBudget));
+            }
+            self.observer.measuring(&progress, query, race.field());
+            let blocks = self.bench.launch(query, race.field(), share);
+            race.add(blocks.map_err(|source| SearchError { query: *query, source })?);
+            *taken = self.bench.now().saturating_sub(self.started).saturating_sub(elapsed);
+            self.launched = launch + 1;
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Measures sizes between neighbours with different winners until no such size is left.
-    fn refine(&mut self) -> Result<Ending, SearchError<W::Error>> {
+    fn time_of_finals(&self) -> Duration {
+        self.finals.iter().map(|last| last.most * FINAL_LAUNCHES).sum()
+    }
+
+    /// Keeps the winners of the finals, which are over.
+    fn conclude(&mut self) {
+        self.launched = 0;
+        for Final { query, race, .. } in std::mem::take(&mut self.finals) {
+            if let Some(entry) = contest::won(&query, &race, self.search.rigour) {
+                self.wisdom.insert(entry);
+            }
+        }
+    }
+
+    /// Holds heats at sizes between neighbours with different winners until no such size is left.
+    fn refine(&mut self) -> Result<Option<Ending>, SearchError<W::Error>> {
         let Search { rigour, budget, .. } = *self.search;
         loop {
             let in_grid = |entry: &Entry| self.rows.contains(&row_of(&entry.query));
@@ -218,15 +285,18 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
                 .filter(|query| !self.visited.contains(query))
                 .collect();
             if work.is_empty() {
-                return Ok(Ending::Complete);
+                return Ok(None);
             }
             self.total_count += work.len();
             if rigour == Rigour::Estimate {
                 work.iter().for_each(|query| self.estimate(query));
             }
-            // The crossovers found now lead to about as many again, half as far apart.
-            if let Some(ending) = self.visit(&work, budget, 2)? {
-                return Ok(ending);
+            // Heats and finals share the time. The crossovers found now lead to about as many again,
+            // half as far apart.
+            let begun = self.elapsed();
+            let left = budget.saturating_sub(begun).saturating_sub(self.time_of_finals());
+            if let Some(ending) = self.heats(&work, begun + left / 2, 2)? {
+                return Ok(Some(ending));
             }
         }
     }
@@ -235,9 +305,12 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         self.bench.now().saturating_sub(self.started)
     }
 
+    /// Heats are half of the way, and finals the other half.
     fn progress(&self) -> Progress {
+        let launches = (self.finals.len() * FINAL_LAUNCHES as usize).max(1);
+        let of_finals = self.total_count / 2 * self.launched / launches;
         Progress {
-            done_count: self.visited.len(),
+            done_count: self.visited.len() / 2 + of_finals,
             total_count: self.total_count,
             elapsed: self.elapsed(),
         }

@@ -5,9 +5,8 @@ use std::{convert::Infallible, time::Duration};
 
 use consort_fabric::{
     CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes, splitmix64,
-    statistics::Summary,
 };
-use consort_tuner::{Catalog, Sample, TransferClass, Workbench};
+use consort_tuner::{Block, Catalog, TransferClass, Workbench};
 
 /// The largest message that the algorithm `line` can serve.
 pub(crate) const LINE_BYTES: u64 = 56;
@@ -116,12 +115,12 @@ impl Workbench for Fake {
 
     /// Times are true times 1 to 1.3, now and then up to 5 times as much, and all of a run are
     /// less than half as much when the cores happen to be near.
-    fn measure(
+    fn launch(
         &mut self,
         query: &Query,
         candidates: &[Candidate],
         budget: Duration,
-    ) -> Result<Vec<Option<Sample>>, Infallible> {
+    ) -> Result<Vec<Option<Vec<Block>>>, Infallible> {
         self.log.push((*query, candidates.to_vec()));
         self.now += budget;
         let each_ns = budget.as_nanos() as f64 / candidates.len() as f64;
@@ -134,14 +133,11 @@ impl Workbench for Fake {
             }
             let true_ns = Self::true_ns(query, candidate);
             let wanted = (each_ns / true_ns / 100.0).clamp(7.0, 60.0);
-            let blocks: Vec<f64> = (0..60)
-                .take_while(|&index| f64::from(index) < wanted)
-                .map(|_| {
-                    let outlier = if self.random() < 0.1 { 4.0 * self.random() } else { 0.0 };
-                    true_ns * scale * (1.0 + 0.3 * self.random() + outlier)
-                })
-                .collect();
-            Some(Sample::of(&Summary::of(&blocks), 9, Some(class)))
+            let times = (0..60).take_while(|&index| f64::from(index) < wanted).map(|_| {
+                let outlier = if self.random() < 0.1 { 4.0 * self.random() } else { 0.0 };
+                true_ns * scale * (1.0 + 0.3 * self.random() + outlier)
+            });
+            Some(times.map(|ns| Block { ns, class: Some(class) }).collect())
         };
         Ok(candidates.iter().map(sample).collect())
     }

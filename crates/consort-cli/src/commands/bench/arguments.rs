@@ -75,6 +75,12 @@ pub(crate) struct Bench {
     /// Another MPI library to compare with; may be repeated [default: the mpirun in PATH]
     #[arg(long, value_name = "MPIRUN")]
     pub(super) mpi: Vec<PathBuf>,
+    /// Only these other libraries: pthread, std, hurdles, mpi, or none [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) peers: Vec<String>,
+    /// Without MPI
+    #[arg(long, conflicts_with = "mpi")]
+    pub(super) no_mpi: bool,
     /// Show blocks of calls in this class of the transfer between cores
     #[arg(long, value_enum, default_value_t = Class::Both)]
     pub(super) class: Class,
@@ -107,7 +113,8 @@ impl Bench {
     /// Whether no option is set that only collectives have.
     pub(super) fn is_plain(&self) -> bool {
         let named = !self.algorithm.is_empty() || self.all_algorithms;
-        !named && self.sync.is_empty() && self.mpi.is_empty()
+        let about_peers = !self.mpi.is_empty() || !self.peers.is_empty() || self.no_mpi;
+        !named && self.sync.is_empty() && !about_peers
     }
 }
 

@@ -28,7 +28,14 @@ pub(super) struct Options {
     pub(super) sizes_bytes: Vec<usize>,
     /// Those that limits of bandwidth matter to.
     pub(super) bulk_bytes: Vec<usize>,
+    /// Whether to compare with MPI.
+    pub(super) mpi: bool,
 }
+
+/// The name of MPI libraries among the peers.
+const MPI: &str = "mpi";
+/// The name for no peer at all.
+const NO_PEER: &str = "none";
 
 impl Options {
     pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
@@ -44,7 +51,8 @@ impl Options {
         }
         let syncs = syncs(bench, what)?;
         let symmetric = symmetric(bench, &syncs)?;
-        let work = work(bench, what, pes, &syncs, symmetric)?;
+        let (peers, mpi) = peers(bench)?;
+        let work = work(bench, what, pes, &syncs, symmetric, &peers)?;
         let sizes = sizes_bytes(&work);
         Ok(Options {
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
@@ -62,8 +70,27 @@ impl Options {
                 rewrite: bench.rewrite,
             },
             symmetric,
+            mpi,
         })
     }
+}
+
+/// The thread libraries to compare with, and whether to compare with MPI.
+fn peers(bench: &Bench) -> Result<(Vec<usize>, bool)> {
+    let names = threads::names();
+    let known = |name: &str| name == MPI || name == NO_PEER || names.contains(&name);
+    if let Some(unknown) = bench.peers.iter().find(|name| !known(name)) {
+        let known = names.join(", ");
+        bail!("--peers {unknown}: there are {known}, {MPI} and {NO_PEER}");
+    }
+    let is_asked =
+        |name: &str| bench.peers.is_empty() || bench.peers.iter().any(|asked| asked == name);
+    ensure!(
+        bench.mpi.is_empty() || is_asked(MPI),
+        "--mpi names an MPI library, which --peers leaves out: add {MPI} to it"
+    );
+    let threads = (0..names.len()).filter(|&index| is_asked(names[index])).collect();
+    Ok((threads, is_asked(MPI) && !bench.no_mpi))
 }
 
 /// A barrier has one mode, and no bytes.
@@ -99,6 +126,7 @@ fn work(
     pes: u32,
     syncs: &[SyncModes],
     symmetric: bool,
+    peers: &[usize],
 ) -> Result<Vec<Work>> {
     let sizes = match collective {
         Collective::Barrier => vec![0],
@@ -119,8 +147,8 @@ fn work(
             };
             work.extend(asked.into_iter().map(|by| Work { query, by: By::Consort(by) }));
         }
-        let peers = 0..threads::names().len();
-        work.extend(peers.map(|index| Work::of_peer(&query(SyncModes::STRICT), index)));
+        let query = query(SyncModes::STRICT);
+        work.extend(peers.iter().map(|&index| Work::of_peer(&query, index)));
     }
     Ok(work)
 }
@@ -174,6 +202,22 @@ mod tests {
                 .any(|work| matches!(&work.by, By::Consort(Some(by)) if by.algorithm == name))
         };
         assert!(named("flat") && named("dissemination") && !named("direct"));
+    }
+
+    #[test]
+    fn peers_are_those_that_are_asked_for() {
+        let of = |words: &str| {
+            let options = options(words).unwrap();
+            let peers = options.session.work.iter().filter(|work| matches!(work.by, By::Peer(_)));
+            (peers.count(), options.mpi)
+        };
+        assert_eq!(of("barrier"), (threads::names().len(), true));
+        assert_eq!(of("barrier --no-mpi"), (threads::names().len(), false));
+        assert_eq!(of("barrier --peers hurdles,std"), (2, false));
+        assert_eq!(of("barrier --peers mpi"), (0, true));
+        assert_eq!(of("barrier --peers none"), (0, false));
+        assert!(refused("barrier --peers rayon").contains("there are"));
+        assert!(refused("barrier --peers std --mpi /usr/bin/mpirun").contains("add mpi"));
     }
 
     #[test]

@@ -120,7 +120,7 @@ mod tests {
         let text = map(&transfers);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], " cpu      0           1");
-        assert_eq!(lines[1], "   0      -      ▓  150 far");
+        assert_eq!(lines[1], "   0      -      ▒  150 far");
         assert_eq!(lines[2], "   1 ▓  150 far       -");
         assert!(lines[3].starts_with("near: · under 40 ns, ░ under 80 ns; far: ▒ under 160 ns"));
         assert_eq!(lines[4], "cpus 0 and 1 moved: 20 to 180 ns");

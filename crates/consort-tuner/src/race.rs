@@ -1,0 +1,195 @@
+//! Candidates that are measured together, launch by launch.
+//!
+//! A launch fixes the places of its threads and buffers, and where PEs share cores also the order
+//! of their turns. That favours one candidate or another. And the machine changes while it is
+//! measured. So a time's interval is over launches, and a candidate is clearly faster only if it is
+//! so by the ratios of the two times within each launch.
+
+use std::time::Duration;
+
+use consort_fabric::{Candidate, Query, statistics::launches};
+
+use crate::{Block, Sample, TransferClass, Workbench};
+
+/// With fewer launches no difference is clear.
+const SURE_LAUNCHES: usize = 8;
+
+/// The blocks of some candidates in each launch so far.
+#[derive(Clone, Debug)]
+pub struct Race {
+    field: Vec<Candidate>,
+    /// By candidate, then by launch; empty where it could not be measured.
+    blocks: Vec<Vec<Vec<Block>>>,
+}
+
+impl Race {
+    /// A race without launches.
+    #[must_use]
+    pub fn new(field: Vec<Candidate>) -> Self {
+        let blocks = vec![Vec::new(); field.len()];
+        Self { field, blocks }
+    }
+
+    /// The candidates.
+    #[must_use]
+    pub fn field(&self) -> &[Candidate] {
+        &self.field
+    }
+
+    /// Adds a launch: the blocks of each candidate, in order.
+    ///
+    /// # Panics
+    /// When they are not as many as the candidates.
+    pub fn add(&mut self, launch: Vec<Option<Vec<Block>>>) {
+        assert_eq!(launch.len(), self.field.len(), "a workbench answers for each candidate");
+        for (all, new) in self.blocks.iter_mut().zip(launch) {
+            all.push(new.unwrap_or_default());
+        }
+    }
+
+    /// Measures the candidates in at most `count` launches, at least one, within `budget`.
+    ///
+    /// # Errors
+    /// When measuring fails as a whole.
+    pub fn run<W: Workbench>(
+        &mut self,
+        bench: &mut W,
+        query: &Query,
+        count: u32,
+        budget: Duration,
+    ) -> Result<(), W::Error> {
+        let started = bench.now();
+        for launch in 0..count {
+            let left = budget.saturating_sub(bench.now().saturating_sub(started));
+            if launch > 0 && left.is_zero() {
+                break;
+            }
+            self.add(bench.launch(query, &self.field, left / (count - launch))?);
+        }
+        Ok(())
+    }
+
+    /// The sample of each candidate, by blocks of one class; `None` without such blocks.
+    #[must_use]
+    pub fn samples(&self) -> Vec<Option<Sample>> {
+        let class = self.class();
+        let sample = |all: &Vec<Vec<Block>>| {
+            let launches = times(all, class);
+            let measured = launches.iter().filter(|launch| !launch.is_empty()).count();
+            let summary = launches::summary(&launches)?;
+            Some(Sample::of(&summary, measured, class)).filter(Sample::is_sound)
+        };
+        self.blocks.iter().map(sample).collect()
+    }
+
+    /// The candidates that could be measured, the fastest first.
+    #[must_use]
+    pub fn ranking(&self) -> Vec<(Candidate, Sample)> {
+        let measured = self.field.iter().cloned().zip(self.samples());
+        let mut ranking: Vec<_> =
+            measured.filter_map(|(candidate, sample)| Some((candidate, sample?))).collect();
+        ranking.sort_by(|(a, a_sample), (b, b_sample)| {
+            a_sample.median_ns.total_cmp(&b_sample.median_ns).then_with(|| a.cmp(b))
+        });
+        ranking
+    }
+
+    /// Whether `faster` is clearly faster than `slower`.
+    pub(crate) fn is_clear(&self, faster: &Candidate, slower: &Candidate) -> bool {
+        let class = self.class();
+        let of = |candidate| {
+            let index = self.field.iter().position(|own| own == candidate)?;
+            Some(times(&self.blocks[index], class))
+        };
+        let (Some(faster), Some(slower)) = (of(faster), of(slower)) else { return false };
+        let median = |times: &Vec<f64>| launches::summary(std::slice::from_ref(times));
+        let ratio = |(faster, slower): (&Vec<f64>, &Vec<f64>)| {
+            Some(vec![median(faster)?.median / median(slower)?.median])
+        };
+        let ratios: Vec<Vec<f64>> = faster.iter().zip(&slower).filter_map(ratio).collect();
+        let summary = launches::summary(&ratios).filter(|_| ratios.len() >= SURE_LAUNCHES);
+        summary.is_some_and(|ratio| ratio.ci95.1 < 1.0)
+    }
+
+    /// The class of the blocks that count: the one in which the candidate with the fewest launches
+    /// has more, then the one with more blocks in all. `None` for blocks of any class, if no class
+    /// has blocks of each candidate.
+    fn class(&self) -> Option<TransferClass> {
+        let able =
+            || self.blocks.iter().filter(|launches| launches.iter().any(|one| !one.is_empty()));
+        let standing = |class| {
+            let of_class = || able().map(|launches| times(launches, Some(class)));
+            let with_blocks = |launches: Vec<Vec<f64>>| {
+                launches.iter().filter(|blocks| !blocks.is_empty()).count()
+            };
+            let fewest = of_class().map(with_blocks).min().unwrap_or(0);
+            (fewest, of_class().flatten().map(|blocks| blocks.len()).sum::<usize>())
+        };
+        [TransferClass::Near, TransferClass::Far]
+            .into_iter()
+            .map(|class| (standing(class), class))
+            .filter(|((fewest, _), _)| *fewest > 0)
+            .max_by_key(|&(standing, _)| standing)
+            .map(|(_, class)| class)
+    }
+}
+
+/// The times of a candidate's blocks of a class, or of any, by launch.
+fn times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>> {
+    let counts = |block: &&Block| class.is_none() || block.class == class;
+    let times = |blocks: &Vec<Block>| blocks.iter().filter(counts).map(|block| block.ns).collect();
+    launches.iter().map(times).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The blocks of one launch: times and classes.
+    type Times<'t> = &'t [(f64, Option<TransferClass>)];
+
+    fn race(launches: &[[Times<'_>; 2]]) -> Race {
+        let mut race = Race::new(["one", "other"].map(Candidate::new).to_vec());
+        for launch in launches {
+            let blocks = |blocks: &Times<'_>| {
+                Some(blocks.iter().map(|&(ns, class)| Block { ns, class }).collect())
+            };
+            race.add(launch.iter().map(blocks).collect());
+        }
+        race
+    }
+
+    #[test]
+    fn all_are_judged_by_blocks_of_one_class() {
+        let (near, far) = (Some(TransferClass::Near), Some(TransferClass::Far));
+        let (n, f): (&[_], &[_]) = (&[(1.0, near)], &[(9.0, far)]);
+        let mostly_far = race(&[[n, n], [f, f], [f, f]]);
+        assert_eq!(mostly_far.class(), far);
+        let sample = mostly_far.samples()[0].unwrap();
+        assert_eq!((sample.launches, sample.median_ns), (2, 9.0));
+        assert_eq!(race(&[[n, n], [f, &[]], [f, &[]]]).class(), near, "far, one has no block");
+        assert_eq!(race(&[[n, &[]], [&[], f]]).class(), None);
+        assert_eq!(race(&[[&[(1.0, None)], &[(2.0, None)]]]).class(), None);
+        assert_eq!(race(&[[&[], n]]).class(), near, "who cannot be measured does not count");
+        assert!(race(&[[&[], n]]).samples()[0].is_none());
+    }
+
+    /// Within each launch the other takes longer, though it varies by more from launch to launch.
+    #[test]
+    fn what_is_slower_in_each_launch_is_clearly_slower() {
+        let launches = |count: u32| {
+            let times: Vec<[Vec<(f64, _)>; 2]> = (0..count)
+                .map(|i| f64::from(100 + 20 * (i % 5)))
+                .map(|ns| [vec![(ns, None); 3], vec![(ns * 1.05, None); 3]])
+                .collect();
+            race(&times.iter().map(|[a, b]| [&a[..], &b[..]]).collect::<Vec<_>>())
+        };
+        let [one, other] = ["one", "other"].map(Candidate::new);
+        assert!(launches(8).is_clear(&one, &other));
+        assert!(!launches(8).is_clear(&other, &one));
+        assert!(!launches(7).is_clear(&one, &other), "few launches leave it open");
+        let samples = launches(8).samples();
+        let [one, other] = [samples[0].unwrap(), samples[1].unwrap()];
+        assert!(one.ci95_ns.1 > other.ci95_ns.0, "the intervals alone do not tell");
+    }
+}
