@@ -105,7 +105,7 @@ pub fn samples(timings: &[Timing]) -> Vec<Option<Sample>> {
 }
 
 /// Whether a work has a block that was kept, or cannot have any.
-fn is_measured(timing: &Timing) -> bool {
+pub(super) fn is_measured(timing: &Timing) -> bool {
     timing.error.is_some() || !timing.blocks.is_empty()
 }
 

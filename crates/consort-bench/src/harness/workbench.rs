@@ -21,7 +21,7 @@ use consort_fabric::{CallSpec, statistics::median};
 use consort_tuner::{Catalog, Measured, Sample, Selector, Wisdom, Workbench};
 
 use super::{
-    rounds::samples,
+    rounds::{is_measured, samples},
     session::{Block, Conditions, Mode, Session, Timing},
     values,
     work::Work,
@@ -66,7 +66,8 @@ impl Threads {
         let (mut timings, start) = (vec![Timing::default(); work.len()], Instant::now());
         for launch in 0..LAUNCHES {
             let left = budget.saturating_sub(start.elapsed());
-            if launch > 0 && left.is_zero() {
+            // Blocks during which the machine changed do not count.
+            if launch > 0 && left.is_zero() && timings.iter().all(is_measured) {
                 break;
             }
             let new = self.time_once(pes, work.to_vec(), left / (LAUNCHES - launch))?;

@@ -42,14 +42,21 @@ enum Only {
     Sends(Rank, Channel),
     /// A leaf receives the data.
     Receives(Channel),
-    /// The root, or the leaf, makes a pairwise exchange.
-    Exchanges { peer: Rank, channel: Channel, is_root: bool },
+}
+
+/// The pairwise exchange that is all of the call, on the root or on the leaf.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    peer: Rank,
+    channel: Channel,
+    is_root: bool,
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
 #[derive(Debug)]
 pub struct Schedule {
     only: Option<Only>,
+    exchange: Option<Exchange>,
     chunks: Chunks,
     parent: Option<Edge>,
     children: Box<[Edge]>,
@@ -69,17 +76,16 @@ impl Schedule {
         let parent = node.parent.map(|(parent, index)| edge(parent, index));
         let children: Box<[Edge]> =
             (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect();
-        let is_root = setting.rank == setting.call.root;
+        let exchange = setting.exchange().filter(|_| chunks.count() == 1).map(|(peer, channel)| {
+            Exchange { peer, channel, is_root: setting.rank == setting.call.root }
+        });
         let only = match (&parent, &*children) {
-            _ if let Some((peer, channel)) = setting.exchange() => {
-                Some(Only::Exchanges { peer, channel, is_root })
-            }
-            _ if chunks.count() > 1 => None,
+            _ if chunks.count() > 1 || exchange.is_some() => None,
             (None, [child]) => Some(Only::Sends(child.peer, child.data)),
             (Some(parent), []) => Some(Only::Receives(parent.data)),
             _ => None,
         };
-        Some(Self { only, chunks, parent, children })
+        Some(Self { only, exchange, chunks, parent, children })
     }
 }
 
@@ -125,7 +131,7 @@ impl<T: Tree> Algorithm for DownTree<T> {
     }
 
     fn synchronizes(schedule: &Schedule) -> bool {
-        matches!(schedule.only, Some(Only::Exchanges { .. }))
+        schedule.exchange.is_some()
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -135,7 +141,7 @@ impl<T: Tree> Algorithm for DownTree<T> {
 
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { only, chunks, parent, children } = schedule;
+        let Schedule { only, exchange, chunks, parent, children } = schedule;
         if let Some(only) = only {
             let (at, bytes) = chunks.range(0);
             return match only {
@@ -143,12 +149,13 @@ impl<T: Tree> Algorithm for DownTree<T> {
                     f.send(*peer, *channel, 0, Span::source(at, bytes)).await
                 }
                 Only::Receives(channel) => f.receive(*channel, 0, Span::target(at, bytes)).await,
-                Only::Exchanges { peer, channel, is_root } => {
-                    let own = is_root.then(|| Span::source(at, bytes));
-                    let target = (!is_root).then(|| Span::target(at, bytes));
-                    f.pairwise_exchange(*peer, *channel, 0, own, target).await
-                }
             };
+        }
+        if let Some(Exchange { peer, channel, is_root }) = *exchange {
+            let (at, bytes) = chunks.range(0);
+            let own = is_root.then(|| Span::source(at, bytes));
+            let target = (!is_root).then(|| Span::target(at, bytes));
+            return f.pairwise_exchange(peer, channel, 0, own, target).await;
         }
         for index in 0..chunks.count() {
             let (at, bytes) = chunks.range(index);

@@ -57,14 +57,21 @@ enum Only {
     Sends(Rank, Channel),
     /// A root with one child combines its contribution with the child's.
     Combines(Channel),
-    /// The root, or the leaf, makes a pairwise exchange.
-    Exchanges { peer: Rank, channel: Channel, is_root: bool },
+}
+
+/// The pairwise exchange that is all of the call, on the root or on the leaf.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    peer: Rank,
+    channel: Channel,
+    is_root: bool,
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
 #[derive(Debug)]
 pub struct Schedule {
     only: Option<Only>,
+    exchange: Option<Exchange>,
     chunks: Chunks,
     inputs: Box<[Input]>,
     parent: Option<Edge>,
@@ -116,16 +123,17 @@ impl Schedule {
             }
         }
         let keeps = rank == root && result.is_none();
+        let exchange = setting
+            .exchange()
+            .filter(|_| chunks.count() == 1)
+            .map(|(peer, channel)| Exchange { peer, channel, is_root: keeps });
         let only = match (inputs.as_slice(), parent) {
-            _ if let Some((peer, channel)) = setting.exchange() => {
-                Some(Only::Exchanges { peer, channel, is_root: keeps })
-            }
-            _ if chunks.count() > 1 || result.is_some() => None,
+            _ if chunks.count() > 1 || result.is_some() || exchange.is_some() => None,
             ([Input::Own], Some(parent)) => Some(Only::Sends(parent.peer, parent.data)),
             ([Input::Own, Input::Child(child)], None) if keeps => Some(Only::Combines(child.data)),
             _ => None,
         };
-        Some(Self { only, chunks, inputs: inputs.into(), parent, keeps, result })
+        Some(Self { only, exchange, chunks, inputs: inputs.into(), parent, keeps, result })
     }
 }
 
@@ -168,7 +176,7 @@ impl<T: Tree> Algorithm for UpTree<T> {
     }
 
     fn synchronizes(schedule: &Schedule) -> bool {
-        matches!(schedule.only, Some(Only::Exchanges { .. }))
+        schedule.exchange.is_some()
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -178,7 +186,7 @@ impl<T: Tree> Algorithm for UpTree<T> {
 
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { only, chunks, inputs, parent, result, keeps } = schedule;
+        let Schedule { only, exchange, chunks, inputs, parent, result, keeps } = schedule;
         if let Some(only) = only {
             let (at, bytes) = chunks.range(0);
             return match only {
@@ -189,18 +197,17 @@ impl<T: Tree> Algorithm for UpTree<T> {
                     f.receive_combine(*channel, 0, Span::source(at, bytes), Span::target(at, bytes))
                         .await
                 }
-                Only::Exchanges { peer, channel, is_root: false } => {
-                    let own = Some(Span::source(at, bytes));
-                    f.pairwise_exchange(*peer, *channel, 0, own, None).await
-                }
-                Only::Exchanges { peer, channel, is_root: true } => {
-                    let (own, message) = (Span::source(at, bytes), Span::incoming(bytes));
-                    f.pairwise_exchange(*peer, *channel, 0, None, Some(message)).await?;
-                    let is_left = f.rank() < *peer;
-                    let (left, right) = if is_left { (own, message) } else { (message, own) };
-                    f.combine(Span::target(at, bytes), left, right).await
-                }
             };
+        }
+        if let Some(Exchange { peer, channel, is_root }) = *exchange {
+            let (at, bytes) = chunks.range(0);
+            let (own, message) = (Span::source(at, bytes), Span::incoming(bytes));
+            if !is_root {
+                return f.pairwise_exchange(peer, channel, 0, Some(own), None).await;
+            }
+            f.pairwise_exchange(peer, channel, 0, None, Some(message)).await?;
+            let (left, right) = if f.rank() < peer { (own, message) } else { (message, own) };
+            return f.combine(Span::target(at, bytes), left, right).await;
         }
         for index in 0..chunks.count() {
             let (at, bytes) = chunks.range(index);

@@ -141,16 +141,13 @@ impl<'c> Call<'c> {
             let [mine, others] = [peer, self.rank].map(|pe| self.short_slot_at(pe, channel));
             return (mine, others, word);
         }
-        let Geometry { per_pe, first_pair, .. } = self.group.memory.geometry;
-        let (low, high) = (self.rank.min(peer).index(), self.rank.max(peer).index());
-        let turn = self.group.next_turn(peer);
+        let pair = self.group.pair(peer);
+        let turn = pair.next_turn();
         // A call may have several operations of one step, of which a slot may not take an earlier
         // one for a later one.
         let word = word.wrapping_add((turn as u64) << SEQUENCE_BITS);
-        let line = low * per_pe + first_pair + high * LINE_WORDS;
-        let slot = line + turn % PAIR_TURNS * SHORT_SLOT_WORDS + 1;
-        let others = slot + PAIR_TURNS * SHORT_SLOT_WORDS;
-        if self.rank < peer { (slot, others, word) } else { (others, slot, word) }
+        let slot = turn % PAIR_TURNS * SHORT_SLOT_WORDS;
+        (pair.mine + slot, pair.others + slot, word)
     }
 
     /// The poll result of a wait that is not over, after it saw the value `seen` in word `watched`.

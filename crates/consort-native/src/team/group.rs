@@ -21,7 +21,10 @@ use super::memory::GroupMemory;
 use crate::{
     directory::groups::{GroupPlace, NoGroup},
     inbox::{
-        geometry::{EXPOSURES, Geometry, LINE_WORDS, RECENT, RECENT_CALLS, SEQUENCE_MASK, recent},
+        geometry::{
+            EXPOSURES, Geometry, LINE_WORDS, PAIR_TURNS, RECENT, RECENT_CALLS, SEQUENCE_MASK,
+            SHORT_SLOT_WORDS, recent,
+        },
         line::{Line, LineWord},
     },
     launch::{failure::Members, job::Job, sites::RecentSites},
@@ -47,6 +50,33 @@ impl Exposing<'_> {
     }
 }
 
+/// Where this member and a peer make the pairwise operations of their blocking calls.
+pub(crate) struct Pair {
+    /// The index of the sequence word in the first slot of this member, and of the peer.
+    pub(crate) mine: usize,
+    pub(crate) others: usize,
+    turn: AtomicUsize,
+}
+
+impl Pair {
+    fn new(geometry: &Geometry, rank: Rank, peer: Rank) -> Self {
+        let (low, high) = (rank.min(peer), rank.max(peer));
+        let line = low.index() * geometry.per_pe + geometry.first_pair + high.index() * LINE_WORDS;
+        let of_low = line + 1;
+        let of_high = of_low + PAIR_TURNS * SHORT_SLOT_WORDS;
+        let (mine, others) = if rank < peer { (of_low, of_high) } else { (of_high, of_low) };
+        Self { mine, others, turn: AtomicUsize::new(0) }
+    }
+
+    /// The number of earlier operations of this pair, which the peer counts too.
+    #[inline(always)]
+    pub(crate) fn next_turn(&self) -> usize {
+        let turn = self.turn.load(Relaxed);
+        self.turn.store(turn.wrapping_add(1), Relaxed); // no other thread makes blocking calls
+        turn
+    }
+}
+
 /// The state that the PEs of a team share, as one member sees it.
 pub struct Group {
     pub(super) job: Arc<Job>,
@@ -55,8 +85,8 @@ pub struct Group {
     /// The members' ranks in the world, in the order of their ranks here.
     pub(super) ranks: Box<[Rank]>,
     pub(crate) memory: GroupMemory,
-    /// By peer, how often this member has used the pair's line.
-    turns: Box<[AtomicUsize]>,
+    /// By peer.
+    pairs: Box<[Pair]>,
     /// This member's log of recent calls.
     own_recent: Words,
     /// Where this member made its recent calls.
@@ -71,16 +101,17 @@ impl Group {
         let first = place.at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
         let own_recent = Words::new(&job.segment, first, RECENT_CALLS);
         let (job, number) = (Arc::clone(job), place.number);
-        let turns = ranks.iter().map(|_| AtomicUsize::new(0)).collect();
-        Self { job, number, rank, ranks, memory, turns, own_recent, own_sites }
+        let members = (0..u32::try_from(ranks.len()).unwrap_or(u32::MAX)).map(Rank);
+        let pairs = members.map(|peer| Pair::new(&memory.geometry, rank, peer)).collect();
+        Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
     }
 
     /// A group without memory, for a member that has left its group.
     pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::none(&job.segment, ranks.len());
         let (own_recent, own_sites) = (Words::new(&job.segment, 0, 0), Arc::default());
-        let (job, number, turns) = (Arc::clone(job), u64::MAX, Box::default());
-        Self { job, number, rank, ranks, memory, turns, own_recent, own_sites }
+        let (job, number, pairs) = (Arc::clone(job), u64::MAX, Box::default());
+        Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
     }
 
     /// The group of colour `color` in team formation `made` of this group, for its member `rank`.
@@ -159,14 +190,10 @@ impl Group {
         &self.memory.inboxes
     }
 
-    /// The number of earlier pairwise operations of blocking calls between this member and `peer`,
-    /// which counts the same.
+    /// The pair of this member and `peer`.
     #[inline(always)]
-    pub(crate) fn next_turn(&self, peer: Rank) -> usize {
-        let turns = &self.turns[peer.index()];
-        let turn = turns.load(Relaxed);
-        turns.store(turn.wrapping_add(1), Relaxed); // no other thread makes blocking calls
-        turn
+    pub(crate) fn pair(&self, peer: Rank) -> &Pair {
+        &self.pairs[peer.index()]
     }
 
     /// The word of a call in this member's log of recent calls.

@@ -121,7 +121,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], " cpu      0           1");
         assert_eq!(lines[1], "   0      -      ▒  150 far");
-        assert_eq!(lines[2], "   1 ▓  150 far       -");
+        assert_eq!(lines[2], "   1 ▒  150 far       -");
         assert!(lines[3].starts_with("near: · under 40 ns, ░ under 80 ns; far: ▒ under 160 ns"));
         assert_eq!(lines[4], "cpus 0 and 1 moved: 20 to 180 ns");
     }
@@ -130,8 +130,8 @@ mod tests {
     fn more_processors_have_a_letter() {
         let text = map(&transfers(16));
         let line = text.lines().nth(1).unwrap();
-        assert!(line.starts_with("   0    -  · 10n · 20n ░ 30n"), "{line}");
-        assert!(line.ends_with(" ▓150f"), "{line}");
+        assert!(line.starts_with("   0    -  · 10n · 20n · 30n ░ 40n"), "{line}");
+        assert!(line.ends_with(" ▒150f"), "{line}");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 mod all_and_mine;
 mod none;
+mod private;
 
 use std::{
     collections::BTreeSet,

@@ -1,0 +1,104 @@
+//! Values and slices, which nobody else can see while a call lasts: of the modes All it is left that
+//! no PE leaves before all have entered.
+
+use std::{
+    sync::atomic::{
+        AtomicU32,
+        Ordering::{Acquire, Release},
+    },
+    thread,
+};
+
+use consort::{Candidate, Collective, Error, Pes, Rank, Sum, SyncMode, SyncModes, Team};
+use consort_conformance::{
+    registry::one_each,
+    turns::{alone, note},
+};
+
+use super::{APART, LIMIT};
+use crate::typed;
+
+/// One word, which two PEs exchange at once, and what no line holds.
+const WORDS: [usize; 2] = [1, 5000];
+
+fn modes() -> impl Iterator<Item = SyncModes> {
+    use SyncMode::{All, Mine};
+    let modes = [(All, All), (All, Mine), (Mine, All)];
+    modes.into_iter().map(|(entry, exit)| SyncModes { entry, exit })
+}
+
+/// A call of `collective` on `words` words a block; `false` if the algorithm cannot serve it.
+fn is_served(team: Team<'_>, collective: Collective, words: usize) -> consort::Result<bool> {
+    let (pes, is_root) = (team.size(), team.rank() == Rank(0));
+    let source = vec![1_u64; collective.source_blocks(pes, is_root) as usize * words];
+    let mut target = vec![0; collective.target_blocks(pes, is_root) as usize * words];
+    match typed::slices(team, collective, &source, &mut target, Sum, Rank(0)) {
+        Err(Error::Plan(_)) => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+#[test]
+fn nobody_leaves_a_call_on_slices_before_all_have_entered() {
+    alone(LIMIT, || {
+        let data = Collective::regulars().filter(|&one| one != Collective::Barrier);
+        for (collective, candidate) in
+            data.flat_map(|of| one_each(of).into_iter().map(move |by| (of, by)))
+        {
+            let mut some = false;
+            for pes in [2, 3] {
+                note(format!("{collective} by {candidate} on {pes} PEs"));
+                let late_in = AtomicU32::new(0);
+                let launch = Pes::threads(pes).force(collective, candidate.clone());
+                let served = launch.run(|pe| {
+                    let (world, mut call, mut served) = (pe.world(), 0, 0);
+                    for (sync, words) in modes().flat_map(|sync| WORDS.map(|words| (sync, words))) {
+                        for late in (0..pes).map(Rank) {
+                            call += 1;
+                            if world.rank() == late {
+                                thread::sleep(APART);
+                                late_in.store(call, Release);
+                            }
+                            if !is_served(world.with(sync), collective, words)? {
+                                world.barrier()?;
+                                continue;
+                            }
+                            served += 1;
+                            let is_in = late_in.load(Acquire) >= call;
+                            assert!(is_in, "left before {late}: {sync}, {words} words");
+                        }
+                    }
+                    Ok(served)
+                });
+                let served = served.unwrap_or_else(|error| panic!("{candidate}, {pes}: {error}"));
+                some |= served.iter().any(|(_, served)| *served > 0);
+            }
+            assert!(some, "{collective} by {candidate} served nothing");
+        }
+    });
+}
+
+/// A word may come in several chunks, which no exchange of one word serves.
+#[test]
+fn a_word_in_chunks_arrives_whole() {
+    let chunks = |name: &str, radix: bool| {
+        let candidate = Candidate::new(name).with("chunk_bytes", 4);
+        if radix { candidate.with("radix", 2) } else { candidate }
+    };
+    let all = alone(LIMIT, move || {
+        let launch = Pes::threads(2)
+            .force(Collective::Broadcast, chunks("pipelined", true))
+            .force(Collective::Reduce, chunks("chain", false));
+        launch.run(|pe| {
+            let world = pe.world().with(SyncModes::STRICT);
+            let mut data = if world.rank() == Rank(0) { [3_u32, 4] } else { [0; 2] };
+            world.broadcast_slice(&mut data, Rank(0))?;
+            let mut sums = if world.rank() == Rank(1) { vec![0; 2] } else { Vec::new() };
+            world.reduce_slice(&data, &mut sums, Sum, Rank(1))?;
+            Ok((data, sums))
+        })
+    });
+    let all = all.expect("both serve");
+    assert_eq!(all[0], (Rank(0), ([3, 4], vec![])));
+    assert_eq!(all[1], (Rank(1), ([3, 4], vec![6, 8])));
+}
