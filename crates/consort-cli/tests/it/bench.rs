@@ -34,9 +34,10 @@ fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-const FIGURE: [&str; 22] = [
+const FIGURE: [&str; 23] = [
     "bench",
     "fabric",
+    "launches",
     "pes",
     "team",
     "algorithm",

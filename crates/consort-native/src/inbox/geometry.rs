@@ -29,8 +29,9 @@ pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 /// A *pair's line* is where two PEs synchronize, exchange or combine a word of each, in blocking
 /// calls. It is in the inbox of the lower rank. Each PE has two short slots there, which its
 /// operations with this peer use in turn: a PE begins one when it has ended the one before, so its
-/// peer may still be in that one, but in none before. So the line never changes. A line that both write comes back by
-/// itself; a line that its writer must first take from a reader costs one more transfer.
+/// peer may still be in that one, but in none before. So the line never changes. A line that both
+/// write comes back by itself; a line that its writer must first take from a reader costs one more
+/// transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     /// Calls that may be pending at once: PEs differ by at most this many calls.

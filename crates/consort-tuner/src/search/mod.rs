@@ -291,8 +291,8 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             if rigour == Rigour::Estimate {
                 work.iter().for_each(|query| self.estimate(query));
             }
-            // Heats and finals share the time. The crossovers found now lead to about as many again,
-            // half as far apart.
+            // Heats and finals share the time. The crossovers found now lead to about as many
+            // again, half as far apart.
             let begun = self.elapsed();
             let left = budget.saturating_sub(begun).saturating_sub(self.time_of_finals());
             if let Some(ending) = self.heats(&work, begun + left / 2, 2)? {

@@ -6,6 +6,7 @@ use consort_bench::{
     limits::Limit,
     units::{self, counted},
 };
+use consort_fabric::statistics::launches;
 use consort_tuner::TransferClass;
 
 use crate::output;
@@ -206,7 +207,10 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
     if figures.iter().any(|figure| figure.chosen) {
         text += "* is Consort's own choice.\n";
     }
-    text += "± %: half the 95 % interval of the median.\n";
+    text += &format!(
+        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}).\n",
+        launches::SEED
+    );
     if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {
         text += "Transfers: the median in one-way transfers of a cache line.\n";
     }

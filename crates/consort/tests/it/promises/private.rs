@@ -1,5 +1,5 @@
-//! Values and slices, which nobody else can see while a call lasts: of the modes All it is left that
-//! no PE leaves before all have entered.
+//! Values and slices, which nobody else can see while a call lasts: of the modes All it is left
+//! that no PE leaves before all have entered.
 
 use std::{
     sync::atomic::{
