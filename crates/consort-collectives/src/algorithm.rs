@@ -160,7 +160,8 @@ pub trait Algorithm: 'static {
     }
 
     /// Whether, by this schedule, no PE leaves before all have entered, so that the plan needs no
-    /// barrier for it.
+    /// barrier for it. In calls on values and slices that is taken for granted of a collective
+    /// whose every result depends on all contributions.
     fn synchronizes(_: &Self::Schedule) -> bool {
         false
     }

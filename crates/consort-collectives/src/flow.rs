@@ -4,8 +4,8 @@
 //! Loose calls, and a change of algorithm, from overwriting messages that are not read yet.
 //!
 //! The window is four quarters. When a PE has left the last call of a quarter it gives every peer a
-//! credit, unless some call of the quarter was left or entered by all together: whoever is past
-//! such a call knows that all have left the calls before. All PEs make the same calls, so all agree
+//! credit, unless no PE could leave some call of the quarter before all had entered it: whoever is
+//! past such a call knows that all have left the calls before. All PEs make the same calls, so all agree
 //! on which credits are given. Before quarter `k`, all must have left quarter `k - 4`:
 //!
 //! | calls of quarters `k - 4` to `k - 1` | entering quarter `k` waits for |
@@ -27,7 +27,7 @@ use consort_fabric::{Credits, Op, Rank};
 /// The kinds of calls that a quarter had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quarter {
-    /// A blocking call that all enter, or leave, together.
+    /// A blocking call that no PE leaves before all have entered.
     pub synchronized: bool,
     /// A nonblocking call.
     pub started: bool,

@@ -1,5 +1,6 @@
 //! A plan: an algorithm's schedule, between the entry and exit barriers that the modes ask for.
 //!
+//! In symmetric memory, and in nonblocking calls, modes All are barriers around the algorithm.
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
 //! section 3): entry mode All is a barrier before the algorithm, exit mode All one after it. The
 //! paper has one barrier between two collectives; here a row of Strict calls has two, the exit

@@ -46,7 +46,7 @@ pub trait Messages: Local {
     /// `peer` sends on the same channel into `target`, or awaits its signal. Data is a word of 8
     /// bytes. Equivalent to these operations one after the other, but the words of both PEs may
     /// share a cache line, which then moves once a call from one PE to the other. Two PEs make all
-    /// their pairwise operations in the same order.
+    /// their pairwise operations in the same order, each after the one before is complete.
     fn pairwise_exchange(
         &self,
         peer: Rank,

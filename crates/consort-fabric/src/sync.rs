@@ -15,7 +15,8 @@ pub enum SyncMode {
     /// are its own again and hold its result.
     Mine,
     /// Entry: no data moves until all PEs have entered. Exit: no PE leaves before all data has
-    /// moved.
+    /// moved. In a blocking call on values or slices nobody else sees their data move, so either
+    /// means that no PE leaves before all have entered.
     All,
 }
 
@@ -43,7 +44,7 @@ pub struct SyncModes {
 
 impl SyncModes {
     /// All/All: the call happens after all that any PE did before it, and before all that any PE
-    /// does after it.
+    /// does after it and others can see.
     pub const STRICT: Self = Self { entry: SyncMode::All, exit: SyncMode::All };
     /// None/None: successive calls overlap. Barriers before and after them order accesses to the
     /// data.

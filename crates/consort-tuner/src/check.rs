@@ -108,7 +108,7 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Checks each query: measures all its candidates interleaved in one run, and then the choice
+    /// Checks each query: measures all its candidates in turn, and then the choice
     /// of `wisdom` (or, without it, of the model) against the fastest of them. Passes each penalty
     /// to `watch`.
     ///

@@ -36,6 +36,12 @@ impl Race {
         &self.field
     }
 
+    /// The number of launches.
+    #[must_use]
+    pub fn launches(&self) -> usize {
+        self.blocks.first().map_or(0, Vec::len)
+    }
+
     /// Adds a launch: the blocks of each candidate, in order.
     ///
     /// # Panics

@@ -81,7 +81,7 @@ impl<'p> Team<'p> {
     /// # use consort::{Pes, Rank, SyncModes};
     /// Pes::threads(2).run(|pe| {
     ///     let strict = pe.world().with(SyncModes::STRICT);
-    ///     strict.broadcast(7, Rank(0)) // nobody returns before all have the 7
+    ///     strict.broadcast(7, Rank(0)) // nobody returns before all are here
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```

@@ -66,12 +66,14 @@ impl Rounds<'_> {
         let mut limits = Limits::new();
         let mut timings = vec![Timing::default(); session.work.len()];
         let start = Instant::now();
-        for launch in 0.. {
+        let mut launch = 0;
+        loop {
             limits.read(self.limits, self.sizes_bytes);
             let measured = session.run_in(Pes::threads(session.pes).pinned(), &self.conditions)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.add(launch, new);
             }
+            launch += 1;
             let spent = start.elapsed();
             progress(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
             let over = spent >= budget && timings.iter().all(is_measured);
@@ -79,7 +81,6 @@ impl Rounds<'_> {
                 return Ok(Collected { timings, limits, waiting: measured.waiting });
             }
         }
-        unreachable!("the budget ends");
     }
 }
 

@@ -36,8 +36,10 @@ pub struct Threads {
     conditions: Conditions,
     /// The best barrier known for a team size.
     barriers: HashMap<u32, Candidate>,
-    /// By the number of PEs and of kinds of work: the time of a launch besides its budget.
-    more: HashMap<(u32, usize), Duration>,
+    /// By the first kind of work, and how many there are: the time of a launch besides its budget.
+    more: HashMap<(Query, usize), Duration>,
+    /// By team size: the medians of each barrier that was measured, by launch.
+    barrier_times: HashMap<u32, Vec<(Candidate, Vec<f64>)>>,
 }
 
 impl Threads {
@@ -49,7 +51,7 @@ impl Threads {
             .map(|entry| (entry.query.pes, entry.choice.clone()));
         let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
         let conditions = Conditions { arrival, ..Conditions::default() };
-        Self { conditions, barriers: barriers.collect(), more: HashMap::new() }
+        Self { conditions, barriers: barriers.collect(), ..Self::default() }
     }
 
     /// Times kinds of work in turn, in several launches, within about `budget`. Returns the sample
@@ -86,8 +88,8 @@ impl Threads {
         budget: Duration,
     ) -> Result<Vec<Timing>, Error> {
         // Besides its blocks a launch takes time for itself, and to warm up each work.
-        let key = (pes, work.len());
-        let more = self.more.get(&key).copied().unwrap_or_default();
+        let key = work.first().map(|first| (first.query, work.len()));
+        let more = key.and_then(|key| self.more.get(&key).copied()).unwrap_or_default();
         let budget = budget.saturating_sub(more);
         let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
         let mut job = Pes::threads(pes).pinned().without_wisdom();
@@ -96,7 +98,9 @@ impl Threads {
         }
         let start = Instant::now();
         let measured = session.run_in(job, &self.conditions)?;
-        self.more.insert(key, start.elapsed().saturating_sub(budget));
+        if let Some(key) = key {
+            self.more.insert(key, start.elapsed().saturating_sub(budget));
+        }
         Ok(measured.timings)
     }
 }
@@ -138,14 +142,20 @@ impl Workbench for Threads {
         let all: Vec<Option<Vec<consort_tuner::Block>>> =
             self.time_once(query.pes, work, budget)?.into_iter().map(blocks).collect();
         if query.collective == Collective::Barrier {
-            let fastest = |blocks: &Vec<consort_tuner::Block>| {
-                let mut times: Vec<f64> = blocks.iter().map(|block| block.ns).collect();
-                (!times.is_empty()).then(|| median(&mut times))
-            };
-            let measured = candidates.iter().zip(&all);
-            let fastest = measured
-                .filter_map(|(candidate, blocks)| Some((candidate, fastest(blocks.as_ref()?)?)))
-                .min_by(|(_, one_ns), (_, other_ns)| one_ns.total_cmp(other_ns));
+            let times = self.barrier_times.entry(query.pes).or_default();
+            for (candidate, blocks) in candidates.iter().zip(&all) {
+                let mut blocks: Vec<f64> = blocks.iter().flatten().map(|block| block.ns).collect();
+                if blocks.is_empty() {
+                    continue;
+                }
+                let launch_ns = median(&mut blocks);
+                match times.iter_mut().find(|(known, _)| known == candidate) {
+                    Some((_, launches)) => launches.push(launch_ns),
+                    None => times.push((candidate.clone(), vec![launch_ns])),
+                }
+            }
+            let typical_ns = |(_, launches): &(Candidate, Vec<f64>)| median(&mut launches.clone());
+            let fastest = times.iter().min_by(|a, b| typical_ns(a).total_cmp(&typical_ns(b)));
             if let Some((fastest, _)) = fastest {
                 self.barriers.insert(query.pes, fastest.clone());
             }

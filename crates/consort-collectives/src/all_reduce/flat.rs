@@ -7,7 +7,7 @@
 //! 1. send the own data to every other PE, into the channel of the sender's rank;
 //! 2. combine the own data and the others' in the order of the ranks.
 //!
-//! Two PEs with a word each use a pairwise combine, like the pairwise sync of the barrier
+//! Two PEs with a word each use a pairwise combine, like the pairwise exchange of the barrier
 //! `dissemination`.
 //!
 //! Cost: one transfer, `P - 1` messages a PE. It costs as much as a scheme in which each PE writes

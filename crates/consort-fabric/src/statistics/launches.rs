@@ -5,7 +5,7 @@
 //! Time", ISMM 2013). So the launch is the unit that varies. The estimate is the median of the
 //! launches' medians. Its interval is a bootstrap in two levels (Davison and Hinkley, "Bootstrap
 //! Methods and their Application", 1997, section 3.8): as many launches as there are, drawn with
-//! replacement, and from each drawn launch as many samples as it has; the interval leaves out 2.5 %
+//! replacement, and from each drawn launch as many samples as it has, or 32; it leaves out 2.5 %
 //! of the estimates at each end. Of few launches a bootstrap is too narrow, so the interval also
 //! has that of the launches' medians by order statistics.
 
@@ -46,7 +46,7 @@ pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
 /// The interval of the bootstrap.
 fn interval(launches: &[&[f64]]) -> (f64, f64) {
     let mut state = SEED;
-    let mut below = |end: usize| usize::try_from(splitmix64(&mut state)).unwrap_or(0) % end;
+    let mut below = |end: usize| usize::try_from(splitmix64(&mut state) % end as u64).unwrap_or(0);
     let mut drawn = Vec::with_capacity(MOST_SAMPLES);
     let mut of_launch = |launch: &&[f64]| {
         [(); LAUNCH_DRAWS].map(|()| {

@@ -28,7 +28,7 @@ const FLOOR: Duration = Duration::from_millis(2);
 /// What takes so many times as long as the best leaves a heat.
 const MUCH_SLOWER: f64 = 1.5;
 /// The launches of a heat.
-const HEAT_LAUNCHES: u32 = 4;
+pub(crate) const HEAT_LAUNCHES: u32 = 4;
 
 /// The candidates that a search at `rigour` measures.
 pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {

@@ -10,7 +10,7 @@
 //!    the launches of a query see how the machine changes during the search.
 //!
 //! The search keeps existing entries that were won at the same or a higher rigour. So it can be
-//! stopped at any time, and continues when it is run again.
+//! stopped at any time, and continues when it is run again. What a heat has found counts as well.
 
 pub(crate) mod contest;
 mod progress;
@@ -84,6 +84,7 @@ impl Search<'_> {
             kept_count: 0,
             finals: Vec::new(),
             launched: 0,
+            settled_count: 0,
             started,
             bench,
             wisdom,
@@ -127,6 +128,8 @@ struct Run<'a, W, O> {
     finals: Vec<Final>,
     /// Launches of finals that are done.
     launched: usize,
+    /// Queries that are kept, or whose finals are over.
+    settled_count: usize,
     started: Duration,
     bench: &'a mut W,
     wisdom: &'a mut Wisdom,
@@ -194,6 +197,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         let (kept, open): (Vec<Query>, Vec<Query>) =
             work.iter().partition(|query| self.keeps(query));
         self.kept_count += kept.len();
+        self.settled_count += kept.len();
         self.visited.extend(kept);
         // A final gets as much time as the heats before it might have taken.
         let mut of_finals = self.time_of_finals();
@@ -264,12 +268,20 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         self.finals.iter().map(|last| last.most * FINAL_LAUNCHES).sum()
     }
 
-    /// Keeps the winners of the finals, which are over.
+    /// Keeps the winners of the finals, which are over. A final with fewer launches than a heat, or
+    /// without a time for each finalist, says less than the heat before it.
     fn conclude(&mut self) {
         self.launched = 0;
         for Final { query, race, .. } in std::mem::take(&mut self.finals) {
+            self.settled_count += 1;
+            if race.launches() < contest::HEAT_LAUNCHES as usize
+                || race.ranking().len() < race.field().len()
+            {
+                continue;
+            }
             if let Some(entry) = contest::won(&query, &race, self.search.rigour) {
-                self.wisdom.insert(entry);
+                self.wisdom.insert(entry.clone());
+                self.observer.won(&self.progress(), &entry, self.wisdom);
             }
         }
     }
@@ -307,10 +319,9 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
 
     /// Heats are half of the way, and finals the other half.
     fn progress(&self) -> Progress {
-        let launches = (self.finals.len() * FINAL_LAUNCHES as usize).max(1);
-        let of_finals = self.total_count / 2 * self.launched / launches;
+        let in_finals = self.launched / FINAL_LAUNCHES as usize;
         Progress {
-            done_count: self.visited.len() / 2 + of_finals,
+            done_count: (self.visited.len() + self.settled_count + in_finals) / 2,
             total_count: self.total_count,
             elapsed: self.elapsed(),
         }

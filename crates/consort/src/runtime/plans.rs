@@ -13,8 +13,8 @@ use consort_native::{Call, CallNumber, Endpoint, Operands, Site, StartedCall};
 
 /// The plan of any algorithm, behind one indirect call.
 pub(crate) trait Ready: Send + std::marker::Sync {
-    /// Makes one call, which the program makes at `site`. Sets `synchronized` if all PEs enter, or
-    /// leave, together.
+    /// Makes one call, which the program makes at `site`. Sets `synchronized` if no PE
+    /// leaves before all have entered.
     fn call(
         &self,
         endpoint: &Endpoint,

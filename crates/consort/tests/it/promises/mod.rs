@@ -1,5 +1,5 @@
 //! What the synchronization modes promise, by every algorithm of every collective that moves data,
-//! in symmetric memory.
+//! in symmetric memory; and on slices (`private`).
 //!
 //! | mode | at entry | at exit |
 //! | --- | --- | --- |
