@@ -4,9 +4,10 @@
 //! Loose calls, and a change of algorithm, from overwriting messages that are not read yet.
 //!
 //! The window is four quarters. When a PE has left the last call of a quarter it gives every peer a
-//! credit, unless no PE could leave some call of the quarter before all had entered it: whoever is
-//! past such a call knows that all have left the calls before. All PEs make the same calls, so all agree
-//! on which credits are given. Before quarter `k`, all must have left quarter `k - 4`:
+//! credit, unless there was a call in the quarter that no PE could leave before all had entered it:
+//! whoever is past such a call knows that all have left the calls before. All PEs make the same
+//! calls, so all agree on which credits are given. Before quarter `k`, all must have left quarter
+//! `k - 4`:
 //!
 //! | calls of quarters `k - 4` to `k - 1` | entering quarter `k` waits for |
 //! | --- | --- |

@@ -3,9 +3,9 @@
 //!
 //! Of two entries that differ in one property, one does less if it has a smaller message, modes
 //! that wait for less at either end, a commutative operator, buffers in symmetric memory, or a
-//! result on the root alone. A barrier does less than any strict operation, which implies one. Two
-//! operations one after the other that give the result of a third do more than it (Träff, Gropp and
-//! Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise or a
+//! result on the root alone. A barrier does less than any strict operation, which implies one.
+//! Two operations one after the other that give the result of a third do more than it (Träff, Gropp
+//! and Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise or a
 //! missing candidate, since one that does more could have served.
 
 use std::fmt;
