@@ -21,6 +21,15 @@ pub struct Setting {
     pub is_whole: bool,
 }
 
+/// A pairwise exchange that is all of a call between its root and a leaf: one of them has a word
+/// for the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) peer: Rank,
+    pub(crate) channel: Channel,
+    pub(crate) is_root: bool,
+}
+
 impl Setting {
     /// The setting of PE 0 for a call, or for the call of a tuner's query.
     #[must_use]
@@ -58,15 +67,18 @@ impl Setting {
         self.call.symmetric && self.call.sync.exit == SyncMode::None
     }
 
-    /// The peer and the channel of a pairwise exchange that serves the whole call: two PEs, of
-    /// which one has a word for the other, leave when both have entered.
+    /// The pairwise exchange that serves the whole call, if one can: two PEs, of which one has a
+    /// word for the other, leave when both have entered.
     #[must_use]
-    pub fn exchange(&self) -> Option<(Rank, Channel)> {
-        let CallSpec { pes, bytes, ref sync, .. } = self.call;
+    pub(crate) fn exchange(&self) -> Option<Exchange> {
+        let CallSpec { pes, bytes, root, .. } = self.call;
         let is_one_word = pes == 2 && bytes == 8 && self.call.is_private();
-        let has_all = sync.entry == SyncMode::All || sync.exit == SyncMode::All;
-        (is_one_word && has_all && self.is_whole && self.capabilities.buffered)
-            .then(|| (Rank(1 - self.rank.0), self.channel(0)))
+        let serves = is_one_word && self.call.has_barrier() && self.capabilities.buffered;
+        (serves && self.is_whole).then(|| Exchange {
+            peer: Rank(1 - self.rank.0),
+            channel: self.channel(0),
+            is_root: self.rank == root,
+        })
     }
 
     /// The buffer with the PE's contribution: the target if a result replaces it there.

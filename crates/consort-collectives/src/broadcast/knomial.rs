@@ -21,6 +21,7 @@ use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
     protocols::stream::{Chunks, Edge},
     rank_math::tree::Shape,
+    setting::Exchange,
     trees::{self, Tree},
 };
 
@@ -42,14 +43,6 @@ enum Only {
     Sends(Rank, Channel),
     /// A leaf receives the data.
     Receives(Channel),
-}
-
-/// The pairwise exchange that is all of the call, on the root or on the leaf.
-#[derive(Clone, Copy, Debug)]
-struct Exchange {
-    peer: Rank,
-    channel: Channel,
-    is_root: bool,
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
@@ -76,9 +69,7 @@ impl Schedule {
         let parent = node.parent.map(|(parent, index)| edge(parent, index));
         let children: Box<[Edge]> =
             (0..fan).zip(node.children).map(|(i, child)| edge(child, i)).rev().collect();
-        let exchange = setting.exchange().filter(|_| chunks.count() == 1).map(|(peer, channel)| {
-            Exchange { peer, channel, is_root: setting.rank == setting.call.root }
-        });
+        let exchange = setting.exchange().filter(|_| chunks.count() == 1);
         let only = match (&parent, &*children) {
             _ if chunks.count() > 1 || exchange.is_some() => None,
             (None, [child]) => Some(Only::Sends(child.peer, child.data)),

@@ -29,6 +29,7 @@ use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
     protocols::stream::{Chunks, Edge},
     rank_math::tree::Shape,
+    setting::Exchange,
     trees::{self, Tree},
 };
 
@@ -57,14 +58,6 @@ enum Only {
     Sends(Rank, Channel),
     /// A root with one child combines its contribution with the child's.
     Combines(Channel),
-}
-
-/// The pairwise exchange that is all of the call, on the root or on the leaf.
-#[derive(Clone, Copy, Debug)]
-struct Exchange {
-    peer: Rank,
-    channel: Channel,
-    is_root: bool,
 }
 
 /// One PE's schedule: its neighbours in the tree, and the chunks of the message.
@@ -123,10 +116,7 @@ impl Schedule {
             }
         }
         let keeps = rank == root && result.is_none();
-        let exchange = setting
-            .exchange()
-            .filter(|_| chunks.count() == 1)
-            .map(|(peer, channel)| Exchange { peer, channel, is_root: keeps });
+        let exchange = setting.exchange().filter(|_| chunks.count() == 1);
         let only = match (inputs.as_slice(), parent) {
             _ if chunks.count() > 1 || result.is_some() || exchange.is_some() => None,
             ([Input::Own], Some(parent)) => Some(Only::Sends(parent.peer, parent.data)),

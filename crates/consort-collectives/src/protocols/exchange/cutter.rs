@@ -116,9 +116,11 @@ impl<'p> Cutter<'p> {
             return;
         }
         self.index += 1;
-        if round.is_exchange {
+        if let (Some(sent), Some((message, keep)), true) =
+            (&round.sent, &round.received, round.is_exchange)
+        {
             self.copy(round, further);
-            self.exchange(round);
+            self.receive(message, keep, index, further, true, Some((sent.end.0, sent.end.1[0])));
             self.acts.append(&mut self.combines);
             return;
         }
@@ -129,7 +131,7 @@ impl<'p> Cutter<'p> {
                 }
                 (_, Some((message, keep))) if !is_send && index < receives => {
                     self.copy(round, further);
-                    self.receive(message, keep, index, further, !round.sends_first);
+                    self.receive(message, keep, index, further, !round.sends_first, None);
                 }
                 _ => {}
             }
@@ -160,34 +162,7 @@ impl<'p> Cutter<'p> {
         }
     }
 
-    /// An exchange of words, in a pass that is not repeated.
-    fn exchange(&mut self, round: &Measured) {
-        let (Some(sent), Some((received, keep))) = (&round.sent, &round.received) else {
-            unreachable!("an exchange has two messages")
-        };
-        let (peer, step) = (sent.end.0, sent.first);
-        let [own, kept] = [sent, received].map(|message| message.end.1[0]);
-        let incoming = Span::incoming(kept.bytes);
-        let (target, combine) = match keep {
-            Keep::Stores => (kept, None),
-            Keep::After(left) => (incoming, Some((left[0], incoming))),
-            Keep::Before(right) => (incoming, Some((incoming, right[0]))),
-        };
-        let sequence = self.walk.sequence;
-        let channels = sequence.parts(sent, 0, step).map(|(channel, _)| channel);
-        self.acts.extend(channels.map(|channel| Act::Exchange {
-            peer,
-            channel,
-            step,
-            own,
-            target,
-        }));
-        let combine = combine.map(|(left, right)| Act::Combine { target: kept, left, right });
-        self.combines.extend(combine);
-        self.awaited.next();
-        self.give_credit();
-    }
-
+    /// Receives chunk `index`; in an exchange, for the word `own` of this PE.
     fn receive(
         &mut self,
         received: &Divided,
@@ -195,7 +170,12 @@ impl<'p> Cutter<'p> {
         index: u32,
         further: Further,
         later: bool,
+        own: Option<(Rank, Span)>,
     ) {
+        let take = |channel, step, target| match own {
+            Some((peer, own)) => Act::Exchange { peer, channel, step, own, target },
+            None => Act::Receive(channel, step, target),
+        };
         let Divided { end: (_, spans), first, .. } = received;
         let (sequence, step) = (self.walk.sequence, first + further.chunks + index);
         let mut at = 0;
@@ -205,7 +185,7 @@ impl<'p> Cutter<'p> {
             at += target.bytes;
             let (left, right) = match keep {
                 Keep::Stores => {
-                    self.acts.push(Act::Receive(channel, step, target));
+                    self.acts.push(take(channel, step, target));
                     continue;
                 }
                 Keep::After(left) if !later => {
@@ -216,7 +196,7 @@ impl<'p> Cutter<'p> {
                 Keep::After(left) => (further.part(part, left), incoming),
                 Keep::Before(right) => (incoming, further.part(part, right)),
             };
-            self.acts.push(Act::Receive(channel, step, incoming));
+            self.acts.push(take(channel, step, incoming));
             self.combines.push(Act::Combine { target, left, right });
         }
         self.awaited.next();
