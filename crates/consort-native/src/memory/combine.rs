@@ -18,8 +18,8 @@ impl Memory {
         apart == 0 || apart >= self.bytes
     }
 
-    /// Computes `left (op) right` into this region. Operands that others may access go through
-    /// bounce buffers.
+    /// Computes `left (op) right` into this region. Where the kernel has no loop for memory that
+    /// others may access, such operands go through bounce buffers.
     ///
     /// # Panics
     /// When the three differ in length, or the target overlaps an operand in part.
@@ -48,6 +48,13 @@ impl Memory {
             // SAFETY: two distinct local buffers of at least the target's length.
             unsafe { kernel.combine(sum, sum, b.as_ptr().cast(), target.bytes) };
             return target.copy_from(Memory::private(sum, target.bytes));
+        }
+        // SAFETY: resolved and of equal length; others access what is shared only atomically, and
+        // nobody the rest. The target is an operand, or apart from both.
+        let done = unsafe { kernel.combine_racing(target.at, left.at, right.at, target.bytes) };
+        if done > 0 {
+            let [target, left, right] = [target, left, right].map(|memory| memory.after(done));
+            return target.combine(kernel, left, right);
         }
         let whole = BOUNCE_BYTES / kernel.element_bytes().max(1) * kernel.element_bytes();
         if whole == 0 {

@@ -27,6 +27,11 @@ impl Memory {
         Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
     }
 
+    /// The part of it from byte `at` on.
+    pub(super) fn after(self, at: usize) -> Self {
+        Self { at: self.at.wrapping_add(at), bytes: self.bytes - at, shared: self.shared }
+    }
+
     /// Whether others may access it at present.
     #[inline(always)]
     pub(crate) fn is_shared(self) -> bool {

@@ -2,7 +2,9 @@
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
-use consort_fabric::{Kernel, Sum};
+use std::cmp::Ordering;
+
+use consort_fabric::{Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum, splitmix64};
 
 use super::{copy::copy_shared, extent::Extent, region::Memory};
 
@@ -82,4 +84,73 @@ fn every_length_arrives() {
         assert_eq!(target[..bytes], source[..bytes]);
         assert!(target[bytes..].iter().all(|&byte| byte == 0));
     }
+}
+
+/// Combines bytes at random, of all lengths about that of a vector, where all, some or none of the
+/// memory is shared and where the target may be an operand. The oracle is a loop over elements.
+fn combines_as_elements<T: Pod, O: Operator<T>>(operator: &O) {
+    const MOST_BYTES: usize = 304;
+    let kernel = Kernel::new(operator);
+    let mut state = 2009;
+    for bytes in (0..=MOST_BYTES).filter(|bytes| bytes.is_multiple_of(size_of::<T>())) {
+        for (shared, place) in (0..8).flat_map(|shared| (0..3).map(move |place| (shared, place))) {
+            let mut parts = [(); 3].map(|()| -> Vec<u8> {
+                (0..MOST_BYTES + 1).map(|_| splitmix64(&mut state).to_le_bytes()[0]).collect()
+            });
+            // From an odd address on, where possible.
+            let odd = usize::from(size_of::<T>() == 1);
+            let value = |part: &Vec<u8>, index: usize| -> T {
+                let at = odd + index * size_of::<T>();
+                bytemuck::pod_read_unaligned(&part[at..at + size_of::<T>()])
+            };
+            let expected: Vec<u8> = (0..bytes / size_of::<T>())
+                .map(|index| operator.apply(value(&parts[1], index), value(&parts[2], index)))
+                .flat_map(|both| bytemuck::bytes_of(&both).to_vec())
+                .collect();
+            let untouched = parts[place][odd + bytes..].to_vec();
+            let mut index = 0;
+            let memories = parts.each_mut().map(|part| {
+                let is_shared = shared >> index & 1 == 1;
+                index += 1;
+                let at = part.as_mut_ptr().wrapping_add(odd);
+                Memory { shared: is_shared.then_some(Extent::WORDS), ..Memory::private(at, bytes) }
+            });
+            memories[place].combine(&kernel, memories[1], memories[2]);
+            assert_eq!(parts[place][odd..odd + bytes], expected, "{bytes} B, {shared}, {place}");
+            assert_eq!(parts[place][odd + bytes..], untouched);
+        }
+    }
+}
+
+#[test]
+fn shared_memory_is_combined_as_private_memory_is() {
+    combines_as_elements::<u8, _>(&Max);
+    combines_as_elements::<i16, _>(&Min);
+    combines_as_elements::<u32, _>(&Product);
+    combines_as_elements::<f32, _>(&Min);
+    combines_as_elements::<f64, _>(&Max);
+    combines_as_elements::<u64, _>(&Sum);
+    combines_as_elements::<i128, _>(&Sum);
+    combines_as_elements::<u64, _>(&|a: u64, b: u64| a.rotate_left(7) ^ b);
+}
+
+/// Takes the element with the larger sum. Its size divides no vector's.
+struct Larger;
+
+impl Operator<[u8; 12]> for Larger {
+    const CLASS: OperatorClass = OperatorClass::Commutative;
+    const NAME: &'static str = "Larger";
+
+    fn apply(&self, left: [u8; 12], right: [u8; 12]) -> [u8; 12] {
+        let sum = |bytes: &[u8; 12]| bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>();
+        match sum(&left).cmp(&sum(&right)).then(left.cmp(&right)) {
+            Ordering::Less => right,
+            Ordering::Equal | Ordering::Greater => left,
+        }
+    }
+}
+
+#[test]
+fn elements_of_odd_sizes_are_combined_as_well() {
+    combines_as_elements::<[u8; 12], _>(&Larger);
 }

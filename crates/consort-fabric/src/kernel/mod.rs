@@ -5,18 +5,22 @@
 
 #![expect(unsafe_code, reason = "a kernel reads and writes elements behind erased pointers")]
 
+mod racing;
+
 use std::{fmt, marker::PhantomData};
 
 use crate::{Operator, OperatorClass, Pod, Visitor};
 
-type Combine = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize);
+/// A loop: the operator, target, left and right operand, and bytes.
+type Combine<R> = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize) -> R;
 
 /// An operator on a datatype with both types erased: `target[i] = left[i] (op) right[i]`.
 ///
 /// Borrows the operator's state for `'k`.
 #[derive(Clone, Copy)]
 pub struct Kernel<'k> {
-    combine: Combine,
+    combine: Combine<()>,
+    racing: Combine<usize>,
     state: *const (),
     element_bytes: usize,
     class: OperatorClass,
@@ -72,6 +76,25 @@ impl<'k> Kernel<'k> {
         // was made for, borrowed for `'k`.
         unsafe { (self.combine)(self.state, target, left, right, bytes) }
     }
+
+    /// As [`Kernel::combine`] on memory that others may access meanwhile, for as many bytes from
+    /// the beginning on as there is a loop for: whole elements, and possibly none. Returns how
+    /// many.
+    ///
+    /// # Safety
+    /// As [`Kernel::combine`], but others may access all three atomically, or as this does. A value
+    /// that is read while it is written may be a mixture.
+    #[inline]
+    pub unsafe fn combine_racing(
+        &self,
+        target: *mut u8,
+        left: *const u8,
+        right: *const u8,
+        bytes: usize,
+    ) -> usize {
+        // SAFETY: as in `combine`.
+        unsafe { (self.racing)(self.state, target, left, right, bytes) }
+    }
 }
 
 /// Erases an operator and its datatype.
@@ -84,6 +107,7 @@ impl<'k> Visitor<'k> for Erase {
     fn operator<T: Pod, O: Operator<T>>(self, operator: &'k O) -> Kernel<'k> {
         Kernel {
             combine: combine::<T, O>,
+            racing: racing::racing::<T, O>(),
             state: std::ptr::from_ref(operator).cast(),
             element_bytes: size_of::<T>(),
             class: O::CLASS,

@@ -1,0 +1,132 @@
+//! The loop of a kernel over memory that others may access at the same time.
+//!
+//! Such an access is undefined behaviour in Rust unless it is atomic, and compilers do not
+//! vectorize atomic accesses. On `x86_64` an assembly block loads or stores a vector: it does only
+//! what a sequence of relaxed atomic byte accesses could do. The operator works on the loaded
+//! values, which nobody else has, so it may be any code; the compiler keeps them in registers.
+
+#![expect(unsafe_code, reason = "loads and stores raw addresses")]
+
+use super::Combine;
+use crate::{Operator, Pod};
+
+/// The loop for `O` on elements of `T`: combines whole vectors and returns their bytes, which are 0
+/// where there is no such loop for the type, the operator or the machine.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(super) const fn racing<T: Pod, O: Operator<T>>() -> Combine<usize> {
+    |_, _, _, _, _| 0
+}
+
+/// The loop for `O` on elements of `T`: combines whole vectors and returns their bytes, which are 0
+/// where there is no such loop for the type, the operator or the machine.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) const fn racing<T: Pod, O: Operator<T>>() -> Combine<usize> {
+    let fits = size_of::<T>() > 0 && vectors::BYTES.is_multiple_of(size_of::<T>());
+    if fits && matches!(O::CLASS, crate::OperatorClass::Commutative) {
+        vectors::combine_if_wide::<T, O>
+    } else {
+        |_, _, _, _, _| 0
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod vectors {
+    use std::arch::{asm, is_x86_feature_detected, x86_64::__m256i};
+
+    use crate::{Operator, Pod};
+
+    /// The bytes of a vector.
+    pub(super) const BYTES: usize = size_of::<__m256i>();
+
+    /// Combines whole vectors if the machine has AVX2. Returns their bytes.
+    ///
+    /// # Safety
+    /// As [`Kernel::combine_racing`](crate::Kernel::combine_racing), for elements of `T`, whose
+    /// size divides that of a vector; `state` points to an `O`.
+    pub(super) unsafe fn combine_if_wide<T: Pod, O: Operator<T>>(
+        state: *const (),
+        target: *mut u8,
+        left: *const u8,
+        right: *const u8,
+        bytes: usize,
+    ) -> usize {
+        if !is_x86_feature_detected!("avx2") {
+            return 0;
+        }
+        let whole = bytes - bytes % BYTES;
+        // SAFETY: the kernel made `state` from a borrow of an `O` that is still alive.
+        let operator = unsafe { &*state.cast::<O>() };
+        // SAFETY: the machine has AVX2; the rest is the caller's promise.
+        unsafe { combine::<T, O>(operator, target, left, right, whole) };
+        whole
+    }
+
+    /// # Safety
+    /// As [`combine_if_wide`], for whole vectors, and the machine has AVX2.
+    #[target_feature(enable = "avx2")]
+    unsafe fn combine<T: Pod, O: Operator<T>>(
+        operator: &O,
+        target: *mut u8,
+        left: *const u8,
+        right: *const u8,
+        bytes: usize,
+    ) {
+        for at in (0..bytes).step_by(BYTES) {
+            // SAFETY: a vector inside the left operand.
+            let a = unsafe { load(left.wrapping_add(at)) };
+            // SAFETY: a vector inside the right operand.
+            let b = unsafe { load(right.wrapping_add(at)) };
+            let mut both = a;
+            let (a, b) = ((&raw const a).cast::<T>(), (&raw const b).cast::<T>());
+            let each = (&raw mut both).cast::<T>();
+            for index in 0..BYTES / size_of::<T>() {
+                // SAFETY: an element of a local vector; any bit pattern is a value of a `Pod`.
+                let left = unsafe { a.wrapping_add(index).read_unaligned() };
+                // SAFETY: as above.
+                let right = unsafe { b.wrapping_add(index).read_unaligned() };
+                // SAFETY: as above.
+                unsafe { each.wrapping_add(index).write_unaligned(operator.apply(left, right)) };
+            }
+            // SAFETY: a vector inside the target.
+            unsafe { store(target.wrapping_add(at), both) };
+        }
+    }
+
+    /// Loads a vector, each byte atomically.
+    ///
+    /// # Safety
+    /// It is readable, and others access it only atomically. The machine has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn load(from: *const u8) -> __m256i {
+        let vector;
+        // SAFETY: reads the vector that the caller promises, and changes one register.
+        unsafe {
+            asm!(
+                "vmovdqu {vector}, [{from}]",
+                vector = out(ymm_reg) vector,
+                from = in(reg) from,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+        vector
+    }
+
+    /// Stores a vector, each byte atomically.
+    ///
+    /// # Safety
+    /// It is writable, and others access it only atomically. The machine has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(to: *mut u8, vector: __m256i) {
+        // SAFETY: writes the vector that the caller promises.
+        unsafe {
+            asm!(
+                "vmovdqu [{to}], {vector}",
+                vector = in(ymm_reg) vector,
+                to = in(reg) to,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+}
