@@ -16,9 +16,8 @@
 //! lie in one line: the line of the data and that of the counter. The caller decides where the data
 //! goes, so the count cannot share its line.
 //!
-//! Left out on purpose: messages that carry data and count in one line, and that the receiver
-//! copies into place when it reads the counter. Fences, barriers and the gets of third PEs would
-//! have to wait while the receiver computes.
+//! Left out on purpose: messages that carry data and count in one line, and that the receiver, or
+//! the sender in a fence, puts in place. `docs/measured-choices.md` says what they would gain.
 
 use std::{fmt, time::Duration};
 
@@ -88,19 +87,12 @@ impl<'p> Counter<'p> {
         &self.word
     }
 
-    /// Returns the job's error once the job has failed, for operations that do not wait and so
-    /// would not notice.
-    fn ensure_sound(&self) -> Result<()> {
-        self.word.ensure_sound()
-    }
-
     /// The value of this PE's own counter, in operations. Local. The data of counted puts has
     /// arrived.
     ///
     /// # Errors
     /// [`Error::PeFailed`], so that a PE that polls the counter notices it.
     pub fn get(&self) -> Result<u64> {
-        self.ensure_sound()?;
         self.word.atomic(self.me, 0, Atomic::Load)
     }
 
@@ -110,7 +102,6 @@ impl<'p> Counter<'p> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn set(&self, value: u64) -> Result<()> {
-        self.ensure_sound()?;
         self.word.signal(self.me, 0, Signal::Set(value))
     }
 
@@ -153,7 +144,6 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         data: &[T],
         counter: &Counter<'_>,
     ) -> Result<()> {
-        counter.ensure_sound()?;
         self.put_signal(to, first, data, counter.word(), 0, Signal::Add(1))
     }
 
@@ -199,7 +189,6 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         counter: &Counter<'_>,
     ) -> Result<()> {
         self.ensure_same_job(counter.word());
-        counter.ensure_sound()?;
         self.get(from, first, data)?;
         counter.word().signal(from, 0, Signal::Add(1))
     }

@@ -79,6 +79,7 @@ fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) ->
 const fn name(workload: Workload) -> &'static str {
     match workload {
         Workload::PingPong => "ping-pong",
+        Workload::Bundle => "ping-pong of bundles",
         Workload::AllToAll => "all-to-all",
         Workload::Stencil => "stencil",
     }

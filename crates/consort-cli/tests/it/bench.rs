@@ -123,6 +123,7 @@ fn workloads_are_timed_by_counting_and_by_what_it_replaces() {
     let ways = ["counted put", "put, fence, flag", "put, barrier"];
     for (name, options, pes, ways) in [
         ("counted-put", "--bytes 8,4k", 2, &ways[..2]),
+        ("bundle", "", 2, &["counted put", "two lines", "bundle", "both in one"]),
         ("counted-all-to-all", "--bytes 8,4k,64k --pes 3", 3, &ways),
         ("stencil", "--bytes 8,4k --pes 3", 3, &ways[..2]),
     ] {
@@ -187,8 +188,9 @@ fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", 2, "WHAT"),
         ("bench shuffle", 2, "use barrier, broadcast"),
-        ("bench shuffle", 2, "or counted-put, counted-all-to-all, stencil"),
+        ("bench shuffle", 2, "or counted-put, bundle, counted-all-to-all, stencil"),
         ("bench counted-put --pes 3", 1, "has two PEs"),
+        ("bench bundle --bytes 32", 1, "up to 24 bytes"),
         ("bench stencil --pes 1", 1, "2 to 1024"),
         ("bench counted-put --sync loose", 1, "waiting, budget and class alone"),
         ("bench online --sync loose", 1, "waiting and budget alone"),

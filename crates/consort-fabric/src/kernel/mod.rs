@@ -9,10 +9,8 @@ mod racing;
 
 use std::{fmt, marker::PhantomData};
 
+use self::racing::Combine;
 use crate::{Operator, OperatorClass, Pod, Visitor};
-
-/// A loop: the operator, target, left and right operand, and bytes.
-type Combine<R> = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize) -> R;
 
 /// An operator on a datatype with both types erased: `target[i] = left[i] (op) right[i]`.
 ///

@@ -7,8 +7,10 @@
 
 #![expect(unsafe_code, reason = "loads and stores raw addresses")]
 
-use super::Combine;
 use crate::{Operator, Pod};
+
+/// A loop: the operator, target, left and right operand, and bytes.
+pub(super) type Combine<R> = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize) -> R;
 
 /// The loop for `O` on elements of `T`: combines whole vectors and returns their bytes, which are 0
 /// where there is no such loop for the type, the operator or the machine.

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     future::{Future, poll_fn},
+    hint::spin_loop,
     task::Poll,
     time::Duration,
 };
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     call::view::Call,
-    heap::word::Width,
+    heap::word::{HeapWord, Width},
     progress::executor::{Watch, block_on},
 };
 
@@ -27,13 +28,29 @@ impl Watch for Unwatched {
     fn spin(&self, _: &mut u32) {}
 }
 
-/// Nothing to watch either, with a pause of the processor between polls.
-struct Paced;
+/// A word of a heap, for which a PE waits.
+struct Awaited<'j> {
+    word: HeapWord<'j>,
+    until: Until,
+}
 
-impl Watch for Paced {
+impl Awaited<'_> {
+    /// The word's value, if it is as awaited.
     #[inline(always)]
-    fn spin(&self, _: &mut u32) {
-        std::hint::spin_loop();
+    fn test(&self) -> Option<u64> {
+        Some(self.word.load()).filter(|&value| self.until.holds(value))
+    }
+}
+
+impl Watch for Awaited<'_> {
+    /// With a pause of the processor before each look.
+    #[inline(always)]
+    fn spin(&self, left: &mut u32) {
+        spin_loop();
+        while *left > 0 && self.test().is_none() {
+            *left -= 1;
+            spin_loop();
+        }
     }
 }
 
@@ -77,10 +94,11 @@ impl Endpoint {
         until: Until,
         limit: Option<Duration>,
     ) -> Op<Option<u64>> {
-        let (one_sided, is_over) = (self.one_sided(), Cell::new(false));
-        let future = self.sound_or_over(&is_over, || one_sided.test(word, width, until));
+        let awaited = Awaited { word: self.one_sided().own_word(word, width), until };
+        let is_over = Cell::new(false);
+        let future = self.sound_or_over(&is_over, || awaited.test());
         let pauses = || Pauses::new(self, None).for_word().within(limit, &is_over);
-        block_on(future, &Paced, || self.polls(), pauses)
+        block_on(future, &awaited, || self.polls(), pauses)
     }
 
     /// The longest time that a wait may last before it fails the job, from now on; returns the
@@ -91,6 +109,7 @@ impl Endpoint {
 
     /// Ready when `test` returns `Some`, and with `None` once the wait `is_over`; fails when the
     /// job has failed.
+    #[inline(always)]
     fn sound_or_over<T>(
         &self,
         is_over: &Cell<bool>,

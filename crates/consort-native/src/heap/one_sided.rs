@@ -179,10 +179,16 @@ impl<'j> OneSided<'j> {
         fence(SeqCst);
     }
 
+    /// A word of the own heap.
+    #[inline(always)]
+    pub(crate) fn own_word(&self, word: usize, width: Width) -> HeapWord<'j> {
+        self.word(self.me, word, width)
+    }
+
     /// The value of a word of the own heap, if it satisfies `until`.
     #[inline(always)]
     pub fn test(&self, word: usize, width: Width, until: Until) -> Option<u64> {
-        Some(self.word(self.me, word, width).load()).filter(|&value| until.holds(value))
+        Some(self.own_word(word, width).load()).filter(|&value| until.holds(value))
     }
 
     /// Waits until a word of the own heap satisfies `until`, and returns it. For threads other than

@@ -34,7 +34,7 @@ impl Width {
 
 /// A word of a heap: all or half of 8 aligned bytes.
 #[derive(Clone, Copy)]
-pub(super) struct HeapWord<'j> {
+pub(crate) struct HeapWord<'j> {
     whole: &'j AtomicU64,
     /// The shift of the word within the 8 bytes, if it is half of them.
     half: Option<u32>,
@@ -69,7 +69,7 @@ impl<'j> HeapWord<'j> {
 
     /// The word's value. Acquire: pairs with the release in `signal`.
     #[inline(always)]
-    pub(super) fn load(self) -> u64 {
+    pub(crate) fn load(self) -> u64 {
         self.of(self.whole.load(Acquire))
     }
 

@@ -18,6 +18,10 @@ use consort_fabric::LINE_PAYLOAD_BYTES;
 use super::portable;
 use super::region::Memory;
 
+/// The longest copy that is done in vectors, since `rep movsb` takes some 15 ns to begin.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const FEW_BYTES: usize = 384;
+
 /// Copies `bytes` from `source` to `target`: each byte atomically, in no order.
 ///
 /// # Safety
@@ -39,6 +43,55 @@ unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
+/// Copies the first and the last bytes of a region, which may overlap, as two values of the
+/// register's size.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+macro_rules! copy_ends {
+    ($move:literal, $class:ident, $as:literal, $size:literal, $to:expr, $from:expr, $len:expr) => {
+        // SAFETY: the region is readable and writable, by the promise of the caller of `copy_few`,
+        // and has at least `$size` bytes. Each byte that two values have is the same in both, or
+        // has changed meanwhile.
+        unsafe {
+            std::arch::asm!(
+                concat!($move, " {first", $as, "}, [{source}]"),
+                concat!($move, " {last", $as, "}, [{source} + {bytes} - ", $size, "]"),
+                concat!($move, " [{target}], {first", $as, "}"),
+                concat!($move, " [{target} + {bytes} - ", $size, "], {last", $as, "}"),
+                first = out($class) _,
+                last = out($class) _,
+                source = in(reg) $from,
+                target = in(reg) $to,
+                bytes = in(reg) $len,
+                options(nostack, preserves_flags)
+            )
+        }
+    };
+}
+
+/// As [`copy_bytes`], for up to [`FEW_BYTES`]. A byte may be stored twice.
+///
+/// # Safety
+/// As [`copy_bytes`].
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
+    match bytes {
+        32.. => {
+            let last = bytes - 32;
+            for at in (0..last).step_by(32).chain([last]) {
+                let (target, source) = (target.wrapping_add(at), source.wrapping_add(at));
+                copy_ends!("movups", xmm_reg, "", 16, target, source, 32_usize);
+            }
+        }
+        16..32 => copy_ends!("movups", xmm_reg, "", 16, target, source, bytes),
+        8..16 => copy_ends!("mov", reg, "", 8, target, source, bytes),
+        4..8 => copy_ends!("mov", reg, ":e", 4, target, source, bytes),
+        2..4 => copy_ends!("mov", reg, ":x", 2, target, source, bytes),
+        1 => copy_ends!("mov", reg_byte, "", 1, target, source, bytes),
+        0 => {}
+    }
+}
+
 /// Copies memory; others may access source, target or both. Each byte is copied atomically, in no
 /// order.
 ///
@@ -49,9 +102,12 @@ unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
 #[inline(always)]
 pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
     let bytes = target.bytes;
-    if bytes > LINE_PAYLOAD_BYTES {
+    if bytes > FEW_BYTES {
         // SAFETY: the caller's promise.
         unsafe { copy_bytes(target.at, source.at, bytes) };
+    } else if bytes > LINE_PAYLOAD_BYTES {
+        // SAFETY: the caller's promise.
+        unsafe { copy_few(target.at, source.at, bytes) };
     } else {
         // SAFETY: the caller's promise.
         unsafe { copy_shared_line(target, source) };
@@ -79,7 +135,7 @@ pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
     let (bytes, target, source) = (target.bytes, target.at, source.at);
     if bytes > 0 && !(target.addr() | source.addr() | bytes).is_multiple_of(8) {
         // SAFETY: the caller's promise.
-        return unsafe { copy_bytes(target, source, bytes) };
+        return unsafe { copy_few(target, source, bytes) };
     }
     for at in (0..bytes).step_by(8) {
         let from = source.wrapping_add(at).cast::<u64>();

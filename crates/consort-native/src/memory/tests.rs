@@ -74,15 +74,18 @@ mod lengths_that_differ {
 
 #[test]
 fn every_length_arrives() {
-    let mut source: Vec<u8> = (0..=255).cycle().take(1000).collect();
-    for bytes in [0, 1, 7, 8, 55, 56, 57, 63, 64, 65, 1000] {
-        let mut target = vec![0; 1000];
-        let from =
-            Memory { shared: Some(Extent::WORDS), ..Memory::private(source.as_mut_ptr(), bytes) };
-        // SAFETY: two distinct buffers of 1000 bytes, owned here.
-        unsafe { copy_shared(Memory::private(target.as_mut_ptr(), bytes), from) };
-        assert_eq!(target[..bytes], source[..bytes]);
-        assert!(target[bytes..].iter().all(|&byte| byte == 0));
+    let mut source: Vec<u8> = (0..=255).cycle().take(1100).collect();
+    for (bytes, from, to) in
+        (0..=400).chain([1000]).flat_map(|bytes| [(bytes, 0, 0), (bytes, 3, 0), (bytes, 8, 5)])
+    {
+        let mut target = vec![0; 1100];
+        let at = source.as_mut_ptr().wrapping_add(from);
+        let theirs = Memory { shared: Some(Extent::WORDS), ..Memory::private(at, bytes) };
+        let own = Memory::private(target.as_mut_ptr().wrapping_add(to), bytes);
+        // SAFETY: parts of two distinct buffers of 1100 bytes, owned here.
+        unsafe { copy_shared(own, theirs) };
+        assert_eq!(target[to..to + bytes], source[from..from + bytes]);
+        assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&byte| byte == 0));
     }
 }
 

@@ -135,6 +135,7 @@ impl State {
     }
 
     /// Returns the job's error once the job has failed.
+    #[inline(always)]
     pub(crate) fn ensure_sound(&self) -> Result<()> {
         let job = self.endpoint.job();
         if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(()) }

@@ -173,11 +173,6 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
         assert!(std::ptr::eq(self.job(), job), "symmetric memory of another job");
     }
 
-    /// Returns the job's error once the job has failed.
-    pub(crate) fn ensure_sound(&self) -> Result<()> {
-        self.state.ensure_sound()
-    }
-
     /// The job in which it was allocated.
     pub(crate) fn job(&self) -> &Job {
         self.state.endpoint.job()
@@ -207,6 +202,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
         Area { one_sided, ranks, offset, len, elements: PhantomData }
     }
 
+    #[inline(always)]
     pub(super) fn run<R>(&self, operation: impl FnOnce(&Area<'_, T>) -> Result<R>) -> Result<R> {
         let _inside = self.state.enter()?;
         self.state.ensure_sound()?;

@@ -8,8 +8,11 @@
 //! | counted put | one operation; the receiver waits for a number of them |
 //! | put, fence, flag | a put, a fence, and a separate signal; the receiver waits for that |
 //! | put, barrier | puts, and a barrier of all PEs |
+//!
+//! `bundle` plays the ping-pong by loops written by hand as well.
 
 mod all_to_all;
+mod bundle;
 mod ping_pong;
 mod program;
 mod race;

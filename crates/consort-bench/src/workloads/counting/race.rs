@@ -16,6 +16,7 @@ use consort_tuner::TransferClass;
 
 use super::{
     all_to_all::AllToAll,
+    bundle::{self, Bundle, Lines},
     ping_pong,
     program::{Program, ROUNDS},
     stencil::Stencil,
@@ -27,6 +28,8 @@ use crate::{
 
 /// The names of the methods, in the order of all tables.
 pub const METHODS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier"];
+/// The methods of [`Workload::Bundle`].
+const BUNDLES: [&str; 4] = ["counted put", "two lines", "bundle", "both in one"];
 const LAUNCHES: u32 = 8;
 /// From this size on a block has fewer rounds, so that it takes as long...
 const FULL_BLOCK_BYTES: usize = 4096;
@@ -38,6 +41,8 @@ const FEWEST_ROUNDS: usize = 8;
 pub enum Workload {
     /// A ball between two PEs. The size is that of the ball.
     PingPong,
+    /// The same, beside loops written by hand that bundle data and count.
+    Bundle,
     /// A message from every PE to every PE. The size is that of a message.
     AllToAll,
     /// The pipelined stencil. The size is that of a PE's part of a row.
@@ -45,12 +50,13 @@ pub enum Workload {
 }
 
 impl Workload {
-    const EVERY: [Self; 3] = [Self::PingPong, Self::AllToAll, Self::Stencil];
+    const EVERY: [Self; 4] = [Self::PingPong, Self::Bundle, Self::AllToAll, Self::Stencil];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PingPong => "counted-put",
+            Self::Bundle => "bundle",
             Self::AllToAll => "counted-all-to-all",
             Self::Stencil => "stencil",
         }
@@ -59,7 +65,7 @@ impl Workload {
     /// The part of it that is timed.
     pub const fn round(self) -> &'static str {
         match self {
-            Self::PingPong => "half a round trip",
+            Self::PingPong | Self::Bundle => "half a round trip",
             Self::AllToAll => "a message from everyone to everyone",
             Self::Stencil => "a row of the grid",
         }
@@ -68,12 +74,36 @@ impl Workload {
     /// The methods of the workload. There is no barrier in the stencil and the ping-pong, where one
     /// PE waits for one other.
     pub fn methods(self) -> &'static [&'static str] {
-        if self == Self::AllToAll { &METHODS } else { &METHODS[..2] }
+        match self {
+            Self::Bundle => &BUNDLES,
+            Self::AllToAll => &METHODS,
+            Self::PingPong | Self::Stencil => &METHODS[..2],
+        }
+    }
+
+    /// The columns with the time of the first method as a share of the next ones'.
+    pub(super) fn shares(self) -> &'static [&'static str] {
+        match self {
+            Self::Bundle => &["of 2 lines"],
+            Self::AllToAll => &["of flag", "of barrier"],
+            Self::PingPong | Self::Stencil => &["of flag"],
+        }
+    }
+
+    /// Whether it is played by two PEs.
+    pub const fn is_ball(self) -> bool {
+        matches!(self, Self::PingPong | Self::Bundle)
+    }
+
+    /// The largest size, where there is one.
+    pub const fn most_bytes(self) -> Option<usize> {
+        if matches!(self, Self::Bundle) { Some(bundle::MOST_BYTES) } else { None }
     }
 
     /// The default sizes.
     pub const fn sizes_bytes(self) -> &'static [usize] {
         match self {
+            Self::Bundle => &[8, bundle::MOST_BYTES],
             Self::PingPong => &[8, 56, 64, 256, 1024, 4096],
             Self::AllToAll => &[8, 64, 512, 4096, 32768],
             Self::Stencil => &[64, 256, 1024, 4096, 16384],
@@ -150,12 +180,16 @@ impl Race<'_> {
                 .without_wisdom()
                 .waiting(self.waiting.unwrap_or_default());
             let end = Instant::now() + self.budget / LAUNCHES;
+            let lines = Lines::default();
             let launched = job.heap_bytes(heap_bytes).run(|pe| {
                 let world = pe.world();
                 match workload {
                     Workload::PingPong => {
                         let program = ping_pong::PingPong::new(world, most_bytes)?;
                         self.session(pe, program, end, link.as_ref())
+                    }
+                    Workload::Bundle => {
+                        self.session(pe, Bundle::new(world, &lines)?, end, link.as_ref())
                     }
                     Workload::AllToAll => {
                         let program = AllToAll::new(world, most_bytes)?;
@@ -209,8 +243,7 @@ impl Race<'_> {
     /// A figure for each method, size and class.
     pub fn figures(&self, times: &[Times]) -> Vec<Figure> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
-        let is_ball = self.workload == Workload::PingPong;
-        let mode = if is_ball { Mode::Latency } else { Mode::Throughput };
+        let mode = if self.workload.is_ball() { Mode::Latency } else { Mode::Throughput };
         let of_size = |times: &Times| -> Vec<Figure> {
             let of_method = |(method, name): (usize, &&str)| Figure {
                 algorithm: Some((*name).to_owned()),

@@ -6,15 +6,12 @@ use crate::{
     units::{ratio, time},
 };
 
-/// The columns with the time of the first method as a share of the others'.
-const SHARES: [&str; 2] = ["of flag", "of barrier"];
-
 /// Adds the times of each size and class to a page.
 pub fn show(page: &mut Page, workload: Workload, times: &[Times]) {
     let methods = workload.methods();
     let mut header = vec!["bytes", "class", "transfer"];
     header.extend(methods);
-    header.extend(&SHARES[..methods.len() - 1]);
+    header.extend(workload.shares());
     header.push("limit");
     let numbers: Vec<usize> = (0..header.len()).filter(|&column| column != 1).collect();
     let row = |times: &Times| {
@@ -23,7 +20,8 @@ pub fn show(page: &mut Page, workload: Workload, times: &[Times]) {
         row.push(known(times.class.map(|class| class.to_string())));
         row.push(known(times.transfer_ns.map(time)));
         row.extend(times.methods.iter().map(|times| time(times.median)));
-        row.extend(times.over_counted.iter().map(|&over| ratio(1.0 / over)));
+        let shares = times.over_counted.iter().take(workload.shares().len());
+        row.extend(shares.map(|&over| ratio(1.0 / over)));
         row.push(known(times.transfers[0].map(ratio)));
         row
     };

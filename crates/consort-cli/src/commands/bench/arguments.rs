@@ -28,7 +28,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
-    /// with counting puts: counted-put (a ping-pong), counted-all-to-all or stencil (Synch_p2p);
+    /// with counting puts: counted-put (a ping-pong), bundle (the same beside loops written by
+    /// hand that send data and count as one), counted-all-to-all or stencil (Synch_p2p);
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
     /// broadcast), look-up (look-ups of choices in wisdom), region (parallel regions and
     /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP), or sharing (a
