@@ -37,14 +37,17 @@ mod vectors {
 
     use crate::{Operator, Pod};
 
-    /// The bytes of a vector.
-    pub(super) const BYTES: usize = size_of::<__m256i>();
+    /// What is combined at a time.
+    type Vectors = [__m256i; 2];
 
-    /// Combines whole vectors if the machine has AVX2. Returns their bytes.
+    /// The bytes of that.
+    pub(super) const BYTES: usize = size_of::<Vectors>();
+
+    /// Combines whole pairs of vectors if the machine has AVX2. Returns their bytes.
     ///
     /// # Safety
     /// As [`Kernel::combine_racing`](crate::Kernel::combine_racing), for elements of `T`, whose
-    /// size divides that of a vector; `state` points to an `O`.
+    /// size divides [`BYTES`]; `state` points to an `O`.
     pub(super) unsafe fn combine_if_wide<T: Pod, O: Operator<T>>(
         state: *const (),
         target: *mut u8,
@@ -64,7 +67,7 @@ mod vectors {
     }
 
     /// # Safety
-    /// As [`combine_if_wide`], for whole vectors, and the machine has AVX2.
+    /// As [`combine_if_wide`], for a multiple of [`BYTES`], and the machine has AVX2.
     #[target_feature(enable = "avx2")]
     unsafe fn combine<T: Pod, O: Operator<T>>(
         operator: &O,
@@ -74,58 +77,62 @@ mod vectors {
         bytes: usize,
     ) {
         for at in (0..bytes).step_by(BYTES) {
-            // SAFETY: a vector inside the left operand.
+            // SAFETY: two vectors inside the left operand.
             let a = unsafe { load(left.wrapping_add(at)) };
-            // SAFETY: a vector inside the right operand.
+            // SAFETY: two vectors inside the right operand.
             let b = unsafe { load(right.wrapping_add(at)) };
             let mut both = a;
             let (a, b) = ((&raw const a).cast::<T>(), (&raw const b).cast::<T>());
             let each = (&raw mut both).cast::<T>();
             for index in 0..BYTES / size_of::<T>() {
-                // SAFETY: an element of a local vector; any bit pattern is a value of a `Pod`.
+                // SAFETY: an element of local vectors; any bit pattern is a value of a `Pod`.
                 let left = unsafe { a.wrapping_add(index).read_unaligned() };
                 // SAFETY: as above.
                 let right = unsafe { b.wrapping_add(index).read_unaligned() };
                 // SAFETY: as above.
                 unsafe { each.wrapping_add(index).write_unaligned(operator.apply(left, right)) };
             }
-            // SAFETY: a vector inside the target.
+            // SAFETY: two vectors inside the target.
             unsafe { store(target.wrapping_add(at), both) };
         }
     }
 
-    /// Loads a vector, each byte atomically.
+    /// Loads two vectors, each byte atomically.
     ///
     /// # Safety
-    /// It is readable, and others access it only atomically. The machine has AVX2.
+    /// They are readable, and others access them only atomically. The machine has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn load(from: *const u8) -> __m256i {
-        let vector;
-        // SAFETY: reads the vector that the caller promises, and changes one register.
+    unsafe fn load(from: *const u8) -> Vectors {
+        let (first, second);
+        // SAFETY: reads the vectors that the caller promises, and changes two registers.
         unsafe {
             asm!(
-                "vmovdqu {vector}, [{from}]",
-                vector = out(ymm_reg) vector,
+                "vmovdqu {first}, [{from}]",
+                "vmovdqu {second}, [{from} + 32]",
+                first = out(ymm_reg) first,
+                second = out(ymm_reg) second,
                 from = in(reg) from,
                 options(nostack, preserves_flags, readonly)
             );
         }
-        vector
+        [first, second]
     }
 
-    /// Stores a vector, each byte atomically.
+    /// Stores two vectors, each byte atomically.
     ///
     /// # Safety
-    /// It is writable, and others access it only atomically. The machine has AVX2.
+    /// They are writable, and others access them only atomically. The machine has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn store(to: *mut u8, vector: __m256i) {
-        // SAFETY: writes the vector that the caller promises.
+    unsafe fn store(to: *mut u8, [first, second]: Vectors) {
+        // SAFETY: writes the vectors that the caller promises.
         unsafe {
             asm!(
-                "vmovdqu [{to}], {vector}",
-                vector = in(ymm_reg) vector,
+                "vmovdqu [{to}], {first}",
+                "vmovdqu [{to} + 32], {second}",
+                first = in(ymm_reg) first,
+                second = in(ymm_reg) second,
                 to = in(reg) to,
                 options(nostack, preserves_flags)
             );

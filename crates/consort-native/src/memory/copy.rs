@@ -73,7 +73,7 @@ macro_rules! copy_ends {
 /// # Safety
 /// As [`copy_bytes`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
+#[inline(never)]
 unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
     match bytes {
         32.. => {
