@@ -1,6 +1,8 @@
-//! Times, ratios, sizes and numbers of things as text.
+//! Times, ratios, sizes, numbers of things and errors as text.
 
 use std::fmt::Display;
+
+use anyhow::Error;
 
 /// A time with three significant digits: `123 ns`, `4.56 us`, `78.9 ms`.
 pub fn time(ns: f64) -> String {
@@ -32,6 +34,11 @@ pub fn size(bytes: u64) -> String {
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
+}
+
+/// An error with its causes, in one line.
+pub fn in_a_line(error: &Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
 fn three_digits(value: f64) -> String {

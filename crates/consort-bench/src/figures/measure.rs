@@ -128,7 +128,10 @@ impl Experiment<'_> {
             limits: &[],
             sizes_bytes: &[],
         };
-        let collected = rounds.run(|share| (self.show)(share))?;
+        let collected = rounds.run(|share| {
+            (self.show)(share);
+            true
+        })?;
         let samples = samples(&collected.timings).into_iter();
         Ok(samples.map(|sample| sample.map(|sample| sample.median_ns)).collect())
     }

@@ -69,6 +69,9 @@ pub struct Figure {
     /// The reason why there is no figure; for tables only.
     #[serde(skip)]
     pub absent: Option<String>,
+    /// Whether a program of its own has measured it, with calls in a row; for tables only.
+    #[serde(skip)]
+    pub is_program: bool,
     /// Whether Consort chose the algorithm; for tables only.
     #[serde(skip)]
     pub chosen: bool,

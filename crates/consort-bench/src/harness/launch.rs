@@ -5,7 +5,7 @@ use std::{
         Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use consort::{Error, Pes, Result};
@@ -13,17 +13,11 @@ use consort_native::topology::Topology;
 
 use super::{
     member::Member,
-    session::{Conditions, Measured, Session},
+    session::{Conditions, Measured, Session, block_time},
     shared::Shared,
     work::Work,
 };
 use crate::{limits::PingPong, peers::threads::peers};
-
-/// The time of a block of calls, far below 10 ms, since the machine changes; a block has at least
-/// one call.
-const BLOCK: Duration = Duration::from_micros(300);
-/// The same where PEs share cores: a block begins and ends with turns of the scheduler.
-const SHARED_BLOCK: Duration = Duration::from_millis(1);
 
 impl Session {
     /// Measures until the budget is spent, but at least one block of every work, in a job that is
@@ -34,7 +28,7 @@ impl Session {
     pub fn run_in(&self, pes: Pes, conditions: &Conditions) -> Result<Measured> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let shared = Shared {
-            block: if fits { BLOCK } else { SHARED_BLOCK },
+            block: block_time(fits),
             ping_pong: (fits && self.pes > 1).then(PingPong::new),
             // SAFETY: each PE passes its own rank, which is below `pes`. All PEs make the calls
             // that PE 0 decides, in the same order and on buffers of the same lengths.

@@ -55,17 +55,18 @@ pub struct Collected {
 }
 
 impl Rounds<'_> {
-    /// Measures. Passes the share of the budget that is spent to `progress` after each round.
+    /// Measures. Calls `between` after each round with the share of the budget that is spent; the
+    /// time that it takes does not count. It returns whether the run may end before the budget.
     ///
     /// # Errors
     /// When a job cannot be launched or fails.
-    pub fn run(&self, progress: impl Fn(f64)) -> Result<Collected> {
+    pub fn run(&self, mut between: impl FnMut(f64) -> bool) -> Result<Collected> {
         let budget = self.session.budget;
         let round = (budget / ROUNDS).clamp(SHORTEST_ROUND.min(budget), LONGEST_ROUND);
         let session = Session { budget: round, ..self.session.clone() };
         let mut limits = Limits::new();
         let mut timings = vec![Timing::default(); session.work.len()];
-        let start = Instant::now();
+        let (start, mut uncounted) = (Instant::now(), Duration::ZERO);
         let mut launch = 0;
         loop {
             limits.read(self.limits, self.sizes_bytes);
@@ -74,10 +75,11 @@ impl Rounds<'_> {
                 all.add(launch, new);
             }
             launch += 1;
-            let spent = start.elapsed();
-            progress(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
+            let spent = start.elapsed() - uncounted;
+            let may_end = between(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
+            uncounted = start.elapsed() - spent;
             let over = spent >= budget && timings.iter().all(is_measured);
-            if over || spent >= budget + PATIENCE || timings.iter().all(is_sure) {
+            if over || spent >= budget + PATIENCE || (may_end && timings.iter().all(is_sure)) {
                 return Ok(Collected { timings, limits, waiting: measured.waiting });
             }
         }
@@ -112,7 +114,7 @@ pub(super) fn is_measured(timing: &Timing) -> bool {
 
 /// Whether the medians of a work's classes are precise: those of each class with enough launches,
 /// and there is such a class.
-fn is_sure(timing: &Timing) -> bool {
+pub fn is_sure(timing: &Timing) -> bool {
     let classes = [None, Some(TransferClass::Near), Some(TransferClass::Far)];
     let sizable: Vec<Vec<Vec<f64>>> = classes
         .iter()

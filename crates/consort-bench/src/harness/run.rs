@@ -92,7 +92,7 @@ impl Run {
     /// The figures of one work: one for each class with blocks of it, or one without times.
     pub fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
-        let blank = Figure { bytes, discarded: timing.discarded, ..self.blank() };
+        let blank = Figure { bytes, ..self.blank() };
         let blank = match &work.by {
             By::Consort(candidate) => {
                 let served = timing.algorithm.as_ref().or(candidate.as_ref());
@@ -113,15 +113,22 @@ impl Run {
                 ..blank
             },
         };
+        self.figures_of(&blank, timing, limits)
+    }
+
+    /// The figures of `blank` with these times: one for each class with blocks, or one without
+    /// times.
+    pub fn figures_of(&self, blank: &Figure, timing: &Timing, limits: &Limits) -> Vec<Figure> {
+        let blank = &Figure { discarded: timing.discarded, ..blank.clone() };
         let classes = [Some(TransferClass::Near), Some(TransferClass::Far), None];
         let figures: Vec<Figure> = classes
             .into_iter()
-            .filter_map(|class| self.of_class(&blank, work, timing, limits, class))
+            .filter_map(|class| self.of_class(blank, timing, limits, class))
             .collect();
         if figures.is_empty() {
             let error = timing.error.as_ref().map(ToString::to_string);
             let why = error.unwrap_or("the machine changed during every block".to_owned());
-            return vec![Figure { absent: Some(why), ..blank }];
+            return vec![Figure { absent: Some(why), ..blank.clone() }];
         }
         figures
     }
@@ -129,7 +136,6 @@ impl Run {
     fn of_class(
         &self,
         blank: &Figure,
-        work: &Work,
         timing: &Timing,
         limits: &Limits,
         class: Option<TransferClass>,
@@ -138,14 +144,19 @@ impl Run {
         let median = |values: Vec<f64>| (!values.is_empty()).then(|| Summary::of(&values).median);
         let launches = by_launch(&blocks, |block| block.ns);
         let summary = launches::summary(&launches)?;
-        let p99_ns = match self.mode {
-            Mode::Throughput => summary.p99,
-            Mode::Latency => median(blocks.iter().map(|block| block.p99_ns).collect())?,
+        // A program in C times calls in a row, whatever the mode.
+        let p99_ns = if self.mode == Mode::Throughput || blank.is_program {
+            summary.p99
+        } else {
+            median(blocks.iter().map(|block| block.p99_ns).collect())?
         };
+        let bytes = blank.bytes.unwrap_or(0);
+        // Its buffers are not rewritten.
+        let has_shares = !(blank.is_program && self.rewrites());
         let transfers = blocks.iter().filter_map(|block| block.transfer_ns).collect();
         let ratios =
             blocks.iter().filter_map(|block| Some(block.ns / block.transfer_ns?)).collect();
-        let gbps = |limit| limits.summary(limit, work.bytes(), class).map(|limit| limit.median);
+        let gbps = |limit| limits.summary(limit, bytes, class).map(|limit| limit.median);
         Some(Figure {
             p99_ns: Some(hundredths(p99_ns)),
             ratio_to_limit: median(ratios).map(hundredths),
@@ -153,7 +164,7 @@ impl Run {
             c2c_class: class,
             memcpy_gbps: gbps(Limit::Copy).map(hundredths),
             pull_gbps: gbps(Limit::Pull).map(hundredths),
-            shares: self.shares(work.bytes(), summary.median, gbps),
+            shares: if has_shares { self.shares(bytes, summary.median, gbps) } else { Vec::new() },
             launches: Some(launches.len()),
             ..blank.clone().with(&summary)
         })

@@ -46,6 +46,12 @@ impl Mode {
     }
 }
 
+/// The time of a block of calls, far below 10 ms, since the machine changes; a block has at least
+/// one call. Where PEs share cores, a block begins and ends with turns of the scheduler.
+pub const fn block_time(fits: bool) -> Duration {
+    Duration::from_micros(if fits { 300 } else { 1000 })
+}
+
 /// Kinds of work to be timed in one launch.
 #[derive(Clone, Debug)]
 pub struct Session {

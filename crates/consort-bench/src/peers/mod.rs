@@ -2,10 +2,14 @@
 //!
 //! 1. [`threads`]: collectives that a programmer writes with the barrier of a thread library;
 //! 2. [`mpi`]: the installed MPI libraries, measured by a program in C;
-//! 3. [`openmp`]: the parallel regions of the C compiler, likewise.
+//! 3. [`openmp`]: the threads of the C compilers, likewise;
+//! 4. [`programs`]: the launches of both between the rounds of a run; `printed`: their output;
+//!    `commands`: how they are compiled and run.
 
 mod barriers;
 mod commands;
 pub mod mpi;
 pub mod openmp;
+mod printed;
+pub mod programs;
 pub mod threads;

@@ -1,8 +1,8 @@
 //! `consort bench`: times a collective here, together with the machine's limits and its peers.
 //!
 //! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
-//! the limits in between, so that all of them see the same changes of the machine. An MPI is
-//! another program: it runs once, after the others, between two readings of the transfer.
+//! the limits in between, so that all of them see the same changes of the machine. MPI's program
+//! is launched in between too.
 //!
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
 //! 2. `text`: the tables for people;
@@ -21,9 +21,10 @@ mod sharing;
 mod text;
 
 use anyhow::{Result, bail};
+use consort::Collective;
 use consort_bench::{
-    harness::{Rounds, Run, limits_of},
-    peers::mpi,
+    harness::{Rounds, Run, Session, limits_of},
+    peers::{mpi, programs::Programs},
 };
 
 use crate::output::{self, progress::Progress};
@@ -48,20 +49,20 @@ impl Bench {
             What::Sharing => return sharing::run(self),
         };
         let options = Options::of(self, what)?;
+        let mut programs = self.programs(what, &options);
+        let budget = self.budget - programs.budget();
         let rounds = Rounds {
-            session: options.session.clone(),
+            session: Session { budget, ..options.session.clone() },
             conditions: options.conditions,
             limits: limits_of(what),
             sizes_bytes: &options.bulk_bytes,
         };
         let progress = Progress::new(what.name());
-        let collected = rounds.run(|share| progress.show(share))?;
-        let libraries = if options.mpi {
-            progress.rename("MPI");
-            mpi::figures(what, options.session.pes, &options.sizes_bytes, &self.mpi)
-        } else {
-            Vec::new()
-        };
+        let collected = rounds.run(|share| {
+            progress.show(share);
+            programs.launch(share);
+            programs.are_sure()
+        })?;
         drop(progress);
 
         let Options { session, conditions, symmetric, .. } = &options;
@@ -81,9 +82,20 @@ impl Bench {
                 )
             );
         }
-        figures.extend(libraries);
+        figures.extend(programs.figures(&run, &collected.limits));
         figures.extend(run.limit_figures(&options.bulk_bytes, &collected));
         figures.retain(|figure| self.class.shows(figure.c2c_class));
         output::tell(self.json.as_ref(), &figures, || text::page(&run, &figures))
+    }
+
+    /// The programs to compare with.
+    fn programs(&self, what: Collective, options: &Options) -> Programs {
+        let (pes, sizes) = (options.session.pes, &options.sizes_bytes);
+        let mut libraries = Vec::new();
+        if options.mpi {
+            let rows = mpi::rows(what, pes, sizes, &self.mpi);
+            libraries.extend(rows.into_iter().map(|row| vec![row]));
+        }
+        Programs::new(pes, self.budget, libraries)
     }
 }

@@ -4,17 +4,35 @@ mod region;
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
+    fs,
+    os::unix::fs::PermissionsExt,
     process::{Command, Output},
 };
 
 use serde_json::Value;
+use tempfile::TempDir;
 
-/// Runs the command in an empty folder, with wisdom of its own.
+/// Runs the command in an empty folder, with wisdom of its own and no other programs.
 fn consort(line: &str) -> Output {
+    consort_in(OsStr::new(""), line)
+}
+
+/// A folder with a script for the shell.
+fn folder_with(name: &str, script: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join(name);
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+    folder
+}
+
+/// Runs the command in an empty folder, with wisdom of its own and the programs of these folders.
+fn consort_in(path: &OsStr, line: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
     command.args(line.split_whitespace()).current_dir(&folder);
-    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", "");
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", path);
     command.output().expect("the command starts")
 }
 

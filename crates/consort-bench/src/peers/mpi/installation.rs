@@ -6,15 +6,15 @@
 use std::{
     env,
     ffi::OsStr,
-    fs,
     path::{self, Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
 use consort_native::topology::Topology;
 
-use crate::peers::commands::{in_path, output};
+use crate::peers::commands::{Compiled, PATIENCE, in_path, output};
 
 /// A library that compiles and starts programs.
 pub(super) struct Mpi {
@@ -36,7 +36,8 @@ impl Mpi {
             )
         })?;
         let mpirun = path::absolute(&found).context("no current folder")?;
-        let launcher = Launcher::named(&output(command(&mpirun, &mpirun).arg("--version"))?);
+        let launcher =
+            Launcher::named(&output(command(&mpirun, &mpirun).arg("--version"), PATIENCE)?);
         let mpicc = compiler(&mpirun).with_context(|| {
             format!(
                 "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
@@ -47,33 +48,36 @@ impl Mpi {
         Ok(Mpi { mpirun, mpicc, launcher })
     }
 
-    /// Compiles a source to a program in the folder.
+    /// Compiles a source.
     ///
     /// # Errors
     /// When the compiler fails, with its message.
-    pub(super) fn compile(&self, source: &str, folder: &Path) -> Result<PathBuf> {
-        let (file, program) = (folder.join("program.c"), folder.join("program"));
-        fs::write(&file, source).context("cannot write the program")?;
+    pub(super) fn compile(&self, source: &str) -> Result<Compiled> {
         let mut compile = command(&self.mpicc, &self.mpirun);
-        compile.arg("-O2").arg("-o").arg(&program).arg(file);
+        compile.arg("-O2");
         if self.launcher == Launcher::Other
             && let Some(root) = intel_root(&self.mpicc)
         {
             compile.env("I_MPI_ROOT", root);
         }
-        output(&mut compile)?;
-        Ok(program)
+        Compiled::new(&mut compile, source)
     }
 
     /// Runs `pes` processes of a program, bound to cores if they fit, and returns the output.
     ///
     /// # Errors
-    /// When it fails, with its message.
-    pub(super) fn run(&self, program: &Path, pes: u32, arguments: &[String]) -> Result<String> {
+    /// When it fails, with its message, or is killed past the limit.
+    pub(super) fn run(
+        &self,
+        program: &Compiled,
+        pes: u32,
+        arguments: &[String],
+        limit: Duration,
+    ) -> Result<String> {
         let bound = pes as usize <= Topology::discover().usable_cores();
         let mut run = command(&self.mpirun, &self.mpirun);
         run.args(self.launcher.arguments(bound)).arg("-n").arg(pes.to_string());
-        output(run.arg(program).args(arguments))
+        output(run.arg(&program.path).args(arguments), limit)
     }
 }
 
@@ -160,6 +164,8 @@ fn find(program: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! 1. `installation`: an installed MPI, which compiles and starts programs;
 //! 2. `program`: the C program, and its output;
-//! 3. `figures`: the figures of all named libraries, or the reasons why there are none.
+//! 3. `rows`: the rows of all named libraries, or the reasons why there are none.
 
-mod figures;
 mod installation;
 mod program;
+mod rows;
 
-pub use figures::figures;
+pub use rows::rows;

@@ -1,5 +1,7 @@
-//! OpenMP as a peer: a `program` in C, compiled by the compiler that is there.
+//! OpenMP as a peer, by the libraries of the C compilers that are there.
+//!
+//! `program`: a program in C, compiled here, and its launches.
 
 mod program;
 
-pub use program::OpenMp;
+pub use program::{Launch, Library, OpenMp};

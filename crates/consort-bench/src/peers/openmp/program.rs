@@ -1,74 +1,141 @@
-//! The C program that times OpenMP's regions and barriers, and its compiler.
+//! The C program that times OpenMP's regions, barriers and reductions, and its compilers.
 //!
-//! The program is part of this library. It is compiled by the `cc` in `PATH`, and started for each
-//! block anew, so its threads, which spin between regions, are gone while others are timed. Where
-//! each thread has a core, they are bound to the cores of the caller's list. All else is as the
-//! compiler's library does it, or as its variables in the environment say, such as
-//! `OMP_WAIT_POLICY`.
+//! The program is part of this library. It is compiled once, and started for a few blocks at a
+//! time, so its threads, which spin between calls, are gone while others are timed. Where each
+//! thread has a core, they are bound to the cores of the caller's list. All else is as the
+//! compiler's library does it, or as its variables in the environment say.
 
-use std::{ffi::OsStr, fs, path::PathBuf, process::Command, time::Duration};
+use std::{ffi::OsStr, process::Command, time::Duration};
 
 use anyhow::{Context, Result};
 use consort_native::affinity::CpuId;
-use tempfile::TempDir;
 
-use crate::peers::commands::{in_path, output};
+use crate::peers::{
+    commands::{Compiled, PATIENCE, in_path, output},
+    printed::Printed,
+};
 
 const SOURCE: &str = include_str!("openmp_bench.c");
-const COMPILER: &str = "cc";
 /// The options of the compiler.
 const OPTIONS: [&str; 2] = ["-O3", "-fopenmp"];
-/// The seconds after which the program counts as hanging.
-const LIMIT_SECONDS: u32 = 60;
+/// What takes precedence over `OMP_WAIT_POLICY`.
+const WAITING: [&str; 2] = ["GOMP_SPINCOUNT", "KMP_BLOCKTIME"];
+/// What a thread needs on its stack besides its part of a sum.
+const STACK_BYTES: u64 = 2 << 20;
+
+/// An implementation of OpenMP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// GCC's.
+    Gomp,
+    /// LLVM's.
+    Omp,
+}
+
+impl Library {
+    /// All of them; the first that is there serves where one is enough.
+    pub const EVERY: [Self; 2] = [Self::Gomp, Self::Omp];
+
+    /// The name of the library.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gomp => "libgomp",
+            Self::Omp => "libomp",
+        }
+    }
+
+    /// The compiler that it comes with.
+    const fn compiler(self) -> &'static str {
+        match self {
+            Self::Gomp => "gcc",
+            Self::Omp => "clang",
+        }
+    }
+
+    /// The packages that bring it, on Debian.
+    const fn packages(self) -> &'static str {
+        match self {
+            Self::Gomp => "gcc",
+            Self::Omp => "clang and libomp-dev",
+        }
+    }
+}
 
 /// The compiled program.
 #[derive(Debug)]
 pub struct OpenMp {
-    program: PathBuf,
-    /// The program's folder, which goes with it.
-    _folder: TempDir,
+    program: Compiled,
     compiler: String,
 }
 
+/// A launch of the program.
+#[derive(Clone, Debug)]
+pub struct Launch<'l> {
+    /// A work of the program, which its head lists.
+    pub work: &'l str,
+    /// The number of threads.
+    pub pes: u32,
+    /// The processors to which they are bound, if they are.
+    pub cpus: Option<&'l [CpuId]>,
+    /// `OMP_WAIT_POLICY`; `None` for the library's default, or what the environment says.
+    pub waiting: Option<&'l str>,
+    /// The size of the work.
+    pub bytes: u64,
+    /// The time of a block.
+    pub block: Duration,
+    /// The number of blocks.
+    pub blocks: u32,
+    /// The time after which the program is killed.
+    pub limit: Duration,
+}
+
 impl OpenMp {
-    /// Compiles the program.
+    /// Compiles the program for this library.
     ///
     /// # Errors
     /// When there is no compiler, or it has no OpenMP.
-    pub fn compile() -> Result<Self> {
-        let cc = in_path(OsStr::new(COMPILER))
-            .with_context(|| format!("no {COMPILER} in PATH: install a C compiler with OpenMP"))?;
-        let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
-        let (file, program) =
-            (folder.path().join("openmp_bench.c"), folder.path().join("openmp_bench"));
-        fs::write(&file, SOURCE).context("cannot write the program")?;
-        output(Command::new(cc).args(OPTIONS).arg("-o").arg(&program).arg(file))
-            .context("the C compiler has no OpenMP")?;
-        let compiler = output(&mut Command::new(&program))?.trim().to_owned();
-        Ok(Self { program, _folder: folder, compiler })
+    pub fn compile(library: Library) -> Result<Self> {
+        let (name, packages) = (library.compiler(), library.packages());
+        let advice = || format!("on Debian, {packages} would bring it");
+        let compiler = in_path(OsStr::new(name))
+            .with_context(|| format!("no {name} in PATH: {}", advice()))?;
+        let program = Compiled::new(Command::new(compiler).args(OPTIONS), SOURCE)
+            .with_context(|| format!("{name} makes no program with OpenMP ({})", advice()))?;
+        let printed = Printed::read(&output(&mut Command::new(&program.path), PATIENCE)?, &[])?;
+        let compiler = printed.library.context("the program does not say who compiled it")?;
+        Ok(Self { program, compiler })
     }
 
-    /// The name and the version of the compiler, with its options.
-    pub fn compiler(&self) -> String {
+    /// Compiles the program for the first library that is there.
+    ///
+    /// # Errors
+    /// When there is none: what is the matter with the first.
+    pub fn compile_any() -> Result<Self> {
+        let [first, other] = Library::EVERY.map(|library| move || Self::compile(library));
+        first().or_else(|why| other().map_err(|_| why))
+    }
+
+    /// The name and the version of the compiler.
+    pub fn compiler(&self) -> &str {
+        &self.compiler
+    }
+
+    /// The same with its options.
+    pub fn compilation(&self) -> String {
         format!("{}, {}", self.compiler, OPTIONS.join(" "))
     }
 
-    /// Times one block of a work of the program, which its head lists. Threads are bound to the
-    /// processors, if there are any. Returns nanoseconds of one region or barrier.
+    /// The times of one call, region or barrier in nanoseconds, in each block of a launch: at least
+    /// one.
     ///
     /// # Errors
-    /// When the program fails, with its message.
-    pub fn block_ns(
-        &self,
-        work: &str,
-        pes: u32,
-        cpus: Option<&[CpuId]>,
-        len: usize,
-        block: Duration,
-    ) -> Result<f64> {
-        let mut command = Command::new(&self.program);
-        let numbers = [pes.to_string(), len.to_string(), block.as_nanos().to_string()];
-        command.arg(work).args(numbers).arg(LIMIT_SECONDS.to_string());
+    /// When the program fails, with its message, or is killed.
+    pub fn samples_ns(&self, launch: &Launch<'_>) -> Result<Vec<f64>> {
+        let Launch { work, pes, cpus, waiting, bytes, block, blocks, limit } = *launch;
+        let mut command = Command::new(&self.program.path);
+        command.args([work, &pes.to_string(), &bytes.to_string(), &block.as_nanos().to_string()]);
+        // Should this process end before it can kill the program, that ends itself.
+        command.args([blocks.to_string(), (limit.as_secs() + 1).to_string()]);
         match cpus {
             Some(cpus) => {
                 let places: Vec<String> = cpus.iter().map(|cpu| format!("{{{}}}", cpu.0)).collect();
@@ -78,11 +145,15 @@ impl OpenMp {
                 command.env("OMP_PROC_BIND", "false");
             }
         }
-        let printed = output(&mut command)?;
-        printed
-            .trim()
-            .parse()
-            .with_context(|| format!("OpenMP's program printed no time: {printed}"))
+        if let Some(waiting) = waiting {
+            for name in WAITING {
+                command.env_remove(name);
+            }
+            command.env("OMP_WAIT_POLICY", waiting);
+        }
+        command.env("OMP_STACKSIZE", format!("{}B", bytes + STACK_BYTES));
+        let printed = Printed::read(&output(&mut command, limit)?, &[bytes])?;
+        Ok(printed.figures.into_iter().flat_map(|(_, samples)| samples).collect())
     }
 }
 
@@ -90,25 +161,42 @@ impl OpenMp {
 mod tests {
     use super::*;
 
-    /// Uses the compiler in `PATH`, if it has OpenMP.
+    /// Uses the compilers in `PATH` that have OpenMP.
     #[test]
     fn every_work_has_times() {
-        let openmp = match OpenMp::compile() {
-            Ok(openmp) => openmp,
-            Err(why) => {
-                eprintln!("skipped: {why:#}");
-                return;
+        for library in Library::EVERY {
+            let openmp = match OpenMp::compile(library) {
+                Ok(openmp) => openmp,
+                Err(why) => {
+                    eprintln!("skipped: {why:#}");
+                    continue;
+                }
+            };
+            assert!(openmp.compilation().ends_with("-fopenmp"), "{openmp:?}");
+            let first = consort_native::affinity::allowed()[0];
+            let launch = |work| Launch {
+                work,
+                pes: 3,
+                cpus: None,
+                waiting: Some("passive"),
+                bytes: 800,
+                block: Duration::from_micros(100),
+                blocks: 2,
+                limit: Duration::from_secs(60),
+            };
+            for work in ["parallel", "sum", "barrier", "reduce", "all_reduce"] {
+                for (pes, bytes, cpus) in [(3, 800, None), (1, 8, Some(&[first][..]))] {
+                    let launch = Launch { pes, bytes, cpus, ..launch(work) };
+                    let samples = openmp.samples_ns(&launch).unwrap();
+                    assert!((1..=2).contains(&samples.len()), "{work}: {samples:?}");
+                }
             }
-        };
-        assert!(openmp.compiler().contains("-fopenmp"), "{openmp:?}");
-        let block = Duration::from_micros(100);
-        let first = consort_native::affinity::allowed()[0];
-        for work in ["parallel", "reduction", "barrier"] {
-            for (pes, cpus) in [(3, None), (1, Some(&[first][..]))] {
-                assert!(openmp.block_ns(work, pes, cpus, 100, block).unwrap() > 0.0, "{work}");
-            }
+            let why = |launch| openmp.samples_ns(&launch).unwrap_err().to_string();
+            assert!(why(launch("shuffle")).contains("no work shuffle"));
+            let vast = Launch { bytes: 1 << 40, ..launch("reduce") };
+            assert!(why(vast).contains("raise ulimit -s"));
+            let hasty = Launch { limit: Duration::ZERO, ..launch("barrier") };
+            assert!(why(hasty).contains("was killed"));
         }
-        let error = openmp.block_ns("shuffle", 2, None, 100, block).unwrap_err().to_string();
-        assert!(error.contains("no work shuffle"), "{error}");
     }
 }

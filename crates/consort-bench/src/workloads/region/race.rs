@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Result, ensure};
 use consort_fabric::statistics::Summary;
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
@@ -21,6 +21,7 @@ use crate::{
     harness::{Figure, Mode, hundredths},
     limits::{readings_agree, transfer_ns},
     peers::openmp::OpenMp,
+    units::in_a_line,
 };
 
 /// The time of a reading of the transfer.
@@ -113,7 +114,7 @@ impl Race<'_> {
             pes: self.pes,
             usable_cores: Topology::discover().usable_cores(),
             cpus,
-            openmp: openmp.map(OpenMp::compiler).map_err(in_a_line),
+            openmp: openmp.map(OpenMp::compilation).map_err(in_a_line),
             classes: classes(&rows, &samples),
         })
     }
@@ -172,10 +173,6 @@ impl Results {
         }
         figures
     }
-}
-
-fn in_a_line(error: &Error) -> String {
-    format!("{error:#}").split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
 /// The transfer between the cores of PEs 0 and 1, where PEs have cores of their own. A reading

@@ -108,7 +108,7 @@ fn scope_sum(setting: &Setting<'_>) -> Result<f64> {
 }
 
 fn openmp_reduction(setting: &Setting<'_>) -> Result<f64> {
-    setting.openmp_ns("reduction")
+    setting.openmp_ns("sum")
 }
 
 fn alone(setting: &Setting<'_>) -> Result<f64> {

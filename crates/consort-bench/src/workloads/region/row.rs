@@ -13,16 +13,17 @@ use consort_native::{
     topology::Topology,
 };
 
-use crate::peers::openmp::OpenMp;
+use crate::{
+    harness::block_time,
+    peers::openmp::{Launch, OpenMp},
+};
 
 /// The peer that is a program in C.
 pub(super) const OPENMP: &str = "OpenMP";
+/// The time after which its block counts as hanging.
+const OPENMP_LIMIT: Duration = Duration::from_secs(60);
 /// The doubles that a PE adds up.
 pub(super) const LEN: usize = 1024;
-/// The time of a block where each PE has a core, and where PEs share cores: there it begins and
-/// ends with turns of the scheduler.
-const BLOCK: Duration = Duration::from_micros(300);
-const SHARED_BLOCK: Duration = Duration::from_millis(1);
 /// Warm-up continues until a number of regions takes this long. `openmp_bench.c` does the same.
 const WARM_UP: Duration = Duration::from_micros(50);
 /// The fastest of this many tries counts, since one may be interrupted...
@@ -85,7 +86,7 @@ impl<'s> Setting<'s> {
 
     /// The time of a block.
     pub(super) const fn block(&self) -> Duration {
-        if self.cpus.is_some() { BLOCK } else { SHARED_BLOCK }
+        block_time(self.cpus.is_some())
     }
 
     /// The processor of a thread.
@@ -105,7 +106,17 @@ impl<'s> Setting<'s> {
     /// Times one block of a work of the program in C.
     pub(super) fn openmp_ns(&self, work: &str) -> Result<f64> {
         let program = self.openmp.context("there is no OpenMP")?;
-        program.block_ns(work, self.pes, self.cpus.as_deref(), LEN, self.block())
+        let launch = Launch {
+            work,
+            pes: self.pes,
+            cpus: self.cpus.as_deref(),
+            waiting: None,
+            bytes: (LEN * size_of::<f64>()) as u64,
+            block: self.block(),
+            blocks: 1,
+            limit: OPENMP_LIMIT,
+        };
+        Ok(program.samples_ns(&launch)?[0])
     }
 
     /// Times one block of regions by the clock of the thread that begins them.
@@ -147,9 +158,10 @@ mod tests {
     #[test]
     fn a_block_has_as_many_regions_as_fit() {
         let (ns, ms) = (Duration::from_nanos, Duration::from_millis);
-        assert_eq!(fitting(BLOCK, 64, ns(64_000)), 300);
-        assert_eq!(fitting(BLOCK, 1, ms(20)), 1);
-        assert_eq!(fitting(BLOCK, 1 << 20, ns(0)), MOST_REGIONS);
+        let block = Duration::from_micros(300);
+        assert_eq!(fitting(block, 64, ns(64_000)), 300);
+        assert_eq!(fitting(block, 1, ms(20)), 1);
+        assert_eq!(fitting(block, 1 << 20, ns(0)), MOST_REGIONS);
     }
 
     #[test]

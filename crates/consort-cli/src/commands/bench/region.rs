@@ -20,7 +20,7 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
     for pes in several {
         ensure!((1..=MOST_PES).contains(pes), "--pes {pes}: use 1 to {MOST_PES}");
     }
-    let openmp = OpenMp::compile();
+    let openmp = OpenMp::compile_any();
     let budget = bench.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);
     let all = several.iter().map(|&pes| {
         let mut results = Race { pes, budget, openmp: &openmp }.run()?;

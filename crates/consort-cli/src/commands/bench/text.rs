@@ -221,8 +221,11 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
             names.join(", ")
         ));
     }
-    if figures.iter().any(|figure| figure.fabric == "processes") {
-        text += "MPI's figures are of calls in a row, on one buffer that is not rewritten.\n";
+    if figures.iter().any(|figure| figure.is_program) {
+        text += &output::wrapped(
+            "The figures of MPI and OpenMP, by programs in C, are of calls in a row, on one buffer \
+             that is not rewritten.",
+        );
     }
     let discarded = discarded(figures);
     if discarded > 0 {

@@ -1,12 +1,10 @@
 //! `consort bench region`: with and without a compiler for OpenMP.
 
-use std::{
-    collections::BTreeSet, env, ffi::OsStr, fs, os::unix::fs::PermissionsExt, process::Command,
-};
+use std::{collections::BTreeSet, env, ffi::OsStr};
 
 use serde_json::Value;
 
-use super::{FIGURE, keys, undisturbed};
+use super::{FIGURE, consort_in, folder_with, keys, undisturbed};
 
 /// The figures of a number of PEs, of any class, in the order of the rows.
 fn regions_of(figures: &[Value], pes: u32) -> Vec<&str> {
@@ -57,7 +55,10 @@ fn regions_and_barriers_are_timed_beside_other_libraries() {
     assert!(absent.clone().all(|figure| figure["median_ns"].is_null()));
 
     let Some(page) = undisturbed("bench region --pes 8 --budget 0") else { return };
-    assert!(page.contains("not measured: OpenMP: no cc in PATH: install a C compiler"), "{page}");
+    assert!(
+        page.contains("not measured: OpenMP: no gcc in PATH: on Debian, gcc would bring it"),
+        "{page}"
+    );
     assert!(page.contains("8 PEs share") || page.contains("one a core"), "{page}");
     let is_table = |line: &&str| line.starts_with(' ');
     assert!(page.lines().filter(is_table).count() >= 14, "{page}");
@@ -67,9 +68,7 @@ fn regions_and_barriers_are_timed_beside_other_libraries() {
 
 /// Runs `bench region` of PEs that share cores, with programs of these folders.
 fn regions_with(path: &OsStr) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
-    command.args(["bench", "region", "--pes", "64", "--budget", "0"]).env("PATH", path);
-    let output = command.env("CONSORT_WISDOM", "none.toml").output().expect("the command starts");
+    let output = consort_in(path, "bench region --pes 64 --budget 0");
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || complaint.contains("idle"), "{complaint}");
     String::from_utf8(output.stdout).expect("text")
@@ -86,12 +85,9 @@ fn regions_are_timed_beside_the_compilers() {
 
 #[test]
 fn a_compiler_without_openmp_is_named_in_a_line() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let cc = folder.path().join("cc");
-    fs::write(&cc, "#!/bin/sh\necho 'no omp.h' >&2\nexit 1\n").expect("a program");
-    fs::set_permissions(&cc, fs::Permissions::from_mode(0o755)).expect("a program");
+    let folder = folder_with("gcc", "echo 'no omp.h' >&2; exit 1");
     let page = regions_with(folder.path().as_os_str()).replace('\n', " ");
-    let line = "not measured: OpenMP: the C compiler has no OpenMP: ";
+    let line = "not measured: OpenMP: gcc makes no program with OpenMP ";
     assert!(page.is_empty() || page.contains(line) && page.contains("no omp.h"), "{page}");
     assert!(!page.contains("OpenMP barrier"), "{page}");
 }

@@ -1,0 +1,31 @@
+//! The rows of MPI libraries, or the reasons why there are none.
+
+use std::path::{Path, PathBuf};
+
+use consort::Collective;
+
+use super::program::Program;
+use crate::{
+    peers::programs::{Row, blank},
+    units::in_a_line,
+};
+
+/// A row for each library, with all sizes; a barrier has no size. If no `mpirun` is named, the one
+/// in `PATH` is used.
+pub fn rows(what: Collective, pes: u32, sizes_bytes: &[usize], mpiruns: &[PathBuf]) -> Vec<Row> {
+    let in_path = [PathBuf::from("mpirun")];
+    let mpiruns = if mpiruns.is_empty() { &in_path } else { mpiruns };
+    let sizes: Vec<u64> = match what {
+        Collective::Barrier => vec![0],
+        _ => sizes_bytes.iter().map(|&bytes| bytes as u64).collect(),
+    };
+    mpiruns.iter().map(|mpirun| row(what, pes, &sizes, mpirun)).collect()
+}
+
+fn row(what: Collective, pes: u32, sizes: &[u64], mpirun: &Path) -> Row {
+    let blank = blank(what, pes, "processes", mpirun.display().to_string());
+    match Program::new(mpirun, what.name(), pes, sizes) {
+        Ok(program) => Row::new(blank, sizes, move |sizes| program.launch(sizes)),
+        Err(error) => Row::absent(blank, sizes, in_a_line(&error)),
+    }
+}
