@@ -137,9 +137,11 @@ pub fn sizes_bytes(work: &[Work]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use consort::Error;
 
-    use super::*;
+    use super::{super::session::Mode, *};
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
         // Three blocks a launch.
@@ -153,6 +155,28 @@ mod tests {
         assert!(is_sure(&timing(None, steady(30))));
         assert!(!is_sure(&timing(None, steady(19))));
         assert!(!is_sure(&timing(Some(20.0), (0..30).map(|i| 100.0 + f64::from(i * 10)))));
+    }
+
+    /// A round without work takes no time.
+    #[test]
+    fn what_is_done_between_rounds_takes_no_budget_and_may_prolong_them() {
+        let session = Session {
+            pes: 1,
+            waiting: None,
+            work: Vec::new(),
+            mode: Mode::Throughput,
+            budget: Duration::from_millis(300),
+        };
+        let conditions = Conditions::default();
+        let rounds = Rounds { session, conditions, limits: &[], sizes_bytes: &[] };
+        let mut shares = Vec::new();
+        let between = |share| {
+            thread::sleep(rounds.session.budget);
+            shares.push(share);
+            shares.len() == 2
+        };
+        rounds.run(between).unwrap();
+        assert!(shares.len() == 2 && shares.iter().all(|share| *share < 1.0), "{shares:?}");
     }
 
     #[test]

@@ -250,6 +250,7 @@ mod tests {
         assert!(figures.iter().all(|one| one.peer.as_deref() == Some("LIB 3")));
         assert!(figures.iter().all(|one| one.mode == "throughput"));
         assert_eq!((figures[0].discarded, figures[0].ratio_to_limit), (2, Some(5.25)));
+        assert_eq!(figures[0].p99_ns, Some(110.0), "of the blocks, though the mode is latency");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `consort bench`: times a collective here, together with the machine's limits and its peers.
 //!
 //! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
-//! the limits in between, so that all of them see the same changes of the machine. MPI's program
-//! is launched in between too.
+//! the limits in between, so that all of them see the same changes of the machine. MPI and OpenMP
+//! are programs of their own, which are launched in between too.
 //!
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
 //! 2. `text`: the tables for people;
@@ -24,7 +24,7 @@ use anyhow::{Result, bail};
 use consort::Collective;
 use consort_bench::{
     harness::{Rounds, Run, Session, limits_of},
-    peers::{mpi, programs::Programs},
+    peers::{mpi, openmp, programs::Programs},
 };
 
 use crate::output::{self, progress::Progress};
@@ -91,7 +91,8 @@ impl Bench {
     /// The programs to compare with.
     fn programs(&self, what: Collective, options: &Options) -> Programs {
         let (pes, sizes) = (options.session.pes, &options.sizes_bytes);
-        let mut libraries = Vec::new();
+        let of_openmp = |&library| openmp::rows(library, what, pes, sizes);
+        let mut libraries: Vec<_> = options.openmp.iter().map(of_openmp).collect();
         if options.mpi {
             let rows = mpi::rows(what, pes, sizes, &self.mpi);
             libraries.extend(rows.into_iter().map(|row| vec![row]));

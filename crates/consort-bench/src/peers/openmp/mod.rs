@@ -1,7 +1,10 @@
 //! OpenMP as a peer, by the libraries of the C compilers that are there.
 //!
-//! `program`: a program in C, compiled here, and its launches.
+//! 1. `program`: a program in C, compiled here, and its launches;
+//! 2. `rows`: the rows of collectives by it.
 
 mod program;
+mod rows;
 
 pub use program::{Launch, Library, OpenMp};
+pub use rows::{rows, serves};

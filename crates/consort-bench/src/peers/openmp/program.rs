@@ -185,7 +185,9 @@ mod tests {
                 limit: Duration::from_secs(60),
             };
             for work in ["parallel", "sum", "barrier", "reduce", "all_reduce"] {
-                for (pes, bytes, cpus) in [(3, 800, None), (1, 8, Some(&[first][..]))] {
+                for (pes, bytes, cpus) in
+                    [(3, 800, None), (1, 800, None), (1, 8, Some(&[first][..]))]
+                {
                     let launch = Launch { pes, bytes, cpus, ..launch(work) };
                     let samples = openmp.samples_ns(&launch).unwrap();
                     assert!((1..=2).contains(&samples.len()), "{work}: {samples:?}");

@@ -13,6 +13,7 @@ use crate::args;
 const EXAMPLES: &str = "\
 Examples:
   consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
+  consort bench all_reduce --peers libgomp,mpi    beside OpenMP's reduction and MPI alone
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench all_to_all --all-algorithms       every algorithm that can serve
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
@@ -76,7 +77,8 @@ pub(crate) struct Bench {
     /// Another MPI library to compare with; may be repeated [default: the mpirun in PATH]
     #[arg(long, value_name = "MPIRUN")]
     pub(super) mpi: Vec<PathBuf>,
-    /// Only these other libraries: pthread, std, hurdles, mpi, or none [default: all]
+    /// Only these other libraries: pthread, std, hurdles, libgomp, libomp (OpenMP by gcc and by
+    /// clang), mpi, or none [default: all that have such a call]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) peers: Vec<String>,
     /// Without MPI

@@ -5,7 +5,10 @@ use consort::{Algorithms, Candidate, Collective, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
     harness::{By, Conditions, Mode, Session, Work, sizes_bytes},
-    peers::threads,
+    peers::{
+        openmp::{self, Library},
+        threads,
+    },
 };
 use consort_collectives::describe;
 use consort_tuner::Catalog;
@@ -30,6 +33,8 @@ pub(super) struct Options {
     pub(super) bulk_bytes: Vec<usize>,
     /// Whether to compare with MPI.
     pub(super) mpi: bool,
+    /// The libraries of OpenMP to compare with.
+    pub(super) openmp: Vec<Library>,
 }
 
 /// The name of MPI libraries among the peers.
@@ -51,8 +56,8 @@ impl Options {
         }
         let syncs = syncs(bench, what)?;
         let symmetric = symmetric(bench, &syncs)?;
-        let (peers, mpi) = peers(bench)?;
-        let work = work(bench, what, pes, &syncs, symmetric, &peers)?;
+        let Peers { threads, openmp, mpi } = peers(bench, what)?;
+        let work = work(bench, what, pes, &syncs, symmetric, &threads)?;
         let sizes = sizes_bytes(&work);
         Ok(Options {
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
@@ -71,26 +76,39 @@ impl Options {
             },
             symmetric,
             mpi,
+            openmp,
         })
     }
 }
 
-/// The thread libraries to compare with, and whether to compare with MPI.
-fn peers(bench: &Bench) -> Result<(Vec<usize>, bool)> {
+/// The libraries to compare with.
+struct Peers {
+    /// Indices of thread libraries.
+    threads: Vec<usize>,
+    openmp: Vec<Library>,
+    mpi: bool,
+}
+
+fn peers(bench: &Bench, what: Collective) -> Result<Peers> {
     let names = threads::names();
-    let known = |name: &str| name == MPI || name == NO_PEER || names.contains(&name);
-    if let Some(unknown) = bench.peers.iter().find(|name| !known(name)) {
-        let known = names.join(", ");
-        bail!("--peers {unknown}: there are {known}, {MPI} and {NO_PEER}");
+    let of_openmp = Library::EVERY.map(Library::name);
+    let known = [&names[..], &of_openmp, &[MPI, NO_PEER]].concat();
+    if let Some(unknown) = bench.peers.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("--peers {unknown}: there are {}", known.join(", "));
     }
-    let is_asked =
-        |name: &str| bench.peers.is_empty() || bench.peers.iter().any(|asked| asked == name);
+    let is_named = |name: &str| bench.peers.iter().any(|asked| asked == name);
+    let is_asked = |name: &str| bench.peers.is_empty() || is_named(name);
     ensure!(
         bench.mpi.is_empty() || is_asked(MPI),
         "--mpi names an MPI library, which --peers leaves out: add {MPI} to it"
     );
-    let threads = (0..names.len()).filter(|&index| is_asked(names[index])).collect();
-    Ok((threads, is_asked(MPI) && !bench.no_mpi))
+    let serves = bench.peers.is_empty() && openmp::serves(what);
+    let of_openmp = |library: &Library| serves || is_named(library.name());
+    Ok(Peers {
+        threads: (0..names.len()).filter(|&index| is_asked(names[index])).collect(),
+        openmp: Library::EVERY.into_iter().filter(of_openmp).collect(),
+        mpi: is_asked(MPI) && !bench.no_mpi,
+    })
 }
 
 /// A barrier has one mode, and no bytes.
@@ -209,14 +227,19 @@ mod tests {
         let of = |words: &str| {
             let options = options(words).unwrap();
             let peers = options.session.work.iter().filter(|work| matches!(work.by, By::Peer(_)));
-            (peers.count(), options.mpi)
+            (peers.count(), options.openmp.len(), options.mpi)
         };
-        assert_eq!(of("barrier"), (threads::names().len(), true));
-        assert_eq!(of("barrier --no-mpi"), (threads::names().len(), false));
-        assert_eq!(of("barrier --peers hurdles,std"), (2, false));
-        assert_eq!(of("barrier --peers mpi"), (0, true));
-        assert_eq!(of("barrier --peers none"), (0, false));
-        assert!(refused("barrier --peers rayon").contains("there are"));
+        let (threads, openmp) = (threads::names().len(), Library::EVERY.len());
+        assert_eq!(of("barrier"), (threads, openmp, true));
+        assert_eq!(of("barrier --no-mpi"), (threads, openmp, false));
+        assert_eq!(of("barrier --peers hurdles,std"), (2, 0, false));
+        assert_eq!(of("barrier --peers mpi"), (0, 0, true));
+        assert_eq!(of("barrier --peers libgomp"), (0, 1, false));
+        assert_eq!(of("barrier --peers none"), (0, 0, false));
+        assert_eq!(of("broadcast --bytes 8"), (threads, 0, true), "OpenMP has no broadcast");
+        assert_eq!(of("broadcast --bytes 8 --peers libomp"), (0, 1, false), "so it says why");
+        let names = "std, hurdles, libgomp, libomp, mpi, none";
+        assert!(refused("barrier --peers rayon").contains(names));
         assert!(refused("barrier --peers std --mpi /usr/bin/mpirun").contains("add mpi"));
     }
 

@@ -1,0 +1,71 @@
+//! The rows of collectives by OpenMP: each library, waiting actively and passively.
+//!
+//! OpenMP has a barrier, and sums by `reduction(+ : ...)` of a loop that has an iteration for each
+//! thread. The sum is one array for all threads. A reduction's root reads it there; of an
+//! all-reduction every thread copies it to an array of its own. A launch has a few blocks of calls
+//! in a row, as long as those of Consort, and threads of its own, on the cores of Consort's PEs.
+
+use std::{rc::Rc, time::Duration};
+
+use consort::Collective;
+use consort_native::topology::Topology;
+
+use super::program::{Launch, Library, OpenMp};
+use crate::{
+    harness::block_time,
+    peers::{
+        printed::Printed,
+        programs::{Row, blank},
+    },
+    units::in_a_line,
+};
+
+/// The values of `OMP_WAIT_POLICY`.
+const WAITING: [&str; 2] = ["active", "passive"];
+/// The most blocks of a launch: together with their warm-up they take less than 10 ms.
+const BLOCKS: u32 = 5;
+/// A launch that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Whether OpenMP has something in the place of this collective.
+pub const fn serves(what: Collective) -> bool {
+    matches!(what, Collective::Barrier | Collective::Reduce | Collective::AllReduce)
+}
+
+/// The rows of a library, one for each way to wait and each size; a barrier has no size. A library
+/// that is not there has one row, which says why.
+pub fn rows(library: Library, what: Collective, pes: u32, sizes_bytes: &[usize]) -> Vec<Row> {
+    let blank = |name: String| blank(what, pes, "threads", name);
+    let absent = |why| vec![Row::absent(blank(library.name().to_owned()), &[], why)];
+    if !serves(what) {
+        return absent(format!("OpenMP has no {what}, but barrier, reduce and all_reduce"));
+    }
+    let openmp = match OpenMp::compile(library) {
+        Ok(openmp) => Rc::new(openmp),
+        Err(error) => return absent(in_a_line(&error)),
+    };
+    let cpus = Topology::discover().placement(pes as usize);
+    let sizes = if what == Collective::Barrier { &[0] } else { sizes_bytes };
+    let mut rows = Vec::new();
+    for waiting in WAITING {
+        let mut blank = blank(format!("{} {waiting}, {}", library.name(), openmp.compiler()));
+        blank.waiting = Some(waiting.to_owned());
+        for &bytes in sizes {
+            let (openmp, cpus, bytes) = (Rc::clone(&openmp), cpus.clone(), bytes as u64);
+            rows.push(Row::new(blank.clone(), &[bytes], move |_| {
+                let samples = openmp.samples_ns(&Launch {
+                    work: what.name(),
+                    pes,
+                    cpus: cpus.as_deref(),
+                    waiting: Some(waiting),
+                    bytes,
+                    block: block_time(cpus.is_some()),
+                    blocks: BLOCKS,
+                    limit: LIMIT,
+                })?;
+                Ok(Printed { library: None, figures: vec![(bytes, samples)] })
+            }));
+        }
+    }
+    rows
+}

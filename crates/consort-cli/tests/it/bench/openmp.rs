@@ -1,0 +1,156 @@
+//! OpenMP beside collectives: by the compilers that are there, and by some that only pretend.
+
+use std::{
+    env,
+    ffi::OsStr,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use super::{FIGURE, consort_in, folder_with, keys};
+
+/// What a program does that pretends to be compiled: without arguments it names its compiler.
+const NAMED: &str = "if test $# = 0; then echo 'library gcc 0.0'; exit; fi";
+
+/// The output of a command that succeeds, with the programs of this folder alone.
+fn printed(path: &OsStr, line: &str) -> String {
+    let output = consort_in(path, line);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {complaint}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The page of a command as one line, with this script for a gcc.
+fn page(compiler: &str, line: &str) -> String {
+    let folder = folder_with("gcc", compiler);
+    printed(folder.path().as_os_str(), line).split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// A gcc whose programs are this script. Its last arguments are `-o PROGRAM SOURCE`.
+fn makes(program: &str) -> String {
+    let program = format!("#!/bin/sh\n{program}\n");
+    format!(
+        "while test \"$1\" != -o; do shift; done\n\
+         /bin/cat > \"$2\" <<'END'\n{program}END\n/bin/chmod +x \"$2\"\n"
+    )
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn a_compiler_that_is_absent_or_fails_is_named_in_a_line() {
+    let line = "bench all_reduce --bytes 8 --budget 0 --peers libgomp,libomp,hurdles";
+    let page = page("echo 'no omp.h' >&2; exit 1", line);
+    let fails = "not measured: libgomp: gcc makes no program with OpenMP (on Debian, gcc would \
+                 bring it): gcc failed (exit status: 1): no omp.h";
+    assert!(page.contains(fails), "{page}");
+    assert!(page.contains("not measured: libomp: no clang in PATH: on Debian, clang"), "{page}");
+    assert!(page.contains(" hurdles strict "), "{page}");
+
+    let figures = objects(&printed(OsStr::new(""), &format!("{line} --json")));
+    for library in ["libgomp", "libomp"] {
+        let absent = figures.iter().filter(|figure| figure["peer"] == library);
+        assert_eq!(absent.clone().count(), 1, "{figures:?}");
+        assert!(absent.clone().all(|figure| figure["median_ns"].is_null()), "{figures:?}");
+        assert!(absent.clone().all(|figure| keys(figure) == FIGURE.into()), "{figures:?}");
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_killed_and_the_rest_goes_on() {
+    let begun = Instant::now();
+    let hangs = makes(&format!("{NAMED}\nexec /bin/sleep 60"));
+    let page = page(&hangs, "bench barrier --budget 0.5 --peers libgomp,std");
+    for waiting in ["active", "passive"] {
+        let killed = "program was killed: it did not end within 2 s";
+        let line = format!("not measured: libgomp {waiting}, gcc 0.0: {killed}");
+        assert!(page.contains(&line), "{page}");
+    }
+    assert!(page.contains(" std ") && page.contains("dissemination"), "{page}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "each is launched once");
+}
+
+#[test]
+fn nonsense_is_an_error_in_a_line() {
+    let line = "bench reduce --bytes 64 --budget 0 --peers libgomp";
+    let of = |program: &str| page(&makes(program), line);
+    let why = "not measured: libgomp passive, gcc 0.0 of 64 B: no figure: figure 64 fast: a time \
+               is no number";
+    assert!(of(&format!("{NAMED}\necho figure 64 fast")).contains(why));
+    let why = "the program printed figures of [8] instead of [64] bytes";
+    assert!(of(&format!("{NAMED}\necho figure 8 1.0")).contains(why));
+    let why = "not measured: libgomp: the program does not say who compiled it";
+    assert!(of("echo hello").contains(why));
+    let why = "gcc 0.0 of 64 B: program failed (exit status: 7): no threads";
+    assert!(of(&format!("{NAMED}\necho no threads >&2; exit 7")).contains(why));
+}
+
+/// A program that takes 100 ns waiting actively, and 300 ns passively.
+#[test]
+fn each_way_to_wait_has_launches_over_the_run() {
+    let program = format!(
+        "{NAMED}\ntest \"$1 $2\" = 'all_reduce 2' || exit 1\n\
+         if test $OMP_WAIT_POLICY = active; then echo figure $3 100 100; fi\n\
+         if test $OMP_WAIT_POLICY = passive; then echo figure $3 300; fi"
+    );
+    let folder = folder_with("gcc", &makes(&program));
+    let line = "bench all_reduce --pes 2 --bytes 8,64 --mode latency --budget 1 --json";
+    let figures = objects(&printed(folder.path().as_os_str(), line));
+    for (waiting, ns, blocks) in [("active", 100.0, 2), ("passive", 300.0, 1)] {
+        for bytes in [8, 64] {
+            let peer = format!("libgomp {waiting}, gcc 0.0");
+            let is_it = |one: &&Value| one["peer"] == peer.as_str() && one["bytes"] == bytes;
+            let rows: Vec<&Value> = figures.iter().filter(is_it).collect();
+            let launches = |row: &&Value| row["launches"].as_u64().expect("launches");
+            assert!(rows.iter().map(launches).sum::<u64>() > 1, "{figures:?}");
+            for row in rows {
+                assert_eq!(keys(row), FIGURE.into());
+                assert_eq!(row["median_ns"], ns, "{row}");
+                assert_eq!(row["reps"].as_u64(), Some(blocks * launches(&row)), "{row}");
+                assert_eq!((&row["sync"], &row["waiting"]), (&"mine".into(), &waiting.into()));
+                assert_eq!(
+                    (&row["mode"], &row["fabric"]),
+                    (&"throughput".into(), &"threads".into())
+                );
+                let in_transfers = row["c2c_ns"].as_f64().map(|c2c_ns| ns / c2c_ns);
+                let ratio = row["ratio_to_limit"].as_f64();
+                assert_eq!(ratio.is_some(), in_transfers.is_some(), "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_openmp_has_not_is_said_if_it_is_asked_for() {
+    let line = "bench scan --bytes 8 --budget 0";
+    let asked = printed(OsStr::new(""), &format!("{line} --peers libgomp"));
+    assert!(asked.contains("not measured: libgomp: OpenMP has no scan, but barrier"), "{asked}");
+    assert!(!printed(OsStr::new(""), line).contains("libgomp"));
+}
+
+/// By the compilers in `PATH`. Where they have OpenMP there are rows of it, and else the reason.
+#[test]
+fn collectives_are_timed_beside_the_compilers() {
+    let path = env::var_os("PATH").unwrap_or_default();
+    for what in ["barrier", "reduce --bytes 8,4k", "all_reduce --bytes 8,4k"] {
+        for pes in [2, 16] {
+            let line = format!("bench {what} --pes {pes} --budget 0 --json --peers libgomp,libomp");
+            let figures = objects(&printed(&path, &line));
+            for library in ["libgomp", "libomp"] {
+                let of = |waiting: &str| {
+                    let peer = format!("{library} {waiting}");
+                    let begins =
+                        |one: &&Value| one["peer"].as_str().is_some_and(|it| it.starts_with(&peer));
+                    figures.iter().filter(begins).filter(|one| one["median_ns"].is_number()).count()
+                };
+                let sizes = if what == "barrier" { 1 } else { 2 };
+                let is_absent = figures.iter().any(|figure| figure["peer"] == library);
+                let are_there = of("active") >= sizes && of("passive") >= sizes;
+                assert!(is_absent != are_there, "{line}: {figures:?}");
+            }
+        }
+    }
+}
