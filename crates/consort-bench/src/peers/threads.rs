@@ -150,10 +150,15 @@ impl<B: Barrier> Peer for Team<B> {
     }
 }
 
-/// Sets the target to the sum of the blocks, if there are any.
+/// Sets the target to the sum of the blocks, if there are any. The first two take one pass.
 fn add<'a>(target: &mut [f64], mut blocks: impl Iterator<Item = &'a [f64]>) {
-    if let Some(first) = blocks.next() {
-        target.copy_from_slice(first);
+    match (blocks.next(), blocks.next()) {
+        (Some(first), Some(second)) => {
+            let values = first.iter().zip(second);
+            target.iter_mut().zip(values).for_each(|(sum, (a, b))| *sum = a + b);
+        }
+        (Some(only), None) => target.copy_from_slice(only),
+        (None, _) => {}
     }
     for block in blocks {
         target.iter_mut().zip(block).for_each(|(sum, value)| *sum += value);

@@ -221,6 +221,14 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
             names.join(", ")
         ));
     }
+    let is_threads = |one: &&Figure| one.fabric == "threads" && !one.is_ours();
+    let mut libraries = figures.iter().filter(|one| !one.is_limit() && !one.is_program);
+    if run.what != Collective::Barrier && libraries.any(is_threads) {
+        text += &output::wrapped(
+            "The figures of libraries that have barriers alone are of a barrier, loads of the \
+             other PEs' data, and a barrier.",
+        );
+    }
     if figures.iter().any(|figure| figure.is_program) {
         text += &output::wrapped(
             "The figures of MPI and OpenMP, by programs in C, are of calls in a row, on one buffer \
@@ -314,6 +322,28 @@ mod tests {
         assert!(page.contains("123 us") && page.contains("0.87"), "{page}");
         assert!(page.contains("7 blocks were discarded"), "each work counts once: {page}");
         assert!(page.contains("not measured: mpirun: no mpirun here"), "{page}");
+    }
+
+    #[test]
+    fn what_other_libraries_do_is_said_where_they_are() {
+        let peer = |name: &str, is_program| Figure {
+            peer: Some(name.to_owned()),
+            is_program,
+            ..figure(TransferClass::Far)
+        };
+        let (loads, in_a_row) = ("loads of the other PEs' data", "by programs in C");
+        for (one, says_loads, says_in_a_row) in [
+            (figure(TransferClass::Far), false, false),
+            (peer("limit pull", false), false, false),
+            (peer("hurdles", false), true, false),
+            (peer("libgomp active, gcc 12.2.0", true), false, true),
+        ] {
+            let text = page(&run(), &[one]);
+            let says = (text.contains(loads), text.contains(in_a_row));
+            assert_eq!(says, (says_loads, says_in_a_row), "{text}");
+        }
+        let barriers = Run { what: Collective::Barrier, ..run() };
+        assert!(!page(&barriers, &[peer("hurdles", false)]).contains(loads));
     }
 
     #[test]
