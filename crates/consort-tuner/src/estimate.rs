@@ -43,5 +43,6 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,
+        busy: None,
     })
 }

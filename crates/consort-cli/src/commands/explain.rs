@@ -215,6 +215,10 @@ fn text(
     estimates: Option<Vec<Estimate>>,
 ) -> String {
     let mut text = format!("{selected}\n");
+    if let Some(busy) = selected.entry.as_deref().and_then(|entry| entry.busy.as_deref()) {
+        text += &output::wrapped(&format!("  busy: the machine was when it was measured: {busy}"));
+        text += "  tune it again with --retune when the machine is idle\n";
+    }
     if let Some(barrier) = barrier {
         text += &format!("  within: barrier {barrier}\n");
     }

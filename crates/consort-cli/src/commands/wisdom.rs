@@ -50,7 +50,8 @@ enum Action {
         #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
         json: Option<PathBuf>,
     },
-    /// Take the better entries of other files: by rigour, then by the narrower interval
+    /// Take the better entries of other files: by rigour, then as measured on an idle machine, then
+    /// by the narrower interval
     Merge {
         /// Wisdom of the same machine, version and algorithms
         #[arg(required = true, value_name = "FILE")]
@@ -125,10 +126,13 @@ fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<
     if let Some(misfit) = misfit {
         text += &format!("not used here: {misfit}\n");
     }
+    let mut busy_count = 0;
     let mut table =
         table(["collective", "PEs", "mode", "bytes", "memory", "choice", "time", "margin", "won"]);
     for entry in entries {
         let query = &entry.query;
+        busy_count += usize::from(entry.busy.is_some());
+        let busy = if entry.busy.is_some() { ", busy" } else { "" };
         let is_barrier = query.collective == Collective::Barrier;
         let ordered = if query.operator == OperatorClass::Ordered { ", ordered" } else { "" };
         let memory = if query.symmetric { "symmetric" } else { "private" };
@@ -142,10 +146,17 @@ fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<
             brief(&entry.choice),
             time(entry.median_ns),
             entry.margin().map_or("-".to_owned(), |margin| format!("{:.0} %", margin * 100.0)),
-            entry.confidence.to_string(),
+            format!("{}{busy}", entry.confidence),
         ]);
     }
-    output::print(&format!("{text}\n{}", finish(table, &[1, 3, 6, 7])))
+    text += &format!("\n{}", finish(table, &[1, 3, 6, 7]));
+    if busy_count > 0 {
+        text += &output::wrapped(&format!(
+            "busy: the machine was, and `consort explain` says by what; {busy_count} of these \
+             queries: tune them again with --retune when it is idle."
+        ));
+    }
+    output::print(&text)
 }
 
 fn merge(path: &Path, files: &[PathBuf]) -> Result<()> {

@@ -258,3 +258,22 @@ fn the_path_is_that_of_the_variable_or_the_option() {
     assert_eq!(place.run("wisdom path").succeeds().out, line(&place.wisdom()));
     assert_eq!(place.run("wisdom path --wisdom here.toml").succeeds().out, "here.toml\n");
 }
+
+#[test]
+fn what_a_busy_machine_measured_is_marked_and_stays_so() {
+    let place = Place::tuned();
+    let mark = "load 3.2 before the start";
+    let marked = |text: &str| {
+        text.replacen("confidence = ", &format!("busy = \"{mark}\"\nconfidence = "), 1)
+    };
+    let text = place.change(marked);
+    let shown = place.run("wisdom show").succeeds().out;
+    assert!(shown.contains(", busy") && shown.contains("--retune"), "{shown}");
+    let explained = place.run("explain barrier --pes 2").succeeds().out;
+    assert!(explained.contains(mark) && explained.contains("--retune"), "{explained}");
+    let json = place.run("explain barrier --pes 2 --json").succeeds().out;
+    assert!(json.contains(&format!("\"busy\":\"{mark}\"")), "{json}");
+    fs::rename(place.wisdom(), place.path("night.toml")).expect("a folder");
+    place.run("wisdom merge night.toml").succeeds();
+    assert_eq!(place.text(), text, "a merge keeps the mark");
+}

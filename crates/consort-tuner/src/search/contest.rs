@@ -127,6 +127,7 @@ pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
         class: sample.class,
         confidence,
         rigour,
+        busy: None,
     })
 }
 

@@ -126,6 +126,8 @@ struct Row {
     margin: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<Text<TransferClass>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy: Option<String>,
     confidence: Text<Confidence>,
     rigour: Text<Rigour>,
 }
@@ -147,6 +149,7 @@ impl From<&Entry> for Row {
             runner_up_ns: entry.runner_up.as_ref().map(|second| second.median_ns),
             margin: entry.margin().map(|margin| (margin * 1e4).round() / 1e4),
             class: entry.class.map(Text),
+            busy: entry.busy.clone(),
             confidence: Text(entry.confidence),
             rigour: Text(entry.rigour),
         }
@@ -179,6 +182,7 @@ impl Row {
             class: self.class.map(|class| class.0),
             confidence: self.confidence.0,
             rigour: self.rigour.0,
+            busy: self.busy,
         };
         if let Some(flaw) = entry.flaw() {
             return Err(flaw);

@@ -52,6 +52,8 @@ pub struct Entry {
     pub confidence: Confidence,
     /// How hard the tuner searched.
     pub rigour: Rigour,
+    /// What disturbed the measurement, in one line; `None` on an idle machine.
+    pub busy: Option<String>,
 }
 
 impl Entry {
@@ -68,6 +70,7 @@ impl Entry {
             class: None,
             confidence: Confidence::Alone,
             rigour: Rigour::Measure,
+            busy: None,
         }
     }
 
@@ -88,9 +91,11 @@ impl Entry {
         self.ci95_ns.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
     }
 
-    /// Whether this is more reliable than `other`: by rigour, then by the narrower interval.
+    /// Whether this is more reliable than `other`: by rigour, then as measured on an idle machine,
+    /// then by the narrower interval.
     fn outranks(&self, other: &Self) -> bool {
-        self.rigour > other.rigour || self.rigour == other.rigour && self.spread() < other.spread()
+        let worth = |entry: &Self| (entry.rigour, entry.busy.is_none());
+        worth(self) > worth(other) || worth(self) == worth(other) && self.spread() < other.spread()
     }
 
     /// An error in the entry, as the end of a sentence; `None` for a sound entry.
@@ -116,6 +121,14 @@ impl Entry {
         }
         if (self.confidence == Confidence::Model) == self.is_measured() {
             return Some("confidence must be `model` for estimates, and for nothing else");
+        }
+        if let Some(busy) = &self.busy {
+            if !self.is_measured() {
+                return Some("busy belongs to measured entries, and to no estimate");
+            }
+            if busy.trim().is_empty() || busy.contains(char::is_control) {
+                return Some("busy must be one line of text");
+            }
         }
         match &self.runner_up {
             Some(second) if !is_time(second.median_ns) || second.median_ns < self.median_ns => {
@@ -168,15 +181,30 @@ impl Wisdom {
     /// # Panics
     /// When the entry is not sound: a time is not from 0.1 to 1e15 ns, the interval does not
     /// contain the median, the runner-up is faster than the choice, the team has no PE, the query
-    /// is not canonical, or the confidence or the interval does not match the rigour.
+    /// is not canonical, the confidence or the interval does not match the rigour, or `busy` is
+    /// not one line.
     pub fn insert(&mut self, entry: Entry) {
         let flaw = entry.flaw();
         assert!(flaw.is_none(), "unsound entry: {}: {entry:?}", flaw.unwrap_or_default());
         self.entries.insert(entry.query, entry);
     }
 
-    /// Takes the better entries of `other`: higher rigour wins, then the narrower confidence
-    /// interval. Returns how many entries it took.
+    /// Marks the measured entries for `queries` as measured on a busy machine. `why` is one line on
+    /// what disturbed it.
+    ///
+    /// # Panics
+    /// When `why` is empty or more than one line.
+    pub fn mark_busy<'q>(&mut self, queries: impl IntoIterator<Item = &'q Query>, why: &str) {
+        for query in queries {
+            let entry = self.entry(query).filter(|entry| entry.is_measured()).cloned();
+            if let Some(entry) = entry {
+                self.insert(Entry { busy: Some(why.to_owned()), ..entry });
+            }
+        }
+    }
+
+    /// Takes the better entries of `other`: higher rigour wins, then an idle machine over a busy
+    /// one, then the narrower confidence interval. Returns how many entries it took.
     ///
     /// # Errors
     /// When `other` is of another machine, version, set of candidates or arrival. Then nothing is

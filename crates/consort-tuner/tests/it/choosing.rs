@@ -21,6 +21,7 @@ fn entry(query: Query, choice: &str) -> Entry {
         class: Some(TransferClass::Far),
         confidence: Confidence::Clear,
         rigour: Rigour::Measure,
+        busy: None,
     }
 }
 

@@ -15,6 +15,9 @@ fn identity() -> Identity {
     Identity::new("EPYC \"9R14\", 2 cores\\threads", &Fake::new(0))
 }
 
+/// What disturbed a measurement.
+const BUSY: &str = "12 % of processor time stolen, load \"3.2\" before the start";
+
 prop_compose! {
     fn any_candidate()(
         algorithm in "[a-z_]{1,12}",
@@ -40,6 +43,7 @@ prop_compose! {
         class in option::of(select(TransferClass::EVERY)),
         clear: bool,
         rigour in select(&Rigour::EVERY[1..]),
+        busy: bool,
     ) -> Entry {
         let collective = if reduce { Collective::Reduce } else { Collective::Broadcast };
         let operator = match ordered && reduce {
@@ -66,6 +70,7 @@ prop_compose! {
             class,
             confidence,
             rigour: if widths.is_some() { rigour } else { Rigour::Estimate },
+            busy: (busy && widths.is_some()).then(|| BUSY.to_owned()),
         }
     }
 }
@@ -87,6 +92,7 @@ fn sample() -> Wisdom {
         class: Some(TransferClass::Far),
         confidence: Confidence::Clear,
         rigour: Rigour::Measure,
+        busy: Some(BUSY.to_owned()),
     };
     let estimate = Entry {
         query: Query { bytes: 4096, ..REDUCE },
@@ -94,6 +100,7 @@ fn sample() -> Wisdom {
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,
+        busy: None,
         ..full.clone()
     };
     wisdom_of(vec![full, estimate])
@@ -193,6 +200,7 @@ fn flaws_are_named_with_their_line() {
         ("rigour = \"measure\"", "rigour = \"estimate\"", "ci95_ns belongs"),
         ("confidence = \"clear\"", "confidence = \"alone\"", "cannot be `alone`"),
         ("pes = 8", "pes = 0", "pes must be"),
+        ("rigour = \"estimate\"", "busy = \"x\"\nrigour = \"estimate\"", "busy belongs"),
         ("bytes = 64", "bytes = 4096", "second entry"),
         ("entries = 2", "entries = 3", "3 entries are announced, 2 found"),
         ("[[entry]]", "[[entri]]", "unknown field `entri`"),
@@ -284,12 +292,45 @@ fn rigour_wins_a_merge_and_then_the_narrower_interval() {
     assert_eq!(merged(&wide, &base), (base.clone(), 1));
     assert_eq!(merged(&base, &wide), (base.clone(), 0));
     assert_eq!(merged(&base, &patient), (patient.clone(), 1));
-    assert_eq!(merged(&patient, &base), (patient, 0));
+    assert_eq!(merged(&patient, &base), (patient.clone(), 0));
+
+    let idle = Entry { busy: None, ..wide.clone() };
+    assert!(base.busy.is_some() && base.ci95_ns != wide.ci95_ns);
+    assert_eq!(merged(&base, &idle), (idle.clone(), 1), "an idle machine outranks a busy one");
+    assert_eq!(merged(&idle, &base), (idle.clone(), 0));
+    assert_eq!(merged(&idle, &patient), (patient.clone(), 1), "rigour outranks both");
 
     let mut elsewhere = Wisdom::new(Identity { machine: "SCC".to_owned(), ..identity() });
     let refused = elsewhere.merge(sample()).unwrap_err();
     assert!(matches!(refused, Misfit::OtherMachine { .. }));
     assert_eq!(elsewhere.entries().len(), 0);
+}
+
+#[test]
+fn measured_entries_are_marked_and_estimates_are_not() {
+    let mut wisdom = sample();
+    let queries: Vec<Query> = wisdom.entries().map(|entry| entry.query).collect();
+    wisdom.mark_busy(&queries, "load 7.0 before the start");
+    wisdom.mark_busy(&[Query { bytes: 9, ..REDUCE }], "nothing is known of this");
+    let marks: Vec<Option<&str>> = wisdom.entries().map(|entry| entry.busy.as_deref()).collect();
+    assert_eq!(marks, [Some("load 7.0 before the start"), None]);
+    assert_eq!(wisdom.entry(&REDUCE).unwrap().choice, sample().entry(&REDUCE).unwrap().choice);
+}
+
+/// What earlier versions wrote has no marks.
+#[test]
+fn wisdom_without_marks_is_loaded() {
+    let mut idle = sample().entry(&REDUCE).unwrap().clone();
+    idle.busy = None;
+    let text = wisdom_of(vec![idle.clone()]).to_string();
+    assert!(!text.contains("busy"), "{text}");
+    assert_eq!(loaded(text.as_bytes()).unwrap().entry(&REDUCE), Some(&idle));
+}
+
+#[test]
+#[should_panic(expected = "busy must be one line")]
+fn a_mark_is_one_line() {
+    sample().mark_busy(&[REDUCE], "load 7.0\nbefore the start");
 }
 
 #[test]

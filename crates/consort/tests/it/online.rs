@@ -29,6 +29,7 @@ fn bad_wisdom(pes: u32) -> Wisdom {
         class: None,
         confidence: Confidence::Alone,
         rigour: Rigour::Measure,
+        busy: None,
     });
     wisdom
 }
