@@ -1,10 +1,13 @@
 //! Compares predictions by the description of this machine with measurements.
 //!
-//! Each call is simulated on the described machine and measured here, with the same algorithm, as
+//! Each call is simulated on the described machine, then measured here, with the same algorithm, as
 //! calls in a row. Only blocks of one class count: the cores must be as far apart, near or far, as
 //! when the machine was described.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, SyncModes};
@@ -40,8 +43,10 @@ pub struct Prediction<'p> {
     pub sizes_bytes: &'p [usize],
     /// The modes of calls.
     pub syncs: &'p [SyncModes],
-    /// The approximate measuring time.
+    /// The time for all of it.
     pub budget: Duration,
+    /// Ends measuring with the present block once it is set.
+    pub stop: &'p AtomicBool,
 }
 
 /// The predictions and the measurements.
@@ -60,6 +65,12 @@ pub struct Predicted {
     /// The number of calls without a block of the class.
     #[serde(skip)]
     pub missing: usize,
+    /// The time that simulating took.
+    #[serde(skip)]
+    pub simulating: Duration,
+    /// The time of the longest launch, in which each call is measured once at least.
+    #[serde(skip)]
+    pub longest_launch: Duration,
     /// The calls that were measured.
     pub calls: Vec<Call>,
 }
@@ -105,20 +116,27 @@ impl Prediction<'_> {
         let transfer_ns =
             cores.store_ns(State::Shared, distance) + cores.load_ns(State::Modified, distance);
         let class = TransferClass::of(transfer_ns);
-        let asked = self.asked()?;
-        let asked_count = asked.len();
-        let timings = self.measure(&asked, class, &|share| show("measuring", share))?;
+        let (asked, begun) = (self.asked()?, Instant::now());
         let simulation = Simulation::on(machine.clone(), self.pes);
-        let mut calls = Vec::new();
-        for (index, ((query, candidate), timing)) in asked.into_iter().zip(&timings).enumerate() {
-            show("simulating", index as f64 / timings.len() as f64);
+        let mut predicted = Vec::new();
+        for (index, (query, candidate)) in asked.iter().enumerate() {
+            show("simulating", index as f64 / asked.len() as f64);
+            predicted.push(self.simulate(&simulation, query, candidate)?);
+        }
+        let simulating = begun.elapsed();
+        let budget = self.budget.saturating_sub(simulating);
+        let (timings, longest_launch) =
+            self.measure(&asked, class, budget, &|share| show("measuring", share))?;
+        let (asked_count, mut calls) = (asked.len(), Vec::new());
+        for (((query, candidate), timing), predicted_ns) in
+            asked.into_iter().zip(&timings).zip(predicted)
+        {
             let blocks = of_class(timing, Some(class));
             if blocks.is_empty() {
                 continue;
             }
             let mut times: Vec<f64> = blocks.iter().map(|block| block.ns).collect();
             let (blocks, measured_ns) = (times.len(), median(&mut times));
-            let predicted_ns = self.simulate(&simulation, &query, &candidate)?;
             calls.push(Call {
                 query,
                 candidate,
@@ -128,6 +146,11 @@ impl Prediction<'_> {
                 error: predicted_ns / measured_ns - 1.0,
             });
         }
+        ensure!(
+            // Relaxed: the flag publishes no other data.
+            !calls.is_empty() || !self.stop.load(Relaxed),
+            "interrupted before anything was measured"
+        );
         ensure!(
             !calls.is_empty(),
             "the cores are not {class} now, as they were when {} was described: describe the \
@@ -142,6 +165,8 @@ impl Prediction<'_> {
             class: class.to_string(),
             median_error: median(&mut errors),
             missing: asked_count - calls.len(),
+            simulating,
+            longest_launch,
             calls,
         })
     }
@@ -167,38 +192,46 @@ impl Prediction<'_> {
         queries.into_iter().map(serving).collect()
     }
 
-    /// Measures all calls in turn, in several launches, until each has blocks of the class.
+    /// Measures all calls in turn, in several launches, until each has blocks of the class or the
+    /// budget is spent. Returns the time of the longest launch too.
     fn measure(
         &self,
         asked: &[(Query, Candidate)],
         class: TransferClass,
+        budget: Duration,
         show: &dyn Fn(f64),
-    ) -> Result<Vec<Timing>> {
+    ) -> Result<(Vec<Timing>, Duration)> {
         let work: Vec<Work> =
             asked.iter().map(|(query, candidate)| Work::of(query, candidate)).collect();
-        let session = Session {
-            pes: self.pes,
-            waiting: None,
-            work,
-            mode: Mode::Throughput,
-            budget: self.budget / LAUNCHES,
-        };
+        let (mode, waiting, begun) = (Mode::Throughput, None, Instant::now());
         let mut timings = vec![Timing::default(); asked.len()];
+        let (mut longest, mut besides) = (Duration::ZERO, Duration::ZERO);
         for launch in 0..LAUNCHES + MORE_LAUNCHES {
             let lacking =
                 timings.iter().any(|timing: &Timing| of_class(timing, Some(class)).is_empty());
-            if launch >= LAUNCHES && !lacking {
+            let left = budget.saturating_sub(begun.elapsed());
+            // A launch that would end much later than the budget is not begun.
+            let is_over = left < besides || launch >= LAUNCHES && !lacking;
+            if launch > 0 && (is_over || self.stop.load(Relaxed)) {
                 break;
             }
+            // Besides its blocks a launch takes time for itself, and to warm up each call.
+            let share = left / LAUNCHES.saturating_sub(launch).max(1);
+            let budget = share.saturating_sub(besides);
+            let session = Session { pes: self.pes, waiting, work: work.clone(), mode, budget };
             let job = Pes::threads(self.pes).pinned().without_wisdom();
             let job = job.force(Collective::Barrier, program::barrier());
-            let measured = session.run_in(job, &Conditions::default())?;
+            let launched = Instant::now();
+            let measured = session.run_until(job, &Conditions::default(), self.stop)?;
+            let taken = launched.elapsed();
+            besides = taken.saturating_sub(budget);
+            longest = longest.max(taken);
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.blocks.extend(new.blocks);
             }
             show(f64::from(launch + 1) / f64::from(LAUNCHES));
         }
-        Ok(timings)
+        Ok((timings, longest))
     }
 
     fn simulate(

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod interrupt;
 mod output;
 mod wisdom_file;
 
@@ -25,7 +26,8 @@ Examples:
   consort calibrate                              describe this machine, to simulate on it
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
-Ctrl-C ends `consort tune` in order; pressed twice, it ends the process with 130.";
+Ctrl-C ends a measurement in order, and the command shows what it has and exits with 130 (`tune`
+keeps it, and exits with 0); pressed twice, it ends the process at once.";
 
 /// Collectives between threads that tune themselves to the machine
 #[derive(Parser)]
@@ -59,11 +61,11 @@ fn main() -> ExitCode {
         Command::Tune(tune) => tune.run(),
         Command::Explain(explain) => explain.run().map(done),
         Command::Wisdom(wisdom) => wisdom.run().map(done),
-        Command::Bench(bench) => bench.run().map(done),
+        Command::Bench(bench) => bench.run(),
         Command::Machines(machines) => machines.run().map(done),
         Command::Calibrate(calibrate) => calibrate.run().map(done),
-        Command::Predict(predict) => predict.run().map(done),
-        Command::Reproduce(reproduce) => reproduce.run().map(done),
+        Command::Predict(predict) => predict.run(),
+        Command::Reproduce(reproduce) => reproduce.run(),
         Command::Sim(sim) => sim.run().map(done),
         Command::Model(model) => model.run().map(done),
     };

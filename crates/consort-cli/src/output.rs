@@ -1,6 +1,7 @@
 //! Output of the commands: tables and times for people, JSON for programs.
 
 pub(crate) mod machine;
+pub(crate) mod overrun;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod svg;

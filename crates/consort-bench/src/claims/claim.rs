@@ -1,6 +1,9 @@
 //! A claim, and its evaluation.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use consort_native::topology::Topology;
@@ -42,8 +45,10 @@ pub enum Place {
 }
 
 impl Claim {
-    /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it. Passes
-    /// the share that is complete to `show`. With `whole` the paper's machines are simulated too.
+    /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it, until
+    /// `stop` is set. Passes the share that is complete to `show`. With `whole` the paper's
+    /// machines are simulated too, however long that takes. Returns nothing if it was stopped
+    /// before its end, and the time of simulating the paper's machines beside this one.
     ///
     /// # Errors
     /// When a job or a simulation fails, or the experiment needs another number of PEs.
@@ -52,15 +57,25 @@ impl Claim {
         pes: Option<u32>,
         budget: Duration,
         whole: bool,
+        stop: &AtomicBool,
         show: &dyn Fn(f64),
-    ) -> Result<Outcome> {
+    ) -> Result<Option<(Outcome, Duration)>> {
         let source = Source { claim: self.id, bounds: self.bounds };
         let cores = u32::try_from(Topology::discover().usable_cores()).unwrap_or(u32::MAX);
-        let mut outcome = (self.judge)(&Experiment { source, pes, cores, budget, show })?;
+        // Relaxed, here and below: the flag publishes no other data.
+        if stop.load(Relaxed) {
+            return Ok(None);
+        }
+        let judged = (self.judge)(&Experiment { source, pes, cores, budget, stop, show });
+        if stop.load(Relaxed) {
+            // What lacks measurements may have failed for that.
+            return Ok(None);
+        }
+        let (mut outcome, begun) = (judged?, Instant::now());
         if let (Place::BesideSimulated(simulate), true) = (self.place, whole) {
             merge(&mut outcome.quantities, simulate(source)?);
         }
-        Ok(outcome)
+        Ok(Some((outcome, begun.elapsed())))
     }
 }
 

@@ -46,7 +46,8 @@ pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
 
 fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) -> Result<Outcome> {
     let sizes_bytes = workload.sizes_bytes();
-    let race = Race { workload, pes, waiting: None, sizes_bytes, budget: experiment.budget };
+    let Experiment { budget, stop, .. } = *experiment;
+    let race = Race { workload, pes, waiting: None, sizes_bytes, budget, stop };
     let times = of_one_class(race.run()?);
     let (Some(first), Some(last)) = (times.first(), times.last()) else {
         let verdict = "nothing could be measured: the machine changed in every block".to_owned();

@@ -1,5 +1,7 @@
 //! The settings and the outcome of a claim's experiment.
 
+use std::sync::atomic::AtomicBool;
+
 use consort::Waiting;
 
 use super::quantity::{Quantity, Source};
@@ -15,6 +17,8 @@ pub struct Experiment<'e> {
     pub cores: u32,
     /// The approximate measuring time.
     pub budget: std::time::Duration,
+    /// Ends measuring with the present block once it is set.
+    pub stop: &'e AtomicBool,
     /// Receives the share that is complete.
     pub show: &'e dyn Fn(f64),
 }

@@ -127,6 +127,7 @@ impl Experiment<'_> {
             conditions: Conditions::default(),
             limits: &[],
             sizes_bytes: &[],
+            stop: self.stop,
         };
         let collected = rounds.run(|share| {
             (self.show)(share);

@@ -26,6 +26,19 @@ impl Session {
     /// # Errors
     /// When the job cannot be launched or fails.
     pub fn run_in(&self, pes: Pes, conditions: &Conditions) -> Result<Measured> {
+        self.run_until(pes, conditions, &AtomicBool::new(false))
+    }
+
+    /// The same, but ends with the present block once `stop` is set.
+    ///
+    /// # Errors
+    /// When the job cannot be launched or fails.
+    pub fn run_until(
+        &self,
+        pes: Pes,
+        conditions: &Conditions,
+        stop: &AtomicBool,
+    ) -> Result<Measured> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let shared = Shared {
             block: block_time(fits),
@@ -45,7 +58,7 @@ impl Session {
             pes = pes.waiting(waiting);
         }
         let results = pes.run(|pe| {
-            let timings = Member::new(self, conditions, &shared, pe).run();
+            let timings = Member::new(self, conditions, &shared, stop, pe).run();
             Ok((timings?, pe.waiting()))
         })?;
         let (_, (timings, waiting)) = results.into_iter().next().ok_or(Error::NoPes)?;

@@ -1,6 +1,10 @@
 //! One PE's part in a session.
 
-use std::{rc::Rc, sync::atomic::Ordering::Relaxed, time::Instant};
+use std::{
+    rc::Rc,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use consort::{Candidate, Collective, Error, Pe, Rank, Result, Team};
 
@@ -22,6 +26,8 @@ const MOST_WARM_UP_CALLS: u64 = 1 << 16;
 const WARM_UP_TRIES: u32 = 3;
 /// ... unless a try takes longer than an interruption.
 const RETRY_NS: f64 = 10_000_000.0;
+/// What is not warmed up: calls are so long that neither the clock nor a new plan matters.
+const LONG: Duration = Duration::from_millis(50);
 /// The decisions in warm-up, besides a number of calls: four times as many calls, or the same
 /// number again.
 const MORE: u64 = 0;
@@ -36,12 +42,21 @@ pub(super) struct Member<'m, 'p> {
     session: &'m Session,
     conditions: &'m Conditions,
     shared: &'m Shared,
+    /// Set when the session is to end.
+    stop: &'m AtomicBool,
     world: Team<'p>,
     clock: Clock<'m, 'p>,
     /// The candidate that is forced at present.
     forced: Option<(Collective, Candidate)>,
     /// The number of decisions so far.
     decided: usize,
+}
+
+/// The calls of a block, and those before it.
+#[derive(Clone, Copy, Default)]
+struct Fitting {
+    calls: u64,
+    before: u64,
 }
 
 /// Notes that a PE has left, even by a panic.
@@ -58,6 +73,7 @@ impl<'m, 'p> Member<'m, 'p> {
         session: &'m Session,
         conditions: &'m Conditions,
         shared: &'m Shared,
+        stop: &'m AtomicBool,
         pe: &'p Pe,
     ) -> Self {
         let world = pe.world();
@@ -65,6 +81,7 @@ impl<'m, 'p> Member<'m, 'p> {
             session,
             conditions,
             shared,
+            stop,
             world,
             clock: Clock::new(session.mode, conditions, shared, world),
             forced: None,
@@ -77,25 +94,29 @@ impl<'m, 'p> Member<'m, 'p> {
         let work = &self.session.work;
         let benches = self.prepare()?;
         let mut timings = vec![Timing::default(); work.len()];
-        let mut calls = vec![0; work.len()];
+        let mut fitting = vec![Fitting::default(); work.len()];
         for (index, work) in work.iter().enumerate() {
+            if self.agree(u64::from(self.is_stopped()))? != 0 {
+                break;
+            }
             match self.warm_up(work, &benches[index]) {
-                Ok((fitting, algorithm)) => {
-                    calls[index] = fitting;
+                Ok((fits, algorithm)) => {
+                    fitting[index] = fits;
                     timings[index].algorithm = algorithm;
                 }
                 Err(error @ Error::Plan(_)) => timings[index].error = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        let able: Vec<usize> = (0..work.len()).filter(|&index| calls[index] > 0).collect();
+        let able: Vec<usize> = (0..work.len()).filter(|&index| fitting[index].calls > 0).collect();
         let start = Instant::now();
         for turn in 0.. {
-            let over = turn >= able.len() && start.elapsed() >= self.session.budget;
+            let is_spent = turn >= able.len() && start.elapsed() >= self.session.budget;
+            let over = is_spent || self.is_stopped();
             let next = able.get(turn % able.len().max(1)).filter(|_| !over);
             let next = self.agree(next.map_or(STOP, |&index| index as u64))?;
             let Some(index) = usize::try_from(next).ok().filter(|_| next != STOP) else { break };
-            self.take(&work[index], &benches[index], calls[index], &mut timings[index])?;
+            self.take(&work[index], &benches[index], fitting[index], &mut timings[index])?;
         }
         Ok(timings)
     }
@@ -119,15 +140,15 @@ impl<'m, 'p> Member<'m, 'p> {
         &mut self,
         work: &Work,
         bench: &Bench<'_>,
-        calls: u64,
+        fitting: Fitting,
         timing: &mut Timing,
     ) -> Result<()> {
         self.serve(work);
-        for _ in 0..calls.min(CALLS_BEFORE) {
+        for _ in 0..fitting.before {
             work.call(bench, &self.shared.peers)?;
         }
         let before = self.clock.reading();
-        let block = self.clock.block(work, bench, calls)?;
+        let block = self.clock.block(work, bench, fitting.calls)?;
         let after = self.clock.reading();
         match (before, after) {
             (Some(a), Some(b)) if !readings_agree(a, b) => timing.discarded += 1,
@@ -141,8 +162,9 @@ impl<'m, 'p> Member<'m, 'p> {
 
     /// Makes calls until their time is known. Returns how many fit into a block, and the candidate
     /// that served them.
-    fn warm_up(&mut self, work: &Work, bench: &Bench<'_>) -> Result<(u64, Option<Candidate>)> {
+    fn warm_up(&mut self, work: &Work, bench: &Bench<'_>) -> Result<(Fitting, Option<Candidate>)> {
         self.serve(work);
+        let first = Instant::now();
         if let Err(error) = work.call(bench, &self.shared.peers) {
             self.choose_freely();
             return Err(error);
@@ -151,6 +173,9 @@ impl<'m, 'p> Member<'m, 'p> {
             By::Consort(_) => self.world.served_by(work.query.collective),
             By::Peer(_) => None,
         };
+        if self.agree(u64::from(first.elapsed() >= LONG))? != 0 {
+            return Ok((Fitting { calls: 1, before: 0 }, algorithm));
+        }
         let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
         loop {
             tries += 1;
@@ -173,9 +198,17 @@ impl<'m, 'p> Member<'m, 'p> {
             match self.agree(decision)? {
                 MORE => (calls, tries, call_ns) = (4 * calls, 0, f64::INFINITY),
                 AGAIN => {}
-                fitting => return Ok((fitting, algorithm)),
+                calls => {
+                    let before = calls.min(CALLS_BEFORE);
+                    return Ok((Fitting { calls, before }, algorithm));
+                }
             }
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        // Relaxed: the flag publishes no other data.
+        self.stop.load(Relaxed)
     }
 
     /// Passes PE 0's decision to all PEs.

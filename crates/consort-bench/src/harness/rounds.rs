@@ -2,10 +2,13 @@
 //!
 //! A round is one reading of each limit at each size, then one session of all work, in a launch of
 //! its own. Rounds are short against the run, so that figures and limits see the same changes of
-//! the machine. The run ends when every work's median is within 2 % at 95 % confidence, or with the
-//! budget.
+//! the machine. The run ends when every work's median is within 2 % at 95 % confidence, with the
+//! budget, or when it is stopped. Each work has a block even if that takes longer.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use consort::{Candidate, Pes, Result, Waiting};
 use consort_fabric::statistics::launches;
@@ -41,6 +44,8 @@ pub struct Rounds<'r> {
     pub limits: &'r [Limit],
     /// The sizes at which limits are measured.
     pub sizes_bytes: &'r [usize],
+    /// Ends the run with the present block once it is set.
+    pub stop: &'r AtomicBool,
 }
 
 /// The outcome of all rounds.
@@ -52,6 +57,10 @@ pub struct Collected {
     pub limits: Limits,
     /// The way in which the PEs waited.
     pub waiting: Waiting,
+    /// The time that all readings of limits took.
+    pub limits_time: Duration,
+    /// The time of the longest launch.
+    pub longest_launch: Duration,
 }
 
 impl Rounds<'_> {
@@ -66,21 +75,37 @@ impl Rounds<'_> {
         let session = Session { budget: round, ..self.session.clone() };
         let mut limits = Limits::new();
         let mut timings = vec![Timing::default(); session.work.len()];
+        let (mut limits_time, mut longest_launch) = (Duration::ZERO, Duration::ZERO);
         let (start, mut uncounted) = (Instant::now(), Duration::ZERO);
         let mut launch = 0;
         loop {
-            limits.read(self.limits, self.sizes_bytes);
-            let measured = session.run_in(Pes::threads(session.pes).pinned(), &self.conditions)?;
+            // Readings of large buffers take no more time than the launches.
+            let begun = start.elapsed();
+            if 2 * limits_time <= begun {
+                limits.read(self.limits, self.sizes_bytes);
+                limits_time += start.elapsed() - begun;
+            }
+            let begun = start.elapsed();
+            let pes = Pes::threads(session.pes).pinned();
+            let measured = session.run_until(pes, &self.conditions, self.stop)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.add(launch, new);
             }
             launch += 1;
+            longest_launch = longest_launch.max(start.elapsed() - begun);
             let spent = start.elapsed() - uncounted;
             let may_end = between(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
             uncounted = start.elapsed() - spent;
-            let over = spent >= budget && timings.iter().all(is_measured);
-            if over || spent >= budget + PATIENCE || (may_end && timings.iter().all(is_sure)) {
-                return Ok(Collected { timings, limits, waiting: measured.waiting });
+            // A launch that would end much later than the budget is not begun.
+            let over = spent + longest_launch > budget + budget / 4 || spent >= budget;
+            // Relaxed: the flag publishes no other data.
+            if self.stop.load(Relaxed)
+                || over && timings.iter().all(is_measured)
+                || spent >= budget + PATIENCE
+                || may_end && timings.iter().all(is_sure)
+            {
+                let waiting = measured.waiting;
+                return Ok(Collected { timings, limits, waiting, limits_time, longest_launch });
             }
         }
     }
@@ -139,9 +164,10 @@ pub fn sizes_bytes(work: &[Work]) -> Vec<usize> {
 mod tests {
     use std::thread;
 
-    use consort::Error;
+    use consort::{Collective, Error, SyncModes};
 
     use super::{super::session::Mode, *};
+    use crate::asked::sums;
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
         // Three blocks a launch.
@@ -168,7 +194,8 @@ mod tests {
             budget: Duration::from_millis(300),
         };
         let conditions = Conditions::default();
-        let rounds = Rounds { session, conditions, limits: &[], sizes_bytes: &[] };
+        let stop = AtomicBool::new(false);
+        let rounds = Rounds { session, conditions, limits: &[], sizes_bytes: &[], stop: &stop };
         let mut shares = Vec::new();
         let between = |share| {
             thread::sleep(rounds.session.budget);
@@ -185,6 +212,30 @@ mod tests {
         assert!(!is_measured(&discarded));
         assert!(is_measured(&Timing { error: Some(Error::NoPes), ..discarded }));
         assert!(is_measured(&timing(None, std::iter::once(1.0))));
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_ends_with_the_present_block() {
+        let query = sums(Collective::Barrier, SyncModes::STRICT, 2, 0, false);
+        let session = Session {
+            pes: 2,
+            waiting: None,
+            work: vec![Work::of_peer(&query, 0); 3],
+            mode: Mode::Throughput,
+            budget: Duration::from_secs(3600),
+        };
+        let (conditions, stop) = (Conditions::default(), AtomicBool::new(false));
+        let rounds = Rounds { session, conditions, limits: &[], sizes_bytes: &[], stop: &stop };
+        let collected = rounds
+            .run(|_| {
+                stop.store(true, Relaxed);
+                false
+            })
+            .unwrap();
+        assert!(collected.timings.iter().all(is_measured), "one round is complete");
+        assert!(collected.longest_launch < Duration::from_secs(60));
+        let none = rounds.run(|_| false).unwrap();
+        assert!(none.timings.iter().all(|timing| timing.blocks.is_empty()), "{none:?}");
     }
 
     #[test]

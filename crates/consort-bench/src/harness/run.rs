@@ -127,7 +127,10 @@ impl Run {
             .collect();
         if figures.is_empty() {
             let error = timing.error.as_ref().map(ToString::to_string);
-            let why = error.unwrap_or("the machine changed during every block".to_owned());
+            let why = error.unwrap_or_else(|| match timing.discarded {
+                0 => "interrupted before it was timed".to_owned(),
+                _ => "the machine changed during every block".to_owned(),
+            });
             return vec![Figure { absent: Some(why), ..blank.clone() }];
         }
         figures
@@ -352,7 +355,12 @@ mod tests {
         let setting = setting(Collective::Reduce, Mode::Latency);
         let figures = setting.figures(&reduce(), &timing(&[]), &Limits::default());
         assert_eq!((figures.len(), figures[0].reps, figures[0].median_ns), (1, 0, None));
-        assert!(figures[0].absent.is_some() && figures[0].is_ours());
+        assert!(figures[0].is_ours());
+        let why = |timing: &Timing| {
+            setting.figures(&reduce(), timing, &Limits::default())[0].absent.clone().unwrap()
+        };
+        assert!(why(&timing(&[])).contains("interrupted"));
+        assert!(why(&Timing { discarded: 2, ..timing(&[]) }).contains("machine changed"));
     }
 
     /// Two combinations of 8192 bytes in 8192 ns are 2 GB/s: half of a limit of 4.

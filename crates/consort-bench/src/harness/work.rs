@@ -30,7 +30,7 @@ pub struct Bench<'p> {
     team: Team<'p>,
     buffers: Vec<Buffers<'p>>,
     turn: Cell<usize>,
-    /// The data for rewriting symmetric memory.
+    /// The data for rewriting symmetric memory; empty where the buffers are slices.
     contents: Vec<f64>,
 }
 
@@ -91,25 +91,27 @@ impl Work {
         let [source_len, target_len] = lengths(team.rank() == Rank(0));
         let slice = |len: usize| RefCell::new(vec![1.5; len]);
         let [most_source, most_target] = lengths(true);
+        let is_symmetric = self.query.symmetric && collective != Collective::Barrier;
         let buffers = (0..count.max(1)).map(|_| {
-            Ok(if self.query.symmetric && collective != Collective::Barrier {
+            Ok(if is_symmetric {
                 Buffers::Symmetric(team.symmetric(most_source)?, team.symmetric(most_target)?)
             } else {
                 Buffers::Slices(slice(source_len), slice(target_len))
             })
         });
         let buffers = buffers.collect::<Result<_>>()?;
-        Ok(Bench { team, buffers, turn: Cell::new(0), contents: vec![1.5; source_len] })
+        let contents = vec![1.5; if is_symmetric { source_len } else { 0 }];
+        Ok(Bench { team, buffers, turn: Cell::new(0), contents })
     }
 
     /// Rewrites this PE's contribution to the next call.
     pub fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
-        let rank = bench.team.rank();
-        if !bench.contents.is_empty() {
-            match bench.current() {
-                Buffers::Symmetric(source, _) => source.put(rank, 0, &bench.contents)?,
-                Buffers::Slices(source, _) => source.borrow_mut().fill(1.5),
+        match bench.current() {
+            Buffers::Symmetric(source, _) if !bench.contents.is_empty() => {
+                source.put(bench.team.rank(), 0, &bench.contents)?;
             }
+            Buffers::Symmetric(..) => {}
+            Buffers::Slices(source, _) => source.borrow_mut().fill(1.5),
         }
         Ok(())
     }

@@ -38,6 +38,8 @@ pub struct Threads {
     barriers: HashMap<u32, Candidate>,
     /// By the first kind of work, and how many there are: the time of a launch besides its budget.
     more: HashMap<(Query, usize), Duration>,
+    /// The query of the longest launch, its number of kinds of work, and its time.
+    longest: Option<(Query, usize, Duration)>,
     /// By team size: the medians of each barrier that was measured, by launch.
     barrier_times: HashMap<u32, Vec<(Candidate, Vec<f64>)>>,
 }
@@ -52,6 +54,12 @@ impl Threads {
         let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
         let conditions = Conditions { arrival, ..Conditions::default() };
         Self { conditions, barriers: barriers.collect(), ..Self::default() }
+    }
+
+    /// The query of the longest launch so far, its number of kinds of work, and its time: a budget
+    /// is kept as far as that allows.
+    pub fn longest_launch(&self) -> Option<(Query, usize, Duration)> {
+        self.longest
     }
 
     /// Times kinds of work in turn, in several launches, within about `budget`. Returns the sample
@@ -98,8 +106,12 @@ impl Threads {
         }
         let start = Instant::now();
         let measured = session.run_in(job, &self.conditions)?;
-        if let Some(key) = key {
-            self.more.insert(key, start.elapsed().saturating_sub(budget));
+        if let Some((query, count)) = key {
+            let taken = start.elapsed();
+            self.more.insert((query, count), taken.saturating_sub(budget));
+            if self.longest.is_none_or(|(.., longest)| longest < taken) {
+                self.longest = Some((query, count, taken));
+            }
         }
         Ok(measured.timings)
     }

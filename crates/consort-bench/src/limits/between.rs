@@ -21,8 +21,11 @@ use super::ping_pong::{PingPong, Unanswered};
 /// The round trips of a timed block: less than 10 ms on any machine, far above the clock's
 /// resolution.
 const BLOCK_ROUNDS: u32 = 500;
-/// The least number of samples for a median, whatever the budget.
+/// The least number of samples for a median, unless they take [`PATIENCE`] times the budget.
 const MIN_SAMPLES: usize = 3;
+const PATIENCE: u32 = 8;
+/// The least budget that [`PATIENCE`] is about: to suspend a thread takes milliseconds.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// The time in nanoseconds in which a cache line written on one core becomes readable on the
 /// other: half the median round trip between two threads bound to `a` and `b`.
@@ -105,10 +108,14 @@ pub(super) fn median_within<E>(
 ) -> Result<f64, E> {
     let start = Instant::now();
     let mut samples = Vec::new();
-    while samples.len() < MIN_SAMPLES || start.elapsed() < budget {
+    loop {
         samples.push(one()?);
+        let spent = start.elapsed();
+        let enough = samples.len() >= MIN_SAMPLES || spent >= PATIENCE * budget.max(SHORTEST);
+        if enough && spent >= budget {
+            return Ok(median(&mut samples));
+        }
     }
-    Ok(median(&mut samples))
 }
 
 /// Runs `first` bound to `a` and `second` bound to `b`, with a ping-pong between them.
@@ -161,6 +168,22 @@ mod tests {
         let [a, b, ..] = affinity::allowed()[..] else { return };
         let ns = transfer_ns(a, b, BUDGET).unwrap();
         assert!((1.0..1e6).contains(&ns), "{ns} ns");
+    }
+
+    #[test]
+    fn samples_are_three_unless_they_take_much_longer_than_the_budget() {
+        let count = |budget, sample| {
+            let mut count = 0;
+            let Ok(_) = median_within(budget, || {
+                count += 1;
+                thread::sleep(sample);
+                Ok::<f64, std::convert::Infallible>(1.0)
+            });
+            count
+        };
+        let ms = Duration::from_millis;
+        assert_eq!(count(ms(1), ms(100)), 1);
+        assert_eq!(count(ms(0), ms(0)), MIN_SAMPLES);
     }
 
     #[test]

@@ -13,8 +13,9 @@
 //! - [`load_ns`], [`pull_load_ns`]: a load that depends on the one before, likewise;
 //! - [`fetch_add_ns`], [`clock_ghz`]: an atomic addition, and the core's clock.
 //!
-//! Each measures for about its budget, but at least three times, and returns the median. [`Limits`]
-//! holds readings of them over a run, and [`survey`] measures between many processors.
+//! Each measures for about its budget, but at least three times unless that takes much longer, and
+//! returns the median. [`Limits`] holds readings of them over a run, and [`survey`] measures
+//! between many processors.
 
 mod bandwidth;
 mod between;
@@ -27,4 +28,4 @@ pub use bandwidth::{combine_gbps, copy_gbps, pull_combine_gbps, pull_gbps};
 pub use between::transfer_ns;
 pub use latency::{clock_ghz, fetch_add_ns, load_ns, pull_load_ns};
 pub use ping_pong::{PingPong, Unanswered};
-pub use readings::{Limit, Limits, readings_agree};
+pub use readings::{Limit, Limits, MOST_BYTES, readings_agree};

@@ -29,6 +29,10 @@ use super::{
 const BANDWIDTH_SLICE: Duration = Duration::from_millis(3);
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
 
+/// Larger buffers are read as if they had this size: both are far larger than caches, and a reading
+/// of a larger one takes seconds.
+pub const MOST_BYTES: usize = 64 << 20;
+
 /// Whether two readings of the transfer show the same state of the machine: they differ by at most
 /// a fifth.
 pub fn readings_agree(one_ns: f64, other_ns: f64) -> bool {
@@ -97,9 +101,13 @@ impl Limits {
         Self { cpus, readings: Vec::new() }
     }
 
-    /// Reads each of `limits` once at each size. Limits that cannot be measured here are left out.
+    /// Reads each of `limits` once at each size, of those above [`MOST_BYTES`] once at that. Limits
+    /// that cannot be measured here are left out.
     pub fn read(&mut self, limits: &[Limit], sizes_bytes: &[usize]) {
-        for &bytes in sizes_bytes {
+        let mut sizes: Vec<usize> =
+            sizes_bytes.iter().map(|&bytes| bytes.min(MOST_BYTES)).collect();
+        sizes.dedup();
+        for bytes in sizes {
             let mut before = self.transfer();
             for &limit in limits {
                 let Ok(gbps) = limit.gbps(&self.cpus, bytes, BANDWIDTH_SLICE) else { continue };
@@ -119,7 +127,8 @@ impl Limits {
         transfer_ns(a, b, TRANSFER_SLICE).ok()
     }
 
-    /// The bandwidth in GB/s of a limit at a size, over the readings of a class, or of all.
+    /// The bandwidth in GB/s of a limit at a size, over the readings of a class, or of all. Above
+    /// [`MOST_BYTES`] it is the bandwidth at that.
     pub fn summary(
         &self,
         limit: Limit,
@@ -128,7 +137,7 @@ impl Limits {
     ) -> Option<Summary> {
         let fitting = |reading: &&Reading| {
             reading.limit == limit
-                && reading.bytes == bytes
+                && reading.bytes == bytes.min(MOST_BYTES)
                 && (class.is_none() || reading.class == class)
         };
         let gbps: Vec<f64> = self.readings.iter().filter(fitting).map(|one| one.gbps).collect();
@@ -156,6 +165,7 @@ mod tests {
                 reading(Limit::Pull, 8192, 12.0, far),
                 reading(Limit::Pull, 8192, 40.0, near),
                 reading(Limit::Pull, 64, 1.0, far),
+                reading(Limit::Pull, MOST_BYTES, 9.0, far),
                 reading(Limit::Copy, 8192, 20.0, far),
             ],
         };
@@ -165,6 +175,10 @@ mod tests {
         assert_eq!(median(Limit::Pull, 8192, None), Some(12.0));
         assert_eq!(median(Limit::Copy, 8192, near), None);
         assert_eq!(median(Limit::Combine, 8192, None), None);
+        assert_eq!(
+            [MOST_BYTES, 1 << 30].map(|bytes| median(Limit::Pull, bytes, far)),
+            [Some(9.0); 2]
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::{
     array,
     collections::BTreeMap,
     hint::black_box,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -60,11 +61,12 @@ pub struct LookUps {
     pub times: Vec<(&'static str, &'static str, Summary)>,
 }
 
-/// Measures look-ups in the table of a team of `pes`.
+/// Measures look-ups in the table of a team of `pes`, until `stop` is set but at least a block of
+/// each kind.
 ///
 /// # Errors
 /// When there is no configuration directory.
-pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
+pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<LookUps, WisdomError> {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
     let (path, identity) = (default_path(Arrival::Together)?, algorithms.identity());
     let mut wisdom = usable(&path, identity).unwrap_or(Wisdom::new(identity.clone()));
@@ -74,7 +76,7 @@ pub fn measure(pes: u32, budget: Duration) -> Result<LookUps, WisdomError> {
     fill(&mut wisdom, pes);
     let table = Table::new(&wisdom, algorithms, pes, cores);
     let kinds = queries(&wisdom, &table, pes);
-    let samples = sample(&table, &kinds, budget);
+    let samples = sample(&table, &kinds, budget, stop);
     let mut times = Vec::new();
     for (kind, modes) in KINDS.into_iter().zip(&samples) {
         let of_mode = |(how, times_ns): (_, &Vec<f64>)| (kind, how, Summary::of(times_ns));
@@ -153,10 +155,15 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
 type Samples = [[Vec<f64>; MODES.len()]; KINDS.len()];
 
 /// Measures blocks of each kind and mode, in turn until the time is over.
-fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) -> Samples {
+fn sample(
+    table: &Table,
+    kinds: &[Vec<Query>; KINDS.len()],
+    budget: Duration,
+    stop: &AtomicBool,
+) -> Samples {
     let mut samples = Samples::default();
     let (begun, mut next) = (Instant::now(), [0; KINDS.len()]);
-    while begun.elapsed() < budget || samples[0][0].len() < FEWEST_BLOCKS {
+    loop {
         for (kind, (queries, modes)) in kinds.iter().zip(&mut samples).enumerate() {
             let (table, queries) = black_box((table, queries.as_slice()));
             let (look_up, next) = (|query| table.look_up(query), &mut next[kind]);
@@ -169,8 +176,12 @@ fn sample(table: &Table, kinds: &[Vec<Query>; KINDS.len()], budget: Duration) ->
                 in_a_row_ns.push(block_ns::<_, false>(queries, next, look_up));
             }
         }
+        let is_over = begun.elapsed() >= budget && samples[0][0].len() >= FEWEST_BLOCKS;
+        // Relaxed: the flag publishes no other data.
+        if is_over || stop.load(Relaxed) {
+            return samples;
+        }
     }
-    samples
 }
 
 /// Times a block of look-ups, from the query `next` on.

@@ -6,7 +6,10 @@
 //! later tries. The refining launch reports after how many calls, and how long, its last choice was
 //! made.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use consort::{Algorithms, Candidate, Collective, Pe, Pes, Rank, Sum, SyncModes, Waiting};
@@ -20,7 +23,7 @@ use crate::{
 
 /// The share of the time in calls that refinement may cost.
 pub const SHARE: f64 = 0.05;
-/// The calls of a block.
+/// The calls of a block, as far as a tenth of the time allows.
 const BLOCK: u32 = 64;
 /// The default kinds of calls.
 const KINDS: [(Collective, usize); 3] = [
@@ -61,7 +64,8 @@ pub struct Refining {
     pub forced: Run,
 }
 
-/// Measures the default kinds of calls, or the same collectives at these sizes.
+/// Measures the default kinds of calls, or the same collectives at these sizes, until `stop` is
+/// set. Returns the kinds that were measured by then.
 ///
 /// # Errors
 /// When a job fails, or wisdom cannot be written.
@@ -70,6 +74,7 @@ pub fn measure(
     sizes_bytes: &[usize],
     waiting: Option<Waiting>,
     budget: Duration,
+    stop: &AtomicBool,
 ) -> Result<Vec<Refining>> {
     let sized = |&(collective, _): &(Collective, usize)| {
         sizes_bytes.iter().map(move |&bytes| (collective, bytes))
@@ -90,12 +95,23 @@ pub fn measure(
             let pes = Pes::threads(pes).pinned().heap_bytes(1 << 20);
             waiting.map_or(pes.clone(), |waiting| pes.waiting(waiting))
         };
-        let member = |pe: &Pe| member(pe, collective, bytes, budget);
+        let member = |pe: &Pe| member(pe, collective, bytes, budget, stop);
         let first = |pes: Pes| Ok::<Run, consort::Error>(pes.run(member)?.swap_remove(0).1);
+        // Relaxed: the flag publishes no other data.
+        let is_stopped = || stop.load(Relaxed);
         let kept = first(launch().wisdom(&path))?;
+        if is_stopped() {
+            break;
+        }
         let refined = first(launch().wisdom(&path).online(SHARE))?;
+        if is_stopped() {
+            break;
+        }
         let found = refined.choice.clone().unwrap_or_else(|| bad.clone());
         let forced = first(launch().without_wisdom().force(collective, found.clone()))?;
+        if is_stopped() {
+            break;
+        }
         all.push(Refining { collective, bytes, pes, bad, kept, refined, found, forced });
     }
     Ok(all)
@@ -143,7 +159,13 @@ fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) ->
 }
 
 /// Makes blocks of calls until the time is over.
-fn member(pe: &Pe, collective: Collective, bytes: usize, budget: Duration) -> consort::Result<Run> {
+fn member(
+    pe: &Pe,
+    collective: Collective,
+    bytes: usize,
+    budget: Duration,
+    stop: &AtomicBool,
+) -> consort::Result<Run> {
     let world = pe.world();
     let is_root = world.rank() == Rank(0);
     let len = bytes / size_of::<f64>();
@@ -152,24 +174,49 @@ fn member(pe: &Pe, collective: Collective, bytes: usize, budget: Duration) -> co
     let mut target = of(collective.target_blocks(world.size(), is_root));
     let (mut blocks_ns, mut choice) = (Vec::new(), None);
     let (mut after_calls, mut after) = (0, Duration::ZERO);
+    let (mut calls, mut block_calls) = (0, 1);
     let begun = Instant::now();
-    for block in 0_u64.. {
+    loop {
         let block_begun = Instant::now();
-        for _ in 0..BLOCK {
+        for _ in 0..block_calls {
             world.collective_slice(collective, &source, &mut target, Sum, Rank(0))?;
         }
-        blocks_ns.push(block_begun.elapsed().as_secs_f64() * 1e9 / f64::from(BLOCK));
+        let block_time = block_begun.elapsed();
+        blocks_ns.push(block_time.as_secs_f64() * 1e9 / f64::from(block_calls));
         let served_by = world.served_by(collective);
         if served_by != choice {
             choice = served_by;
-            (after_calls, after) = (block * u64::from(BLOCK), begun.elapsed());
+            (after_calls, after) = (calls, begun.elapsed());
         }
+        calls += u64::from(block_calls);
+        let is_over = begun.elapsed() >= budget || stop.load(Relaxed);
+        let next = if is_over { 0 } else { fitting(block_time / block_calls, budget) };
         // A scatter, since that is not one of the measured collectives.
-        let goes_on = vec![u8::from(begun.elapsed() < budget); world.size() as usize];
-        if world.scatter(&goes_on, Rank(0))? == 0 {
+        block_calls = world.scatter(&vec![next; world.size() as usize], Rank(0))?;
+        if block_calls == 0 {
             break;
         }
     }
     let calls = Summary::of(&blocks_ns[blocks_ns.len() / 2..]);
     Ok(Run { calls, choice, after_calls, after })
+}
+
+/// The calls of a block if one takes so long.
+fn fitting(call: Duration, budget: Duration) -> u32 {
+    let fitting = (budget / 10).as_nanos() / call.as_nanos().max(1);
+    u32::try_from(fitting).map_or(BLOCK, |fitting| fitting.clamp(1, BLOCK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_calls_have_shorter_blocks() {
+        let (us, s) = (Duration::from_micros, Duration::from_secs);
+        assert_eq!(fitting(us(2), s(1)), BLOCK);
+        assert_eq!(fitting(us(10_000), s(1)), 10);
+        assert_eq!(fitting(s(3), s(1)), 1);
+        assert_eq!(fitting(Duration::ZERO, s(0)), 1);
+    }
 }

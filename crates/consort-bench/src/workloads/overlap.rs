@@ -14,6 +14,7 @@
 
 use std::{
     hint::spin_loop,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -64,7 +65,7 @@ pub struct Overlap {
     pub of_sum: f64,
 }
 
-/// Measures each size.
+/// Measures each size, until `stop` is set. Returns the sizes that were begun by then.
 ///
 /// # Errors
 /// When a job fails.
@@ -73,12 +74,13 @@ pub fn measure(
     sizes_bytes: &[usize],
     waiting: Option<Waiting>,
     budget: Duration,
+    stop: &AtomicBool,
 ) -> Result<Vec<Overlap>> {
     let budget = budget / u32::try_from(sizes_bytes.len()).unwrap_or(u32::MAX);
     let of_size = |&bytes: &usize| {
         let job = Pes::threads(pes).pinned();
         let job = waiting.map_or(job.clone(), |waiting| job.waiting(waiting));
-        let samples = job.run(|pe| member(pe, bytes, budget))?.swap_remove(0).1;
+        let samples = job.run(|pe| member(pe, bytes, budget, stop))?.swap_remove(0).1;
         let over = |of: &dyn Fn(&Sample) -> f64| {
             Summary::of(&samples.iter().map(of).collect::<Vec<f64>>())
         };
@@ -92,7 +94,8 @@ pub fn measure(
             of_sum: over(&|sample| sample.busy_ns / (2.0 * sample.typical_ns)).median,
         })
     };
-    sizes_bytes.iter().map(of_size).collect()
+    // Relaxed: the flag publishes no other data.
+    sizes_bytes.iter().take_while(|_| !stop.load(Relaxed)).map(of_size).collect()
 }
 
 impl Overlap {
@@ -140,7 +143,7 @@ fn timed(
 }
 
 /// Takes samples until the time is over.
-fn member(pe: &Pe, bytes: usize, budget: Duration) -> Result<Vec<Sample>> {
+fn member(pe: &Pe, bytes: usize, budget: Duration, stop: &AtomicBool) -> Result<Vec<Sample>> {
     let world = pe.world();
     let is_root = world.rank() == ROOT;
     let mut data = vec![1.0_f64; bytes / size_of::<f64>()];
@@ -170,7 +173,7 @@ fn member(pe: &Pe, bytes: usize, budget: Duration) -> Result<Vec<Sample>> {
             })
         })?;
         samples.push(Sample { alone_ns, typical_ns, late_ns, busy_ns });
-        let goes_on = u8::from(begun.elapsed() < budget);
+        let goes_on = u8::from(begun.elapsed() < budget && !stop.load(Relaxed));
         if world.broadcast(goes_on, ROOT)? == 0 {
             return Ok(samples);
         }

@@ -32,14 +32,14 @@ use crate::{
 /// What a PE computes between two barriers.
 const WORK: [Duration; 3] =
     [Duration::from_micros(10), Duration::from_micros(100), Duration::from_millis(1)];
-/// The time that a job computes for.
-const JOB: Duration = Duration::from_millis(40);
-/// The length of a wait.
-const WAIT: Duration = Duration::from_millis(500);
+/// The most time that a job computes for, and the least.
+const JOB: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(4)];
+/// The longest wait, and the shortest.
+const WAIT: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(50)];
 /// The steps of the computation that is timed.
 const STEPS: u128 = 3_000_000;
-/// The least number of jobs of each kind.
-const FEWEST: usize = 3;
+/// The least number of jobs of each kind, as long as there is time.
+const FEWEST: u32 = 3;
 
 /// Who else wants the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,36 +75,50 @@ struct Rounds {
 pub struct Sharing {
     pes: u32,
     rounds: Vec<Rounds>,
+    /// The length of a wait.
+    wait: Duration,
     /// For each kind of wait: nanoseconds of processor time of all threads.
     waits: Vec<(&'static str, f64)>,
 }
 
-/// Measures jobs of `pes`.
+/// Measures jobs of `pes`, until `stop` is set.
 ///
 /// # Errors
 /// When a job cannot be launched, or the system does not tell the time of threads.
-pub fn measure(pes: u32, budget: Duration) -> Result<Sharing> {
+pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing> {
+    let begun = Instant::now();
     let taken = calibrate();
-    let waits = WAITS.map(|(name, wait)| Ok((name, wait_ns(wait)?)));
-    let waits = waits.into_iter().collect::<Result<Vec<_>>>()?;
+    // Relaxed, here and below: the flag publishes no other data.
+    let goes_on = || !stop.load(Relaxed);
+    let wait = (budget / 12).clamp(WAIT[1], WAIT[0]);
+    let waits = WAITS.into_iter().take_while(|_| goes_on());
+    let waits = waits.map(|(name, waits)| Ok((name, wait_ns(waits, wait)?)));
+    let waits = waits.collect::<Result<Vec<_>>>()?;
+    let budget = budget.saturating_sub(begun.elapsed());
     let cells = WORK.len() * Company::EVERY.len();
     let each = budget / u32::try_from(cells).unwrap_or(u32::MAX);
-    let mut rounds = Vec::new();
+    let (cells_begun, mut rounds) = (Instant::now(), Vec::new());
     for work in WORK {
         let steps = u64::try_from(STEPS * work.as_nanos() / taken.as_nanos().max(1))?;
-        let count = u32::try_from((JOB.as_nanos() / work.as_nanos()).max(1))?;
+        // Of two libraries, and in company jobs take longer.
+        let job = (each / (8 * FEWEST)).clamp(JOB[1], JOB[0]);
+        let count = u32::try_from((job.as_nanos() / work.as_nanos()).max(1))?;
         let job = Job { pes, count, steps };
-        for company in Company::EVERY {
-            let (begun, mut ours, mut std) = (Instant::now(), Vec::new(), Vec::new());
-            while ours.len() < FEWEST || begun.elapsed() < each {
+        for company in Company::EVERY.into_iter().take_while(|_| goes_on()) {
+            let (cell, mut ours, mut std) = (Instant::now(), Vec::new(), Vec::new());
+            loop {
                 ours.push(beside(company, || job.ours())?);
                 std.push(beside(company, || job.std())?);
+                let enough = ours.len() >= FEWEST as usize || cells_begun.elapsed() >= budget;
+                if !goes_on() || enough && cell.elapsed() >= each {
+                    break;
+                }
             }
             let [ours, std] = [ours, std].map(|all| Summary::of(&all));
             rounds.push(Rounds { work, company, ours, std, ratio: ours.median / std.median });
         }
     }
-    Ok(Sharing { pes, rounds, waits })
+    Ok(Sharing { pes, rounds, wait, waits })
 }
 
 /// The time of a computation of [`STEPS`].
@@ -206,14 +220,14 @@ const WAITS: [(&str, Wait); 3] = [
     ("an awaited request", |world, _| block_on(world.start_barrier()?)),
 ];
 
-/// The processor time of all threads during a wait of [`WAIT`].
-fn wait_ns(wait: Wait) -> Result<f64> {
+/// The processor time of all threads during a wait of this length.
+fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
     let spent = Pes::threads(2).run(|pe| {
         let world = pe.world();
         let word = world.symmetric(1)?;
         let before = processor_ns();
         if world.rank() == Rank(1) {
-            thread::sleep(WAIT);
+            thread::sleep(length);
         }
         wait(world, &word)?;
         Ok(before.zip(processor_ns()).map(|(before, after)| after - before))
@@ -299,10 +313,10 @@ impl Sharing {
         page.lines("\n");
         page.paragraph(format!(
             "A wait of {} of one of 2 PEs: processor time of all threads",
-            time(WAIT.as_secs_f64() * 1e9)
+            us(self.wait)
         ));
         let row = |&(name, ns): &(&str, f64)| {
-            let share = 100.0 * ns / (WAIT.as_secs_f64() * 1e9);
+            let share = 100.0 * ns / (self.wait.as_secs_f64() * 1e9);
             vec![name.to_owned(), time(ns), format!("{share:.1}")]
         };
         page.table(vec!["wait", "time", "% of a core"], self.waits.iter().map(row).collect(), 1..3);

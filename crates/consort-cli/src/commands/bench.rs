@@ -20,6 +20,12 @@ mod region;
 mod sharing;
 mod text;
 
+use std::{
+    process::ExitCode,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
+
 use anyhow::{Result, bail};
 use consort::Collective;
 use consort_bench::{
@@ -27,27 +33,37 @@ use consort_bench::{
     peers::{mpi, openmp, programs::Programs},
 };
 
-use crate::output::{self, progress::Progress};
+use crate::{
+    interrupt,
+    output::{self, progress::Progress},
+};
 pub(crate) use arguments::Bench;
 use arguments::What;
 use options::Options;
 
 impl Bench {
-    /// Checks the options, measures and prints.
+    /// Checks the options, measures and prints, also what was measured before an interrupt.
     ///
     /// # Errors
     /// When options contradict each other, nothing could be measured, or the output file cannot be
     /// written.
-    pub(crate) fn run(&self) -> Result<()> {
-        let what = match self.what {
-            What::Collective(what) => what,
-            What::Counting(workload) => return counting::run(self, workload),
-            What::Online => return online::run(self),
-            What::Overlap => return overlap::run(self),
-            What::LookUp => return look_up::run(self),
-            What::Region => return region::run(self),
-            What::Sharing => return sharing::run(self),
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let (stop, begun) = (interrupt::stop_flag()?, Instant::now());
+        let why = match self.what {
+            What::Collective(what) => self.collective(what, &stop)?,
+            What::Counting(workload) => counting::run(self, workload, &stop)?,
+            What::Online => online::run(self, &stop)?,
+            What::Overlap => overlap::run(self, &stop)?,
+            What::LookUp => look_up::run(self, &stop)?,
+            What::Region => region::run(self, &stop)?,
+            What::Sharing => sharing::run(self, &stop)?,
         };
+        output::overrun::tell(begun.elapsed(), self.budget, &why);
+        Ok(interrupt::ending(&stop))
+    }
+
+    /// Measures a collective. Returns what takes its time, whatever the budget.
+    fn collective(&self, what: Collective, stop: &AtomicBool) -> Result<String> {
         let options = Options::of(self, what)?;
         let mut programs = self.programs(what, &options);
         let budget = self.budget - programs.budget();
@@ -56,11 +72,17 @@ impl Bench {
             conditions: options.conditions,
             limits: limits_of(what),
             sizes_bytes: &options.bulk_bytes,
+            stop,
         };
         let progress = Progress::new(what.name());
+        let mut programs_time = Duration::ZERO;
         let collected = rounds.run(|share| {
             progress.show(share);
-            programs.launch(share);
+            let begun = Instant::now();
+            if !interrupt::is_set(stop) {
+                programs.launch(share);
+            }
+            programs_time += begun.elapsed();
             programs.are_sure()
         })?;
         drop(progress);
@@ -75,17 +97,18 @@ impl Bench {
             let why = collected.timings.iter().find_map(|timing| timing.error.as_ref());
             bail!(
                 "nothing was measured: {}",
-                why.map_or(
-                    "the machine changed in the midst of every block; try again when it is idle"
-                        .into(),
-                    |e| e.to_string()
-                )
+                why.map_or_else(|| interrupt::why_nothing(stop).to_owned(), ToString::to_string)
             );
         }
         figures.extend(programs.figures(&run, &collected.limits));
         figures.extend(run.limit_figures(&options.bulk_bytes, &collected));
         figures.retain(|figure| self.class.shows(figure.c2c_class));
-        output::tell(self.json.as_ref(), &figures, || text::page(&run, &figures))
+        output::tell(self.json.as_ref(), &figures, || text::page(&run, &figures))?;
+        Ok(output::overrun::parts([
+            (format!("a launch of {} kinds of work", session.work.len()), collected.longest_launch),
+            ("the machine's limits".to_owned(), collected.limits_time),
+            ("other programs".to_owned(), programs_time),
+        ]))
     }
 
     /// The programs to compare with.

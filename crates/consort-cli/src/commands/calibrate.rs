@@ -3,7 +3,7 @@
 //! The description is the machine `host`, on which every simulation can run. It contains no times
 //! of collectives. `consort predict` shows how well it predicts these.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration, time::Instant};
 
 use anyhow::{Context, Result, bail};
 use consort_bench::{
@@ -51,12 +51,15 @@ impl Calibrate {
             Some(path) => path.clone(),
             None => machines::host_path()?,
         };
-        let topology = Topology::discover();
+        let (topology, begun) = (Topology::discover(), Instant::now());
         let plan = Plan::of(&topology);
         let progress = Progress::new("calibrating");
         let measured = calibration::measure(&plan, self.budget, |share| progress.show(share))
             .context("cannot measure this machine")?;
         drop(progress);
+        let why = "each cache and memory is gone through once at least, and rounds between cores \
+                   whose transfer changes meanwhile are repeated";
+        output::overrun::tell(begun.elapsed(), self.budget, why);
         let text = description(&plan, &measured, &topology.machine_key());
         // A description that cannot be read back is not written.
         let machine = Machine::parse(&path.to_string_lossy(), &text)?;

@@ -1,6 +1,6 @@
 //! `consort predict`: compares predictions by this machine's description with measurements.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration, time::Instant};
 
 use anyhow::{Result, bail};
 use clap::value_parser;
@@ -12,7 +12,7 @@ use consort_bench::{
 };
 
 use crate::{
-    args,
+    args, interrupt,
     output::{self, brief, finish, progress::Progress, table, time},
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct Predict {
     /// Synchronization modes: strict, mine, or ENTRY/EXIT as in mine/all
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "mine,strict")]
     sync: Vec<SyncModes>,
-    /// Seconds to measure for, about
+    /// Seconds to simulate and measure for, about
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
     /// Write one JSON object, to the file or else to standard output (`-`)
@@ -53,7 +53,8 @@ impl Predict {
     ///
     /// # Errors
     /// When there is no description, it has too few PEs, or measuring fails.
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let (stop, begun) = (interrupt::stop_flag()?, Instant::now());
         if let Some(sync) = self.sync.iter().find(|sync| sync.exit == SyncMode::None) {
             bail!(
                 "--sync {sync}: calls that return early need buffers of their own kind; use \
@@ -67,13 +68,21 @@ impl Predict {
             sizes_bytes: &self.bytes,
             syncs: &self.sync,
             budget: self.budget,
+            stop: &stop,
         };
         let predicted = prediction.run(&machine, &|what, share| {
             progress.rename(what);
             progress.show(share);
         })?;
         drop(progress);
-        output::tell(self.json.as_ref(), std::slice::from_ref(&predicted), || text(&predicted))
+        output::tell(self.json.as_ref(), std::slice::from_ref(&predicted), || text(&predicted))?;
+        let calls = predicted.calls.len() + predicted.missing;
+        let why = output::overrun::parts([
+            (format!("simulating {calls} calls"), predicted.simulating),
+            (format!("a launch of {calls} calls"), predicted.longest_launch),
+        ]);
+        output::overrun::tell(begun.elapsed(), self.budget, &why);
+        Ok(interrupt::ending(&stop))
     }
 }
 
@@ -98,8 +107,10 @@ fn text(predicted: &Predicted) -> String {
     text += &finish(table, &[2, 3, 4]);
     text += &format!("\nMedian error: {:.0} %\n", predicted.median_error * 100.0);
     if predicted.missing > 0 {
-        text +=
-            &format!("{} calls found the cores elsewhere whenever they came.\n", predicted.missing);
+        text += &format!(
+            "{} calls have no figure of cores that are {}.\n",
+            predicted.missing, predicted.class
+        );
     }
     text
 }

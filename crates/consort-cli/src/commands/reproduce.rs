@@ -1,6 +1,11 @@
 //! `consort reproduce`: a paper's figure or table, with the results of this machine.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -11,7 +16,7 @@ use consort_bench::{
 };
 
 use crate::{
-    args,
+    args, interrupt,
     output::{self, progress::Progress},
 };
 
@@ -69,7 +74,7 @@ impl Reproduce {
     ///
     /// # Errors
     /// When options are out of range, a job fails, or the output file cannot be written.
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
         let claims = || self.claims.iter().map(|named| named.0);
         let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
         ensure!(
@@ -84,50 +89,86 @@ impl Reproduce {
             self.pes.is_none() || !self.claims.is_empty(),
             "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
         );
-        if self.claims.is_empty() { self.all_in_brief() } else { self.each_in_full() }
+        let mut run = Run { stop: &*interrupt::stop_flag()?, simulating: Duration::ZERO };
+        let begun = Instant::now();
+        let budget = if self.claims.is_empty() {
+            self.all_in_brief(&mut run)
+        } else {
+            self.each_in_full(&mut run)
+        }?;
+        let simulating = ("simulating the papers' machines".to_owned(), run.simulating);
+        let measuring = begun.elapsed().saturating_sub(run.simulating);
+        let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
+        output::overrun::tell(begun.elapsed(), budget, &why);
+        Ok(interrupt::ending(run.stop))
     }
 
-    /// Runs a claim's experiment with a budget.
-    fn outcome(&self, claim: &Claim, budget: Duration) -> Result<Outcome> {
+    /// Runs a claim's experiment with a budget. Nothing if it is interrupted.
+    fn outcome(
+        &self,
+        claim: &Claim,
+        budget: Duration,
+        run: &mut Run<'_>,
+    ) -> Result<Option<Outcome>> {
         let progress = Progress::new(claim.id);
         let whole = !self.claims.is_empty() || self.json.is_some();
-        claim.evaluate(self.pes, budget, whole, &|share| progress.show(share))
+        let begun = Instant::now();
+        let show = |share| progress.show(share);
+        let evaluated = claim.evaluate(self.pes, budget, whole, run.stop, &show)?;
+        Ok(evaluated.map(|(outcome, simulating)| {
+            run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
+            outcome
+        }))
     }
 
-    fn each_in_full(&self) -> Result<()> {
+    /// Returns the budget.
+    fn each_in_full(&self, run: &mut Run<'_>) -> Result<Duration> {
         let whole = self.budget.unwrap_or(THOROUGH * u32::try_from(self.claims.len())?);
         let budget = whole / u32::try_from(self.claims.len())?;
         let mut quantities = Vec::new();
         for (index, &Named(claim)) in self.claims.iter().enumerate() {
-            let outcome = self.outcome(claim, budget)?;
+            let Some(outcome) = self.outcome(claim, budget, run)? else { break };
             if self.json.is_none() {
                 let apart = if index > 0 { "\n" } else { "" };
                 output::print(&format!("{apart}{}", in_full(claim, &outcome)))?;
             }
             quantities.extend(outcome.quantities);
         }
-        match &self.json {
-            Some(path) => output::write_json_lines(path, &quantities),
-            None => Ok(()),
+        if let Some(path) = &self.json {
+            output::write_json_lines(path, &quantities)?;
         }
+        Ok(whole)
     }
 
-    fn all_in_brief(&self) -> Result<()> {
-        let budget = self.budget.unwrap_or(QUICK) / u32::try_from(CLAIMS.len())?;
+    /// Returns the budget.
+    fn all_in_brief(&self, run: &mut Run<'_>) -> Result<Duration> {
+        let whole = self.budget.unwrap_or(QUICK);
+        let budget = whole / u32::try_from(CLAIMS.len())?;
         let (mut text, mut quantities) = (String::new(), Vec::new());
         for claim in CLAIMS {
-            let outcome = self.outcome(claim, budget)?;
+            let Some(outcome) = self.outcome(claim, budget, run)? else { break };
             text += &format!("{}  {}\n", claim.id, claim.says);
             let place = if is_simulated(claim) { "simulated" } else { "here" };
             text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
             quantities.extend(outcome.quantities);
         }
-        if let Some(path) = &self.json {
-            return output::write_json_lines(path, &quantities);
+        match &self.json {
+            Some(path) => output::write_json_lines(path, &quantities)?,
+            None => {
+                text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
+                output::print(&text)?;
+            }
         }
-        text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
-        output::print(&text)
+        Ok(whole)
     }
+}
+
+/// The course of a run.
+struct Run<'r> {
+    /// Set by an interrupt.
+    stop: &'r AtomicBool,
+    /// The time that simulating took.
+    simulating: Duration,
 }
 
 fn is_simulated(claim: &Claim) -> bool {

@@ -18,18 +18,22 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::atomic::AtomicBool,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
 use consort::{Algorithms, Arrival, Collective, MOST_PES, SyncModes};
-use consort_bench::harness::{Threads, comparison};
+use consort_bench::{
+    asked::describe,
+    harness::{Threads, comparison},
+};
 use consort_tuner::{
     Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, inconsistencies,
 };
 
 use crate::{
-    args, output,
+    args, interrupt,
+    output::{self, overrun},
     wisdom_file::{self, advised, set_aside},
 };
 use check::Request;
@@ -105,7 +109,7 @@ impl Tune {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
         let grid = self.grid();
-        let stop = watch::stop_flag()?;
+        let stop = interrupt::stop_flag()?;
         let mut meter = Meter::new(self.budget);
         let result = if self.check {
             self.check(&grid, &path, &stop, &mut meter)
@@ -137,7 +141,7 @@ impl Tune {
     fn tune(&self, grid: &Grid, path: &Path, stop: &AtomicBool, meter: &mut Meter) -> Result<()> {
         let mut wisdom = taken_up(path, &self.identity())?;
         wisdom.save(path)?;
-        let compares = self.rigour > Rigour::Estimate;
+        let (compares, begun) = (self.rigour > Rigour::Estimate, Instant::now());
         let comparison = (self.budget / COMPARISON_SHARE).min(COMPARISON_MOST);
         let budget = if compares { self.budget - comparison } else { self.budget };
 
@@ -153,13 +157,15 @@ impl Tune {
         }
         let outcome = outcome?;
         let points = if compares && outcome.ending != Ending::Stopped {
-            comparison::run(grid, &wisdom, comparison, stop, |done, all, next| {
+            let left = self.budget.saturating_sub(begun.elapsed()).min(comparison);
+            comparison::run(grid, &wisdom, left, stop, |done, all, next| {
                 meter.show(done, all, next);
             })?
         } else {
             Vec::new()
         };
         meter.finish();
+        tell_overrun(begun.elapsed(), self.budget, &bench);
         let contradictions = inconsistencies(&wisdom);
         let story = Story {
             grid,
@@ -182,11 +188,23 @@ impl Tune {
         let wisdom = Wisdom::load(path, &self.identity()).map_err(advised)?;
         let Self { sample, budget, .. } = *self;
         let request = Request { grid, sample_count: sample, budget, stop };
-        let checked = check::run(&request, &wisdom, meter)?;
+        let begun = Instant::now();
+        let mut bench = Threads::new(Some(&wisdom));
+        let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
+        tell_overrun(begun.elapsed(), budget, &bench);
         output::tell(self.json.as_ref(), std::slice::from_ref(&checked), || checked.text(path))?;
         Ok(if checked.passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
     }
+}
+
+/// Warns if it took much longer than the budget: no launch is shorter than its calls.
+fn tell_overrun(taken: Duration, budget: Duration, bench: &Threads) {
+    let why = bench.longest_launch().map_or_else(String::new, |(query, count, time)| {
+        let time = overrun::seconds(time);
+        format!("one launch of {count} candidates of {} takes {time}", describe(&query))
+    });
+    overrun::tell(taken, budget, &why);
 }
 
 /// Sets values to those that were asked for, if there are any.

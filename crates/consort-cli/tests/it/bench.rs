@@ -128,6 +128,17 @@ fn figures_go_to_a_file() {
     assert!(std::fs::read_to_string(path).unwrap().lines().count() >= 4);
 }
 
+/// A call of 128 MiB alone takes longer than nothing.
+#[test]
+fn what_takes_longer_than_its_budget_says_why() {
+    let output = consort("bench broadcast --bytes 128M --budget 0 --peers std");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    assert!(complaint.contains("not 0.0 s: a launch of 2 kinds of work"), "{complaint}");
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(page.contains("limits of larger buffers are those of 64 MiB"), "{page}");
+}
+
 /// Runs a command; nothing where every block was disturbed.
 fn undisturbed(line: &str) -> Option<String> {
     let output = consort(line);

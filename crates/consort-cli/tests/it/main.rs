@@ -3,6 +3,7 @@
 mod bench;
 mod calibrate;
 mod help;
+mod interrupts;
 mod machines;
 mod model;
 mod readme;

@@ -6,6 +6,7 @@
 
 use std::{
     str::FromStr,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -33,8 +34,9 @@ const BUNDLES: [&str; 4] = ["counted put", "two lines", "bundle", "both in one"]
 const LAUNCHES: u32 = 8;
 /// From this size on a block has fewer rounds, so that it takes as long...
 const FULL_BLOCK_BYTES: usize = 4096;
-/// ... but at least this many.
+/// ... but at least this many, as long as these move no more than so many bytes.
 const FEWEST_ROUNDS: usize = 8;
+const MOST_BLOCK_BYTES: usize = 8 << 20;
 
 /// A program with several methods of notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +135,8 @@ pub struct Race<'r> {
     pub sizes_bytes: &'r [usize],
     /// The approximate measuring time.
     pub budget: Duration,
+    /// Ends it with the present round of blocks once it is set.
+    pub stop: &'r AtomicBool,
 }
 
 /// One block of each method.
@@ -172,8 +176,15 @@ impl Race<'_> {
         // No workload needs more than two buffers, each with a message of every PE.
         let heap_bytes = 2 * pes as usize * most_bytes + (1 << 20);
         let fits = Topology::discover().placement(pes as usize).is_some();
-        let mut samples = Vec::new();
-        for _ in 0..LAUNCHES {
+        let (mut samples, begun) = (Vec::new(), Instant::now());
+        let mut longest = Duration::ZERO;
+        for launch in 0..LAUNCHES {
+            // A launch that would end much later than the budget is not begun.
+            let spent = begun.elapsed();
+            let is_over = spent + longest > self.budget * 5 / 4 && !samples.is_empty();
+            if launch > 0 && (is_over || self.is_stopped()) {
+                break;
+            }
             let link = fits.then(PingPong::new);
             let job = Pes::threads(pes)
                 .pinned()
@@ -199,6 +210,7 @@ impl Race<'_> {
                 }
             });
             samples.extend(launched?.swap_remove(0).1);
+            longest = longest.max(begun.elapsed() - spent);
         }
         Ok(times(&samples, sizes_bytes))
     }
@@ -233,11 +245,16 @@ impl Race<'_> {
                     samples.push(Sample { bytes, method_ns, transfer_ns });
                 }
             }
-            let goes_on = u8::from(Instant::now() < end);
+            let goes_on = u8::from(Instant::now() < end && !self.is_stopped());
             if world.broadcast(goes_on, Rank(0))? == 0 {
                 return Ok(samples);
             }
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        // Relaxed: the flag publishes no other data.
+        self.stop.load(Relaxed)
     }
 
     /// A figure for each method, size and class.
@@ -263,8 +280,10 @@ impl Race<'_> {
 
 /// The rounds of a block.
 fn rounds(bytes: usize) -> u32 {
-    let rounds = ROUNDS as usize * FULL_BLOCK_BYTES / bytes.max(1);
-    u32::try_from(rounds.max(FEWEST_ROUNDS)).map_or(ROUNDS, |rounds| rounds.min(ROUNDS))
+    let bytes = bytes.max(1);
+    let fewest = FEWEST_ROUNDS.min(MOST_BLOCK_BYTES / bytes).max(1);
+    let rounds = ROUNDS as usize * FULL_BLOCK_BYTES / bytes;
+    u32::try_from(rounds.max(fewest)).map_or(ROUNDS, |rounds| rounds.min(ROUNDS))
 }
 
 fn times(samples: &[Sample], sizes_bytes: &[usize]) -> Vec<Times> {
@@ -328,6 +347,7 @@ mod tests {
 
     #[test]
     fn long_blocks_have_fewer_rounds() {
-        assert_eq!([8, 4096, 8192, 1 << 20, 1 << 30].map(rounds), [200, 200, 100, 8, 8]);
+        assert_eq!([8, 4096, 8192, 1 << 20, 4 << 20].map(rounds), [200, 200, 100, 8, 2]);
+        assert_eq!(rounds(1 << 30), 1);
     }
 }

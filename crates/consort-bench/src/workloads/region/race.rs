@@ -4,7 +4,10 @@
 //! reading of the transfer between the cores of PEs 0 and 1. A block whose two readings differ by
 //! more than a fifth is discarded. PEs that share cores have no transfer, and no class.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, ensure};
 use consort_fabric::statistics::Summary;
@@ -38,6 +41,8 @@ pub struct Race<'r> {
     pub budget: Duration,
     /// The program of OpenMP, or the reason why there is none.
     pub openmp: &'r Result<OpenMp>,
+    /// Ends it with the present block once it is set.
+    pub stop: &'r AtomicBool,
 }
 
 /// The times of all rows.
@@ -106,7 +111,7 @@ impl Race<'_> {
             every.filter(|row| row.peer != Some(OPENMP) || openmp.is_ok()).collect();
         let samples = self.samples(&setting, &rows)?;
         ensure!(
-            !samples.is_empty(),
+            !samples.is_empty() || self.stop.load(Relaxed),
             "the machine changed in every block; try again when it is idle"
         );
         let cpus = setting.cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect());
@@ -127,8 +132,13 @@ impl Race<'_> {
         loop {
             shuffle(&mut order, &mut draws);
             for &row in &order {
-                let ns = (rows[row].block_ns)(setting)
-                    .with_context(|| format!("{} failed", rows[row].name))?;
+                let ns = (rows[row].block_ns)(setting);
+                // Relaxed: the flag publishes no other data. A program in C may have been
+                // interrupted too.
+                if self.stop.load(Relaxed) {
+                    return Ok(samples);
+                }
+                let ns = ns.with_context(|| format!("{} failed", rows[row].name))?;
                 let after = transfer(setting);
                 let both = before.zip(after);
                 if both.is_none_or(|(before, after)| readings_agree(before, after)) {

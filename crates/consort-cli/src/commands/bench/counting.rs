@@ -1,6 +1,8 @@
 //! `consort bench counted-put` and similar: programs with counting puts, and with the operations
 //! that they replace.
 
+use std::sync::atomic::AtomicBool;
+
 use anyhow::{Result, ensure};
 use consort::MOST_PES;
 use consort_bench::{
@@ -9,10 +11,10 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::output;
+use crate::{interrupt, output};
 
-/// Measures and prints.
-pub(super) fn run(bench: &Bench, workload: Workload) -> Result<()> {
+/// Measures and prints. Returns what takes its time, whatever the budget.
+pub(super) fn run(bench: &Bench, workload: Workload, stop: &AtomicBool) -> Result<String> {
     let name = workload.name();
     let others = bench.is_plain() && !bench.rewrite;
     ensure!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
@@ -26,12 +28,13 @@ pub(super) fn run(bench: &Bench, workload: Workload) -> Result<()> {
         ensure!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
     }
     let waiting = bench.waiting;
-    let race = Race { workload, pes, waiting, sizes_bytes, budget: bench.budget };
+    let race = Race { workload, pes, waiting, sizes_bytes, budget: bench.budget, stop };
     let mut times = race.run()?;
-    ensure!(!times.is_empty(), "the machine changed in every block; try again when it is idle");
+    ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     times.retain(|times| bench.class.shows(times.class));
     ensure!(!times.is_empty(), "the cores were in another class throughout: try --class both");
     let mut page = Page::default();
     show(&mut page, workload, &times);
-    output::tell(bench.json.as_ref(), &race.figures(&times), || output::page(&page))
+    output::tell(bench.json.as_ref(), &race.figures(&times), || output::page(&page))?;
+    Ok(format!("each size has a block of each of {} methods at least", workload.methods().len()))
 }

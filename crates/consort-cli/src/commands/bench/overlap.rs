@@ -1,5 +1,7 @@
 //! `consort bench overlap`: a nonblocking broadcast with computation of the same length during it.
 
+use std::sync::atomic::AtomicBool;
+
 use anyhow::{Result, ensure};
 use consort_bench::{
     harness::Figure,
@@ -7,17 +9,19 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::output;
+use crate::{interrupt, output};
 
-/// Measures and prints.
-pub(super) fn run(bench: &Bench) -> Result<()> {
+/// Measures and prints. Returns what takes its time, whatever the budget.
+pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
     ensure!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
     let pes = bench.pes()?;
     ensure!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
     let sizes = if bench.bytes.is_empty() { &overlap::SIZES_BYTES[..] } else { &bench.bytes };
-    let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget)?;
+    let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget, stop)?;
+    ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
-    output::tell(bench.json.as_ref(), &figures, || text(&sizes))
+    output::tell(bench.json.as_ref(), &figures, || text(&sizes))?;
+    Ok("each size has three broadcasts at least, one with ten times as much computation".to_owned())
 }
 
 fn text(sizes: &[Overlap]) -> String {

@@ -1,5 +1,7 @@
 //! `consort bench region`: parallel regions and barriers of threads, by this library and by others.
 
+use std::sync::atomic::AtomicBool;
+
 use anyhow::{Result, ensure};
 use consort::MOST_PES;
 use consort_bench::{
@@ -10,10 +12,10 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::output;
+use crate::{interrupt, output};
 
-/// Measures and prints.
-pub(super) fn run(bench: &Bench) -> Result<()> {
+/// Measures and prints. Returns what takes its time, whatever the budget.
+pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "region takes PEs, budget and class alone");
     let several = if bench.pes.is_empty() { &[bench.pes()?][..] } else { &bench.pes };
@@ -22,16 +24,23 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
     }
     let openmp = OpenMp::compile_any();
     let budget = bench.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);
-    let all = several.iter().map(|&pes| {
-        let mut results = Race { pes, budget, openmp: &openmp }.run()?;
+    let all = several.iter().take_while(|_| !interrupt::is_set(stop)).map(|&pes| {
+        let mut results = Race { pes, budget, openmp: &openmp, stop }.run()?;
         results.classes.retain(|one| bench.class.shows(one.class));
         Ok(results)
     });
     let all = all.collect::<Result<Vec<Results>>>()?;
+    let is_measured = all.iter().any(|results| !results.classes.is_empty());
+    ensure!(
+        is_measured || !interrupt::is_set(stop),
+        "nothing was measured: {}",
+        interrupt::why_nothing(stop)
+    );
     let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
     output::tell(bench.json.as_ref(), &figures, || {
         let mut page = Page::default();
         show(&mut page, &all);
         output::page(&page)
-    })
+    })?;
+    Ok("each library has a block at least".to_owned())
 }

@@ -3,7 +3,7 @@
 use consort::{Arrival, Candidate, Collective, SyncModes};
 use consort_bench::{
     harness::{Figure, Mode, Run, SKEW_NS},
-    limits::Limit,
+    limits::{Limit, MOST_BYTES},
     units::{self, counted},
 };
 use consort_fabric::statistics::launches;
@@ -220,6 +220,10 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
             "{}: the bandwidth reached, as a share of what one core alone reaches.",
             names.join(", ")
         ));
+    }
+    if figures.iter().any(|figure| figure.bytes.is_some_and(|bytes| bytes > MOST_BYTES)) {
+        let most = units::size(MOST_BYTES as u64);
+        text += &format!("The machine's limits of larger buffers are those of {most}.\n");
     }
     let is_threads = |one: &&Figure| one.fabric == "threads" && !one.is_ours();
     let mut libraries = figures.iter().filter(|one| !one.is_limit() && !one.is_program);

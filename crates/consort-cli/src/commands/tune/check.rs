@@ -74,14 +74,18 @@ impl From<&Penalty> for Point {
 ///
 /// # Errors
 /// When measuring fails, or nothing was measured.
-pub(super) fn run(request: &Request<'_>, wisdom: &Wisdom, meter: &mut Meter) -> Result<Checked> {
+pub(super) fn run(
+    request: &Request<'_>,
+    bench: &mut Threads,
+    wisdom: &Wisdom,
+    meter: &mut Meter,
+) -> Result<Checked> {
     let Request { grid, sample_count, budget, stop } = *request;
     let cores = Algorithms::here().cores();
-    let mut bench = Threads::new(Some(wisdom));
     let total = sample_count.unwrap_or(usize::MAX).min(grid.points().len());
     let mut done = 0;
     let check = Check { grid, sample_count, budget, cores, stop };
-    let report = check.run(&mut bench, Some(wisdom), |penalty| {
+    let report = check.run(bench, Some(wisdom), |penalty| {
         done += 1;
         meter.show(done, total, &describe(&penalty.query));
     })?;

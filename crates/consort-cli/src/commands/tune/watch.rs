@@ -8,39 +8,19 @@
 use std::{
     io::{self, IsTerminal},
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool, atomic::Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
 use consort::{Candidate, Query};
 use consort_bench::asked::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// The interval of saving, since saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 /// The interval of lines of progress, where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// The exit status of a process that an interrupt has ended.
-const INTERRUPTED: i32 = 130;
-
-/// A flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one ends the
-/// process.
-///
-/// # Errors
-/// When the system refuses a signal handler.
-pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order the first signal finds the flag unset, and only sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("cannot handle interrupts")?;
-    }
-    Ok(flag)
-}
 
 /// Shows the progress of work with a known number of steps.
 #[derive(Debug)]

@@ -1,0 +1,65 @@
+//! Interrupts: measuring ends with the present block, and what was measured is shown.
+
+use std::{
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// The time after which a command measures.
+const START: Duration = Duration::from_millis(1500);
+/// Much less than the budgets below, much more than a block takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn signalled(child: &Child) {
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+}
+
+/// Interrupts a command after its start.
+fn interrupted(line: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(line.split_whitespace()).current_dir(&folder);
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", "");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the command starts");
+    thread::sleep(START);
+    let begun = Instant::now();
+    signalled(&child);
+    let output = child.wait_with_output().expect("the command ends");
+    assert!(begun.elapsed() < LIMIT, "{line}: {:?}", begun.elapsed());
+    output
+}
+
+#[test]
+fn an_interrupted_benchmark_shows_what_it_has() {
+    for line in [
+        "bench barrier --pes 5 --budget 600 --json",
+        "bench counted-all-to-all --pes 3 --budget 600 --json",
+        "bench look-up --budget 600 --json",
+        "bench overlap --bytes 8 --pes 2 --budget 600 --json",
+        "bench region --pes 3 --budget 600 --json",
+        "bench sharing --pes 3 --budget 600 --json",
+    ] {
+        let Output { status, stdout, stderr } = interrupted(line);
+        let complaint = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(130), "{line}: {complaint}");
+        assert!(complaint.contains("interrupted"), "{line}: {complaint}");
+        let text = String::from_utf8(stdout).expect("text");
+        assert!(text.lines().count() > 0, "{line}: {complaint}");
+        for object in text.lines() {
+            let object: Value = serde_json::from_str(object).expect("JSON");
+            assert!(object["bench"].is_string(), "{object}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_reproduction_shows_the_claims_before() {
+    let Output { status, stdout, stderr } = interrupted("reproduce H1 --pes 3 --budget 600");
+    assert_eq!(status.code(), Some(130), "{}", String::from_utf8_lossy(&stderr));
+    assert!(stdout.is_empty(), "half a claim is none");
+}
