@@ -8,6 +8,7 @@
 //! 6. [`calibration`] and [`prediction`]: describes this machine, and checks the description;
 //! 7. [`figures`]: the experiments behind figures of papers; [`claims`]: the papers' claims.
 //!
+//! The [`environment`] says on what machine, when and how undisturbed something was measured.
 //! [`units`] and [`asked`] write quantities and calls as text, a [`page`] is the text of a figure,
 //! and [`wisdom`] is loaded where it is welcome.
 
@@ -15,6 +16,7 @@ pub mod asked;
 pub mod calibration;
 pub mod claims;
 mod draws;
+pub mod environment;
 pub mod figures;
 pub mod harness;
 pub mod limits;

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod interrupt;
+mod measurement;
 mod output;
 mod wisdom_file;
 

@@ -54,7 +54,7 @@ pub use directory::{
 };
 pub use endpoint::identity::Endpoint;
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
-pub use host::{affinity, cores::Cores, topology};
+pub use host::{affinity, cores::Cores, topology, usage};
 pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,

@@ -8,9 +8,10 @@ use super::{
 /// The least share of a store in the transfer that it is a part of.
 const LEAST_STORE: f64 = 0.1;
 
-/// The description of a machine called `title`.
-pub fn description(plan: &Plan, measured: &Measured, title: &str) -> String {
-    let mut text = head(measured, title);
+/// The description of a machine called `title`. `when` says in a line on what machine, when and by
+/// what build it was measured.
+pub fn description(plan: &Plan, measured: &Measured, title: &str, when: &str) -> String {
+    let mut text = head(measured, title, when);
     text += &core(plan, measured);
     text += &layout(plan);
     text += &lines(measured);
@@ -47,7 +48,7 @@ impl Measured {
     }
 }
 
-fn head(measured: &Measured, title: &str) -> String {
+fn head(measured: &Measured, title: &str, when: &str) -> String {
     let rounds = |between: &Between| {
         let (kept, all) = between.rounds;
         format!("{kept} of {all}")
@@ -56,6 +57,7 @@ fn head(measured: &Measured, title: &str) -> String {
     format!(
         "\
 # This machine, as `consort calibrate` measured it, which writes the file anew each time.
+# {when}
 # Rounds of measurements between cores that count, by distance: {rounds}. The
 # others began otherwise than they ended, as where virtual cores move over physical ones.
 title = {title:?}
@@ -232,7 +234,9 @@ mod tests {
     #[test]
     fn a_transfer_is_a_store_and_a_load() {
         let plan = plan(2, &["die", "package", "1 hop"]);
-        let text = description(&plan, &measured(&[30.0, 100.0, 200.0]), "two of \"them\"");
+        let text =
+            description(&plan, &measured(&[30.0, 100.0, 200.0]), "two of \"them\"", "in May");
+        assert!(text.contains("\n# in May\n"), "{text}");
         let machine = Machine::parse("host.toml", &text).unwrap();
         assert_eq!((machine.name.as_str(), machine.title.as_str()), ("host", "two of \"them\""));
         let Kind::Coherent(cores) = machine.kind else { panic!("{:?}", machine.kind) };
@@ -252,7 +256,7 @@ mod tests {
     #[test]
     fn a_machine_of_one_core_is_described_too() {
         let plan = Plan { dies_per_package: 1, cores_per_die: 1, ..plan(1, &[]) };
-        let text = description(&plan, &measured(&[]), "one");
+        let text = description(&plan, &measured(&[]), "one", "");
         assert_eq!(Machine::parse("host.toml", &text).unwrap().pes(), 1);
     }
 }

@@ -17,7 +17,7 @@ use super::{
     shared::Shared,
     work::Work,
 };
-use crate::{limits::PingPong, peers::threads::peers};
+use crate::{environment::Switches, limits::PingPong, peers::threads::peers};
 
 impl Session {
     /// Measures until the budget is spent, but at least one block of every work, in a job that is
@@ -58,11 +58,13 @@ impl Session {
             pes = pes.waiting(waiting);
         }
         let results = pes.run(|pe| {
-            let timings = Member::new(self, conditions, &shared, stop, pe).run();
-            Ok((timings?, pe.waiting()))
+            let (timings, count, time) = Member::new(self, conditions, &shared, stop, pe).run()?;
+            Ok((timings, pe.waiting(), count, time))
         })?;
-        let (_, (timings, waiting)) = results.into_iter().next().ok_or(Error::NoPes)?;
-        Ok(Measured { timings, waiting })
+        let count = results.iter().map(|(_, (.., count, _))| count).sum();
+        let (_, (timings, waiting, _, time)) = results.into_iter().next().ok_or(Error::NoPes)?;
+        let switches = if fits { Switches::of(count, self.pes, time) } else { Switches::default() };
+        Ok(Measured { timings, waiting, switches })
     }
 
     /// Enough symmetric memory for the buffers of all works.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use consort::{Candidate, Collective, Error, Pe, Rank, Result, Team};
+use consort_native::usage::involuntary_switches;
 
 use super::{
     clock::Clock,
@@ -89,7 +90,9 @@ impl<'m, 'p> Member<'m, 'p> {
         }
     }
 
-    pub(super) fn run(mut self) -> Result<Vec<Timing>> {
+    /// Returns the times, how often this thread lost its processor while it measured, and how long
+    /// it measured.
+    pub(super) fn run(mut self) -> Result<(Vec<Timing>, u64, Duration)> {
         let _leaving = Leaving(self.shared);
         let work = &self.session.work;
         let benches = self.prepare()?;
@@ -109,7 +112,7 @@ impl<'m, 'p> Member<'m, 'p> {
             }
         }
         let able: Vec<usize> = (0..work.len()).filter(|&index| fitting[index].calls > 0).collect();
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), involuntary_switches());
         for turn in 0.. {
             let is_spent = turn >= able.len() && start.elapsed() >= self.session.budget;
             let over = is_spent || self.is_stopped();
@@ -118,7 +121,8 @@ impl<'m, 'p> Member<'m, 'p> {
             let Some(index) = usize::try_from(next).ok().filter(|_| next != STOP) else { break };
             self.take(&work[index], &benches[index], fitting[index], &mut timings[index])?;
         }
-        Ok(timings)
+        let switches = before.zip(involuntary_switches()).map(|(before, after)| after - before);
+        Ok((timings, switches.unwrap_or(0), start.elapsed()))
     }
 
     /// Prepares buffers for all works. Works of the same kind share them, so that they are measured

@@ -18,7 +18,10 @@ use super::{
     session::{Block, Conditions, Session, Timing, by_launch},
     work::Work,
 };
-use crate::limits::{Limit, Limits};
+use crate::{
+    environment::Switches,
+    limits::{Limit, Limits},
+};
 
 /// The half-width of the interval of a precise median, as a share of the median.
 const PRECISION: f64 = 0.02;
@@ -57,6 +60,8 @@ pub struct Collected {
     pub limits: Limits,
     /// The way in which the PEs waited.
     pub waiting: Waiting,
+    /// How often they lost their cores while they measured, if each had one.
+    pub switches: Switches,
     /// The time that all readings of limits took.
     pub limits_time: Duration,
     /// The time of the longest launch.
@@ -75,6 +80,7 @@ impl Rounds<'_> {
         let session = Session { budget: round, ..self.session.clone() };
         let mut limits = Limits::new();
         let mut timings = vec![Timing::default(); session.work.len()];
+        let mut switches = Switches::default();
         let (mut limits_time, mut longest_launch) = (Duration::ZERO, Duration::ZERO);
         let (start, mut uncounted) = (Instant::now(), Duration::ZERO);
         let mut launch = 0;
@@ -91,6 +97,7 @@ impl Rounds<'_> {
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.add(launch, new);
             }
+            switches.add(measured.switches);
             launch += 1;
             longest_launch = longest_launch.max(start.elapsed() - begun);
             let spent = start.elapsed() - uncounted;
@@ -105,7 +112,14 @@ impl Rounds<'_> {
                 || may_end && timings.iter().all(is_sure)
             {
                 let waiting = measured.waiting;
-                return Ok(Collected { timings, limits, waiting, limits_time, longest_launch });
+                return Ok(Collected {
+                    timings,
+                    limits,
+                    waiting,
+                    switches,
+                    limits_time,
+                    longest_launch,
+                });
             }
         }
     }

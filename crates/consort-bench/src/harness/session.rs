@@ -18,6 +18,7 @@ use consort::{Arrival, Candidate, Error, Waiting};
 use consort_tuner::TransferClass;
 
 use super::work::Work;
+use crate::environment::Switches;
 
 /// Whether calls are timed in a row or each alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,4 +152,6 @@ pub struct Measured {
     pub timings: Vec<Timing>,
     /// The way in which the PEs waited.
     pub waiting: Waiting,
+    /// How often they lost their cores while they measured, if each had one.
+    pub switches: Switches,
 }

@@ -26,6 +26,7 @@ use super::{
     values,
     work::Work,
 };
+use crate::environment::Switches;
 
 /// The launches of a measurement, as far as its budget allows.
 const LAUNCHES: u32 = 8;
@@ -38,6 +39,8 @@ pub struct Threads {
     barriers: HashMap<u32, Candidate>,
     /// By the first kind of work, and how many there are: the time of a launch besides its budget.
     more: HashMap<(Query, usize), Duration>,
+    /// How often PEs with cores of their own lost these.
+    switches: Switches,
     /// The query of the longest launch, its number of kinds of work, and its time.
     longest: Option<(Query, usize, Duration)>,
     /// By team size: the medians of each barrier that was measured, by launch.
@@ -54,6 +57,11 @@ impl Threads {
         let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
         let conditions = Conditions { arrival, ..Conditions::default() };
         Self { conditions, barriers: barriers.collect(), ..Self::default() }
+    }
+
+    /// How often PEs with cores of their own lost these while they were measured.
+    pub fn switches(&self) -> &Switches {
+        &self.switches
     }
 
     /// The query of the longest launch so far, its number of kinds of work, and its time: a budget
@@ -106,6 +114,7 @@ impl Threads {
         }
         let start = Instant::now();
         let measured = session.run_in(job, &self.conditions)?;
+        self.switches.add(measured.switches);
         if let Some((query, count)) = key {
             let taken = start.elapsed();
             self.more.insert((query, count), taken.saturating_sub(budget));

@@ -6,7 +6,6 @@
 //! than its share, or gives away what is its own.
 
 use std::{
-    fs,
     future::Future,
     hint::black_box,
     pin::pin,
@@ -22,6 +21,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use consort::{Pes, Rank, Symmetric, Team, Until};
 use consort_fabric::statistics::Summary;
+use consort_native::usage::processor_time;
 
 use crate::{
     harness::{Figure, Mode},
@@ -225,25 +225,16 @@ fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
     let spent = Pes::threads(2).run(|pe| {
         let world = pe.world();
         let word = world.symmetric(1)?;
-        let before = processor_ns();
+        let before = processor_time();
         if world.rank() == Rank(1) {
             thread::sleep(length);
         }
         wait(world, &word)?;
-        Ok(before.zip(processor_ns()).map(|(before, after)| after - before))
+        let spent =
+            before.zip(processor_time()).map(|(before, after)| after.saturating_sub(before));
+        Ok(spent.map(|spent| spent.as_secs_f64() * 1e9))
     })?;
     spent[0].1.context("the system does not tell the processor time of threads")
-}
-
-/// The processor time of this process's threads, in nanoseconds, where Linux tells it.
-fn processor_ns() -> Option<f64> {
-    let of_thread = |entry: fs::DirEntry| {
-        let text = fs::read_to_string(entry.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<f64>().ok()
-    };
-    let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
-    let times: Vec<f64> = threads.filter_map(of_thread).collect();
-    (!times.is_empty()).then(|| times.iter().sum())
 }
 
 /// Wakes a thread.

@@ -22,7 +22,6 @@ mod text;
 
 use std::{
     process::ExitCode,
-    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 
@@ -35,6 +34,7 @@ use consort_bench::{
 
 use crate::{
     interrupt,
+    measurement::Measurement,
     output::{self, progress::Progress},
 };
 pub(crate) use arguments::Bench;
@@ -48,22 +48,24 @@ impl Bench {
     /// When options contradict each other, nothing could be measured, or the output file cannot be
     /// written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let (stop, begun) = (interrupt::stop_flag()?, Instant::now());
+        let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
+        let measurement = &Measurement::begin(most, interrupt::stop_flag()?);
         let why = match self.what {
-            What::Collective(what) => self.collective(what, &stop)?,
-            What::Counting(workload) => counting::run(self, workload, &stop)?,
-            What::Online => online::run(self, &stop)?,
-            What::Overlap => overlap::run(self, &stop)?,
-            What::LookUp => look_up::run(self, &stop)?,
-            What::Region => region::run(self, &stop)?,
-            What::Sharing => sharing::run(self, &stop)?,
+            What::Collective(what) => self.collective(what, measurement)?,
+            What::Counting(workload) => counting::run(self, workload, measurement)?,
+            What::Online => online::run(self, measurement)?,
+            What::Overlap => overlap::run(self, measurement)?,
+            What::LookUp => look_up::run(self, measurement)?,
+            What::Region => region::run(self, measurement)?,
+            What::Sharing => sharing::run(self, measurement)?,
         };
-        output::overrun::tell(begun.elapsed(), self.budget, &why);
-        Ok(interrupt::ending(&stop))
+        output::overrun::tell(measurement.elapsed(), self.budget, &why);
+        Ok(interrupt::ending(&measurement.stop))
     }
 
     /// Measures a collective. Returns what takes its time, whatever the budget.
-    fn collective(&self, what: Collective, stop: &AtomicBool) -> Result<String> {
+    fn collective(&self, what: Collective, measurement: &Measurement) -> Result<String> {
+        let stop = &*measurement.stop;
         let options = Options::of(self, what)?;
         let mut programs = self.programs(what, &options);
         let budget = self.budget - programs.budget();
@@ -103,7 +105,8 @@ impl Bench {
         figures.extend(programs.figures(&run, &collected.limits));
         figures.extend(run.limit_figures(&options.bulk_bytes, &collected));
         figures.retain(|figure| self.class.shows(figure.c2c_class));
-        output::tell(self.json.as_ref(), &figures, || text::page(&run, &figures))?;
+        let page = || text::page(&run, &figures);
+        measurement.tell(&collected.switches, self.json.as_ref(), &figures, page)?;
         Ok(output::overrun::parts([
             (format!("a launch of {} kinds of work", session.work.len()), collected.longest_launch),
             ("the machine's limits".to_owned(), collected.limits_time),

@@ -3,11 +3,12 @@
 //! The description is the machine `host`, on which every simulation can run. It contains no times
 //! of collectives. `consort predict` shows how well it predicts these.
 
-use std::{path::PathBuf, time::Duration, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use consort_bench::{
     calibration::{self, Plan, description},
+    environment::Switches,
     simulation::machines,
 };
 use consort_native::topology::Topology;
@@ -16,6 +17,7 @@ use consort_tuner::replace_file;
 
 use crate::{
     args,
+    measurement::Measurement,
     output::{self, machine, progress::Progress},
 };
 
@@ -51,7 +53,9 @@ impl Calibrate {
             Some(path) => path.clone(),
             None => machines::host_path()?,
         };
-        let (topology, begun) = (Topology::discover(), Instant::now());
+        // An interrupt ends it: half a description is none.
+        let measurement = Measurement::begin(u32::MAX, Arc::default());
+        let topology = Topology::discover();
         let plan = Plan::of(&topology);
         let progress = Progress::new("calibrating");
         let measured = calibration::measure(&plan, self.budget, |share| progress.show(share))
@@ -59,8 +63,9 @@ impl Calibrate {
         drop(progress);
         let why = "each cache and memory is gone through once at least, and rounds between cores \
                    whose transfer changes meanwhile are repeated";
-        output::overrun::tell(begun.elapsed(), self.budget, why);
-        let text = description(&plan, &measured, &topology.machine_key());
+        measurement.warn(&Switches::default());
+        output::overrun::tell(measurement.elapsed(), self.budget, why);
+        let text = description(&plan, &measured, &topology.machine_key(), &measurement.line());
         // A description that cannot be read back is not written.
         let machine = Machine::parse(&path.to_string_lossy(), &text)?;
         replace_file(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,18 +1,20 @@
 //! `consort predict`: compares predictions by this machine's description with measurements.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration, time::Instant};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::value_parser;
 use consort::{SyncMode, SyncModes};
 use consort_bench::{
     asked::describe,
+    environment::Switches,
     prediction::{Predicted, Prediction},
     simulation::machines,
 };
 
 use crate::{
     args, interrupt,
+    measurement::Measurement,
     output::{self, brief, finish, progress::Progress, table, time},
 };
 
@@ -54,7 +56,7 @@ impl Predict {
     /// # Errors
     /// When there is no description, it has too few PEs, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let (stop, begun) = (interrupt::stop_flag()?, Instant::now());
+        let measurement = Measurement::begin(self.pes, interrupt::stop_flag()?);
         if let Some(sync) = self.sync.iter().find(|sync| sync.exit == SyncMode::None) {
             bail!(
                 "--sync {sync}: calls that return early need buffers of their own kind; use \
@@ -68,21 +70,23 @@ impl Predict {
             sizes_bytes: &self.bytes,
             syncs: &self.sync,
             budget: self.budget,
-            stop: &stop,
+            stop: &measurement.stop,
         };
         let predicted = prediction.run(&machine, &|what, share| {
             progress.rename(what);
             progress.show(share);
         })?;
         drop(progress);
-        output::tell(self.json.as_ref(), std::slice::from_ref(&predicted), || text(&predicted))?;
+        let objects = std::slice::from_ref(&predicted);
+        let none = Switches::default();
+        measurement.tell(&none, self.json.as_ref(), objects, || text(&predicted))?;
         let calls = predicted.calls.len() + predicted.missing;
         let why = output::overrun::parts([
             (format!("simulating {calls} calls"), predicted.simulating),
             (format!("a launch of {calls} calls"), predicted.longest_launch),
         ]);
-        output::overrun::tell(begun.elapsed(), self.budget, &why);
-        Ok(interrupt::ending(&stop))
+        output::overrun::tell(measurement.elapsed(), self.budget, &why);
+        Ok(interrupt::ending(&measurement.stop))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::{
     path::PathBuf,
     process::ExitCode,
-    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 
@@ -12,11 +11,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort::MOST_PES;
 use consort_bench::{
     claims::{self, CLAIMS, Claim, Place},
+    environment::Switches,
     figures::{experiment::Outcome, hotpar::FITTED, quantity::Quantity},
 };
 
 use crate::{
     args, interrupt,
+    measurement::Measurement,
     output::{self, progress::Progress},
 };
 
@@ -89,18 +90,19 @@ impl Reproduce {
             self.pes.is_none() || !self.claims.is_empty(),
             "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
         );
-        let mut run = Run { stop: &*interrupt::stop_flag()?, simulating: Duration::ZERO };
-        let begun = Instant::now();
+        let pes = self.pes.unwrap_or(u32::MAX);
+        let measurement = &Measurement::begin(pes, interrupt::stop_flag()?);
+        let mut run = Run { measurement, simulating: Duration::ZERO };
         let budget = if self.claims.is_empty() {
             self.all_in_brief(&mut run)
         } else {
             self.each_in_full(&mut run)
         }?;
         let simulating = ("simulating the papers' machines".to_owned(), run.simulating);
-        let measuring = begun.elapsed().saturating_sub(run.simulating);
+        let measuring = measurement.elapsed().saturating_sub(run.simulating);
         let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
-        output::overrun::tell(begun.elapsed(), budget, &why);
-        Ok(interrupt::ending(run.stop))
+        output::overrun::tell(measurement.elapsed(), budget, &why);
+        Ok(interrupt::ending(&measurement.stop))
     }
 
     /// Runs a claim's experiment with a budget. Nothing if it is interrupted.
@@ -114,7 +116,7 @@ impl Reproduce {
         let whole = !self.claims.is_empty() || self.json.is_some();
         let begun = Instant::now();
         let show = |share| progress.show(share);
-        let evaluated = claim.evaluate(self.pes, budget, whole, run.stop, &show)?;
+        let evaluated = claim.evaluate(self.pes, budget, whole, &run.measurement.stop, &show)?;
         Ok(evaluated.map(|(outcome, simulating)| {
             run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
             outcome
@@ -129,13 +131,17 @@ impl Reproduce {
         for (index, &Named(claim)) in self.claims.iter().enumerate() {
             let Some(outcome) = self.outcome(claim, budget, run)? else { break };
             if self.json.is_none() {
-                let apart = if index > 0 { "\n" } else { "" };
-                output::print(&format!("{apart}{}", in_full(claim, &outcome)))?;
+                let above = if index > 0 { String::new() } else { run.measurement.heading() };
+                output::print(&format!("{above}\n{}", in_full(claim, &outcome)))?;
             }
             quantities.extend(outcome.quantities);
         }
-        if let Some(path) = &self.json {
-            output::write_json_lines(path, &quantities)?;
+        let none = Switches::default();
+        match &self.json {
+            Some(_) => {
+                run.measurement.tell(&none, self.json.as_ref(), &quantities, String::new)?;
+            }
+            None => run.measurement.warn(&none),
         }
         Ok(whole)
     }
@@ -152,21 +158,16 @@ impl Reproduce {
             text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
             quantities.extend(outcome.quantities);
         }
-        match &self.json {
-            Some(path) => output::write_json_lines(path, &quantities)?,
-            None => {
-                text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
-                output::print(&text)?;
-            }
-        }
+        text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
+        let none = Switches::default();
+        run.measurement.tell(&none, self.json.as_ref(), &quantities, || text)?;
         Ok(whole)
     }
 }
 
 /// The course of a run.
 struct Run<'r> {
-    /// Set by an interrupt.
-    stop: &'r AtomicBool,
+    measurement: &'r Measurement,
     /// The time that simulating took.
     simulating: Duration,
 }

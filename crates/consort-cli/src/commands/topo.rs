@@ -8,16 +8,16 @@ mod heat;
 mod machine;
 mod text;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use consort_bench::limits::survey::{self, Plan};
+use consort_bench::{
+    environment::Switches,
+    limits::survey::{self, Plan},
+};
 use consort_native::topology::Topology;
 
-use crate::{
-    args,
-    output::{self, progress::Progress},
-};
+use crate::{args, measurement::Measurement, output::progress::Progress};
 use machine::{Machine, Report};
 
 /// Show the processor, its caches, and how fast its cores reach each other.
@@ -40,6 +40,8 @@ impl Topo {
     /// # Errors
     /// When the output file cannot be written. An error of measuring is part of the output.
     pub(crate) fn run(&self) -> Result<()> {
+        // An interrupt ends it: it shows nothing of a half.
+        let measurement = Measurement::begin(u32::MAX, Arc::default());
         let topology = Topology::discover();
         let measured = (!self.budget.is_zero())
             .then(|| measure(&Plan::new(&topology, self.all, self.budget)))
@@ -49,7 +51,8 @@ impl Topo {
             Err(error) => (None, Some(error.to_string())),
         };
         let report = Report { machine: Machine::of(&topology), measured, not_measured };
-        output::tell(self.json.as_ref(), std::slice::from_ref(&report), || text::page(&report))
+        let (none, objects) = (Switches::default(), std::slice::from_ref(&report));
+        measurement.tell(&none, self.json.as_ref(), objects, || text::page(&report))
     }
 }
 

@@ -17,14 +17,14 @@ mod watch;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::atomic::AtomicBool,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::Result;
 use consort::{Algorithms, Arrival, Collective, MOST_PES, SyncModes};
 use consort_bench::{
     asked::describe,
+    environment::Switches,
     harness::{Threads, comparison},
 };
 use consort_tuner::{
@@ -33,7 +33,8 @@ use consort_tuner::{
 
 use crate::{
     args, interrupt,
-    output::{self, overrun},
+    measurement::Measurement,
+    output::overrun,
     wisdom_file::{self, advised, set_aside},
 };
 use check::Request;
@@ -109,12 +110,13 @@ impl Tune {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
         let grid = self.grid();
-        let stop = interrupt::stop_flag()?;
+        let most = grid.pes.iter().copied().max().unwrap_or(1);
+        let measurement = Measurement::begin(most, interrupt::stop_flag()?);
         let mut meter = Meter::new(self.budget);
         let result = if self.check {
-            self.check(&grid, &path, &stop, &mut meter)
+            self.check(&grid, &path, &measurement, &mut meter)
         } else {
-            self.tune(&grid, &path, &stop, &mut meter).map(|()| ExitCode::SUCCESS)
+            self.tune(&grid, &path, &measurement, &mut meter).map(|()| ExitCode::SUCCESS)
         };
         meter.finish();
         result
@@ -138,10 +140,20 @@ impl Tune {
         grid
     }
 
-    fn tune(&self, grid: &Grid, path: &Path, stop: &AtomicBool, meter: &mut Meter) -> Result<()> {
+    fn tune(
+        &self,
+        grid: &Grid,
+        path: &Path,
+        measurement: &Measurement,
+        meter: &mut Meter,
+    ) -> Result<()> {
+        let stop = &*measurement.stop;
         let mut wisdom = taken_up(path, &self.identity())?;
         wisdom.save(path)?;
-        let (compares, begun) = (self.rigour > Rigour::Estimate, Instant::now());
+        let compares = self.rigour > Rigour::Estimate;
+        if compares {
+            measurement.warn(&Switches::default());
+        }
         let comparison = (self.budget / COMPARISON_SHARE).min(COMPARISON_MOST);
         let budget = if compares { self.budget - comparison } else { self.budget };
 
@@ -149,7 +161,10 @@ impl Tune {
         let mut watch = Watch::new(meter, path, stop);
         let search = Search { grid, rigour: self.rigour, budget, retune: self.retune, stop };
         let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
-        let failure = watch.failure.take();
+        let (failure, won) = (watch.failure.take(), std::mem::take(&mut watch.won));
+        if let Some(busy) = measurement.busy(bench.switches()) {
+            wisdom.mark_busy(&won, &busy);
+        }
         // Also after a failure: entries that were won before it are kept.
         wisdom.save(path)?;
         if let Some(failure) = failure {
@@ -157,7 +172,7 @@ impl Tune {
         }
         let outcome = outcome?;
         let points = if compares && outcome.ending != Ending::Stopped {
-            let left = self.budget.saturating_sub(begun.elapsed()).min(comparison);
+            let left = self.budget.saturating_sub(measurement.elapsed()).min(comparison);
             comparison::run(grid, &wisdom, left, stop, |done, all, next| {
                 meter.show(done, all, next);
             })?
@@ -165,7 +180,7 @@ impl Tune {
             Vec::new()
         };
         meter.finish();
-        tell_overrun(begun.elapsed(), self.budget, &bench);
+        tell_overrun(measurement.elapsed(), self.budget, &bench);
         let contradictions = inconsistencies(&wisdom);
         let story = Story {
             grid,
@@ -175,25 +190,28 @@ impl Tune {
             points: &points,
             contradictions: &contradictions,
         };
-        output::tell(self.json.as_ref(), &[story.json()], || story.text())
+        let objects = [story.json()];
+        measurement.tell(bench.switches(), self.json.as_ref(), &objects, || story.text())
     }
 
     fn check(
         &self,
         grid: &Grid,
         path: &Path,
-        stop: &AtomicBool,
+        measurement: &Measurement,
         meter: &mut Meter,
     ) -> Result<ExitCode> {
+        let stop = &*measurement.stop;
         let wisdom = Wisdom::load(path, &self.identity()).map_err(advised)?;
         let Self { sample, budget, .. } = *self;
         let request = Request { grid, sample_count: sample, budget, stop };
-        let begun = Instant::now();
         let mut bench = Threads::new(Some(&wisdom));
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
-        tell_overrun(begun.elapsed(), budget, &bench);
-        output::tell(self.json.as_ref(), std::slice::from_ref(&checked), || checked.text(path))?;
+        tell_overrun(measurement.elapsed(), budget, &bench);
+        let objects = std::slice::from_ref(&checked);
+        let page = || checked.text(path);
+        measurement.tell(bench.switches(), self.json.as_ref(), objects, page)?;
         Ok(if checked.passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
     }
 }

@@ -53,7 +53,7 @@ fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-const FIGURE: [&str; 23] = [
+const FIGURE: [&str; 24] = [
     "bench",
     "fabric",
     "launches",
@@ -77,10 +77,24 @@ const FIGURE: [&str; 23] = [
     "c2c_class",
     "memcpy_gbps",
     "pull_gbps",
+    "context",
 ];
 
-const QUANTITY: [&str; 9] =
-    ["claim", "machine", "quantity", "unit", "paper", "model", "simulated", "native", "rel_error"];
+/// What each object says of the circumstances.
+const CONTEXT: [&str; 7] = ["machine", "date", "version", "commit", "load", "busy", "interrupted"];
+
+const QUANTITY: [&str; 10] = [
+    "claim",
+    "machine",
+    "quantity",
+    "unit",
+    "paper",
+    "model",
+    "simulated",
+    "native",
+    "rel_error",
+    "context",
+];
 
 #[test]
 fn every_collective_prints_figures_with_exactly_the_keys() {
@@ -102,6 +116,39 @@ fn every_collective_prints_figures_with_exactly_the_keys() {
         let ours = objects.iter().filter(|object| object["peer"].is_null());
         assert!(ours.clone().any(|object| object["algorithm"].is_string()), "{line}");
         assert!(ours.clone().any(|object| object["median_ns"].is_number()), "{line}");
+    }
+}
+
+/// The commit is that of the build, which may be from anywhere.
+#[test]
+fn each_object_and_each_table_says_where_and_when_it_was_measured() {
+    for line in [
+        "bench barrier --budget 0",
+        "bench stencil --budget 0.3",
+        "bench look-up --budget 0",
+        "reproduce H5 --pes 3 --budget 0",
+        "topo --budget 0",
+        "tune --collective barrier --pes 2 --budget 0.5",
+    ] {
+        let objects = objects(&format!("{line} --json"));
+        let page = stdout(line);
+        let first = page.lines().next().expect("a line");
+        for object in objects {
+            let context = &object["context"];
+            assert_eq!(keys(context), BTreeSet::from(CONTEXT), "{line}");
+            assert!(context["machine"].as_str().is_some_and(|machine| machine.contains("cpu")));
+            assert!(context["date"].as_str().is_some_and(|date| date.ends_with('Z')), "{context}");
+            assert_eq!(context["version"], env!("CARGO_PKG_VERSION"));
+            assert_eq!(context["interrupted"], false);
+            let commit = context["commit"].as_str().expect("a commit");
+            let is_id = commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_id || commit == "unknown", "{commit}");
+            let machine = context["machine"].as_str().expect("text");
+            let build = format!("consort {} ({commit})", env!("CARGO_PKG_VERSION"));
+            let head = page.lines().take(2).collect::<Vec<&str>>().join(" ");
+            assert!(first.starts_with(machine.split(' ').next().unwrap()), "{line}: {page}");
+            assert!(head.contains(machine) && head.contains(&build), "{line}: {page}");
+        }
     }
 }
 

@@ -53,6 +53,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
         for object in text.lines() {
             let object: Value = serde_json::from_str(object).expect("JSON");
             assert!(object["bench"].is_string(), "{object}");
+            assert_eq!(object["context"]["interrupted"], true, "{object}");
         }
     }
 }

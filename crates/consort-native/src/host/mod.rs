@@ -5,7 +5,9 @@
 //! | `topology` | processors and caches, and how many of them this process may use |
 //! | `affinity` | which processors a thread may run on |
 //! | `cores` | which processors the jobs of this process use |
+//! | `usage` | what the system counts of a thread, and of the machine's sleep |
 
 pub mod affinity;
 pub(crate) mod cores;
 pub mod topology;
+pub mod usage;

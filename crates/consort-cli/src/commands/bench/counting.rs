@@ -1,20 +1,20 @@
 //! `consort bench counted-put` and similar: programs with counting puts, and with the operations
 //! that they replace.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Result, ensure};
 use consort::MOST_PES;
 use consort_bench::{
+    environment::Switches,
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
 
 use super::arguments::Bench;
-use crate::{interrupt, output};
+use crate::{interrupt, measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, workload: Workload, stop: &AtomicBool) -> Result<String> {
+pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) -> Result<String> {
+    let stop = &*measurement.stop;
     let name = workload.name();
     let others = bench.is_plain() && !bench.rewrite;
     ensure!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
@@ -35,6 +35,8 @@ pub(super) fn run(bench: &Bench, workload: Workload, stop: &AtomicBool) -> Resul
     ensure!(!times.is_empty(), "the cores were in another class throughout: try --class both");
     let mut page = Page::default();
     show(&mut page, workload, &times);
-    output::tell(bench.json.as_ref(), &race.figures(&times), || output::page(&page))?;
+    measurement.tell(&Switches::default(), bench.json.as_ref(), &race.figures(&times), || {
+        output::page(&page)
+    })?;
     Ok(format!("each size has a block of each of {} methods at least", workload.methods().len()))
 }

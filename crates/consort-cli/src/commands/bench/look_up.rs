@@ -1,22 +1,25 @@
 //! `consort bench look-up`: the time of a look-up of a choice in compiled wisdom, and its size.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Result, ensure};
 use consort::MOST_PES;
-use consort_bench::workloads::look_up::{self, BLOCK, LookUps};
+use consort_bench::{
+    environment::Switches,
+    workloads::look_up::{self, BLOCK, LookUps},
+};
 
 use super::arguments::Bench;
-use crate::output;
+use crate::{measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
+pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
+    let stop = &*measurement.stop;
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "look-up takes PEs and budget alone");
     let pes = bench.pes()?;
     ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let look_ups = look_up::measure(pes, bench.budget, stop)?;
-    output::tell(bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))?;
+    measurement
+        .tell(&Switches::default(), bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))?;
     Ok("the table of choices takes its time to make".to_owned())
 }
 

@@ -1,24 +1,24 @@
 //! `consort bench online`: the gain and the cost of refining choices while a program runs.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Result, ensure};
 use consort_bench::{
+    environment::Switches,
     harness::Figure,
     workloads::online::{self, Refining},
 };
 
 use super::arguments::Bench;
-use crate::{interrupt, output};
+use crate::{interrupt, measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
+pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
+    let stop = &*measurement.stop;
     ensure!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
     let pes = bench.pes()?;
     let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget, stop)?;
     ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
-    output::tell(bench.json.as_ref(), &figures, || text(&kinds))?;
+    measurement.tell(&Switches::default(), bench.json.as_ref(), &figures, || text(&kinds))?;
     Ok("each kind of call has three launches, of one call at least".to_owned())
 }
 

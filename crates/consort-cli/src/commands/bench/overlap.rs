@@ -1,18 +1,18 @@
 //! `consort bench overlap`: a nonblocking broadcast with computation of the same length during it.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Result, ensure};
 use consort_bench::{
+    environment::Switches,
     harness::Figure,
     workloads::overlap::{self, Overlap},
 };
 
 use super::arguments::Bench;
-use crate::{interrupt, output};
+use crate::{interrupt, measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
+pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
+    let stop = &*measurement.stop;
     ensure!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
     let pes = bench.pes()?;
     ensure!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
@@ -20,7 +20,7 @@ pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
     let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget, stop)?;
     ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
-    output::tell(bench.json.as_ref(), &figures, || text(&sizes))?;
+    measurement.tell(&Switches::default(), bench.json.as_ref(), &figures, || text(&sizes))?;
     Ok("each size has three broadcasts at least, one with ten times as much computation".to_owned())
 }
 

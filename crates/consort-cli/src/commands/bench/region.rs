@@ -1,10 +1,9 @@
 //! `consort bench region`: parallel regions and barriers of threads, by this library and by others.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Result, ensure};
 use consort::MOST_PES;
 use consort_bench::{
+    environment::Switches,
     harness::Figure,
     page::Page,
     peers::openmp::OpenMp,
@@ -12,10 +11,11 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::{interrupt, output};
+use crate::{interrupt, measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
+pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
+    let stop = &*measurement.stop;
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "region takes PEs, budget and class alone");
     let several = if bench.pes.is_empty() { &[bench.pes()?][..] } else { &bench.pes };
@@ -37,7 +37,7 @@ pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
         interrupt::why_nothing(stop)
     );
     let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
-    output::tell(bench.json.as_ref(), &figures, || {
+    measurement.tell(&Switches::default(), bench.json.as_ref(), &figures, || {
         let mut page = Page::default();
         show(&mut page, &all);
         output::page(&page)

@@ -1,22 +1,24 @@
 //! `consort bench sharing`: a job on cores that others use too, and the processor time of waits.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Result, ensure};
 use consort::MOST_PES;
-use consort_bench::{page::Page, workloads::sharing};
+use consort_bench::{
+    environment::Switches,
+    {page::Page, workloads::sharing},
+};
 
 use super::arguments::Bench;
-use crate::output;
+use crate::{measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, stop: &AtomicBool) -> Result<String> {
+pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
+    let stop = &*measurement.stop;
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
     ensure!(none, "sharing takes PEs and budget alone");
     let pes = bench.pes()?;
     ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let results = sharing::measure(pes, bench.budget, stop)?;
-    output::tell(bench.json.as_ref(), &results.figures(), || {
+    measurement.tell(&Switches::default(), bench.json.as_ref(), &results.figures(), || {
         let mut page = Page::default();
         results.show(&mut page);
         output::page(&page)

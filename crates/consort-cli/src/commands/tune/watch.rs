@@ -6,6 +6,7 @@
 //! process.
 
 use std::{
+    collections::BTreeSet,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -73,6 +74,8 @@ pub(super) struct Watch<'w> {
     pub(super) meter: &'w mut Meter,
     pub(super) path: PathBuf,
     pub(super) stop: &'w AtomicBool,
+    /// The queries that were won.
+    pub(super) won: BTreeSet<Query>,
     saved: Instant,
     /// The reason why wisdom could not be saved, which ends the search.
     pub(super) failure: Option<WisdomError>,
@@ -80,7 +83,14 @@ pub(super) struct Watch<'w> {
 
 impl<'w> Watch<'w> {
     pub(super) fn new(meter: &'w mut Meter, path: &Path, stop: &'w AtomicBool) -> Self {
-        Self { meter, path: path.to_owned(), stop, saved: Instant::now(), failure: None }
+        Self {
+            meter,
+            path: path.to_owned(),
+            stop,
+            won: BTreeSet::new(),
+            saved: Instant::now(),
+            failure: None,
+        }
     }
 }
 
@@ -90,7 +100,8 @@ impl Observer for Watch<'_> {
         self.meter.show(progress.done_count, progress.total_count, &what);
     }
 
-    fn won(&mut self, _: &Progress, _: &Entry, wisdom: &Wisdom) {
+    fn won(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
+        self.won.insert(entry.query);
         if self.saved.elapsed() < SAVE_EVERY || self.failure.is_some() {
             return;
         }

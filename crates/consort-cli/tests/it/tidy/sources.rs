@@ -215,6 +215,27 @@ fn nothing_is_left_undone() {
     }
 }
 
+/// The only files that may use the clock that people set, which steps: dates, and those of files.
+const DATED: [&str; 2] =
+    ["crates/consort-bench/src/environment/date.rs", "crates/consort/src/runtime/wisdom.rs"];
+
+fn stepping_clocks(tree: &Tree) -> Vec<String> {
+    let steps =
+        |text: &str| ["SystemTime", "CLOCK_REALTIME"].iter().any(|name| text.contains(name));
+    src_files(tree)
+        .filter(|(path, text)| steps(text) && !DATED.contains(path))
+        .map(|(path, _)| format!("{path}: times are by `Instant`, which never steps"))
+        .collect()
+}
+
+#[test]
+fn times_are_by_the_clock_that_never_steps() {
+    assert_none(&stepping_clocks(&workspace()));
+    let of = |path| stepping_clocks(&tree([(path, "let begun = SystemTime::now();")]));
+    assert_one(&of("crates/x/src/a.rs"), "never steps");
+    assert_none(&of(DATED[0]));
+}
+
 fn file_lengths(tree: &Tree) -> Vec<String> {
     rust_files(tree)
         .filter(|(_, text)| !module_doc(text).any(|line| line.contains("long")))

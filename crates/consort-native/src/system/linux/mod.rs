@@ -7,3 +7,4 @@ pub(crate) mod fence;
 #[cfg(not(loom))]
 pub(crate) mod futex;
 pub(crate) mod memory;
+pub(crate) mod usage;

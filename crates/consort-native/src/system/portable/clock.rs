@@ -8,3 +8,13 @@ pub(crate) fn now_ns() -> u64 {
     let elapsed = FIRST.get_or_init(Instant::now).elapsed();
     u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// Unknown.
+pub(crate) fn suspended_ns() -> Option<u64> {
+    None
+}
+
+/// Unknown.
+pub(crate) fn processor_ns() -> Option<u64> {
+    None
+}

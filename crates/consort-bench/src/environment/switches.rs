@@ -1,0 +1,61 @@
+//! How often measuring threads, each on a core of its own, lost it to others.
+
+use std::time::Duration;
+
+/// Switches a second that are no sign of others: the kernel's own threads and timers take a core
+/// some ten times a second...
+const OF_EACH_PE: f64 = 10.0;
+/// ... and so often besides. A program that competes for a core takes it every few milliseconds,
+/// and of several each in turn: that is some hundred times a second.
+const BESIDES: f64 = 20.0;
+/// Fewer switches in all say nothing.
+const FEWEST: u64 = 10;
+
+/// The involuntary switches of all measuring threads, where PEs had cores of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Switches {
+    count: u64,
+    seconds: f64,
+    /// The switches that are no sign of others.
+    expected: f64,
+}
+
+impl Switches {
+    /// The switches of `pes` PEs that measured for `time`.
+    #[must_use]
+    pub fn of(count: u64, pes: u32, time: Duration) -> Self {
+        let seconds = time.as_secs_f64();
+        let expected = (BESIDES + OF_EACH_PE * f64::from(pes)) * seconds;
+        Self { count, seconds, expected }
+    }
+
+    /// Adds those of another launch.
+    pub fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.seconds += other.seconds;
+        self.expected += other.expected;
+    }
+
+    /// The switches a second, if they are a sign that others use the cores too.
+    pub(super) fn too_many(&self) -> Option<f64> {
+        let too_many = self.count >= FEWEST && self.count as f64 > self.expected;
+        too_many.then(|| self.count as f64 / self.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_competitor_is_noticed_and_the_kernel_is_not() {
+        let second = Duration::from_secs(1);
+        assert_eq!(Switches::of(40, 2, second).too_many(), None);
+        assert_eq!(Switches::of(150, 2, second).too_many(), Some(150.0));
+        assert_eq!(Switches::of(9, 2, Duration::from_millis(1)).too_many(), None, "too few");
+        let mut all = Switches::of(150, 2, second);
+        all.add(Switches::of(0, 2, 9 * second));
+        assert_eq!(all.too_many(), None, "15 a second");
+        assert_eq!(Switches::default().too_many(), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! Whether the machine is busy with something else: before the start by its load, meanwhile by the
+//! processor time that a hypervisor takes and by how often measuring threads lose their cores.
+//!
+//! PEs that share cores are switched by nature, so their switches do not count. The load is an
+//! average over the last minute, which has the work of a run before this one too. So it counts only
+//! if something else wants to run at the start.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use consort_native::{affinity::CpuId, topology::Topology, usage};
+
+use super::switches::Switches;
+
+/// A lower load before the start is not to be noticed.
+const LEAST_LOAD: f64 = 0.5;
+/// A smaller share of stolen time is not to be noticed: it lies in few blocks, and the median
+/// withstands these.
+const LEAST_STOLEN: f64 = 0.05;
+/// Shares of less processor time, in the ticks of a hundredth of a second, say nothing.
+const FEWEST_TICKS: u64 = 50;
+/// The looks at who wants to run, and the time between two.
+const LOOKS: u32 = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+/// A shorter sleep of the machine is the clocks' inaccuracy.
+const LEAST_SLEEP: Duration = Duration::from_millis(10);
+
+/// What was seen at the start of a measurement.
+#[derive(Debug)]
+pub struct Watch {
+    begun: Instant,
+    /// The load before the start, if the system tells it.
+    load: Option<f64>,
+    /// Whether others wanted to run then, on cores that the measurement needs.
+    competes: bool,
+    cpus: Vec<CpuId>,
+    ticks: Option<Ticks>,
+    suspended: Option<Duration>,
+}
+
+/// The processor time of some processors since they started, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    stolen: u64,
+}
+
+impl Watch {
+    /// Looks at the machine before a measurement with `pes` PEs.
+    #[must_use]
+    pub fn begin(pes: u32) -> Watch {
+        let topology = Topology::discover();
+        let mut competing_count = 0;
+        let mut load = None;
+        for _ in 0..LOOKS {
+            let Some((average, others)) = load_of(&read("/proc/loadavg")) else { break };
+            load = Some(average);
+            competing_count += u32::from(others > 0);
+            thread::sleep(BETWEEN_LOOKS);
+        }
+        let is_full = |load| is_full(load, pes as usize, topology.usable_cores());
+        let cpus = topology.allowed().to_vec();
+        Watch {
+            begun: Instant::now(),
+            load,
+            competes: 2 * competing_count > LOOKS && load.is_some_and(is_full),
+            ticks: ticks_of(&read("/proc/stat"), &cpus),
+            cpus,
+            suspended: usage::suspended(),
+        }
+    }
+
+    /// The time since the start.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// The load before the start.
+    #[must_use]
+    pub fn load(&self) -> Option<f64> {
+        self.load
+    }
+
+    /// What disturbs the measurement so far, in one line; `None` on an idle machine.
+    #[must_use]
+    pub fn busy(&self, switches: &Switches) -> Option<String> {
+        let now = ticks_of(&read("/proc/stat"), &self.cpus);
+        let stolen = self.ticks.zip(now).and_then(|(before, now)| stolen(before, now));
+        let load = self.load.filter(|_| self.competes);
+        told(stolen, switches.too_many(), load)
+    }
+
+    /// How long the machine was suspended since the start, if it was.
+    #[must_use]
+    pub fn suspended(&self) -> Option<Duration> {
+        let slept = usage::suspended()?.checked_sub(self.suspended?)?;
+        (slept >= LEAST_SLEEP).then_some(slept)
+    }
+}
+
+/// A file of the system; empty where there is none.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The load of the last minute, and how many threads besides the calling one run or could.
+fn load_of(text: &str) -> Option<(f64, u64)> {
+    let mut words = text.split_whitespace();
+    let average = words.next()?.parse().ok()?;
+    let (running, _) = words.nth(2)?.split_once('/')?;
+    Some((average, running.parse::<u64>().ok()?.saturating_sub(1)))
+}
+
+/// Whether a load leaves fewer cores idle than PEs need.
+fn is_full(load: f64, pes: usize, cores: usize) -> bool {
+    load >= LEAST_LOAD && load + pes.min(cores) as f64 > cores as f64
+}
+
+/// The processor time of these processors; `None` if one is missing.
+fn ticks_of(text: &str, cpus: &[CpuId]) -> Option<Ticks> {
+    let mut sum = Ticks::default();
+    for cpu in cpus {
+        let name = format!("cpu{} ", cpu.0);
+        let line = text.lines().find_map(|line| line.strip_prefix(&name))?;
+        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of the first.
+        let ticks = line.split_whitespace().take(8).map(str::parse::<u64>);
+        let ticks = ticks.collect::<Result<Vec<u64>, _>>().ok()?;
+        sum.all += ticks.iter().sum::<u64>();
+        sum.stolen += ticks.get(7)?;
+    }
+    Some(sum)
+}
+
+/// The share of stolen time, if there is enough of it.
+fn stolen(before: Ticks, now: Ticks) -> Option<f64> {
+    let all = now.all.checked_sub(before.all).filter(|&all| all >= FEWEST_TICKS)?;
+    let share = now.stolen.checked_sub(before.stolen)? as f64 / all as f64;
+    (share >= LEAST_STOLEN).then_some(share)
+}
+
+fn told(stolen: Option<f64>, switches: Option<f64>, load: Option<f64>) -> Option<String> {
+    let parts = [
+        stolen.map(|share| format!("{:.0} % of processor time stolen", share * 100.0)),
+        switches.map(|rate| format!("{rate:.0} involuntary switches a second")),
+        load.map(|load| format!("load {load:.1} before the start")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_counts_where_cores_are_lacking() {
+        assert_eq!(load_of("3.20 1.1 0.9 4/102 3935\n"), Some((3.2, 3)));
+        assert_eq!(load_of("3.20 1.1 0.9 0/102 3935\n"), Some((3.2, 0)));
+        for bad in ["", "3.2", "much 1 1 1/2 3", "3.2 1 1 x/2 3", "3.2 1 1 12 3"] {
+            assert_eq!(load_of(bad), None, "{bad}");
+        }
+        assert!(is_full(0.6, 2, 2) && is_full(0.6, 64, 2), "as many PEs as cores, or more");
+        assert!(!is_full(3.0, 2, 64), "there are cores enough");
+        assert!(!is_full(0.4, 2, 2), "the load is low");
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_the_processors_at_hand() {
+        let text = "cpu 9 9 9 9 9 9 9 9 0 0\ncpu0 10 0 0 50 0 0 0 40 7 7\n\
+                    cpu1 90 0 0 5 0 0 0 5 0 0\ncpu10 1 1 1 1 1 1 1 1 0 0\nintr 1 2";
+        let of = |cpus: &[u32]| {
+            ticks_of(text, &cpus.iter().map(|&cpu| CpuId(cpu)).collect::<Vec<CpuId>>())
+        };
+        assert_eq!(of(&[0]), Some(Ticks { all: 100, stolen: 40 }));
+        assert_eq!(of(&[0, 1]), Some(Ticks { all: 200, stolen: 45 }));
+        assert_eq!(of(&[0, 2]), None);
+        assert_eq!(ticks_of("cpu0 1 2 3\n", &[CpuId(0)]), None);
+        assert_eq!(ticks_of("cpu0 1 2 3 x 5 6 7 8\n", &[CpuId(0)]), None);
+        let share = |all, of_it| stolen(Ticks::default(), Ticks { all, stolen: of_it });
+        assert_eq!(share(100, 12), Some(0.12));
+        assert_eq!(share(100, 4), None);
+        assert_eq!(share(FEWEST_TICKS - 1, 40), None, "too short to say");
+    }
+
+    #[test]
+    fn what_disturbs_is_told_in_one_line() {
+        assert_eq!(told(None, None, None), None);
+        let line = told(Some(0.12), Some(340.4), Some(3.21)).unwrap();
+        let expected = "12 % of processor time stolen, 340 involuntary switches a second, load 3.2 \
+                        before the start";
+        assert_eq!(line, expected);
+        assert_eq!(told(None, Some(99.0), None).unwrap(), "99 involuntary switches a second");
+    }
+
+    #[test]
+    fn the_machine_at_hand_is_watched() {
+        let watch = Watch::begin(2);
+        assert_eq!(watch.load().is_some(), fs::exists("/proc/loadavg").unwrap());
+        assert_eq!(watch.suspended(), None, "it does not sleep during a test");
+        let many = Switches::of(1000, 2, Duration::from_secs(1));
+        assert!(watch.busy(&many).unwrap().contains("1000 involuntary switches"));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the system says of threads' use of processors, and of the machine's sleep.
+
+use std::time::Duration;
+
+use crate::system;
+
+/// How often the calling thread has lost its processor although it could have gone on; `None` where
+/// the system does not tell.
+#[must_use]
+pub fn involuntary_switches() -> Option<u64> {
+    system::usage::involuntary_switches()
+}
+
+/// How long the machine has been suspended since it booted; `None` where the system does not tell.
+/// The clock that times are taken by stands still meanwhile.
+#[must_use]
+pub fn suspended() -> Option<Duration> {
+    system::clock::suspended_ns().map(Duration::from_nanos)
+}
+
+/// The processor time of all threads of this process, also of those that have ended; `None` where
+/// the system does not tell.
+#[must_use]
+pub fn processor_time() -> Option<Duration> {
+    system::clock::processor_ns().map(Duration::from_nanos)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::system::IS_LINUX;
+
+    #[test]
+    fn linux_tells_and_others_do_not() {
+        assert_eq!(involuntary_switches().is_some(), IS_LINUX);
+        assert_eq!(suspended().is_some(), IS_LINUX);
+        let before = processor_time();
+        std::thread::spawn(|| (0..1_000_000).for_each(|_| std::hint::spin_loop())).join().unwrap();
+        assert!(processor_time() > before || !IS_LINUX, "of a thread that has ended too");
+    }
+
+    /// Of two threads that compete for one processor, each loses it again and again.
+    #[test]
+    fn a_thread_that_competes_is_switched() {
+        let cpu = crate::affinity::allowed()[0];
+        let switched = || {
+            let bound = crate::affinity::pin(cpu).is_ok();
+            let (begun, before) = (std::time::Instant::now(), involuntary_switches());
+            while begun.elapsed() < Duration::from_millis(300) {
+                std::hint::spin_loop();
+            }
+            let count = before.zip(involuntary_switches()).map(|(before, after)| after - before);
+            count.filter(|_| bound)
+        };
+        let counts = std::thread::scope(|scope| {
+            let all = [scope.spawn(switched), scope.spawn(switched)];
+            all.map(|one| one.join().unwrap())
+        });
+        if let [Some(one), Some(other)] = counts {
+            assert!(one + other >= 4, "{counts:?}");
+        }
+    }
+}
