@@ -40,6 +40,8 @@ fn of_repository(root: &Path) -> Option<String> {
     let shared = shared.map_or(own.clone(), |text| own.join(text.trim()));
     let head = watched(&own.join("HEAD"))?;
     let Some(name) = head.strip_prefix("ref: ") else { return Some(head) };
+    // Each commit adds a line there, also the first one of a branch that has no file of its own yet.
+    watched(&own.join("logs/HEAD"));
     let packed = watched(&shared.join("packed-refs")).unwrap_or_default();
     let of_line = |line: &str| Some(line.strip_suffix(name)?.trim_end().to_owned());
     watched(&shared.join(name)).or_else(|| packed.lines().find_map(of_line))
