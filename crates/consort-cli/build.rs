@@ -40,7 +40,7 @@ fn of_repository(root: &Path) -> Option<String> {
     let shared = shared.map_or(own.clone(), |text| own.join(text.trim()));
     let head = watched(&own.join("HEAD"))?;
     let Some(name) = head.strip_prefix("ref: ") else { return Some(head) };
-    // Each commit adds a line there, also the first one of a branch that has no file of its own yet.
+    // Each commit adds a line there, also on a branch that has no file of its own yet.
     watched(&own.join("logs/HEAD"));
     let packed = watched(&shared.join("packed-refs")).unwrap_or_default();
     let of_line = |line: &str| Some(line.strip_suffix(name)?.trim_end().to_owned());
