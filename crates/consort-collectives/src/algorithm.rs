@@ -1,6 +1,6 @@
 //! The trait of an algorithm, its parameters, and the errors of a plan.
 
-use std::{borrow::Cow, future::Future};
+use std::{borrow::Cow, fmt::Debug, future::Future};
 
 use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
 
@@ -145,8 +145,9 @@ pub trait Algorithm: 'static {
     /// All of these, for code that is the same for all algorithms.
     const DESCRIPTION: Description =
         Description { name: Self::NAME, parameters: Self::PARAMETERS, in_place: Self::IN_PLACE };
-    /// The peers and channels, computed once for many calls.
-    type Schedule: Send + std::marker::Sync + 'static;
+    /// The peers and channels, computed once for many calls. Its `Debug` shows all of it: schedules
+    /// of one type that are shown alike are one.
+    type Schedule: Debug + Send + std::marker::Sync + 'static;
 
     /// The schedule of one PE. Succeeds on all PEs of a team or on none.
     ///

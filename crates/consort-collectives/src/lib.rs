@@ -14,6 +14,7 @@ pub mod async_broadcast;
 pub mod barrier;
 pub mod broadcast;
 pub mod compose;
+mod fingerprint;
 pub mod flow;
 pub mod gather;
 mod plan;
@@ -28,6 +29,7 @@ mod setting;
 pub mod trees;
 
 pub use algorithm::{Algorithm, Description, Direction, Parameter, PlanError, Visitor};
+pub use fingerprint::fingerprint;
 pub use plan::{EntryAndExit, Plan};
 pub use registry::{candidates, check, describe, estimate_ns, names, serves, visit};
 pub use setting::Setting;

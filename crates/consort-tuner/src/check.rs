@@ -1,8 +1,8 @@
 //! Measures what the choices lose against the best candidate: the penalty, not only the gain.
 //!
-//! All candidates are measured first, in turn, to find the best. The fastest of many is also
-//! the luckiest, so its time is biased. So it and the choice are measured again,
-//! against each other alone.
+//! All candidates that differ are measured first, in turn, to find the best. The fastest of many
+//! is also the luckiest, so its time is biased. So it and the choice are measured again, against
+//! each other alone.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -12,8 +12,9 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Query};
 
 use crate::{
-    Grid, Measured, Race, Rigour, Sample, SearchError, Selector, Wisdom, Workbench,
-    search::contest::slice,
+    Measured, Race, Rigour, Sample, SearchError, Selector, Wisdom, Workbench, Workload,
+    estimate::distinct,
+    search::contest::{cap, slice},
 };
 
 /// The share of the duel in the time for a query: one part in this many.
@@ -66,7 +67,7 @@ impl Penalty {
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// A penalty for each query measured, in the order of the grid.
+    /// A penalty for each query measured, in their order.
     pub penalties: Vec<Penalty>,
     /// Queries of the check that were not measured: the time was over, the check was stopped, or
     /// the choice could not be measured.
@@ -95,9 +96,9 @@ impl Report {
 /// The queries and the time of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
-    /// The grid of queries.
-    pub grid: &'a Grid,
-    /// How many queries of the grid are checked, evenly spread; `None` for all.
+    /// The queries.
+    pub workload: &'a Workload,
+    /// How many of the queries are checked, evenly spread; `None` for all.
     pub sample_count: Option<usize>,
     /// The time for the whole check.
     pub budget: Duration,
@@ -121,24 +122,27 @@ impl Check<'_> {
         mut watch: impl FnMut(&Penalty),
     ) -> Result<Report, SearchError<W::Error>> {
         let started = bench.now();
-        let queries = sampled(self.grid.points(), self.sample_count);
+        let queries = sampled(self.workload.queries().collect(), self.sample_count);
         let mut report = Report::default();
         for (index, query) in queries.iter().enumerate() {
             let elapsed = bench.now().saturating_sub(started);
             let left_count = queries.len() - index;
-            let field = bench.candidates(query);
+            let selector = Selector::new(&*bench, Measured::new(wisdom, self.cores));
+            let chosen = selector.select(&CallSpec::from(query));
+            let chosen = chosen.map(|chosen| chosen.candidate.into_owned());
+            // Of candidates that are the same the first is measured: the choice comes first.
+            let mut candidates = bench.candidates(query);
+            candidates.sort_by_key(|candidate| chosen.as_ref() != Some(candidate));
+            let field: Vec<Candidate> = distinct(bench, query, candidates).collect();
             let share =
                 self.budget.saturating_sub(elapsed) / u32::try_from(left_count).unwrap_or(u32::MAX);
-            let slice = slice(Rigour::Exhaustive, field.len(), share);
+            let slice = slice(field.len(), share, cap(Rigour::Exhaustive, field.len()));
             // Relaxed: the flag publishes no other data.
             if self.stop.load(Ordering::Relaxed) || elapsed + slice > self.budget {
                 report.unmeasured_count += left_count;
                 break;
             }
             let failed = |source| SearchError { query: *query, source };
-            let selector = Selector::new(&*bench, Measured::new(wisdom, self.cores));
-            let chosen = selector.select(&CallSpec::from(query));
-            let chosen = chosen.map(|chosen| chosen.candidate.into_owned());
             let duel_slice = slice / DUEL_SHARE;
             let mut race = Race::new(field);
             race.run(bench, query, FIRST_LAUNCHES, slice - duel_slice).map_err(failed)?;

@@ -7,6 +7,12 @@
 //! Two operations one after the other that give the result of a third do more than it (Träff, Gropp
 //! and Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise or a
 //! missing candidate, since one that does more could have served.
+//!
+//! Entries are times of calls in a row. A call takes the place of another in such a row, so their
+//! times compare. But two rows of calls that overlap say nothing of a row in which both alternate:
+//! the second waits there for the first. So only calls that cannot overlap are put one after the
+//! other, Strict ones in symmetric memory. In private memory modes All ask for less, and are not
+//! compared with those in symmetric memory.
 
 use std::fmt;
 
@@ -74,15 +80,18 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
         .collect()
 }
 
-/// The pairs of operations that give the result of `query` one after the other. In between a PE
-/// must have the data that it passes on, so their modes are at least Mine.
+/// The pairs of operations that give the result of `query` one after the other: Strict calls, which
+/// do not overlap in a row.
 fn compositions(query: &Query) -> Vec<[Query; 2]> {
     use Collective::{
         AllGather, AllReduce, AllToAll, Broadcast, ExclusiveScan, Gather, Reduce, ReduceScatter,
         Scan, Scatter,
     };
-    let Query { collective, sync: SyncModes { entry, exit }, bytes, .. } = *query;
-    let sync = SyncModes { entry: entry.max(SyncMode::Mine), exit: exit.max(SyncMode::Mine) };
+    let Query { collective, bytes, symmetric, .. } = *query;
+    if !symmetric {
+        return Vec::new();
+    }
+    let sync = SyncModes::STRICT;
     let pes = u64::from(query.pes);
     let all = bytes.saturating_mul(pes);
     let part = |collective, bytes| Query { collective, sync, bytes, ..*query };
@@ -126,7 +135,9 @@ fn asks_less(less: &Query, more: &Query) -> bool {
         Query { operator: more.operator, ..*less },
         Query { symmetric: more.symmetric, ..*less },
     ];
+    let is_private_all = !more.symmetric && [sync.entry, sync.exit].contains(&SyncMode::All);
     less != more
+        && !(symmetric && is_private_all)
         && apart_from_one_thing.contains(more)
         && sync.entry <= more.sync.entry
         && sync.exit <= more.sync.exit
@@ -170,6 +181,8 @@ mod tests {
         let reachable = Query { symmetric: true, ..REDUCE };
         assert!(asks_less(&reachable, &REDUCE) && !asks_less(&REDUCE, &reachable));
         assert!(!asks_less(&Query { pes: 2, ..reachable }, &REDUCE), "another team");
+        let strict = Query { sync: SyncModes::STRICT, ..REDUCE };
+        assert!(!asks_less(&Query { symmetric: true, ..strict }, &strict), "less is asked there");
         let on_all = Query { collective: Collective::AllReduce, ..REDUCE };
         assert!(asks_less(&REDUCE, &on_all) && !asks_less(&on_all, &REDUCE));
     }
@@ -177,7 +190,8 @@ mod tests {
     #[test]
     fn what_is_composed_has_the_parts_sizes_and_modes() {
         let parts = |collective, sync, bytes| {
-            let parts = compositions(&Query { collective, sync, bytes, ..REDUCE });
+            let reachable = Query { symmetric: true, ..REDUCE };
+            let parts = compositions(&Query { collective, sync, bytes, ..reachable });
             let described =
                 |part: Query| format!("{} {} {}", part.sync, part.collective, part.bytes);
             parts.into_iter().map(|parts| parts.map(described)).collect::<Vec<_>>()
@@ -197,11 +211,16 @@ mod tests {
         );
         assert_eq!(
             parts(Collective::AllGather, SyncModes::LOOSE, 8),
-            [["mine gather 8", "mine broadcast 32"]]
+            [["strict gather 8", "strict broadcast 32"]]
         );
         assert_eq!(
             parts(Collective::ReduceScatter, SyncModes::MINE, 8),
-            [["mine reduce 32", "mine scatter 8"]]
+            [["strict reduce 32", "strict scatter 8"]]
+        );
+        let private = Query { collective: Collective::AllReduce, ..REDUCE };
+        assert!(
+            compositions(&private).is_empty(),
+            "its calls overlap in a row, whatever the modes"
         );
         assert_eq!(parts(Collective::Barrier, SyncModes::STRICT, 0), [[""; 2]; 0]);
     }

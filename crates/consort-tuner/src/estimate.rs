@@ -1,4 +1,6 @@
-//! The model's choice: candidates ranked by their estimates.
+//! The model's choice: candidates ranked by their estimates, and those that are the same.
+
+use std::collections::BTreeSet;
 
 use consort_fabric::{Candidate, Query};
 
@@ -45,4 +47,29 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
         rigour: Rigour::Estimate,
         busy: None,
     })
+}
+
+/// The candidates that differ from all before them at `query`, in order: of those that are one
+/// algorithm under several names, the first.
+pub(crate) fn distinct<'c, C: Catalog + ?Sized>(
+    catalog: &'c C,
+    query: &'c Query,
+    candidates: impl IntoIterator<Item = Candidate> + 'c,
+) -> impl Iterator<Item = Candidate> + 'c {
+    let mut seen = BTreeSet::new();
+    let is_new = move |candidate: &Candidate| {
+        catalog.fingerprint(query, candidate).is_none_or(|print| seen.insert(print))
+    };
+    candidates.into_iter().filter(is_new)
+}
+
+/// Whether two candidates are one algorithm at `query`.
+pub fn same<C: Catalog + ?Sized>(
+    catalog: &C,
+    query: &Query,
+    one: &Candidate,
+    other: &Candidate,
+) -> bool {
+    let print = |candidate| catalog.fingerprint(query, candidate);
+    one == other || print(one).is_some_and(|own| print(other) == Some(own))
 }

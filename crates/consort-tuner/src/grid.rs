@@ -27,6 +27,8 @@ pub struct Grid {
 
 /// This many collectives are interleaved before the less common ones follow.
 const AT_A_TIME: usize = 4;
+/// This many modes come before all others.
+const MODES_AT_A_TIME: usize = 3;
 
 impl Grid {
     /// Every collective on blocks of equal length, the most common ones first.
@@ -47,6 +49,16 @@ impl Grid {
     /// The sizes of a coarse grid; the search refines it where the winner changes.
     pub const COARSE_BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20];
 
+    /// The modes that have names, the most common one first.
+    pub const NAMED_SYNCS: [SyncModes; 3] = [SyncModes::MINE, SyncModes::STRICT, SyncModes::LOOSE];
+
+    /// All nine modes, those with names first.
+    #[must_use]
+    pub fn every_sync() -> Vec<SyncModes> {
+        let others = SyncModes::every().filter(|sync| !Self::NAMED_SYNCS.contains(sync));
+        Self::NAMED_SYNCS.into_iter().chain(others).collect()
+    }
+
     /// All collectives, the three named modes, teams of `cores` and of every smaller power of two,
     /// and then `oversubscribed` teams.
     #[must_use]
@@ -63,7 +75,7 @@ impl Grid {
         }
         Self {
             collectives: Self::COLLECTIVES.to_vec(),
-            syncs: vec![SyncModes::MINE, SyncModes::STRICT, SyncModes::LOOSE],
+            syncs: Self::NAMED_SYNCS.to_vec(),
             pes,
             bytes: Self::COARSE_BYTES.to_vec(),
             operators: vec![OperatorClass::Commutative],
@@ -71,13 +83,15 @@ impl Grid {
         }
     }
 
-    /// All queries, each once, ordered by the sum of the positions of their values in the lists, in
-    /// which collectives count in groups of four. Queries of one group that differ in collective
-    /// and size alone are interleaved; the smallest and the largest size come first.
+    /// All queries, each once: those of the first three modes, of the next three, and so on. Among
+    /// these they are ordered by the sum of the positions of their values in the lists, in which
+    /// collectives count in groups of four. Queries of one group that differ in collective and size
+    /// alone are interleaved; the smallest and the largest size come first.
     #[must_use]
     pub fn points(&self) -> Vec<Query> {
         let mut ranked = Vec::new();
         for (sync_rank, &sync) in self.syncs.iter().enumerate() {
+            let tier = sync_rank / MODES_AT_A_TIME;
             for (pes_rank, &pes) in self.pes.iter().enumerate() {
                 for (operator_rank, &operator) in self.operators.iter().enumerate() {
                     for (memory_rank, &symmetric) in self.symmetric.iter().enumerate() {
@@ -87,7 +101,7 @@ impl Grid {
                                 |(place, &collective)| {
                                     let query =
                                         Query { collective, sync, pes, bytes, operator, symmetric };
-                                    (rank + place / AT_A_TIME, canonical(&query))
+                                    ((tier, rank + place / AT_A_TIME), canonical(&query))
                                 },
                             ));
                         }
@@ -151,5 +165,16 @@ mod tests {
         assert_eq!(all, Collective::regulars().collect());
         assert!(first_row.iter().all(|query| query.pes == 4 && query.symmetric));
         assert!(first_row[1..].iter().all(|query| query.sync == SyncModes::MINE));
+    }
+
+    #[test]
+    fn modes_without_a_name_come_last() {
+        let grid = Grid { syncs: Grid::every_sync(), ..Grid::new(4, &[16]) };
+        let (points, named) = (grid.points(), Grid::new(4, &[16]).points());
+        assert_eq!(grid.syncs.len(), 9);
+        assert_eq!(points[..named.len()], named);
+        let distinct: BTreeSet<_> = points.iter().collect();
+        let moving = Grid::COLLECTIVES.len() - 1;
+        assert_eq!(distinct.len(), 3 * (1 + 9 * 16 * moving));
     }
 }

@@ -5,7 +5,8 @@
 //! and measurement decides. Nothing in this crate knows an algorithm: a [`Catalog`] lists
 //! candidates and estimates them, a [`Workbench`] measures them.
 //!
-//! 1. [`Search`] walks a [`Grid`] of queries at a [`Rigour`] and writes entries into [`Wisdom`].
+//! 1. [`Search`] measures a [`Workload`] at a [`Rigour`] and writes entries into [`Wisdom`]. The
+//!    workload is a [`Grid`] of queries, or the [`Mix`] that programs have recorded.
 //! 2. [`Wisdom`] is the readable file of one machine. It is loaded, saved atomically, merged, and
 //!    refused where it does not fit.
 //! 3. A [`Selector`] chooses by wisdom, and by the model where wisdom has no entry. A [`Table`] is
@@ -22,6 +23,7 @@ mod check;
 mod consistency;
 mod estimate;
 mod grid;
+mod mix;
 pub mod online;
 mod query;
 mod race;
@@ -29,14 +31,18 @@ mod row;
 mod search;
 mod select;
 mod table;
+mod text;
 mod times;
 mod wisdom;
 mod words;
 mod workbench;
+mod workload;
 
 pub use check::{Check, Penalty, Report};
 pub use consistency::{Inconsistency, inconsistencies};
+pub use estimate::same;
 pub use grid::Grid;
+pub use mix::{Mix, MixError};
 pub use race::Race;
 pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
 pub use select::{ChosenBy, Measured, Selection, Selector};
@@ -46,3 +52,4 @@ pub use wisdom::{
 };
 pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Block, Catalog, Sample, Workbench};
+pub use workload::Workload;

@@ -7,7 +7,10 @@
 
 use std::time::Duration;
 
-use consort_fabric::{Candidate, Query, statistics::launches};
+use consort_fabric::{
+    Candidate, Query,
+    statistics::{launches, median},
+};
 
 use crate::{Block, Sample, TransferClass, Workbench};
 
@@ -51,6 +54,31 @@ impl Race {
         for (all, new) in self.blocks.iter_mut().zip(launch) {
             all.push(new.unwrap_or_default());
         }
+    }
+
+    /// Removes all candidates but these.
+    pub(crate) fn keep(&mut self, survivors: &[Candidate]) {
+        let stays: Vec<bool> = self.field.iter().map(|one| survivors.contains(one)).collect();
+        let mut of_blocks = stays.iter();
+        self.blocks.retain(|_| *of_blocks.next().unwrap_or(&false));
+        let mut of_field = stays.iter();
+        self.field.retain(|_| *of_field.next().unwrap_or(&false));
+    }
+
+    /// The candidates that could be measured with their medians, the fastest first: as
+    /// [`Race::ranking`], without the time for intervals.
+    pub(crate) fn medians(&self) -> Vec<(Candidate, f64)> {
+        let class = self.class();
+        let typical_ns = |all: &Vec<Vec<Block>>| {
+            let launches = times(all, class).into_iter().filter(|launch| !launch.is_empty());
+            let mut medians: Vec<f64> = launches.map(|mut launch| median(&mut launch)).collect();
+            (!medians.is_empty()).then(|| median(&mut medians))
+        };
+        let measured = self.field.iter().cloned().zip(self.blocks.iter().map(typical_ns));
+        let mut ranking: Vec<(Candidate, f64)> =
+            measured.filter_map(|(candidate, ns)| Some((candidate, ns?))).collect();
+        ranking.sort_by(|(a, a_ns), (b, b_ns)| a_ns.total_cmp(b_ns).then_with(|| a.cmp(b)));
+        ranking
     }
 
     /// Measures the candidates in at most `count` launches, at least one, within `budget`.

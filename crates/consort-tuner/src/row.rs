@@ -4,8 +4,12 @@
 //! neighbours meet at their geometric mean. It is used up to [`REACH_BYTES`] times its size at
 //! most, and only where its choice can serve; where the choice of one neighbour cannot, the other
 //! is used. All arithmetic is on integers, so that every PE gets the same limits.
+//!
+//! Calls in modes that were not measured take the choice that was measured in the nearest modes:
+//! entry and exit barriers cost the same whatever the algorithm, and the model does not know the
+//! machine.
 
-use consort_fabric::{CallSpec, Query};
+use consort_fabric::{CallSpec, Query, SyncMode, SyncModes};
 
 use crate::{
     Catalog, Confidence, Entry, Wisdom,
@@ -18,7 +22,7 @@ const REACH_BYTES: u64 = 64;
 const REACH_PES: u64 = 4;
 
 /// The sizes for which an entry is used, both ends included.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
     pub(crate) first_bytes: u64,
     pub(crate) last_bytes: u64,
@@ -27,8 +31,10 @@ pub(crate) struct Span<'a> {
 
 impl Wisdom {
     /// The entry for `query` on a machine with `cores` usable cores; `None` if wisdom has none. Its
-    /// collective, modes, operator class and kind of memory are those of the query. Its team size
-    /// and bytes may be the nearest ones, if its choice can serve the query's.
+    /// collective, operator class and kind of memory are those of the query. Its team size and
+    /// bytes may be the nearest ones, if its choice can serve the query's. Without a measured entry
+    /// of the query's modes it is a measured one of the nearest modes, and without that an
+    /// estimate for the query's.
     #[must_use]
     pub fn answer<C: Catalog + ?Sized>(
         &self,
@@ -41,9 +47,20 @@ impl Wisdom {
         let span = spans.find(|span| (span.first_bytes..=span.last_bytes).contains(&query.bytes));
         span.map(|span| span.entry)
     }
+
+    /// The team sizes for which calls as in `query` were measured, ascending, whatever the bytes.
+    #[must_use]
+    pub fn measured_pes(&self, query: &Query) -> Vec<u32> {
+        let row = row_of(query);
+        let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..row };
+        let measured = self.of_modes(&row).filter(in_row).filter(|entry| entry.is_measured());
+        let mut pes: Vec<u32> = measured.map(|entry| entry.query.pes).collect();
+        pes.dedup();
+        pes
+    }
 }
 
-/// The spans of the row that is used for `query`, ascending and disjoint; empty if there is none.
+/// The spans of the rows that are used for `query`, ascending and disjoint; empty if there is none.
 pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     wisdom: &'a Wisdom,
     catalog: &C,
@@ -51,9 +68,64 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     cores: u32,
 ) -> Vec<Span<'a>> {
     let query = canonical(query);
+    let own = spans_of(wisdom, catalog, &query, query.sync, cores);
+    let (measured, estimated): (Vec<Span<'a>>, Vec<Span<'a>>) =
+        own.into_iter().partition(|span| span.entry.is_measured());
+    let mut spans = measured;
+    for sync in nearest_modes(query.sync) {
+        let mut of_modes = spans_of(wisdom, catalog, &query, sync, cores);
+        of_modes.retain(|span| span.entry.is_measured());
+        fill(&mut spans, of_modes);
+    }
+    fill(&mut spans, estimated);
+    spans
+}
+
+/// The other modes, those most alike first: by how many steps they are apart. Of two that are as
+/// far apart, the exit mode decides, since it says whether calls overlap.
+fn nearest_modes(sync: SyncModes) -> Vec<SyncModes> {
+    let steps = |one: SyncMode, other: SyncMode| (one as u8).abs_diff(other as u8);
+    let mut others: Vec<SyncModes> = SyncModes::every().filter(|&other| other != sync).collect();
+    others.sort_by_key(|other| {
+        let exit = steps(sync.exit, other.exit);
+        (steps(sync.entry, other.entry) + exit, exit)
+    });
+    others
+}
+
+/// Adds the parts of `more` between `spans`. Both are ascending and disjoint.
+fn fill<'a>(spans: &mut Vec<Span<'a>>, more: Vec<Span<'a>>) {
+    for new in more {
+        let mut first_bytes = new.first_bytes;
+        let mut parts = Vec::new();
+        for known in spans.iter().filter(|known| known.last_bytes >= new.first_bytes) {
+            if known.first_bytes > new.last_bytes {
+                break;
+            }
+            if known.first_bytes > first_bytes {
+                parts.push(Span { first_bytes, last_bytes: known.first_bytes - 1, ..new });
+            }
+            first_bytes = known.last_bytes.saturating_add(1);
+        }
+        if first_bytes <= new.last_bytes {
+            parts.push(Span { first_bytes, ..new });
+        }
+        spans.extend(parts);
+        spans.sort_by_key(|span| span.first_bytes);
+    }
+}
+
+/// The spans of the row with modes `sync` for calls as in `query`.
+fn spans_of<'a, C: Catalog + ?Sized>(
+    wisdom: &'a Wisdom,
+    catalog: &C,
+    query: &Query,
+    sync: SyncModes,
+    cores: u32,
+) -> Vec<Span<'a>> {
     let mut spans: Vec<Span<'a>> = Vec::new();
-    for entry in nearest_row(wisdom, &query, cores) {
-        let Some((first, last)) = served(catalog, &query, entry) else { continue };
+    for entry in nearest_row(wisdom, &Query { sync, ..*query }, cores) {
+        let Some((first, last)) = served(catalog, query, entry) else { continue };
         let mut span = Span { first_bytes: first, last_bytes: last, entry };
         if let Some(below) = spans.last_mut() {
             let mean = geometric_mean(below.entry.query.bytes, entry.query.bytes);
@@ -71,15 +143,15 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
 fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Entry> {
     let row = row_of(query);
     let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..row };
+    let entries: Vec<&Entry> = wisdom.of_modes(&row).filter(in_row).collect();
     let fits = |pes: u32| (pes > cores) == (query.pes > cores);
     let wanted = u64::from(query.pes);
     let larger_and_smaller = |pes: u32| {
         let pes = u64::from(pes);
         (pes.max(wanted), pes.min(wanted))
     };
-    let nearest = wisdom
-        .entries()
-        .filter(in_row)
+    let nearest = entries
+        .iter()
         .map(|entry| entry.query.pes)
         .filter(|&pes| fits(pes))
         .filter(|&pes| {
@@ -91,9 +163,7 @@ fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Ent
                 (larger_and_smaller(a), larger_and_smaller(b));
             (a_larger * b_smaller).cmp(&(b_larger * a_smaller)).then(a.cmp(&b))
         });
-    let Some(nearest) = nearest else { return Vec::new() };
-    let in_team = |entry: &&Entry| entry.query.pes == nearest;
-    wisdom.entries().filter(in_row).filter(in_team).collect()
+    entries.into_iter().filter(|entry| Some(entry.query.pes) == nearest).collect()
 }
 
 /// The sizes within reach of `entry` that its choice can serve for `query`'s team; `None` if it
@@ -132,10 +202,14 @@ fn geometric_mean(low: u64, high: u64) -> u64 {
     u64::try_from(mean).unwrap_or(high)
 }
 
-/// The sizes to measure between neighbouring entries of a row that have different choices, of the
-/// entries for which `accepts` holds. The sizes with the largest margin come first. Neighbours that
-/// are both ties have no crossover, since either choice serves.
-pub(crate) fn crossovers(wisdom: &Wisdom, accepts: impl Fn(&Entry) -> bool) -> Vec<Query> {
+/// The sizes to measure between neighbouring entries of a row whose choices differ by `is_change`,
+/// of the entries for which `accepts` holds. The sizes with the largest margin come first.
+/// Neighbours that are both ties have no crossover, since either choice serves.
+pub(crate) fn crossovers(
+    wisdom: &Wisdom,
+    accepts: impl Fn(&Entry) -> bool,
+    is_change: impl Fn(&Entry, &Entry) -> bool,
+) -> Vec<Query> {
     let mut entries: Vec<&Entry> = wisdom.entries().filter(|entry| accepts(entry)).collect();
     entries.sort_by_key(|entry| (row_of(&entry.query), entry.query.bytes));
     let margin = |entry: &Entry| match entry.confidence {
@@ -147,7 +221,7 @@ pub(crate) fn crossovers(wisdom: &Wisdom, accepts: impl Fn(&Entry) -> bool) -> V
         .windows(2)
         .map(|pair| (pair[0], pair[1]))
         .filter(|(low, high)| row_of(&low.query) == row_of(&high.query))
-        .filter(|(low, high)| low.choice != high.choice && !(is_tie(low) && is_tie(high)))
+        .filter(|(low, high)| !(is_tie(low) && is_tie(high)) && is_change(low, high))
         .filter_map(|(low, high)| {
             let bytes = power_between(low.query.bytes, high.query.bytes)?;
             Some((margin(low).max(margin(high)), Query { bytes, ..low.query }))

@@ -4,7 +4,7 @@
 //! choices while a program runs all use it, so they agree. In this order it takes
 //!
 //! 1. the candidate that the program forces for the collective;
-//! 2. wisdom's choice for the call, or for the nearest team size and message size, if that
+//! 2. wisdom's choice for the call, or for the nearest modes, team size and message size, if that
 //!    candidate can serve the call;
 //! 3. of the candidates that can serve it, the one with the best estimate of the model.
 //!
@@ -81,6 +81,9 @@ pub struct Selection<'a> {
     /// The entry of wisdom, or the model's estimate, by which it was chosen, where that is known.
     /// Its query may differ from this one: see [`Selection::is_exact`].
     pub entry: Option<Cow<'a, Entry>>,
+    /// The team sizes for which calls of this collective, in these modes and kind of memory, were
+    /// measured; empty if that is not known.
+    pub measured_pes: Vec<u32>,
 }
 
 impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
@@ -95,16 +98,22 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     pub fn select(&self, call: &CallSpec) -> Option<Selection<'a>> {
         let query = canonical(&call.query());
         if let Some(forced) = self.forced {
-            let candidate = Cow::Borrowed(forced);
-            return Some(Selection { query, candidate, by: ChosenBy::Force, entry: None });
+            let (candidate, measured_pes) = (Cow::Borrowed(forced), Vec::new());
+            let by = ChosenBy::Force;
+            return Some(Selection { query, candidate, by, entry: None, measured_pes });
         }
+        let measured_pes = match self.measured {
+            Measured::Wisdom(wisdom, _) => wisdom.measured_pes(&asked(call)),
+            Measured::Nothing | Measured::Table(_) => Vec::new(),
+        };
         if let Some((candidate, entry)) = self.measured_for(call) {
             let (candidate, entry) = (Cow::Borrowed(candidate), entry.map(Cow::Borrowed));
-            return Some(Selection { query, candidate, by: ChosenBy::Wisdom, entry });
+            let by = ChosenBy::Wisdom;
+            return Some(Selection { query, candidate, by, entry, measured_pes });
         }
         let entry = estimated(self.catalog, &query, |one| self.catalog.serves(call, one))?;
-        let candidate = Cow::Owned(entry.choice.clone());
-        Some(Selection { query, candidate, by: ChosenBy::Model, entry: Some(Cow::Owned(entry)) })
+        let (candidate, entry) = (Cow::Owned(entry.choice.clone()), Some(Cow::Owned(entry)));
+        Some(Selection { query, candidate, by: ChosenBy::Model, entry, measured_pes })
     }
 
     /// The candidate that serves `call`, and then those whose estimates are not far above the best,
@@ -132,7 +141,7 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
 
     /// Wisdom's choice, if it can serve the call.
     fn measured_for(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
-        let query = Query { operator: OperatorClass::Commutative, ..canonical(&call.query()) };
+        let query = asked(call);
         let found = match self.measured {
             Measured::Nothing => None,
             Measured::Wisdom(wisdom, cores) => {
@@ -145,14 +154,33 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     }
 }
 
+/// The query by which wisdom is asked about a call.
+fn asked(call: &CallSpec) -> Query {
+    Query { operator: OperatorClass::Commutative, ..canonical(&call.query()) }
+}
+
 impl Selection<'_> {
-    /// Whether the entry is for this very query. If not, it is for the nearest team size and
+    /// Whether the entry is for this very query. If not, it is for the nearest modes, team size and
     /// message size.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         let asked = Query { operator: OperatorClass::Commutative, ..self.query };
         let is_asked = |entry: &Cow<'_, Entry>| [asked, self.query].contains(&entry.query);
         self.entry.as_ref().is_some_and(is_asked)
+    }
+
+    /// What was measured instead, if it was not this query.
+    fn measured_instead(&self) -> String {
+        let Query { pes, sync, .. } = self.query;
+        let entry = self.entry.as_ref().map_or(self.query, |entry| entry.query);
+        match self.measured_pes.as_slice() {
+            _ if entry.sync != sync => format!("measured in modes {}", entry.sync),
+            known if !known.contains(&pes) => {
+                let known: Vec<String> = known.iter().map(u32::to_string).collect();
+                format!("measured for {} PEs", known.join(" and "))
+            }
+            _ => format!("measured for {} bytes", entry.bytes),
+        }
     }
 }
 
@@ -167,19 +195,24 @@ impl fmt::Display for Selection<'_> {
                 ChosenBy::Model => write!(f, "  from: the model"),
             };
         };
-        let made = match (entry.is_measured(), entry.ci95_ns) {
+        match (entry.is_measured(), entry.ci95_ns) {
             (true, Some((low, high))) => {
+                // A time that was measured in another call is no promise.
+                if !self.is_exact() {
+                    writeln!(f, "  expected: not known, {}", self.measured_instead())?;
+                }
                 let class = match entry.class {
                     Some(TransferClass::Near) => ", cores near",
                     Some(TransferClass::Far) => ", cores far",
                     None => "",
                 };
+                let word = if self.is_exact() { "expected" } else { "there" };
                 let Entry { median_ns, rigour, .. } = entry;
-                format!("{median_ns} ns (95 % interval {low} to {high}), {rigour}{class}")
+                let interval = format!("95 % interval {low} to {high}");
+                writeln!(f, "  {word}: {median_ns} ns ({interval}), {rigour}{class}")?;
             }
-            _ => format!("{} ns by the model", entry.median_ns),
-        };
-        writeln!(f, "  expected: {made}")?;
+            _ => writeln!(f, "  model: {} ns", entry.median_ns)?,
+        }
         match (&entry.runner_up, entry.margin()) {
             (Some(second), Some(margin)) => {
                 let sure = match entry.confidence {

@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{Candidate, Query, SyncModes};
 
 use crate::{
-    Catalog, Wisdom,
+    Catalog, Entry, Wisdom,
     query::{canonical, row_of},
     row::spans,
 };
@@ -39,8 +39,12 @@ impl Table {
     /// Compiles the entries of `wisdom` for teams of `pes` PEs on `cores` usable cores.
     #[must_use]
     pub fn new<C: Catalog + ?Sized>(wisdom: &Wisdom, catalog: &C, pes: u32, cores: u32) -> Self {
-        let mut rows: Vec<Query> =
-            wisdom.entries().map(|entry| Query { pes, ..row_of(&entry.query) }).collect();
+        // Modes without entries may be served by those of others.
+        let in_every_mode = |entry: &Entry| {
+            let row = Query { pes, ..row_of(&entry.query) };
+            SyncModes::every().map(move |sync| canonical(&Query { sync, ..row }))
+        };
+        let mut rows: Vec<Query> = wisdom.entries().flat_map(in_every_mode).collect();
         rows.sort_unstable_by_key(row_number);
         rows.dedup();
         let mut indices = BTreeMap::new();

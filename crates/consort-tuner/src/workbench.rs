@@ -22,6 +22,13 @@ pub trait Catalog {
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         self.candidates(&call.query()).contains(candidate)
     }
+
+    /// A number for what `candidate` does at `query`: two candidates with one number are one
+    /// algorithm under two names, and it suffices to measure one. `None` if that is not known.
+    fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
+        let _ = (query, candidate);
+        None
+    }
 }
 
 /// A catalogue whose candidates can also be measured.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use consort_collectives::{Setting, candidates, estimate_ns, serves};
+use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
 use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Query};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
@@ -72,5 +72,10 @@ impl Catalog for Algorithms {
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         serves(&Setting::of(*call, Self::capabilities(call)), candidate)
+    }
+
+    fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
+        let call = CallSpec::from(query);
+        fingerprint(&call, candidate, Self::capabilities(&call))
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     launch::{launch, memory_of_environment},
     ranks::{Placement, Ranks},
     results::{collect, one_for_each},
-    runtime::{selection::Choices, wisdom::Source},
+    runtime::{recording::Recorder, selection::Choices, wisdom::Source},
 };
 
 /// The most PEs of a job.
@@ -388,6 +388,7 @@ impl Pes {
         if let Some(share) = self.online {
             choices.refine(share);
         }
+        choices.record(Recorder::of_environment());
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

@@ -144,6 +144,10 @@ impl Catalog for Threads {
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         Algorithms::here().serves(call, candidate)
     }
+
+    fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
+        Algorithms::here().fingerprint(query, candidate)
+    }
 }
 
 impl Workbench for Threads {
@@ -240,6 +244,16 @@ mod tests {
             let samples = threads.launch(&query, &candidates, Duration::from_millis(10)).unwrap();
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
+    }
+
+    #[test]
+    fn trees_of_two_pes_are_one_candidate() {
+        let threads = Threads::default();
+        let print = |radix, pes| {
+            let tree = Candidate::new("knomial").with("radix", radix);
+            threads.fingerprint(&Query { pes, ..QUERY }, &tree)
+        };
+        assert!(print(2, 2).is_some() && print(2, 2) == print(4, 2) && print(2, 8) != print(4, 8));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use consort::{Candidate, Query};
-use consort_collectives::{Setting, candidates, estimate_ns, serves};
+use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
 use consort_fabric::{CallSpec, Capabilities, MachineModel};
 use consort_sim::{Simulation, machines::Machine};
 use consort_tuner::Catalog;
@@ -39,6 +39,10 @@ impl Catalog for Described {
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         serves(&Setting::of(*call, self.capabilities), candidate)
+    }
+
+    fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
+        fingerprint(&CallSpec::from(query), candidate, self.capabilities)
     }
 }
 

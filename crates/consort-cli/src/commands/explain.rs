@@ -11,7 +11,7 @@ use consort_bench::{
 };
 use consort_fabric::{CallSpec, OperatorClass};
 use consort_sim::machines::Machine;
-use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom};
+use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, same};
 use serde::Serialize;
 
 use crate::{
@@ -77,6 +77,10 @@ struct Explained {
     /// The bytes and PEs that were asked for; those of `record` are the entry's.
     asked_bytes: u64,
     asked_pes: u32,
+    /// Other candidates that are the same algorithm in this call.
+    same: Vec<String>,
+    /// The team sizes for which such calls were measured.
+    measured_pes: Vec<u32>,
     /// The entry and exit barrier of a Strict call.
     barrier: Option<String>,
     /// The path of the wisdom, if there is any that can be used.
@@ -121,7 +125,8 @@ impl Explain {
             Some(_) => Place::Wisdom(path),
             None => Place::NoWisdom(self.arrival),
         };
-        self.tell(&selected, barrier.as_ref(), place, estimates)
+        let same = same_as(algorithms, &selected);
+        self.tell(&selected, &same, barrier.as_ref(), place, estimates)
     }
 
     /// The query about the call, for this many PEs.
@@ -148,18 +153,20 @@ impl Explain {
             .select(&CallSpec::from(&self.query(pes)))
             .with_context(|| format!("no algorithm can serve this call on {}", machine.name))?;
         let estimates = self.all.then(|| estimates(&catalog, &selected));
-        self.tell(&selected, None, Place::Machine(machine.name.clone()), estimates)
+        let (same, place) = (same_as(&catalog, &selected), Place::Machine(machine.name.clone()));
+        self.tell(&selected, &same, None, place, estimates)
     }
 
     fn tell(
         &self,
         selected: &Selection<'_>,
+        same: &[Candidate],
         barrier: Option<&Candidate>,
         place: Place,
         estimates: Option<Vec<Estimate>>,
     ) -> Result<()> {
         let Some(json) = &self.json else {
-            return output::print(&text(selected, barrier, &place, estimates));
+            return output::print(&text(selected, same, barrier, &place, estimates));
         };
         let (wisdom, machine) = match place {
             Place::Wisdom(path) => (Some(path), None),
@@ -176,6 +183,8 @@ impl Explain {
             },
             asked_bytes: selected.query.bytes,
             asked_pes: selected.query.pes,
+            same: same.iter().map(ToString::to_string).collect(),
+            measured_pes: selected.measured_pes.clone(),
             barrier: barrier.map(ToString::to_string),
             wisdom,
             machine,
@@ -195,6 +204,13 @@ enum Place {
     Machine(String),
 }
 
+/// The other candidates that are the algorithm of the choice under another name.
+fn same_as<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Candidate> {
+    let Selection { query, candidate: chosen, .. } = selected;
+    let is_same = |other: &Candidate| *other != **chosen && same(algorithms, query, chosen, other);
+    algorithms.candidates(query).into_iter().filter(is_same).collect()
+}
+
 /// All candidates by their estimates, the most promising first.
 fn estimates<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Estimate> {
     let estimate = |candidate: Candidate| Estimate {
@@ -210,6 +226,7 @@ fn estimates<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Estima
 
 fn text(
     selected: &Selection<'_>,
+    same: &[Candidate],
     barrier: Option<&Candidate>,
     place: &Place,
     estimates: Option<Vec<Estimate>>,
@@ -218,6 +235,10 @@ fn text(
     if let Some(busy) = selected.entry.as_deref().and_then(|entry| entry.busy.as_deref()) {
         text += &output::wrapped(&format!("  busy: the machine was when it was measured: {busy}"));
         text += "  tune it again with --retune when the machine is idle\n";
+    }
+    if !same.is_empty() {
+        let names: Vec<String> = same.iter().map(ToString::to_string).collect();
+        text += &output::wrapped(&format!("  the same here: {}", names.join(", ")));
     }
     if let Some(barrier) = barrier {
         text += &format!("  within: barrier {barrier}\n");

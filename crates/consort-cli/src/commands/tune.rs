@@ -7,10 +7,14 @@
 //! 3. A comparison measures the gain against a thread library and simpler algorithms.
 //! 4. `report` prints the result.
 //!
+//! With `--record` the queries are those that programs have called, and they are compared with the
+//! choices before (`mix`).
+//!
 //! It may be interrupted at any time: the entries found so far are saved, and the next run
 //! continues. With `--check` nothing is tuned: the choices are compared with all other candidates.
 
 mod check;
+mod mix;
 mod report;
 mod watch;
 
@@ -28,7 +32,7 @@ use consort_bench::{
     harness::{Threads, comparison},
 };
 use consort_tuner::{
-    Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, inconsistencies,
+    Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, Workload, inconsistencies,
 };
 
 use crate::{
@@ -38,6 +42,7 @@ use crate::{
     wisdom_file::{self, advised, set_aside},
 };
 use check::Request;
+use mix::Recorded;
 use report::Story;
 use watch::{Meter, Watch};
 
@@ -53,6 +58,9 @@ Examples:
   consort tune --collective reduce --pes 4    what one program needs
   consort tune --rigour patient --budget 600  all candidates, with time for it
   consort tune --check --sample 20            how good are the choices?
+  consort tune --record calls.toml            what a program calls, as it has recorded
+
+A program records its calls when it is run as CONSORT_RECORD=calls.toml ./program.
 
 Ctrl-C keeps what is found; the next run goes on from there.";
 
@@ -77,7 +85,8 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',',
         value_parser = args::size_of_doubles)]
     bytes: Vec<u64>,
-    /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose]
+    /// Synchronization modes, such as strict,loose,mine/all [default: mine,strict,loose; from
+    /// --rigour patient on, the other six after these]
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     sync: Vec<SyncModes>,
     /// How PEs arrive at calls: together, or skewed, each after random work of up to 2 us; a
@@ -90,6 +99,12 @@ pub(crate) struct Tune {
     /// Measure again what was measured before
     #[arg(long)]
     retune: bool,
+    /// Tune what a program has called, and measure it again: the file that CONSORT_RECORD named
+    /// when it ran. Time goes by how often the calls were made and how long they take; several
+    /// files are added up
+    #[arg(long, value_name = "FILE",
+        conflicts_with_all = ["pes", "collective", "bytes", "sync"])]
+    record: Vec<PathBuf>,
     /// Measure what the choices lose against the best, and tune nothing; exit with 3 if fewer than
     /// 90 % of them are within 10 %
     #[arg(long, conflicts_with = "retune")]
@@ -109,14 +124,13 @@ impl Tune {
     /// When wisdom cannot be read or written, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
-        let grid = self.grid();
-        let most = grid.pes.iter().copied().max().unwrap_or(1);
-        let measurement = Measurement::begin(most, interrupt::stop_flag()?);
+        let most = if self.record.is_empty() { self.grid().pes.into_iter().max() } else { None };
+        let measurement = Measurement::begin(most.unwrap_or(u32::MAX), interrupt::stop_flag()?);
         let mut meter = Meter::new(self.budget);
         let result = if self.check {
-            self.check(&grid, &path, &measurement, &mut meter)
+            self.check(&path, &measurement, &mut meter)
         } else {
-            self.tune(&grid, &path, &measurement, &mut meter).map(|()| ExitCode::SUCCESS)
+            self.tune(&path, &measurement, &mut meter).map(|()| ExitCode::SUCCESS)
         };
         meter.finish();
         result
@@ -133,6 +147,9 @@ impl Tune {
         let mut grid = Grid::new(cores, &[many.min(MOST_PES)]);
         set(&mut grid.pes, &self.pes);
         set(&mut grid.collectives, &self.collective);
+        if self.rigour >= Rigour::Patient {
+            grid.syncs = Grid::every_sync();
+        }
         set(&mut grid.syncs, &self.sync);
         set(&mut grid.bytes, &self.bytes);
         grid.bytes.sort_unstable();
@@ -140,15 +157,16 @@ impl Tune {
         grid
     }
 
-    fn tune(
-        &self,
-        grid: &Grid,
-        path: &Path,
-        measurement: &Measurement,
-        meter: &mut Meter,
-    ) -> Result<()> {
+    /// What was recorded, if it is asked for.
+    fn recorded(&self, wisdom: &Wisdom) -> Result<Option<Recorded>> {
+        let is_asked = !self.record.is_empty();
+        is_asked.then(|| Recorded::load(&self.record, wisdom)).transpose()
+    }
+
+    fn tune(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<()> {
         let stop = &*measurement.stop;
         let mut wisdom = taken_up(path, &self.identity())?;
+        let recorded = self.recorded(&wisdom)?;
         wisdom.save(path)?;
         let compares = self.rigour > Rigour::Estimate;
         if compares {
@@ -157,9 +175,12 @@ impl Tune {
         let comparison = (self.budget / COMPARISON_SHARE).min(COMPARISON_MOST);
         let budget = if compares { self.budget - comparison } else { self.budget };
 
+        let grid = self.grid();
+        let workload = recorded.as_ref().map_or_else(|| (&grid).into(), Recorded::workload);
+        let retune = self.retune || recorded.is_some();
         let mut bench = Threads::new(Some(&wisdom));
         let mut watch = Watch::new(meter, path, stop);
-        let search = Search { grid, rigour: self.rigour, budget, retune: self.retune, stop };
+        let search = Search { workload, rigour: self.rigour, budget, retune, stop };
         let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
         let (failure, won) = (watch.failure.take(), std::mem::take(&mut watch.won));
         if let Some(busy) = measurement.busy(bench.switches()) {
@@ -171,40 +192,43 @@ impl Tune {
             return Err(failure.into());
         }
         let outcome = outcome?;
-        let points = if compares && outcome.ending != Ending::Stopped {
+        let (mut points, mut replayed) = (Vec::new(), None);
+        if compares && outcome.ending != Ending::Stopped {
             let left = self.budget.saturating_sub(measurement.elapsed()).min(comparison);
-            comparison::run(grid, &wisdom, left, stop, |done, all, next| {
-                meter.show(done, all, next);
-            })?
-        } else {
-            Vec::new()
-        };
+            match &recorded {
+                Some(recorded) => replayed = Some(recorded.replay(&wisdom, left, stop, meter)?),
+                None => {
+                    points = comparison::run(&grid, &wisdom, left, stop, |done, all, next| {
+                        meter.show(done, all, next);
+                    })?;
+                }
+            }
+        }
         meter.finish();
         tell_overrun(measurement.elapsed(), self.budget, &bench);
         let contradictions = inconsistencies(&wisdom);
         let story = Story {
-            grid,
+            grid: recorded.is_none().then_some(&grid),
             path,
             wisdom: &wisdom,
             outcome: &outcome,
             points: &points,
+            replayed: replayed.as_ref(),
             contradictions: &contradictions,
         };
         let objects = [story.json()];
         measurement.tell(bench.switches(), self.json.as_ref(), &objects, || story.text())
     }
 
-    fn check(
-        &self,
-        grid: &Grid,
-        path: &Path,
-        measurement: &Measurement,
-        meter: &mut Meter,
-    ) -> Result<ExitCode> {
+    fn check(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<ExitCode> {
         let stop = &*measurement.stop;
         let wisdom = Wisdom::load(path, &self.identity()).map_err(advised)?;
+        let workload = match self.recorded(&wisdom)? {
+            Some(recorded) => recorded.workload(),
+            None => Workload::from(&self.grid()),
+        };
         let Self { sample, budget, .. } = *self;
-        let request = Request { grid, sample_count: sample, budget, stop };
+        let request = Request { workload: &workload, sample_count: sample, budget, stop };
         let mut bench = Threads::new(Some(&wisdom));
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();

@@ -49,6 +49,7 @@ fn names() {
     refused("tune --budget soon", "--budget");
     refused("tune --sample 3", "--check");
     refused("tune --check --retune", "--retune");
+    refused("tune --record calls.toml --pes 2", "--record");
     refused("machines --source", "<NAME>");
     refused("machines scc --source --json", "cannot be used with");
     refused("wisdom forget", "unrecognized subcommand");

@@ -55,14 +55,14 @@ impl Place {
 
     /// Runs the command in the folder.
     fn run(&self, words: &str) -> Result {
-        Result::from(
-            Command::new(env!("CARGO_BIN_EXE_consort"))
-                .args(words.split_whitespace())
-                .current_dir(self.folder.path())
-                .env("CONSORT_WISDOM", self.wisdom())
-                .output()
-                .expect("the command starts"),
-        )
+        Result::from(self.command(words).output().expect("the command starts"))
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+        command.args(words.split_whitespace()).current_dir(self.folder.path());
+        command.env("CONSORT_WISDOM", self.wisdom());
+        command
     }
 }
 
@@ -146,6 +146,54 @@ fn a_check_passes_or_has_a_status_of_its_own() {
     assert!(checked.out.contains("within 10 % of the best"), "{}", checked.out);
     Place::new().run("tune --check").fails(&["does not exist", "`consort tune` makes it"]);
     place.run("tune --check --budget 0").fails(&["nothing was measured", "--budget"]);
+}
+
+#[test]
+fn what_a_program_has_called_is_tuned_and_compared() {
+    let place = Place::new();
+    let mut program = place.command("bench reduce --bytes 64 --pes 2 --budget 0.2 --no-mpi");
+    let recorded = program.env("CONSORT_RECORD", place.path("calls.toml")).output();
+    Result::from(recorded.expect("the command starts")).succeeds();
+    let tuned = place.run("tune --record calls.toml --budget 1").succeeds();
+    assert!(tuned.out.contains("mine reduce of 64 B"), "{}", tuned.out);
+    assert!(tuned.out.contains("by the choices before, and"), "{}", tuned.out);
+    let again =
+        place.run("tune --record calls.toml --record calls.toml --budget 1 --json").succeeds();
+    let object: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    let rows = object["replayed"]["rows"].as_array().expect("rows");
+    assert_eq!(object["measured_count"], rows.len(), "measured again: {}", again.out);
+    let sum = |ns: &str| {
+        let of = |row: &serde_json::Value| row["calls"].as_f64().zip(row[ns].as_f64());
+        rows.iter().map(|row| of(row).map_or(0.0, |(calls, ns)| calls * ns)).sum::<f64>()
+    };
+    for ns in ["before_ns", "after_ns"] {
+        let whole = object["replayed"][ns].as_f64().expect("a time");
+        assert!((sum(ns) / whole - 1.0).abs() < 1e-9, "{}", again.out);
+    }
+    let checked = place.run("tune --check --record calls.toml --budget 1");
+    assert!(checked.out.contains("mine reduce of 64 B"), "{}{}", checked.out, checked.err);
+
+    fs::write(place.path("empty.toml"), "").unwrap();
+    place.run("tune --record empty.toml").fails(&["empty.toml has no recorded calls"]);
+    place.run("tune --record none.toml").fails(&["cannot read none.toml"]);
+    fs::write(place.path("other.toml"), "[[calls]]\nformat = 7\n").unwrap();
+    place.run("tune --record other.toml").fails(&["other.toml:1", "format 7", "format 1"]);
+    fs::write(place.path("cut.toml"), "[[calls]]\nformat = 1\n").unwrap();
+    place.run("tune --record cut.toml").fails(&["cut.toml:1", "missing field"]);
+    let vector = "format = 1\ncollective = \"gather_vector\"\nsync = \"mine\"\npes = 2\nbytes = 0\n\
+                  operator = \"commutative\"\nsymmetric = false\ncalls = 4\n";
+    fs::write(place.path("vector.toml"), format!("[[calls]]\n{vector}")).unwrap();
+    place.run("tune --record vector.toml").fails(&["only calls of vector variants"]);
+}
+
+#[test]
+fn candidates_that_are_the_same_are_named_together() {
+    let place = Place::new();
+    let explained = place.run("explain reduce --bytes 4k --pes 2 --all").succeeds();
+    assert!(explained.out.contains("  the same here: "), "{}", explained.out);
+    let json = place.run("explain gather --bytes 64 --pes 2 --json").succeeds();
+    let object: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert!(object["same"].is_array() && object["measured_pes"] == serde_json::json!([]));
 }
 
 #[test]

@@ -43,7 +43,8 @@ impl Algorithm for Direct {
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let Setting { call: CallSpec { bytes, element_bytes, class: operator, .. }, .. } = *setting;
         let element = element_bytes.max(1);
-        let block = (wanted / element).max(1) * element;
+        // A larger block than all is all, whatever the parameter.
+        let block = ((wanted / element).max(1) * element).min(bytes.max(element));
         let exposed = Exposed::to_all(setting, Span::source(0, bytes))
             .ok_or(Self::incapable("the fabric cannot expose buffers"))?;
         Ok(Schedule { bytes, block, class: operator, exposed })

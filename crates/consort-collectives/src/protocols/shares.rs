@@ -71,7 +71,8 @@ impl Shares {
             bytes,
             contribution: setting.contribution(),
             share: (edge(rank.index()), edge(rank.index() + 1)),
-            block: wanted / element * element,
+            // A larger block than a share is the share, whatever was wanted.
+            block: (wanted / element * element).min(each.max(element)),
             class,
         })
     }

@@ -66,7 +66,8 @@ impl Algorithm for Direct {
         Ok(Schedule {
             root: setting.call.root,
             bytes: setting.call.bytes,
-            block: (wanted / element).max(1) * element,
+            // A larger block than all is all, whatever the parameter.
+            block: ((wanted / element).max(1) * element).min(setting.call.bytes.max(element)),
             class: setting.call.class,
             here,
         })

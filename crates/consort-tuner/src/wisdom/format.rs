@@ -7,11 +7,14 @@
 use std::{fmt, str::FromStr};
 
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::{Entry, Identity, RunnerUp, Wisdom};
-use crate::{Arrival, Confidence, Rigour, TransferClass};
+use crate::{
+    Arrival, Confidence, Rigour, TransferClass,
+    text::{Text, line_at},
+};
 
 /// The version of the file format that this library reads and writes.
 pub const FORMAT: u64 = 2;
@@ -31,21 +34,6 @@ pub(super) enum Flaw {
     Text { line: usize, message: String },
     /// The text is in another format.
     Format { theirs: u64, ours: u64 },
-}
-
-/// A value that is serialized as its text.
-struct Text<T>(T);
-
-impl<T: fmt::Display> Serialize for Text<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
-    }
 }
 
 /// A hash as sixteen hexadecimal digits.
@@ -259,9 +247,4 @@ impl Wisdom {
         }
         Ok(wisdom)
     }
-}
-
-/// The line, from 1, of the byte at `offset`.
-fn line_at(bytes: &[u8], offset: usize) -> usize {
-    1 + bytes.iter().take(offset).filter(|&&byte| byte == b'\n').count()
 }

@@ -15,7 +15,7 @@ mod identity;
 
 use std::collections::BTreeMap;
 
-use consort_fabric::{Candidate, Query};
+use consort_fabric::{Candidate, OperatorClass, Query};
 
 pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
@@ -168,6 +168,17 @@ impl Wisdom {
     /// All entries, by collective, then modes, team size, and bytes.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.values()
+    }
+
+    /// The entries with the collective and the modes of `query`, by team size.
+    pub(crate) fn of_modes(&self, query: &Query) -> impl Iterator<Item = &Entry> {
+        let Query { collective, sync, .. } = *query;
+        let (pes, bytes, operator, symmetric) = (0, 0, OperatorClass::Commutative, false);
+        let first = Query { collective, sync, pes, bytes, operator, symmetric };
+        let all = self.entries.range(first..).map(|(_, entry)| entry);
+        all.take_while(move |entry| {
+            (entry.query.collective, entry.query.sync) == (collective, sync)
+        })
     }
 
     /// The entry for exactly this query.

@@ -2,9 +2,9 @@
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
-use consort_fabric::Collective;
+use consort_fabric::{Collective, SyncModes};
 use consort_tuner::{
-    Catalog, Check, Entry, Grid, Identity, Rigour, Search, Wisdom, inconsistencies,
+    Catalog, Check, Entry, Grid, Identity, Rigour, Search, Wisdom, Workload, inconsistencies,
 };
 
 use crate::fake::{Fake, REDUCE};
@@ -12,9 +12,9 @@ use crate::fake::{Fake, REDUCE};
 static GO_ON: AtomicBool = AtomicBool::new(false);
 const CORES: u32 = 8;
 
-fn check(grid: &Grid) -> Check<'_> {
+fn check(workload: &Workload) -> Check<'_> {
     let budget = Duration::from_secs(600);
-    Check { grid, sample_count: None, budget, cores: CORES, stop: &GO_ON }
+    Check { workload, sample_count: None, budget, cores: CORES, stop: &GO_ON }
 }
 
 /// An entry for `query` with the candidate that is really the worst.
@@ -33,11 +33,12 @@ fn good_wisdom_loses_little_and_bad_wisdom_much() {
     let mut wisdom = Wisdom::new(Identity::new("paper", &bench));
     let budget = Duration::from_secs(60);
     let rigour = Rigour::Patient;
-    Search { grid: &grid, rigour, budget, retune: false, stop: &GO_ON }
+    Search { workload: Workload::from(&grid), rigour, budget, retune: false, stop: &GO_ON }
         .run(&mut bench, &mut wisdom, &mut ())
         .unwrap();
     let mut watched_count = 0;
-    let report = check(&grid).run(&mut bench, Some(&wisdom), |_| watched_count += 1).unwrap();
+    let workload = Workload::from(&grid);
+    let report = check(&workload).run(&mut bench, Some(&wisdom), |_| watched_count += 1).unwrap();
     assert_eq!(report.penalties.len(), grid.points().len());
     assert_eq!((report.unmeasured_count, watched_count), (0, report.penalties.len()));
     assert!(report.share_within(0.1) >= 0.9, "{}", report.share_within(0.1));
@@ -45,7 +46,7 @@ fn good_wisdom_loses_little_and_bad_wisdom_much() {
     for query in grid.points() {
         wisdom.insert(worst_entry(&bench, query));
     }
-    let report = check(&grid).run(&mut bench, Some(&wisdom), |_| ()).unwrap();
+    let report = check(&workload).run(&mut bench, Some(&wisdom), |_| ()).unwrap();
     assert!(report.share_within(0.1) < 0.2, "{}", report.share_within(0.1));
     let worst = report.worst().unwrap();
     assert!(worst.share() > 1.0 && !worst.within_noise, "{worst:?}");
@@ -53,9 +54,9 @@ fn good_wisdom_loses_little_and_bad_wisdom_much() {
 
 #[test]
 fn a_check_without_wisdom_judges_the_model() {
-    let grid = Grid::new(CORES, &[]);
+    let workload = Workload::from(&Grid::new(CORES, &[]));
     let mut bench = Fake::new(21);
-    let sample = Check { sample_count: Some(10), ..check(&grid) };
+    let sample = Check { sample_count: Some(10), ..check(&workload) };
     let report = sample.run(&mut bench, None, |_| ()).unwrap();
     assert_eq!(report.penalties.len(), 10);
     assert!(report.penalties.iter().all(|penalty| penalty.share() >= 0.0));
@@ -63,14 +64,14 @@ fn a_check_without_wisdom_judges_the_model() {
 
 #[test]
 fn a_check_keeps_to_its_budget_and_says_what_it_left_out() {
-    let grid = Grid::new(CORES, &[]);
+    let workload = Workload::from(&Grid::new(CORES, &[]));
     let mut bench = Fake::new(22);
-    let short = Check { budget: Duration::from_millis(200), ..check(&grid) };
+    let short = Check { budget: Duration::from_millis(200), ..check(&workload) };
     let report = short.run(&mut bench, None, |_| ()).unwrap();
     assert!(report.unmeasured_count > 0);
-    assert_eq!(report.penalties.len() + report.unmeasured_count, grid.points().len());
+    assert_eq!(report.penalties.len() + report.unmeasured_count, workload.points().len());
     bench.broken = Some("flat");
-    let report = check(&grid).run(&mut bench, None, |_| ()).unwrap();
+    let report = check(&workload).run(&mut bench, None, |_| ()).unwrap();
     assert!(report.penalties.iter().all(|penalty| penalty.chosen.algorithm != "flat"));
 }
 
@@ -93,22 +94,28 @@ fn contradictions_are_found_and_noise_is_not() {
     assert!(text.contains("512 bytes") && text.contains("60 ns"), "{text}");
 
     let mut strict = timed(512, 50.0);
-    strict.query.sync = consort_fabric::SyncModes::STRICT;
+    strict.query.sync = SyncModes::STRICT;
     wisdom.insert(strict);
     assert_eq!(inconsistencies(&wisdom).len(), 2, "mine is slower than strict");
 
-    for (collective, bytes, median_ns) in [
-        (Collective::AllReduce, 64, 300.0),
-        (Collective::ReduceScatter, 64 / u64::from(REDUCE.pes), 110.0),
-        (Collective::AllGather, 64 / u64::from(REDUCE.pes), 120.0),
-    ] {
-        let mut entry = timed(bytes, median_ns);
-        entry.query.collective = collective;
-        wisdom.insert(entry);
-    }
-    let found = inconsistencies(&wisdom);
-    let composed = found.iter().find(|one| one.more.len() == 2).expect("300 ns for 230 ns");
-    let text = composed.to_string();
+    let parts = |wisdom: &mut Wisdom, sync, all_reduce_ns| {
+        let part = 64 / u64::from(REDUCE.pes);
+        for (collective, sync, bytes, median_ns) in [
+            (Collective::AllReduce, SyncModes::MINE, 64, all_reduce_ns),
+            (Collective::ReduceScatter, sync, part, 110.0),
+            (Collective::AllGather, sync, part, 120.0),
+        ] {
+            let mut entry = timed(bytes, median_ns);
+            (entry.query.collective, entry.query.sync) = (collective, sync);
+            wisdom.insert(entry);
+        }
+        let found = inconsistencies(wisdom);
+        found.into_iter().find(|one| one.more.len() == 2)
+    };
+    let mut overlapping = wisdom.clone();
+    assert_eq!(parts(&mut overlapping, SyncModes::MINE, 300.0), None, "rows of such calls overlap");
+    assert_eq!(parts(&mut wisdom, SyncModes::STRICT, 240.0), None, "within the noise");
+    let text = parts(&mut wisdom, SyncModes::STRICT, 300.0).expect("300 ns for 230 ns").to_string();
     assert!(text.contains("reduce_scatter of 8 bytes") && text.contains("and then"), "{text}");
     assert!(text.ends_with("230 ns"), "{text}");
 }

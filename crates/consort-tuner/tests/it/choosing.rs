@@ -92,12 +92,56 @@ fn everything_else_must_be_the_same() {
     let wisdom = wisdom([entry(REDUCE, "flat")]);
     for other in [
         Query { collective: Collective::Broadcast, ..REDUCE },
-        Query { sync: SyncModes::LOOSE, ..REDUCE },
         Query { operator: OperatorClass::Ordered, ..REDUCE },
         Query { symmetric: false, ..REDUCE },
     ] {
         assert_eq!(chosen(&wisdom, other), None, "{other:?}");
     }
+}
+
+#[test]
+fn the_nearest_modes_answer_where_the_own_were_not_measured() {
+    let [none_mine, mine_none, mine_all, all_mine] =
+        ["none/mine", "mine/none", "mine/all", "all/mine"].map(|sync| sync.parse().unwrap());
+    let of = |sync, choice: &str| entry(Query { sync, ..REDUCE }, choice);
+    let estimate = Entry {
+        ci95_ns: None,
+        confidence: Confidence::Model,
+        rigour: Rigour::Estimate,
+        ..of(none_mine, "knomial(radix=1)")
+    };
+    let known = [
+        of(SyncModes::MINE, "flat"),
+        of(SyncModes::STRICT, "knomial(radix=2)"),
+        of(SyncModes::LOOSE, "knomial(radix=3)"),
+        estimate.clone(),
+    ];
+    let all = wisdom(known.clone());
+    let name = |sync| chosen(&all, Query { sync, ..REDUCE });
+    assert_eq!(name(SyncModes::MINE), Some(("flat".to_owned(), EXACT)));
+    assert_eq!(name(none_mine), Some(("flat".to_owned(), NEAREST)), "before an estimate");
+    assert_eq!(name(all_mine), Some(("flat".to_owned(), NEAREST)));
+    assert_eq!(name(mine_none), Some(("knomial(radix=3)".to_owned(), NEAREST)));
+    assert_eq!(name(mine_all), Some(("knomial(radix=2)".to_owned(), NEAREST)));
+    // A measured entry of the own modes is used as far as it reaches, and others beyond.
+    let far = Entry { query: at(8, 1 << 20), ..known[0].clone() };
+    let near = Entry { query: Query { sync: none_mine, ..at(8, 8) }, ..known[1].clone() };
+    let mixed = wisdom([far, near]);
+    let name =
+        |bytes| chosen(&mixed, Query { sync: none_mine, ..at(8, bytes) }).map(|(name, _)| name);
+    assert_eq!(name(512).as_deref(), Some("knomial(radix=2)"));
+    assert_eq!(name(1024), None, "beyond the reach of both");
+    assert_eq!(name(1 << 15).as_deref(), Some("flat"));
+    // Without measurements the estimate stays.
+    assert_eq!(chosen(&wisdom([estimate]), Query { sync: none_mine, ..REDUCE }).unwrap().1, EXACT);
+    let bench = Fake::new(0);
+    let text = select_by(Measured::Wisdom(&all, CORES), &bench, Query { sync: mine_all, ..REDUCE });
+    let text = text.to_string();
+    assert!(
+        text.contains("expected: not known, measured in modes strict\n  there: 100 ns"),
+        "{text}"
+    );
+    assert!(text.ends_with("nearest wisdom, of strict commutative reduce of 64 bytes on 8 PEs"));
 }
 
 #[test]
@@ -139,9 +183,23 @@ fn a_choice_explains_itself() {
          from: wisdom for this query"
     );
     let near = explain(at(8, 100)).to_string();
+    assert!(near.contains("expected: not known, measured for 64 bytes\n  there: 100 ns"), "{near}");
     assert!(near.ends_with("nearest wisdom, of mine commutative reduce of 64 bytes on 8 PEs"));
     let model = explain(at(64, 64)).to_string();
+    assert!(model.contains("\n  model: ") && !model.contains("expected"), "{model}");
     assert!(model.contains("by the model") && model.ends_with("has no entry for it"), "{model}");
+}
+
+#[test]
+fn a_time_is_expected_only_of_a_team_that_was_measured() {
+    let wisdom = wisdom([entry(at(2, 64), "flat"), entry(at(8, 64), "knomial(radix=1)")]);
+    let bench = Fake::new(0);
+    let explain =
+        |pes| select_by(Measured::Wisdom(&wisdom, CORES), &bench, at(pes, 64)).to_string();
+    assert!(explain(2).contains("\n  expected: 100 ns"));
+    let of_four = explain(4);
+    assert!(of_four.contains("expected: not known, measured for 2 and 8 PEs\n"), "{of_four}");
+    assert!(of_four.contains("\n  there: 100 ns") && of_four.contains("64 bytes on 2 PEs"));
 }
 
 #[test]

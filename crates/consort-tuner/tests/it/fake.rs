@@ -19,15 +19,27 @@ pub(crate) struct Fake {
     now: Duration,
     /// Each query measured, with the candidates.
     pub(crate) log: Vec<(Query, Vec<Candidate>)>,
+    /// When each of these measurements began.
+    pub(crate) begun: Vec<Duration>,
     /// An algorithm that cannot be measured.
     pub(crate) broken: Option<&'static str>,
     /// Whether there is one algorithm more.
     pub(crate) extended: bool,
+    /// An algorithm whose candidates all are the same.
+    pub(crate) alike: Option<&'static str>,
 }
 
 impl Fake {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed, now: Duration::ZERO, log: Vec::new(), broken: None, extended: false }
+        Self {
+            state: seed,
+            now: Duration::ZERO,
+            log: Vec::new(),
+            begun: Vec::new(),
+            broken: None,
+            extended: false,
+            alike: None,
+        }
     }
 
     /// A number from 0 to 1.
@@ -108,6 +120,10 @@ impl Catalog for Fake {
         let fits = candidate.algorithm != "line" || call.element_bytes <= LARGEST_ELEMENT;
         fits && self.candidates(&call.query()).contains(candidate)
     }
+
+    fn fingerprint(&self, _: &Query, candidate: &Candidate) -> Option<u64> {
+        (self.alike == Some(candidate.algorithm.as_str())).then_some(1)
+    }
 }
 
 impl Workbench for Fake {
@@ -122,6 +138,7 @@ impl Workbench for Fake {
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Infallible> {
         self.log.push((*query, candidates.to_vec()));
+        self.begun.push(self.now);
         self.now += budget;
         let each_ns = budget.as_nanos() as f64 / candidates.len() as f64;
         let is_near = self.random() < 0.3;

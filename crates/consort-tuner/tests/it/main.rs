@@ -6,4 +6,5 @@ mod checking;
 mod choosing;
 mod fake;
 mod files;
+mod mixes;
 mod searching;

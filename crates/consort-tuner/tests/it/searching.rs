@@ -9,10 +9,10 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Query};
 use consort_tuner::{
     Block, Catalog, Confidence, Ending, Entry, Grid, Identity, Measured, Observer, Outcome,
-    Progress, Rigour, Search, Selector, Wisdom, Workbench, inconsistencies,
+    Progress, Rigour, Search, Selector, Wisdom, Workbench, Workload, inconsistencies,
 };
 
-use crate::fake::Fake;
+use crate::fake::{Fake, REDUCE};
 
 const CORES: u32 = 8;
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -21,8 +21,8 @@ fn empty(bench: &Fake) -> Wisdom {
     Wisdom::new(Identity::new("paper", bench))
 }
 
-fn search(grid: &Grid, rigour: Rigour, budget: Duration) -> Search<'_> {
-    Search { grid, rigour, budget, retune: false, stop: &GO_ON }
+fn search(grid: &Grid, rigour: Rigour, budget: Duration) -> Search<'static> {
+    Search { workload: Workload::from(grid), rigour, budget, retune: false, stop: &GO_ON }
 }
 
 fn run(search: Search<'_>, bench: &mut Fake, wisdom: &mut Wisdom) -> Outcome {
@@ -74,11 +74,18 @@ fn a_change_of_winner_is_located() {
     let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(4);
     let mut wisdom = empty(&bench);
-    let search = search(&grid, Rigour::Measure, Duration::from_secs(600));
-    let outcome = run(search, &mut bench, &mut wisdom);
-    assert_eq!(outcome.ending, Ending::Complete);
+    let search = || search(&grid, Rigour::Measure, Duration::from_secs(600));
+    let outcome = run(search(), &mut bench, &mut wisdom);
     assert!(outcome.refined_count > 0);
     assert_eq!(outcome.measured_count, grid.points().len() + outcome.refined_count);
+    let mut ending = outcome.ending;
+    for _ in 0..5 {
+        // The last launches of a query may change its winner, and no time is left then.
+        if ending == Ending::OutOfBudget {
+            ending = run(search(), &mut bench, &mut wisdom).ending;
+        }
+    }
+    assert_eq!(ending, Ending::Complete);
     let entries: Vec<&Entry> = wisdom.entries().collect();
     for entry in &entries {
         let alike = |other: &&&Entry| {
@@ -160,7 +167,9 @@ fn higher_rigour_and_retuning_measure_again_and_lower_rigour_does_not() {
     let mut bench = Fake::new(8);
     let mut wisdom = empty(&bench);
     let long = Duration::from_secs(600);
-    run(search(&grid, Rigour::Patient, long), &mut bench, &mut wisdom);
+    for _ in 0..5 {
+        run(search(&grid, Rigour::Patient, long), &mut bench, &mut wisdom);
+    }
     let before = wisdom.clone();
     for lower in [Rigour::Estimate, Rigour::Measure, Rigour::Patient] {
         let outcome = run(search(&grid, lower, long), &mut bench, &mut wisdom);
@@ -187,7 +196,7 @@ fn what_cannot_be_measured_is_not_chosen_by_measurement() {
 }
 
 #[test]
-fn rounds_shrink_to_a_duel() {
+fn heats_shrink_to_a_duel() {
     let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(10);
     let mut wisdom = empty(&bench);
@@ -204,11 +213,89 @@ fn rounds_shrink_to_a_duel() {
     assert!(entry.runner_up.is_some() && entry.margin() >= Some(0.0));
 }
 
+/// The machine changes from minute to minute: every query has launches from begin to end.
+#[test]
+fn the_launches_of_each_query_are_spread_over_the_whole_search() {
+    for (grid, budget_s) in [
+        (Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) }, 20),
+        (Grid { pes: vec![2], bytes: vec![8], ..Grid::new(2, &[]) }, 40),
+    ] {
+        let mut bench = Fake::new(15);
+        let mut wisdom = empty(&bench);
+        let budget = Duration::from_secs(budget_s);
+        let outcome = run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
+        assert!(outcome.elapsed > budget.mul_f64(0.99), "all of the time: {outcome:?}");
+        assert!(outcome.estimated_count == 0, "{outcome:?}");
+        for query in grid.points() {
+            let of_query = |at: &usize| bench.log[*at].0 == query;
+            let moments: Vec<f64> = (0..bench.log.len())
+                .filter(of_query)
+                .map(|at| bench.begun[at].as_secs_f64() / budget.as_secs_f64())
+                .collect();
+            assert!(moments.len() >= 10, "{query:?}: {moments:?}");
+            let count =
+                |from: f64| moments.iter().filter(|at| (from..from + 0.25).contains(*at)).count();
+            for quarter in [0.0, 0.25, 0.5, 0.75] {
+                assert!(count(quarter) > 0, "{query:?}: {moments:?}");
+            }
+            assert!(moments[0] < 0.25 && moments[moments.len() - 1] > 0.85, "{moments:?}");
+        }
+    }
+}
+
+#[test]
+fn time_goes_by_weight_and_every_query_has_some() {
+    let queries = [8, 64, 512, 4096].map(|bytes| Query { bytes, ..REDUCE });
+    let weights = [1e-6, 10.0, 30.0, 1.0];
+    let workload = Workload::exactly(queries.into_iter().zip(weights));
+    let mut bench = Fake::new(16);
+    let mut wisdom = empty(&bench);
+    let grid = Grid::new(CORES, &[]);
+    let budget = Duration::from_secs(10);
+    let search = Search { workload, ..search(&grid, Rigour::Measure, budget) };
+    let outcome = run(search, &mut bench, &mut wisdom);
+    assert_eq!((outcome.ending, outcome.measured_count), (Ending::Complete, 4), "{outcome:?}");
+    assert_eq!(wisdom.entries().len(), 4, "these queries, and no sizes between them");
+    let time_of = |query: &Query| -> f64 {
+        let ends = bench.begun.iter().skip(1).chain([&outcome.elapsed]);
+        let launches = bench.log.iter().zip(bench.begun.iter().zip(ends));
+        let of_query = launches.filter(|((of, _), _)| of == query);
+        of_query.map(|(_, (begun, end))| (*end - *begun).as_secs_f64()).sum()
+    };
+    let [rare, some, most, few] = queries.map(|query| time_of(&query));
+    assert!(rare > 0.01 && few > 2.0 * rare, "{rare} {few}");
+    assert!((2.5..3.5).contains(&(most / some)), "{most} {some}");
+    assert!((8.0..12.0).contains(&(some / few)), "{some} {few}");
+}
+
+#[test]
+fn one_of_each_kind_is_measured_where_candidates_are_the_same() {
+    let grid = Grid { bytes: vec![64], ..Grid::new(2, &[]) };
+    for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
+        let mut bench = Fake::new(17);
+        bench.alike = Some("knomial");
+        let mut wisdom = empty(&bench);
+        run(search(&grid, rigour, Duration::from_secs(5)), &mut bench, &mut wisdom);
+        let trees = |field: &[Candidate]| {
+            field.iter().filter(|candidate| candidate.algorithm == "knomial").count()
+        };
+        assert!(bench.log.iter().all(|(_, field)| trees(field) <= 1), "{rigour}");
+        assert!(bench.log.iter().any(|(_, field)| trees(field) == 1), "{rigour}");
+        let second =
+            |entry: &Entry| entry.runner_up.as_ref().map(|second| second.candidate.clone());
+        for entry in wisdom.entries() {
+            let both: Vec<Candidate> =
+                second(entry).into_iter().chain([entry.choice.clone()]).collect();
+            assert!(trees(&both) <= 1, "{entry:?}");
+        }
+    }
+}
+
 /// Stops the search after a number of measurements, and checks what it is given.
 struct Stopper<'a> {
     stop: &'a AtomicBool,
     measured: usize,
-    won_count: usize,
+    won: BTreeSet<Query>,
     last: Option<Progress>,
 }
 
@@ -219,32 +306,33 @@ impl Observer for Stopper<'_> {
         assert!(self.last.is_none_or(|last| last.done_count <= progress.done_count));
         self.last = Some(*progress);
         self.measured += 1;
-        self.stop.store(self.measured >= 100, Ordering::Relaxed);
+        self.stop.store(self.measured >= 700, Ordering::Relaxed);
     }
 
     fn won(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
         assert_eq!(wisdom.entry(&entry.query), Some(entry));
-        self.won_count += 1;
+        self.won.insert(entry.query);
     }
 }
 
 #[test]
 fn an_observer_follows_and_the_flag_stops() {
-    let grid = Grid::new(CORES, &[]);
+    let grid = Grid { bytes: vec![8], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(11);
     let mut wisdom = empty(&bench);
     let stop = AtomicBool::new(false);
-    let mut observer = Stopper { stop: &stop, measured: 0, won_count: 0, last: None };
+    let mut observer = Stopper { stop: &stop, measured: 0, won: BTreeSet::new(), last: None };
     let search = Search { stop: &stop, ..search(&grid, Rigour::Measure, Duration::from_secs(60)) };
     let outcome = search.run(&mut bench, &mut wisdom, &mut observer).unwrap();
     let Outcome { ending, measured_count, .. } = outcome;
-    assert_eq!((ending, measured_count), (Ending::Stopped, observer.won_count));
-    assert!((20..grid.points().len() / 2).contains(&measured_count), "{measured_count}");
+    assert_eq!((ending, measured_count), (Ending::Stopped, observer.won.len()));
+    let count = grid.points().len();
+    assert!((count / 2..count).contains(&measured_count), "{measured_count} of {count}");
     assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), measured_count);
 }
 
-/// Fails from the fourth query on, after four launches of each.
-struct Failing(Fake);
+/// Fails when it has launched this often: after the first heat of all queries.
+struct Failing(Fake, usize);
 
 #[derive(Debug, PartialEq)]
 struct Broken;
@@ -276,7 +364,7 @@ impl Workbench for Failing {
         candidates: &[Candidate],
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Broken> {
-        if self.0.log.len() == 12 {
+        if self.0.log.len() == self.1 {
             return Err(Broken);
         }
         self.0.launch(query, candidates, budget).map_err(|never| match never {})
@@ -285,8 +373,9 @@ impl Workbench for Failing {
 
 #[test]
 fn a_failure_names_the_query_and_loses_nothing() {
-    let grid = Grid::new(2, &[]);
-    let mut bench = Failing(Fake::new(12));
+    let grid = Grid { bytes: vec![8], ..Grid::new(2, &[]) };
+    let count = grid.points().len();
+    let mut bench = Failing(Fake::new(12), 4 * count + 3);
     let mut wisdom = empty(&bench.0);
     let error = search(&grid, Rigour::Exhaustive, Duration::from_secs(60))
         .run(&mut bench, &mut wisdom, &mut ())
@@ -294,5 +383,5 @@ fn a_failure_names_the_query_and_loses_nothing() {
     assert_eq!(error.source, Broken);
     let text = error.to_string();
     assert!(text.contains(&error.query.collective.to_string()), "{text}");
-    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), 3);
+    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), count);
 }

@@ -7,6 +7,7 @@
 //! | `plans` | a plan, ready to be called or started |
 //! | `planning`, `making` | make plans |
 //! | `selection`, `wisdom` | select the candidate that serves a call |
+//! | `recording` | records what the program calls, if it is asked to |
 //! | `refinement`, `refining` | refine choices while the program runs |
 //! | `state` | what a PE keeps of a team between calls, and the entry of a call |
 //! | `teams` | where a PE keeps the states of its teams |
@@ -16,6 +17,7 @@ pub(crate) mod making;
 pub(crate) mod plan_cache;
 mod planning;
 pub(crate) mod plans;
+pub(crate) mod recording;
 pub(crate) mod refinement;
 pub(crate) mod refining;
 pub(crate) mod selection;

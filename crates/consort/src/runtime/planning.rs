@@ -4,7 +4,7 @@
 use std::{panic::Location, sync::Arc};
 
 use consort_collectives::{PlanError, Setting, visit};
-use consort_fabric::{CallSpec, Candidate};
+use consort_fabric::{CallSpec, Candidate, Rank};
 use consort_native::{CallNumber, NoNumber, Operands};
 use consort_tuner::Catalog;
 
@@ -61,7 +61,11 @@ impl Hold<'_> {
         candidate: &Candidate,
     ) -> Result<Arc<dyn Ready>> {
         let outside = self.choices.borrow().outside(call.collective);
-        self.prepare_as(call, candidate, outside, &call.to_string())
+        let ready = self.prepare_as(call, candidate, outside, &call.to_string())?;
+        Ok(match self.choices.borrow().recorder() {
+            Some(recorder) if self.endpoint.rank() == Rank(0) => recorder.counted(call, ready),
+            _ => ready,
+        })
     }
 
     /// Plans a call of this name for `candidate`.

@@ -8,7 +8,7 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_tuner::{Arrival, ChosenBy, Measured, Selector, Table};
 
-use super::{making::Outside, wisdom::Source};
+use super::{making::Outside, recording::Recorder, wisdom::Source};
 use crate::{Algorithms, Result};
 
 /// The settings by which a job chooses among the algorithms of a collective; the same on all PEs.
@@ -20,6 +20,8 @@ pub(crate) struct Choices {
     wisdom: Option<Arc<Table>>,
     /// The share of the time in calls that refinement may cost, if choices are refined.
     online: Option<f64>,
+    /// What the program calls, if it is recorded.
+    recorder: Option<Arc<Recorder>>,
     /// The wisdom for teams of all sizes, shared by all PEs.
     source: Arc<Launched>,
 }
@@ -42,7 +44,8 @@ impl Choices {
         let wisdom = source.table(pes, arrival)?;
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
         let source = Arc::new(Launched { source, arrival, tables });
-        Ok(Self { forced: HashMap::new(), outside: HashMap::new(), wisdom, online: None, source })
+        let (forced, outside) = (HashMap::new(), HashMap::new());
+        Ok(Self { forced, outside, wisdom, online: None, recorder: None, source })
     }
 
     /// The choices for a team of another size. All PEs get the same wisdom, even if the file
@@ -59,6 +62,16 @@ impl Choices {
     /// calls.
     pub(crate) fn refine(&mut self, share: f64) {
         self.online = Some(share);
+    }
+
+    /// Records the calls of the job.
+    pub(crate) fn record(&mut self, recorder: Option<Arc<Recorder>>) {
+        self.recorder = recorder;
+    }
+
+    /// What records the calls of the job, if they are recorded.
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
     }
 
     /// The share of the time that refinement may cost, if choices are refined.

@@ -25,6 +25,7 @@ mod panics;
 mod pools;
 mod programs;
 mod promises;
+mod recording;
 mod runs;
 mod send;
 mod stuck;

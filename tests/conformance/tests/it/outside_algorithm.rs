@@ -22,6 +22,7 @@ use consort_fabric::{
 pub(crate) struct Line;
 
 /// What a PE does.
+#[derive(Debug)]
 pub(crate) struct Neighbours {
     left: Option<Rank>,
     right: Option<Rank>,

@@ -12,7 +12,7 @@ use consort_bench::{
     asked::{self, Asked, describe},
     harness::Threads,
 };
-use consort_tuner::{Check, Grid, Penalty, Report, Wisdom};
+use consort_tuner::{Check, Penalty, Report, Wisdom, Workload};
 use serde::Serialize;
 
 use super::watch::Meter;
@@ -25,7 +25,7 @@ const SHARE: f64 = 0.9;
 
 /// The settings of a check.
 pub(super) struct Request<'r> {
-    pub(super) grid: &'r Grid,
+    pub(super) workload: &'r Workload,
     pub(super) sample_count: Option<usize>,
     pub(super) budget: Duration,
     pub(super) stop: &'r AtomicBool,
@@ -80,11 +80,11 @@ pub(super) fn run(
     wisdom: &Wisdom,
     meter: &mut Meter,
 ) -> Result<Checked> {
-    let Request { grid, sample_count, budget, stop } = *request;
+    let Request { workload, sample_count, budget, stop } = *request;
     let cores = Algorithms::here().cores();
-    let total = sample_count.unwrap_or(usize::MAX).min(grid.points().len());
+    let total = sample_count.unwrap_or(usize::MAX).min(workload.points().len());
     let mut done = 0;
-    let check = Check { grid, sample_count, budget, cores, stop };
+    let check = Check { workload, sample_count, budget, cores, stop };
     let report = check.run(bench, Some(wisdom), |penalty| {
         done += 1;
         meter.show(done, total, &describe(&penalty.query));

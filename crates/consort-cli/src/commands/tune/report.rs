@@ -14,6 +14,7 @@ use consort_tuner::{
 };
 use serde::Serialize;
 
+use super::mix::Replayed;
 use crate::output::{brief, finish, ratio, record::Record, table, time};
 
 /// The most contradictions that are shown.
@@ -21,7 +22,7 @@ const MOST_CONTRADICTIONS: usize = 4;
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct Report<'s> {
     wisdom: PathBuf,
     machine: String,
     ending: &'static str,
@@ -31,21 +32,25 @@ pub(super) struct Report {
     kept_count: usize,
     entries: Vec<Record>,
     comparison: Vec<Point>,
+    /// Recorded calls, before and after; null without `--record`.
+    replayed: Option<&'s Replayed>,
     contradictions: Vec<String>,
 }
 
 /// The data of a report.
 pub(super) struct Story<'s> {
-    pub(super) grid: &'s Grid,
+    /// The grid, unless what was recorded is tuned.
+    pub(super) grid: Option<&'s Grid>,
     pub(super) path: &'s Path,
     pub(super) wisdom: &'s Wisdom,
     pub(super) outcome: &'s Outcome,
     pub(super) points: &'s [Point],
+    pub(super) replayed: Option<&'s Replayed>,
     pub(super) contradictions: &'s [Inconsistency],
 }
 
 impl Story<'_> {
-    pub(super) fn json(&self) -> Report {
+    pub(super) fn json(&self) -> Report<'_> {
         Report {
             wisdom: self.path.to_owned(),
             machine: self.wisdom.identity().machine.clone(),
@@ -60,6 +65,7 @@ impl Story<'_> {
             kept_count: self.outcome.kept_count,
             entries: self.wisdom.entries().map(Record::from).collect(),
             comparison: self.points.to_vec(),
+            replayed: self.replayed,
             contradictions: self.contradictions.iter().map(contradiction).collect(),
         }
     }
@@ -70,7 +76,8 @@ impl Story<'_> {
             text += &gains(self.points);
             text += &strictness(self.points);
         }
-        text += &winners(self.grid, self.wisdom);
+        text += &self.replayed.map(Replayed::text).unwrap_or_default();
+        text += &self.grid.map(|grid| winners(grid, self.wisdom)).unwrap_or_default();
         text += &contradictions(self.contradictions);
         text + &self.ending()
     }

@@ -1,0 +1,222 @@
+//! `consort tune --record`: the calls that programs have recorded, and the time that they take by
+//! the choices before tuning and by the new ones.
+//!
+//! Both choices for a query are measured in turn in the same launches. Calls with entry and exit
+//! barriers have the same barrier then, the fastest known.
+
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use consort::{Algorithms, Candidate, Query};
+use consort_bench::{
+    asked::{self, Asked, describe},
+    harness::Threads,
+};
+use consort_fabric::CallSpec;
+use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same};
+use serde::Serialize;
+
+use super::watch::Meter;
+use crate::output::{brief, finish, ratio, table, time};
+
+/// The launches in which a query's choices are compared.
+const LAUNCHES: u32 = 8;
+/// The least time for a query.
+const SHORTEST: Duration = Duration::from_millis(10);
+/// The most kinds of calls that are shown.
+const MOST_SHOWN: usize = 20;
+
+/// The recorded calls of one query, and what served them before.
+struct Call {
+    query: Query,
+    calls: u64,
+    before: Candidate,
+    /// The time in these calls that is expected, in nanoseconds.
+    expected_ns: f64,
+}
+
+/// The recorded calls of programs.
+pub(super) struct Recorded {
+    calls: Vec<Call>,
+    /// Calls of vector variants.
+    untunable_count: u64,
+}
+
+/// The recorded calls of one query, measured by both choices, in nanoseconds a call.
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(flatten, with = "Asked")]
+    query: Query,
+    calls: u64,
+    #[serde(serialize_with = "asked::shown")]
+    before: Candidate,
+    before_ns: f64,
+    #[serde(serialize_with = "asked::shown")]
+    after: Candidate,
+    after_ns: f64,
+}
+
+/// The time of all recorded calls by both choices.
+#[derive(Debug, Serialize)]
+pub(super) struct Replayed {
+    before_ns: f64,
+    after_ns: f64,
+    /// Kinds of calls that were not measured.
+    unmeasured_count: usize,
+    /// Calls of vector variants, which are not tuned.
+    untunable_count: u64,
+    rows: Vec<Row>,
+}
+
+/// The candidate that serves a query, and its expected time.
+fn chosen(wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
+    let algorithms = Algorithms::here();
+    let selector = Selector::new(algorithms, Measured::new(Some(wisdom), algorithms.cores()));
+    let selected = selector.select(&CallSpec::from(query))?;
+    let expected_ns = selected.entry.as_ref().map_or(1.0, |entry| entry.median_ns);
+    Some((selected.candidate.into_owned(), expected_ns))
+}
+
+impl Recorded {
+    /// Reads files, whose calls are added up. `wisdom` is what served the calls.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or no recorded call can be tuned.
+    pub(super) fn load(paths: &[PathBuf], wisdom: &Wisdom) -> Result<Self> {
+        let mut mix = Mix::default();
+        for path in paths {
+            mix.merge(&Mix::load(path)?);
+        }
+        let is_vector = |(query, _): &(Query, u64)| query.collective.is_vector();
+        let untunable_count = mix.calls().filter(is_vector).map(|(_, calls)| calls).sum();
+        let call = |(query, calls): (Query, u64)| {
+            let (before, ns) = chosen(wisdom, &query)?;
+            Some(Call { query, calls, before, expected_ns: calls as f64 * ns })
+        };
+        let mut calls: Vec<Call> = mix.tunable().calls().filter_map(call).collect();
+        calls.sort_by(|one, other| other.expected_ns.total_cmp(&one.expected_ns));
+        calls.first().context("only calls of vector variants are recorded, which are not tuned")?;
+        Ok(Self { calls, untunable_count })
+    }
+
+    /// These queries, by the time that is spent in their calls.
+    pub(super) fn workload(&self) -> Workload {
+        Workload::exactly(self.calls.iter().map(|call| (call.query, call.expected_ns)))
+    }
+
+    /// Measures what served the calls against the choices of `wisdom`, for about `budget`.
+    ///
+    /// # Errors
+    /// When measuring fails.
+    pub(super) fn replay(
+        &self,
+        wisdom: &Wisdom,
+        budget: Duration,
+        stop: &AtomicBool,
+        meter: &mut Meter,
+    ) -> Result<Replayed> {
+        let mut bench = Threads::new(Some(wisdom));
+        let (started, mut rows) = (Instant::now(), Vec::new());
+        let mut weight_ahead: f64 = self.calls.iter().map(|call| call.expected_ns).sum();
+        for (index, call) in self.calls.iter().enumerate() {
+            let left = budget.saturating_sub(started.elapsed());
+            // Relaxed: the flag publishes no other data.
+            if stop.load(Relaxed) || left < SHORTEST {
+                break;
+            }
+            let part = (call.expected_ns / weight_ahead).clamp(0.0, 1.0);
+            weight_ahead -= call.expected_ns;
+            meter.show(index, self.calls.len(), &format!("comparing: {}", describe(&call.query)));
+            let share = left.mul_f64(part).max(SHORTEST);
+            rows.extend(call.replay(&mut bench, wisdom, share)?);
+        }
+        let sum = |ns: fn(&Row) -> f64| rows.iter().map(|row| row.calls as f64 * ns(row)).sum();
+        Ok(Replayed {
+            before_ns: sum(|row| row.before_ns),
+            after_ns: sum(|row| row.after_ns),
+            unmeasured_count: self.calls.len() - rows.len(),
+            untunable_count: self.untunable_count,
+            rows,
+        })
+    }
+}
+
+impl Call {
+    /// Measures both choices; `None` if they cannot be measured.
+    fn replay(
+        &self,
+        bench: &mut Threads,
+        wisdom: &Wisdom,
+        budget: Duration,
+    ) -> Result<Option<Row>> {
+        let Self { query, calls, ref before, .. } = *self;
+        let Some((after, _)) = chosen(wisdom, &query) else { return Ok(None) };
+        if bench.candidates(&query).is_empty() {
+            return Ok(None);
+        }
+        let is_same = same(bench, &query, before, &after);
+        let field = if is_same { vec![after] } else { vec![after, before.clone()] };
+        let mut race = Race::new(field.clone());
+        race.run(bench, &query, LAUNCHES, budget)
+            .with_context(|| format!("comparing failed at {}", describe(&query)))?;
+        let medians: Option<Vec<f64>> =
+            race.samples().iter().map(|sample| Some(sample.as_ref()?.median_ns)).collect();
+        let Some(medians) = medians else { return Ok(None) };
+        let (after_ns, before_ns) = (medians[0], medians[medians.len() - 1]);
+        let after = field[0].clone();
+        Ok(Some(Row { query, calls, before: before.clone(), before_ns, after, after_ns }))
+    }
+}
+
+impl Replayed {
+    pub(super) fn text(&self) -> String {
+        let mut table = table(["recorded", "calls", "before", "time", "now", "time", "gain"]);
+        for row in self.rows.iter().take(MOST_SHOWN) {
+            let Row { query, calls, before, before_ns, after, after_ns } = row;
+            let is_same = before_ns == after_ns;
+            table.add_row([
+                describe(query),
+                calls.to_string(),
+                if is_same { String::new() } else { brief(before) },
+                if is_same { String::new() } else { time(*before_ns) },
+                brief(after),
+                time(*after_ns),
+                if is_same { String::new() } else { ratio(before_ns / after_ns) },
+            ]);
+        }
+        let mut text = format!(
+            "Recorded calls, those with the most time first; gain: before / now\n{}",
+            finish(table, &[1, 3, 5, 6])
+        );
+        let Self { before_ns, after_ns, rows, unmeasured_count, untunable_count } = self;
+        if rows.len() > MOST_SHOWN {
+            text += &format!("... and {} kinds more\n", rows.len() - MOST_SHOWN);
+        }
+        let change = (after_ns / before_ns - 1.0) * 100.0;
+        if !rows.is_empty() {
+            text += &format!(
+                "\nAll these calls take {} by the choices before, and {} by those of now: \
+                 {change:+.1} %\n",
+                time(*before_ns),
+                time(*after_ns)
+            );
+        }
+        if *unmeasured_count > 0 {
+            text += &format!(
+                "{unmeasured_count} kinds of calls were not compared: the time was over, or they \
+                 cannot be measured\n"
+            );
+        }
+        if *untunable_count > 0 {
+            text += &format!(
+                "{untunable_count} calls of vector variants are not tuned: choices do not depend \
+                 on their lengths\n"
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,125 @@
+//! Fingerprints: whether two candidates are one algorithm under two names.
+//!
+//! Trees of radix 2, 4 and 8 are the same tree of two PEs, and so are a ring and a pairwise
+//! exchange. What a PE does in a call is its schedule and the barriers around it. Schedules of one
+//! type are run by one protocol, so equal schedules on every PE are equal calls.
+
+use std::{
+    any::type_name,
+    fmt::{self, Write},
+    hash::{DefaultHasher, Hasher},
+};
+
+use consort_fabric::{CallSpec, Candidate, Capabilities, Rank};
+
+use crate::{Algorithm, Setting, Visitor, plan::schedule, visit};
+
+/// The largest teams whose schedules are compared: the time is in proportion to all of them.
+const MOST_PES: u32 = 32;
+
+/// A number for what `candidate` does on all PEs in `call`. Candidates of one collective with equal
+/// numbers differ in name alone. `None` for teams of more than 32 PEs, and if the candidate cannot
+/// serve the call.
+#[must_use]
+pub fn fingerprint(
+    call: &CallSpec,
+    candidate: &Candidate,
+    capabilities: Capabilities,
+) -> Option<u64> {
+    if call.pes > MOST_PES {
+        return None;
+    }
+    let setting = Setting::of(*call, capabilities);
+    visit(call.collective, &candidate.algorithm, Print(&setting, candidate)).ok()?
+}
+
+struct Print<'p>(&'p Setting, &'p Candidate);
+
+impl Visitor for Print<'_> {
+    type Output = Option<u64>;
+
+    fn visit<A: Algorithm>(self) -> Option<u64> {
+        let Self(setting, candidate) = self;
+        let mut hashed = Hashed(DefaultHasher::new());
+        let (kind, direction) = (type_name::<A::Schedule>(), A::DIRECTION);
+        write!(hashed, "{kind} {direction:?} {}", A::ROOT_ACTS_APART).ok()?;
+        for rank in (0..setting.call.pes).map(Rank) {
+            let schedule = schedule::<A>(&setting.at(rank), candidate).ok()?;
+            let (steps, synchronizes) = (A::steps(&schedule), A::synchronizes(&schedule));
+            write!(hashed, "; {steps} {synchronizes} {schedule:?}").ok()?;
+        }
+        Some(hashed.0.finish())
+    }
+}
+
+/// The hash of a text, without the text.
+struct Hashed(DefaultHasher);
+
+impl Write for Hashed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
+
+    use super::*;
+
+    const CAPABILITIES: Capabilities = Capabilities {
+        inbox_channels: 512,
+        scratch_bytes: 16 << 10,
+        buffer_bytes: 64 << 10,
+        exposes: true,
+        buffered: true,
+    };
+
+    fn print(collective: Collective, pes: u32, candidate: &str) -> Option<u64> {
+        let query = Query {
+            collective,
+            sync: SyncModes::MINE,
+            pes,
+            bytes: 64,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let candidate = candidate.parse().expect("a candidate");
+        fingerprint(&CallSpec::from(&query), &candidate, CAPABILITIES)
+    }
+
+    #[test]
+    fn trees_of_two_pes_are_one_tree() {
+        for collective in [Collective::Reduce, Collective::Broadcast, Collective::Gather] {
+            let of = |pes, radix: u32| print(collective, pes, &format!("knomial(radix={radix})"));
+            assert!(of(2, 2).is_some(), "{collective}");
+            assert_eq!(of(2, 2), of(2, 8), "{collective}");
+            assert_eq!(of(4, 4), of(4, 8), "{collective}: both are flat");
+            assert_ne!(of(8, 2), of(8, 8), "{collective}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_do_not_matter_for_a_size_make_no_difference() {
+        for (collective, of) in [
+            (Collective::Reduce, ["direct(block_bytes=16384)", "direct(block_bytes=1048576)"]),
+            (Collective::AllReduce, ["direct(block_bytes=16384)", "direct(block_bytes=1048576)"]),
+            (Collective::AllReduce, ["shared(block_bytes=4096)", "shared(block_bytes=16384)"]),
+            (Collective::Broadcast, ["flat", "pipelined(chunk_bytes=1024,radix=4)"]),
+        ] {
+            let [one, other] = of.map(|candidate| print(collective, 2, candidate));
+            assert!(one.is_some() && one == other, "{collective} {of:?}");
+        }
+    }
+
+    #[test]
+    fn rounds_of_several_algorithms_may_be_the_same() {
+        let of = |pes, candidate| print(Collective::AllGather, pes, candidate);
+        assert_eq!(of(2, "ring"), of(2, "recursive_doubling"));
+        assert_ne!(of(4, "ring"), of(4, "recursive_doubling"));
+        assert_ne!(of(2, "ring"), of(2, "direct"), "one sends, the other copies");
+        assert_eq!(of(64, "ring"), None, "too many to compare");
+        assert_eq!(of(3, "recursive_doubling"), None, "it cannot serve three");
+    }
+}

@@ -1,0 +1,273 @@
+//! The mix of collectives that programs call: recorded by them, and tuned for.
+//!
+//! A file is TOML like wisdom, a table `[[calls]]` for each kind of call. Jobs append their tables,
+//! so each has the version of the format, and ends with a mandatory key, which shows where a file
+//! was cut off. Sizes are the powers of two that wisdom has entries for.
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::{
+    query::{MAX_BYTES, canonical},
+    text::{Text, line_at},
+};
+
+/// The version of the tables that this library reads and writes.
+const FORMAT: u64 = 1;
+/// The smallest size that is recorded.
+const LEAST_BYTES: u64 = 8;
+/// The largest number of calls that the file can hold.
+const MOST_CALLS: u64 = i64::MAX as u64;
+
+/// How often each query was called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mix {
+    calls: BTreeMap<Query, u64>,
+}
+
+/// The reason why a file of recorded calls cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum MixError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// No calls are recorded in the file.
+    #[error(
+        "{} has no recorded calls: run a program with CONSORT_RECORD={} first",
+        path.display(), path.display()
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A table is of another format.
+    #[error(
+        "{}:{line}: calls recorded in format {theirs}, and this version reads format {FORMAT}: \
+         record them again, into another file",
+        path.display()
+    )]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Its format.
+        theirs: u64,
+    },
+    /// The file has something else than recorded calls, or only a part of one.
+    #[error(
+        "{}:{line}: no recorded calls: {message}; remove that, or record into another file",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The error, and what was expected.
+        message: String,
+    },
+}
+
+/// What is read first: the format decides whether the rest can be read.
+#[derive(Deserialize)]
+struct FirstSight {
+    #[serde(default)]
+    calls: Vec<Spanned<FirstSightOfTable>>,
+}
+
+#[derive(Deserialize)]
+struct FirstSightOfTable {
+    format: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    #[serde(default)]
+    calls: Vec<Spanned<Kind>>,
+}
+
+#[derive(Serialize)]
+struct WrittenFile {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<Kind>,
+}
+
+/// A kind of call in the file. Its last key is mandatory.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    format: u64,
+    collective: Text<Collective>,
+    sync: Text<SyncModes>,
+    pes: u32,
+    bytes: u64,
+    operator: Text<OperatorClass>,
+    symmetric: bool,
+    calls: u64,
+}
+
+impl Mix {
+    /// The query under which calls like `query` are recorded: canonical, with the size that is the
+    /// nearest power of two on a logarithmic scale, at least 8 bytes. Lengths in calls of vector
+    /// variants are not known, and recorded as 0.
+    #[must_use]
+    pub fn recorded_as(query: &Query) -> Query {
+        let query = canonical(query);
+        if query.collective == Collective::Barrier || query.collective.is_vector() {
+            return Query { bytes: 0, ..query };
+        }
+        let bytes = query.bytes.clamp(LEAST_BYTES, MAX_BYTES);
+        let below = 1 << bytes.ilog2();
+        // Above the geometric mean of both powers, the upper one is nearer.
+        let is_nearer_above = u128::from(bytes).pow(2) > 2 * u128::from(below).pow(2);
+        Query { bytes: if is_nearer_above { 2 * below } else { below }, ..query }
+    }
+
+    /// Adds calls.
+    pub fn add(&mut self, query: &Query, calls: u64) {
+        let all = self.calls.entry(Self::recorded_as(query)).or_default();
+        *all = all.saturating_add(calls).min(MOST_CALLS);
+    }
+
+    /// Adds the calls of another mix.
+    pub fn merge(&mut self, other: &Self) {
+        other.calls().for_each(|(query, calls)| self.add(&query, calls));
+    }
+
+    /// The queries, and how often each was called.
+    pub fn calls(&self) -> impl ExactSizeIterator<Item = (Query, u64)> + '_ {
+        self.calls.iter().map(|(query, calls)| (*query, *calls))
+    }
+
+    /// The same calls by the queries that choices are made by: wisdom of commutative operators
+    /// serves all. Vector variants are left out, since no choice depends on their lengths.
+    #[must_use]
+    pub fn tunable(&self) -> Self {
+        let mut tunable = Self::default();
+        for (query, calls) in self.calls().filter(|(query, _)| !query.collective.is_vector()) {
+            tunable.add(&Query { operator: OperatorClass::Commutative, ..query }, calls);
+        }
+        tunable
+    }
+
+    /// Opens `path` for appending, and creates it if necessary.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn open(path: &Path) -> Result<File, MixError> {
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        opened.map_err(|source| MixError::Unwritable { path: path.to_owned(), source })
+    }
+
+    /// Appends all calls to the file at `path`, in one piece, so that several jobs may.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append(&self, path: &Path) -> Result<(), MixError> {
+        let unwritable = |source| MixError::Unwritable { path: path.to_owned(), source };
+        let text = toml::to_string(&WrittenFile { calls: self.kinds() });
+        let text = text.map_err(|error| unwritable(io::Error::other(error)))?;
+        Self::open(path)?.write_all(text.as_bytes()).map_err(unwritable)
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let kind = |(query, calls)| {
+            let Query { collective, sync, pes, bytes, operator, symmetric } = query;
+            Kind {
+                format: FORMAT,
+                collective: Text(collective),
+                sync: Text(sync),
+                pes,
+                bytes,
+                operator: Text(operator),
+                symmetric,
+                calls,
+            }
+        };
+        self.calls().map(kind).collect()
+    }
+
+    /// Reads the calls that jobs have appended to the file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read, has no calls, is damaged, or has calls in another format.
+    pub fn load(path: &Path) -> Result<Self, MixError> {
+        let path = path.to_owned();
+        let text = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(MixError::Unreadable { path, source }),
+        };
+        match Self::parse(&text) {
+            Ok(mix) if mix.calls.is_empty() => Err(MixError::Empty { path }),
+            Ok(mix) => Ok(mix),
+            Err((line, Flaw::Format(theirs))) => Err(MixError::OtherFormat { path, line, theirs }),
+            Err((line, Flaw::Text(message))) => Err(MixError::Damaged { path, line, message }),
+        }
+    }
+
+    /// The calls in the content of a file, or the line of an error.
+    fn parse(bytes: &[u8]) -> Result<Self, (usize, Flaw)> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let expected = "expected text in UTF-8".to_owned();
+            (line_at(bytes, error.valid_up_to()), Flaw::Text(expected))
+        })?;
+        let broken = |error: toml::de::Error| {
+            let offset = error.span().map_or(bytes.len(), |span| span.start);
+            (line_at(bytes, offset), Flaw::Text(error.message().to_owned()))
+        };
+        for table in toml::from_str::<FirstSight>(text).map_err(broken)?.calls {
+            let FirstSightOfTable { format } = *table.get_ref();
+            if format != FORMAT {
+                return Err((line_at(bytes, table.span().start), Flaw::Format(format)));
+            }
+        }
+        let mut mix = Self::default();
+        for table in toml::from_str::<ReadFile>(text).map_err(broken)?.calls {
+            let line = line_at(bytes, table.span().start);
+            let kind = table.into_inner();
+            if kind.pes == 0 || kind.calls == 0 {
+                let expected = "pes and calls must be at least 1".to_owned();
+                return Err((line, Flaw::Text(expected)));
+            }
+            let query = Query {
+                collective: kind.collective.0,
+                sync: kind.sync.0,
+                pes: kind.pes,
+                bytes: kind.bytes,
+                operator: kind.operator.0,
+                symmetric: kind.symmetric,
+            };
+            mix.add(&query, kind.calls);
+        }
+        Ok(mix)
+    }
+}
+
+/// The reason why a file cannot be read.
+enum Flaw {
+    Format(u64),
+    Text(String),
+}

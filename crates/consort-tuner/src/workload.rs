@@ -1,0 +1,77 @@
+//! Workloads: the queries that a search or a check measures, and the share of each in the time.
+
+use std::collections::BTreeSet;
+
+use consort_fabric::Query;
+
+use crate::{Grid, query::canonical};
+
+/// Queries, each once, the most important first, with their weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    points: Vec<(Query, f64)>,
+    refines: bool,
+}
+
+impl Workload {
+    /// Exactly these queries. A query's weight is positive, such as the time that a program spends
+    /// in its calls; the largest come first.
+    #[must_use]
+    pub fn exactly(weighted: impl IntoIterator<Item = (Query, f64)>) -> Self {
+        let mut points: Vec<(Query, f64)> =
+            weighted.into_iter().map(|(query, weight)| (canonical(&query), weight)).collect();
+        points.sort_by(|(a, a_weight), (b, b_weight)| {
+            b_weight.total_cmp(a_weight).then_with(|| a.cmp(b))
+        });
+        let mut seen = BTreeSet::new();
+        points.retain(|(query, _)| seen.insert(*query));
+        Self { points, refines: false }
+    }
+
+    /// The queries and their weights.
+    #[must_use]
+    pub fn points(&self) -> &[(Query, f64)] {
+        &self.points
+    }
+
+    /// The queries.
+    pub fn queries(&self) -> impl ExactSizeIterator<Item = Query> + '_ {
+        self.points.iter().map(|(query, _)| *query)
+    }
+
+    /// Whether a search also measures sizes between those of two queries with different winners.
+    pub(crate) const fn refines(&self) -> bool {
+        self.refines
+    }
+}
+
+/// All queries of a grid, and sizes between them where the winner changes. All weigh the same.
+impl From<&Grid> for Workload {
+    fn from(grid: &Grid) -> Self {
+        let points = grid.points().into_iter().map(|query| (query, 1.0)).collect();
+        Self { points, refines: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_fabric::{Collective, OperatorClass, SyncModes};
+
+    #[test]
+    fn the_heaviest_comes_first_and_each_once() {
+        let barrier = Query {
+            collective: Collective::Barrier,
+            sync: SyncModes::STRICT,
+            pes: 2,
+            bytes: 0,
+            operator: OperatorClass::Commutative,
+            symmetric: true,
+        };
+        let odd = Query { sync: SyncModes::MINE, bytes: 8, ..barrier };
+        let reduce = Query { collective: Collective::Reduce, bytes: 64, ..barrier };
+        let workload = Workload::exactly([(odd, 1.0), (reduce, 7.0), (barrier, 5.0)]);
+        assert_eq!(workload.points(), [(reduce, 7.0), (barrier, 5.0)]);
+        assert!(!workload.refines());
+    }
+}

@@ -1,0 +1,90 @@
+//! Recorded calls: what is recorded as one, round trips, and files that cannot be read.
+
+use std::fs;
+
+use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
+use consort_tuner::Mix;
+
+use crate::fake::REDUCE;
+
+fn at(bytes: u64) -> Query {
+    Query { bytes, ..REDUCE }
+}
+
+#[test]
+fn sizes_are_recorded_as_the_nearest_power_of_two() {
+    for (bytes, recorded) in
+        [(0, 8), (8, 8), (11, 8), (12, 16), (90, 64), (91, 128), (4096, 4096), (u64::MAX, 1 << 52)]
+    {
+        assert_eq!(Mix::recorded_as(&at(bytes)).bytes, recorded, "{bytes}");
+    }
+    let barrier = Query { collective: Collective::Barrier, sync: SyncModes::LOOSE, ..at(64) };
+    assert_eq!(
+        (Mix::recorded_as(&barrier).bytes, Mix::recorded_as(&barrier).sync),
+        (0, SyncModes::STRICT)
+    );
+    let vector = Query { collective: Collective::AllToAllVector, ..at(0) };
+    assert_eq!(Mix::recorded_as(&vector).bytes, 0);
+}
+
+#[test]
+fn jobs_append_and_their_calls_are_added_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.toml");
+    let (mut one, mut other) = (Mix::default(), Mix::default());
+    one.add(&at(60), 3);
+    one.add(&at(64), 4);
+    one.add(&Query { sync: SyncModes::STRICT, ..at(8) }, 1);
+    other.add(&at(64), u64::MAX);
+    other.add(&Query { collective: Collective::Barrier, ..at(0) }, 5);
+    one.append(&path).unwrap();
+    other.append(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("[[calls]]").count(), 4, "one a kind of call of each job: {text}");
+    let mut both = one.clone();
+    both.merge(&other);
+    assert_eq!(Mix::load(&path).unwrap(), both);
+    let of_reduce = both.calls().find(|(query, _)| *query == at(64)).unwrap();
+    assert_eq!(of_reduce.1, i64::MAX as u64, "added up, and no further than that");
+}
+
+#[test]
+fn what_is_tuned_is_what_choices_are_made_by() {
+    let mut mix = Mix::default();
+    mix.add(&Query { operator: OperatorClass::Ordered, ..at(8) }, 2);
+    mix.add(&at(8), 3);
+    mix.add(&Query { collective: Collective::GatherVector, ..at(0) }, 7);
+    assert_eq!(mix.calls().len(), 3);
+    let tunable: Vec<(Query, u64)> = mix.tunable().calls().collect();
+    assert_eq!(tunable, [(at(8), 5)]);
+}
+
+#[test]
+fn what_is_no_record_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.toml");
+    let refused = |text: &[u8], part: &str| {
+        fs::write(&path, text).unwrap();
+        let error = Mix::load(&path).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("calls.toml"), "`{part}` in {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    };
+    assert!(Mix::load(&path).unwrap_err().to_string().contains("cannot read"));
+    refused(b"", "no recorded calls");
+    refused(b"\n\n", "CONSORT_RECORD=");
+    let mut mix = Mix::default();
+    mix.add(&at(8), 3);
+    fs::remove_file(&path).unwrap();
+    mix.append(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let other = text.replace("format = 1", "format = 2");
+    refused(format!("{text}{other}").as_bytes(), ":10: calls recorded in format 2");
+    let cut = text.find("calls = ").unwrap();
+    refused(format!("{text}{}", &text[..cut]).as_bytes(), "missing field `calls`");
+    refused(text.replace("reduce", "rescue").as_bytes(), ":3: no recorded calls: `rescue`");
+    refused(text.replace("calls = 3", "calls = 0").as_bytes(), "at least 1");
+    refused(text.replace("calls = 3", "times = 3").as_bytes(), "unknown field `times`");
+    refused(b"{\"record\": 1}", ":1: no recorded calls");
+    refused(b"\xff\xfe{}", ":1: no recorded calls: expected text in UTF-8");
+    assert!(mix.append(folder.path()).unwrap_err().to_string().starts_with("cannot write"));
+}

@@ -1,0 +1,104 @@
+//! Records what a program calls, for `consort tune --record`.
+//!
+//! `CONSORT_RECORD` names a file. Then the plans of the first PE of each team count its calls, and
+//! the job's end appends the counts: the end of the last PE, also of a job that has failed. Other
+//! PEs make the same calls, and their plans are as they are without recording. Calls by which the
+//! library agrees on something do not count.
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    env,
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use consort_fabric::{CallSpec, Candidate, Op, Query};
+use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
+use consort_tuner::Mix;
+
+use super::plans::Ready;
+
+/// The environment variable that names the file.
+const RECORD: &str = "CONSORT_RECORD";
+
+/// The calls of a job.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    path: PathBuf,
+    counts: Mutex<BTreeMap<Query, Arc<AtomicU64>>>,
+}
+
+impl Recorder {
+    /// The recorder of a job, if the environment asks for one. Warns if the file cannot be written.
+    pub(crate) fn of_environment() -> Option<Arc<Self>> {
+        let path = PathBuf::from(env::var_os(RECORD).filter(|path| !path.is_empty())?);
+        if let Err(error) = Mix::open(&path) {
+            tracing::warn!("{RECORD}: {error}; calls are not recorded");
+            return None;
+        }
+        Some(Arc::new(Self { path, counts: Mutex::default() }))
+    }
+
+    /// A plan for `call` that counts the calls that are made by it.
+    pub(crate) fn counted(&self, call: &CallSpec, ready: Arc<dyn Ready>) -> Arc<dyn Ready> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = counts.entry(Mix::recorded_as(&call.query())).or_default();
+        Arc::new(Counted { ready, calls: Arc::clone(calls) })
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let mut mix = Mix::default();
+        for (query, calls) in self.counts.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            // Relaxed: the PEs that count have ended.
+            let calls = calls.load(Relaxed);
+            if calls > 0 {
+                mix.add(query, calls);
+            }
+        }
+        if let Err(error) = mix.append(&self.path) {
+            tracing::warn!("{RECORD}: {error}");
+        }
+    }
+}
+
+/// A plan whose calls are counted.
+struct Counted {
+    ready: Arc<dyn Ready>,
+    calls: Arc<AtomicU64>,
+}
+
+impl Ready for Counted {
+    fn call(
+        &self,
+        endpoint: &Endpoint,
+        synchronized: &Cell<bool>,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Op {
+        // Relaxed: it is read when the PEs have ended.
+        self.calls.fetch_add(1, Relaxed);
+        self.ready.call(endpoint, synchronized, operands, site)
+    }
+
+    fn begin(&self, endpoint: &Endpoint, site: Site) -> StartedCall {
+        // Relaxed: as in `call`.
+        self.calls.fetch_add(1, Relaxed);
+        self.ready.begin(endpoint, site)
+    }
+
+    fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        self.ready.drive(call)
+    }
+
+    fn candidate(&self) -> &Candidate {
+        self.ready.candidate()
+    }
+}

@@ -1,0 +1,107 @@
+//! What `CONSORT_RECORD` records of jobs: the program plays in a process of its own, which has the
+//! variable.
+
+use std::{env, fs, process::Command};
+
+use consort::{Collective, Pes, Query, Rank, Sum, SyncModes};
+use consort_fabric::OperatorClass;
+use consort_tuner::Mix;
+
+const RECORD: &str = "CONSORT_RECORD";
+
+/// A job of every kind of call that is recorded, a pool, and a job that fails.
+fn program() {
+    let calls = Pes::threads(3).run(|pe| {
+        let world = pe.world();
+        for _ in 0..5 {
+            world.barrier()?;
+        }
+        for _ in 0..100 {
+            world.all_reduce(1_u64, Sum)?;
+        }
+        world.with(SyncModes::STRICT).reduce_slice(&[1.0; 12], &mut [0.0; 12], Sum, Rank(2))?;
+        world.all_reduce(1_u64, |a: u64, _: u64| a)?;
+        let table = world.symmetric::<u64>(8)?;
+        let target = world.symmetric::<u64>(8)?;
+        world.all_reduce_symmetric(&table, &target, Sum)?;
+        world.start_all_reduce(vec![1_u64; 64], Sum)?.wait()?;
+        world.start_all_reduce(vec![1_u64; 60], Sum)?.wait()?;
+        let part = world.split(Some(world.rank().0 / 2), 0)?.expect("a team");
+        part.broadcast(1_u32, Rank(0))?;
+        world.barrier()
+    });
+    calls.expect("the calls work");
+    let pool = Pes::threads(2).pool().expect("a pool");
+    for _ in 0..3 {
+        pool.run(|pe| pe.world().all_gather(1_u64)).expect("a region");
+    }
+    drop(pool);
+    let failed = Pes::threads(2).run(|pe| {
+        pe.world().barrier()?;
+        assert!(pe.world().rank() != Rank(1), "on purpose");
+        pe.world().barrier()
+    });
+    assert!(failed.is_err());
+}
+
+#[test]
+fn the_calls_of_each_job_are_appended() {
+    if env::var_os(RECORD).is_some() {
+        return program();
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("calls.toml");
+    let play = |path: &str| {
+        let program = env::current_exe().expect("this program");
+        let mut program = Command::new(program);
+        program.args(["recording::the_calls_of_each_job_are_appended", "--exact", "--nocapture"]);
+        let output = program.env(RECORD, path).output().expect("it starts");
+        assert!(output.status.success(), "{output:?}");
+    };
+    play(path.to_str().expect("a path in UTF-8"));
+    let once = Mix::load(&path).expect("recorded calls");
+    let kind = |collective, pes, bytes| Query {
+        collective,
+        sync: SyncModes::MINE,
+        pes,
+        bytes,
+        operator: OperatorClass::Commutative,
+        symmetric: false,
+    };
+    let barrier = |pes| Query {
+        sync: SyncModes::STRICT,
+        symmetric: true,
+        ..kind(Collective::Barrier, pes, 0)
+    };
+    let sum = |bytes| kind(Collective::AllReduce, 3, bytes);
+    let mut expected = Mix::default();
+    for (query, calls) in [
+        (barrier(3), 8), // two of them make symmetric memory
+        (sum(8), 100),
+        (Query { sync: SyncModes::STRICT, ..kind(Collective::Reduce, 3, 96) }, 1),
+        (Query { operator: OperatorClass::Ordered, ..sum(8) }, 1),
+        (Query { symmetric: true, ..sum(64) }, 1),
+        (sum(512), 2),
+        (kind(Collective::Broadcast, 2, 8), 1),
+        (kind(Collective::Broadcast, 1, 8), 1),
+        (kind(Collective::AllGather, 2, 8), 3),
+    ] {
+        expected.add(&query, calls);
+    }
+    let calls: Vec<(Query, u64)> = once.calls().collect();
+    let (of_failed, others): (Vec<_>, Vec<_>) =
+        calls.iter().copied().partition(|(query, _)| *query == barrier(2));
+    assert_eq!(others, expected.calls().collect::<Vec<_>>());
+    // PE 0 may see that the job has failed before its second barrier.
+    assert!([1, 2].contains(&of_failed[0].1), "the failed job too: {of_failed:?}");
+
+    play(path.to_str().expect("a path in UTF-8"));
+    let twice = Mix::load(&path).expect("recorded calls");
+    let of = |mix: &Mix, query| mix.calls().find(|(known, _)| *known == query).expect("a query").1;
+    assert_eq!(of(&twice, sum(8)), 200, "jobs append");
+
+    // A file that cannot be written is no reason to fail, and an empty name is none.
+    play(folder.path().to_str().expect("a path in UTF-8"));
+    play("");
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
+}
