@@ -23,14 +23,16 @@ pub struct Race {
     field: Vec<Candidate>,
     /// By candidate, then by launch; empty where it could not be measured.
     blocks: Vec<Vec<Vec<Block>>>,
+    /// Whether the workbench has refused each.
+    refused: Vec<bool>,
 }
 
 impl Race {
     /// A race without launches.
     #[must_use]
     pub fn new(field: Vec<Candidate>) -> Self {
-        let blocks = vec![Vec::new(); field.len()];
-        Self { field, blocks }
+        let (blocks, refused) = (vec![Vec::new(); field.len()], vec![false; field.len()]);
+        Self { field, blocks, refused }
     }
 
     /// The candidates.
@@ -51,18 +53,22 @@ impl Race {
     /// When they are not as many as the candidates.
     pub fn add(&mut self, launch: Vec<Option<Vec<Block>>>) {
         assert_eq!(launch.len(), self.field.len(), "a workbench answers for each candidate");
-        for (all, new) in self.blocks.iter_mut().zip(launch) {
+        for ((all, refused), new) in self.blocks.iter_mut().zip(&mut self.refused).zip(launch) {
+            *refused = new.is_none();
             all.push(new.unwrap_or_default());
         }
     }
 
-    /// Removes all candidates but these.
+    /// Removes all candidates but these, and but those of which the machine has spoilt each block
+    /// so far.
     pub(crate) fn keep(&mut self, survivors: &[Candidate]) {
-        let stays: Vec<bool> = self.field.iter().map(|one| survivors.contains(one)).collect();
-        let mut of_blocks = stays.iter();
-        self.blocks.retain(|_| *of_blocks.next().unwrap_or(&false));
-        let mut of_field = stays.iter();
-        self.field.retain(|_| *of_field.next().unwrap_or(&false));
+        let spoilt =
+            |index: usize| !self.refused[index] && self.blocks[index].iter().all(Vec::is_empty);
+        let stays = |(index, one): (usize, &Candidate)| survivors.contains(one) || spoilt(index);
+        let stays: Vec<bool> = self.field.iter().enumerate().map(stays).collect();
+        retain(&mut self.blocks, &stays);
+        retain(&mut self.refused, &stays);
+        retain(&mut self.field, &stays);
     }
 
     /// The candidates that could be measured with their medians, the fastest first: as
@@ -168,6 +174,12 @@ impl Race {
     }
 }
 
+/// Removes the items that do not stay.
+fn retain<T>(items: &mut Vec<T>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    items.retain(|_| stays.next() == Some(&true));
+}
+
 /// The times of a candidate's blocks of a class, or of any, by launch.
 fn times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>> {
     let counts = |block: &&Block| class.is_none() || block.class == class;
@@ -206,6 +218,19 @@ mod tests {
         assert_eq!(race(&[[&[(1.0, None)], &[(2.0, None)]]]).class(), None);
         assert_eq!(race(&[[&[], n]]).class(), near, "who cannot be measured does not count");
         assert!(race(&[[&[], n]]).samples()[0].is_none());
+    }
+
+    #[test]
+    fn what_the_machine_has_spoilt_stays_and_what_is_refused_leaves() {
+        let names = ["fast", "slow", "spoilt", "refused"].map(Candidate::new);
+        let mut race = Race::new(names.to_vec());
+        let block = |ns| Some(vec![Block { ns, class: None }]);
+        race.add(vec![block(1.0), block(9.0), Some(Vec::new()), None]);
+        race.keep(&names[..1]);
+        assert_eq!(race.field(), [names[0].clone(), names[2].clone()]);
+        race.add(vec![block(1.0), block(0.5)]);
+        race.keep(&names[2..3]);
+        assert_eq!(race.medians(), [(names[2].clone(), 0.5)]);
     }
 
     /// Within each launch the other takes longer, though it varies by more from launch to launch.
