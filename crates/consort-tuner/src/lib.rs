@@ -52,4 +52,4 @@ pub use wisdom::{
 };
 pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Block, Catalog, Sample, Workbench};
-pub use workload::Workload;
+pub use workload::{Workload, shares_ahead};

@@ -7,10 +7,7 @@
 
 use std::time::Duration;
 
-use consort_fabric::{
-    Candidate, Query,
-    statistics::{launches, median},
-};
+use consort_fabric::{Candidate, Query, statistics::launches};
 
 use crate::{Block, Sample, TransferClass, Workbench};
 
@@ -69,22 +66,6 @@ impl Race {
         retain(&mut self.blocks, &stays);
         retain(&mut self.refused, &stays);
         retain(&mut self.field, &stays);
-    }
-
-    /// The candidates that could be measured with their medians, the fastest first: as
-    /// [`Race::ranking`], without the time for intervals.
-    pub(crate) fn medians(&self) -> Vec<(Candidate, f64)> {
-        let class = self.class();
-        let typical_ns = |all: &Vec<Vec<Block>>| {
-            let launches = times(all, class).into_iter().filter(|launch| !launch.is_empty());
-            let mut medians: Vec<f64> = launches.map(|mut launch| median(&mut launch)).collect();
-            (!medians.is_empty()).then(|| median(&mut medians))
-        };
-        let measured = self.field.iter().cloned().zip(self.blocks.iter().map(typical_ns));
-        let mut ranking: Vec<(Candidate, f64)> =
-            measured.filter_map(|(candidate, ns)| Some((candidate, ns?))).collect();
-        ranking.sort_by(|(a, a_ns), (b, b_ns)| a_ns.total_cmp(b_ns).then_with(|| a.cmp(b)));
-        ranking
     }
 
     /// Measures the candidates in at most `count` launches, at least one, within `budget`.
@@ -230,7 +211,7 @@ mod tests {
         assert_eq!(race.field(), [names[0].clone(), names[2].clone()]);
         race.add(vec![block(1.0), block(0.5)]);
         race.keep(&names[2..3]);
-        assert_eq!(race.medians(), [(names[2].clone(), 0.5)]);
+        assert_eq!(race.field(), [names[2].clone()]);
     }
 
     /// Within each launch the other takes longer, though it varies by more from launch to launch.

@@ -51,10 +51,8 @@ impl Wisdom {
     /// The team sizes for which calls as in `query` were measured, ascending, whatever the bytes.
     #[must_use]
     pub fn measured_pes(&self, query: &Query) -> Vec<u32> {
-        let row = row_of(query);
-        let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..row };
-        let measured = self.of_modes(&row).filter(in_row).filter(|entry| entry.is_measured());
-        let mut pes: Vec<u32> = measured.map(|entry| entry.query.pes).collect();
+        let measured = entries_of(self, &row_of(query), true);
+        let mut pes: Vec<u32> = measured.iter().map(|entry| entry.query.pes).collect();
         pes.dedup();
         pes
     }
@@ -68,16 +66,15 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     cores: u32,
 ) -> Vec<Span<'a>> {
     let query = canonical(query);
-    let own = spans_of(wisdom, catalog, &query, query.sync, cores);
-    let (measured, estimated): (Vec<Span<'a>>, Vec<Span<'a>>) =
-        own.into_iter().partition(|span| span.entry.is_measured());
-    let mut spans = measured;
+    let of = |sync, is_measured| {
+        let entries = nearest_row(wisdom, &Query { sync, ..query }, is_measured, cores);
+        spans_of(&entries, catalog, &query)
+    };
+    let mut spans = of(query.sync, true);
     for sync in nearest_modes(query.sync) {
-        let mut of_modes = spans_of(wisdom, catalog, &query, sync, cores);
-        of_modes.retain(|span| span.entry.is_measured());
-        fill(&mut spans, of_modes);
+        fill(&mut spans, of(sync, true));
     }
-    fill(&mut spans, estimated);
+    fill(&mut spans, of(query.sync, false));
     spans
 }
 
@@ -115,16 +112,14 @@ fn fill<'a>(spans: &mut Vec<Span<'a>>, more: Vec<Span<'a>>) {
     }
 }
 
-/// The spans of the row with modes `sync` for calls as in `query`.
+/// The spans of the entries of a row for calls as in `query`.
 fn spans_of<'a, C: Catalog + ?Sized>(
-    wisdom: &'a Wisdom,
+    entries: &[&'a Entry],
     catalog: &C,
     query: &Query,
-    sync: SyncModes,
-    cores: u32,
 ) -> Vec<Span<'a>> {
     let mut spans: Vec<Span<'a>> = Vec::new();
-    for entry in nearest_row(wisdom, &Query { sync, ..*query }, cores) {
+    for &entry in entries {
         let Some((first, last)) = served(catalog, query, entry) else { continue };
         let mut span = Span { first_bytes: first, last_bytes: last, entry };
         if let Some(below) = spans.last_mut() {
@@ -138,12 +133,23 @@ fn spans_of<'a, C: Catalog + ?Sized>(
     spans
 }
 
-/// The entries of the row of `query`, by size, for the nearest team size: within reach, on the same
+/// The measured entries of a row, or the estimated ones, by team size, then by size.
+fn entries_of<'a>(wisdom: &'a Wisdom, row: &Query, is_measured: bool) -> Vec<&'a Entry> {
+    let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..*row };
+    let entries = wisdom.of_modes(row).filter(in_row);
+    entries.filter(|entry| entry.is_measured() == is_measured).collect()
+}
+
+/// The entries of the row of `query`, measured or estimated, by size, for the nearest team size: within reach, on the same
 /// side of oversubscription, and the smaller of two sizes that are equally near.
-fn nearest_row<'a>(wisdom: &'a Wisdom, query: &Query, cores: u32) -> Vec<&'a Entry> {
+fn nearest_row<'a>(
+    wisdom: &'a Wisdom,
+    query: &Query,
+    is_measured: bool,
+    cores: u32,
+) -> Vec<&'a Entry> {
     let row = row_of(query);
-    let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..row };
-    let entries: Vec<&Entry> = wisdom.of_modes(&row).filter(in_row).collect();
+    let entries = entries_of(wisdom, &row, is_measured);
     let fits = |pes: u32| (pes > cores) == (query.pes > cores);
     let wanted = u64::from(query.pes);
     let larger_and_smaller = |pes: u32| {

@@ -1,6 +1,6 @@
 //! Workloads: the queries that a search or a check measures, and the share of each in the time.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use consort_fabric::Query;
 
@@ -18,13 +18,14 @@ impl Workload {
     /// in its calls; the largest come first.
     #[must_use]
     pub fn exactly(weighted: impl IntoIterator<Item = (Query, f64)>) -> Self {
-        let mut points: Vec<(Query, f64)> =
-            weighted.into_iter().map(|(query, weight)| (canonical(&query), weight)).collect();
+        let mut weights: BTreeMap<Query, f64> = BTreeMap::new();
+        for (query, weight) in weighted {
+            *weights.entry(canonical(&query)).or_default() += weight;
+        }
+        let mut points: Vec<(Query, f64)> = weights.into_iter().collect();
         points.sort_by(|(a, a_weight), (b, b_weight)| {
             b_weight.total_cmp(a_weight).then_with(|| a.cmp(b))
         });
-        let mut seen = BTreeSet::new();
-        points.retain(|(query, _)| seen.insert(*query));
         Self { points, refines: false }
     }
 
@@ -53,10 +54,30 @@ impl From<&Grid> for Workload {
     }
 }
 
+/// For each of these weights its share of those that are not before it: of the time that is left
+/// when the others have had theirs.
+#[must_use]
+pub fn shares_ahead(weights: &[f64]) -> Vec<f64> {
+    let mut ahead = 0.0;
+    let share = |&weight: &f64| {
+        ahead += weight;
+        if ahead > 0.0 { weight / ahead } else { 0.0 }
+    };
+    let mut shares: Vec<f64> = weights.iter().rev().map(share).collect();
+    shares.reverse();
+    shares
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use consort_fabric::{Collective, OperatorClass, SyncModes};
+
+    #[test]
+    fn shares_are_of_what_is_left() {
+        assert_eq!(shares_ahead(&[1.0, 1.0, 2.0]), [0.25, 1.0 / 3.0, 1.0]);
+        assert_eq!(shares_ahead(&[1e300, 1e-300, 0.0]), [1.0, 1.0, 0.0]);
+    }
 
     #[test]
     fn the_heaviest_comes_first_and_each_once() {
@@ -71,7 +92,7 @@ mod tests {
         let odd = Query { sync: SyncModes::MINE, bytes: 8, ..barrier };
         let reduce = Query { collective: Collective::Reduce, bytes: 64, ..barrier };
         let workload = Workload::exactly([(odd, 1.0), (reduce, 7.0), (barrier, 5.0)]);
-        assert_eq!(workload.points(), [(reduce, 7.0), (barrier, 5.0)]);
+        assert_eq!(workload.points(), [(reduce, 7.0), (barrier, 6.0)]);
         assert!(!workload.refines());
     }
 }

@@ -209,7 +209,8 @@ impl Pes {
         self
     }
 
-    /// Chooses algorithms by the model alone, and ignores all wisdom.
+    /// Chooses algorithms by the model alone, and ignores all wisdom. `CONSORT_RECORD` ignores the
+    /// job, since tuning changes nothing for it.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
         self.wisdom = Source::Nothing;
@@ -384,11 +385,15 @@ impl Pes {
         let config =
             Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining, name };
         let job = consort_native::Job::new(config)?;
+        let recorder = match self.wisdom {
+            Source::Nothing => None,
+            _ => Recorder::of_environment(),
+        };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
             choices.refine(share);
         }
-        choices.record(Recorder::of_environment());
+        choices.record(recorder);
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

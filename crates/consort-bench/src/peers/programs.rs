@@ -10,7 +10,10 @@
 //! of theirs, so the launches of one that takes long to start are fewer, but spread over the run
 //! too. A library that fails once has no figures, but a reason.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use consort::Collective;
@@ -163,13 +166,22 @@ impl Programs {
     }
 
     /// Launches the programs that are due when the rounds have spent this share of their time.
-    pub fn launch(&mut self, share: f64) {
+    pub fn launch(&mut self, share: f64, stop: &AtomicBool) {
         let mut before = None;
+        // Relaxed: the flag publishes no other data.
+        let is_stopped = || stop.load(Relaxed);
         for row in &mut self.rows {
+            if is_stopped() {
+                return;
+            }
             let Some(program) = row.due(share) else { continue };
             let begun = Instant::now();
             before = before.or_else(|| transfer(self.cpus));
             let printed = program(&row.sizes);
+            // An interrupt from a terminal ends the program too, which is no fault of its.
+            if printed.is_err() && is_stopped() {
+                return;
+            }
             let after = transfer(self.cpus);
             let same = before.zip(after).filter(|&(a, b)| readings_agree(a, b));
             row.add(printed, same.map(|(a, b)| f64::midpoint(a, b)));
@@ -273,7 +285,7 @@ mod tests {
         });
         let mut programs = Programs::new(1, Duration::from_secs(60), vec![vec![fails]]);
         for share in [0.5, 0.6, 0.7] {
-            programs.launch(share);
+            programs.launch(share, &AtomicBool::new(false));
         }
         assert_eq!(launched.get(), 2);
         assert!(programs.are_sure(), "nothing more is known of it later");

@@ -81,9 +81,7 @@ impl Bench {
         let collected = rounds.run(|share| {
             progress.show(share);
             let begun = Instant::now();
-            if !interrupt::is_set(stop) {
-                programs.launch(share);
-            }
+            programs.launch(share, stop);
             programs_time += begun.elapsed();
             programs.are_sure()
         })?;

@@ -233,7 +233,7 @@ fn text(
 ) -> String {
     let mut text = format!("{selected}\n");
     if let Some(busy) = selected.entry.as_deref().and_then(|entry| entry.busy.as_deref()) {
-        text += &output::wrapped(&format!("  busy: the machine was when it was measured: {busy}"));
+        text += &output::wrapped(&format!("  measured on a busy machine: {busy}"));
         text += "  tune it again with --retune when the machine is idle\n";
     }
     if !same.is_empty() {

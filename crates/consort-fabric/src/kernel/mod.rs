@@ -76,8 +76,8 @@ impl<'k> Kernel<'k> {
     }
 
     /// As [`Kernel::combine`] on memory that others may access meanwhile, for as many bytes from
-    /// the beginning on as there is a loop for: whole elements, and possibly none. Returns how
-    /// many.
+    /// the beginning on as there is a loop for: whole elements, of arrays whole numbers, and
+    /// possibly none. Returns how many.
     ///
     /// # Safety
     /// As [`Kernel::combine`], but others may access all three atomically, or as this does. A value

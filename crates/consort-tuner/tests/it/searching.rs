@@ -74,18 +74,11 @@ fn a_change_of_winner_is_located() {
     let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(4);
     let mut wisdom = empty(&bench);
-    let search = || search(&grid, Rigour::Measure, Duration::from_secs(600));
-    let outcome = run(search(), &mut bench, &mut wisdom);
+    let search = search(&grid, Rigour::Measure, Duration::from_secs(600));
+    let outcome = run(search, &mut bench, &mut wisdom);
+    assert_eq!(outcome.ending, Ending::Complete);
     assert!(outcome.refined_count > 0);
     assert_eq!(outcome.measured_count, grid.points().len() + outcome.refined_count);
-    let mut ending = outcome.ending;
-    for _ in 0..5 {
-        // The last launches of a query may change its winner, and no time is left then.
-        if ending == Ending::OutOfBudget {
-            ending = run(search(), &mut bench, &mut wisdom).ending;
-        }
-    }
-    assert_eq!(ending, Ending::Complete);
     let entries: Vec<&Entry> = wisdom.entries().collect();
     for entry in &entries {
         let alike = |other: &&&Entry| {
@@ -167,9 +160,7 @@ fn higher_rigour_and_retuning_measure_again_and_lower_rigour_does_not() {
     let mut bench = Fake::new(8);
     let mut wisdom = empty(&bench);
     let long = Duration::from_secs(600);
-    for _ in 0..5 {
-        run(search(&grid, Rigour::Patient, long), &mut bench, &mut wisdom);
-    }
+    run(search(&grid, Rigour::Patient, long), &mut bench, &mut wisdom);
     let before = wisdom.clone();
     for lower in [Rigour::Estimate, Rigour::Measure, Rigour::Patient] {
         let outcome = run(search(&grid, lower, long), &mut bench, &mut wisdom);
@@ -196,7 +187,7 @@ fn what_cannot_be_measured_is_not_chosen_by_measurement() {
 }
 
 #[test]
-fn heats_shrink_to_a_duel() {
+fn rounds_shrink_to_a_duel() {
     let grid = Grid { pes: vec![CORES], bytes: vec![8], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(10);
     let mut wisdom = empty(&bench);
@@ -211,36 +202,6 @@ fn heats_shrink_to_a_duel() {
     assert_eq!((last.1.len(), duel), (2, 10));
     let entry = wisdom.entry(&last.0).unwrap();
     assert!(entry.runner_up.is_some() && entry.margin() >= Some(0.0));
-}
-
-/// The machine changes from minute to minute: every query has launches from begin to end.
-#[test]
-fn the_launches_of_each_query_are_spread_over_the_whole_search() {
-    for (grid, budget_s) in [
-        (Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) }, 20),
-        (Grid { pes: vec![2], bytes: vec![8], ..Grid::new(2, &[]) }, 40),
-    ] {
-        let mut bench = Fake::new(15);
-        let mut wisdom = empty(&bench);
-        let budget = Duration::from_secs(budget_s);
-        let outcome = run(search(&grid, Rigour::Measure, budget), &mut bench, &mut wisdom);
-        assert!(outcome.elapsed > budget.mul_f64(0.99), "all of the time: {outcome:?}");
-        assert!(outcome.estimated_count == 0, "{outcome:?}");
-        for query in grid.points() {
-            let of_query = |at: &usize| bench.log[*at].0 == query;
-            let moments: Vec<f64> = (0..bench.log.len())
-                .filter(of_query)
-                .map(|at| bench.begun[at].as_secs_f64() / budget.as_secs_f64())
-                .collect();
-            assert!(moments.len() >= 10, "{query:?}: {moments:?}");
-            let count =
-                |from: f64| moments.iter().filter(|at| (from..from + 0.25).contains(*at)).count();
-            for quarter in [0.0, 0.25, 0.5, 0.75] {
-                assert!(count(quarter) > 0, "{query:?}: {moments:?}");
-            }
-            assert!(moments[0] < 0.25 && moments[moments.len() - 1] > 0.85, "{moments:?}");
-        }
-    }
 }
 
 #[test]
@@ -265,7 +226,7 @@ fn time_goes_by_weight_and_every_query_has_some() {
     let [rare, some, most, few] = queries.map(|query| time_of(&query));
     assert!(rare > 0.01 && few > 2.0 * rare, "{rare} {few}");
     assert!((2.5..3.5).contains(&(most / some)), "{most} {some}");
-    assert!((8.0..12.0).contains(&(some / few)), "{some} {few}");
+    assert!((6.0..16.0).contains(&(some / few)), "{some} {few}");
 }
 
 #[test]
@@ -295,7 +256,7 @@ fn one_of_each_kind_is_measured_where_candidates_are_the_same() {
 struct Stopper<'a> {
     stop: &'a AtomicBool,
     measured: usize,
-    won: BTreeSet<Query>,
+    won_count: usize,
     last: Option<Progress>,
 }
 
@@ -306,33 +267,32 @@ impl Observer for Stopper<'_> {
         assert!(self.last.is_none_or(|last| last.done_count <= progress.done_count));
         self.last = Some(*progress);
         self.measured += 1;
-        self.stop.store(self.measured >= 700, Ordering::Relaxed);
+        self.stop.store(self.measured >= 100, Ordering::Relaxed);
     }
 
     fn won(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
         assert_eq!(wisdom.entry(&entry.query), Some(entry));
-        self.won.insert(entry.query);
+        self.won_count += 1;
     }
 }
 
 #[test]
 fn an_observer_follows_and_the_flag_stops() {
-    let grid = Grid { bytes: vec![8], ..Grid::new(CORES, &[]) };
+    let grid = Grid::new(CORES, &[]);
     let mut bench = Fake::new(11);
     let mut wisdom = empty(&bench);
     let stop = AtomicBool::new(false);
-    let mut observer = Stopper { stop: &stop, measured: 0, won: BTreeSet::new(), last: None };
+    let mut observer = Stopper { stop: &stop, measured: 0, won_count: 0, last: None };
     let search = Search { stop: &stop, ..search(&grid, Rigour::Measure, Duration::from_secs(60)) };
     let outcome = search.run(&mut bench, &mut wisdom, &mut observer).unwrap();
     let Outcome { ending, measured_count, .. } = outcome;
-    assert_eq!((ending, measured_count), (Ending::Stopped, observer.won.len()));
-    let count = grid.points().len();
-    assert!((count / 2..count).contains(&measured_count), "{measured_count} of {count}");
+    assert_eq!((ending, measured_count), (Ending::Stopped, observer.won_count));
+    assert!((20..grid.points().len() / 2).contains(&measured_count), "{measured_count}");
     assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), measured_count);
 }
 
-/// Fails when it has launched this often: after the first heat of all queries.
-struct Failing(Fake, usize);
+/// Fails from the fourth query on, after four launches of each.
+struct Failing(Fake);
 
 #[derive(Debug, PartialEq)]
 struct Broken;
@@ -364,7 +324,7 @@ impl Workbench for Failing {
         candidates: &[Candidate],
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Broken> {
-        if self.0.log.len() == self.1 {
+        if self.0.log.len() == 12 {
             return Err(Broken);
         }
         self.0.launch(query, candidates, budget).map_err(|never| match never {})
@@ -373,9 +333,8 @@ impl Workbench for Failing {
 
 #[test]
 fn a_failure_names_the_query_and_loses_nothing() {
-    let grid = Grid { bytes: vec![8], ..Grid::new(2, &[]) };
-    let count = grid.points().len();
-    let mut bench = Failing(Fake::new(12), 4 * count + 3);
+    let grid = Grid::new(2, &[]);
+    let mut bench = Failing(Fake::new(12));
     let mut wisdom = empty(&bench.0);
     let error = search(&grid, Rigour::Exhaustive, Duration::from_secs(60))
         .run(&mut bench, &mut wisdom, &mut ())
@@ -383,5 +342,5 @@ fn a_failure_names_the_query_and_loses_nothing() {
     assert_eq!(error.source, Broken);
     let text = error.to_string();
     assert!(text.contains(&error.query.collective.to_string()), "{text}");
-    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), count);
+    assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), 3);
 }

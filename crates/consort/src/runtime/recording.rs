@@ -2,8 +2,9 @@
 //!
 //! `CONSORT_RECORD` names a file. Then the plans of the first PE of each team count its calls, and
 //! the job's end appends the counts: the end of the last PE, also of a job that has failed. Other
-//! PEs make the same calls, and their plans are as they are without recording. Calls by which the
-//! library agrees on something do not count.
+//! PEs make the same calls, and their plans are as they are without recording. The barrier in which
+//! PEs leave an allocation of symmetric memory counts, and no other call that the library makes for
+//! itself.
 
 use std::{
     cell::Cell,

@@ -10,14 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use consort::{Algorithms, Candidate, Query};
+use anyhow::{Context, Result, ensure};
+use consort::{Algorithms, Candidate, MOST_PES, Query};
 use consort_bench::{
     asked::{self, Asked, describe},
     harness::Threads,
 };
 use consort_fabric::CallSpec;
-use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same};
+use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead};
 use serde::Serialize;
 
 use super::watch::Meter;
@@ -29,6 +29,8 @@ const LAUNCHES: u32 = 8;
 const SHORTEST: Duration = Duration::from_millis(10);
 /// The most kinds of calls that are shown.
 const MOST_SHOWN: usize = 20;
+/// The largest size that is tuned, as on the command line.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The recorded calls of one query, and what served them before.
 struct Call {
@@ -91,6 +93,14 @@ impl Recorded {
         for path in paths {
             mix.merge(&Mix::load(path)?);
         }
+        for (query, _) in mix.calls() {
+            let fits = query.pes <= MOST_PES && query.bytes <= MOST_BYTES;
+            ensure!(
+                fits,
+                "{}: more than {MOST_PES} PEs or 1 GiB cannot be tuned",
+                describe(&query)
+            );
+        }
         let is_vector = |(query, _): &(Query, u64)| query.collective.is_vector();
         let untunable_count = mix.calls().filter(is_vector).map(|(_, calls)| calls).sum();
         let call = |(query, calls): (Query, u64)| {
@@ -99,7 +109,7 @@ impl Recorded {
         };
         let mut calls: Vec<Call> = mix.tunable().calls().filter_map(call).collect();
         calls.sort_by(|one, other| other.expected_ns.total_cmp(&one.expected_ns));
-        calls.first().context("only calls of vector variants are recorded, which are not tuned")?;
+        calls.first().context("no call is recorded that can be tuned; vector variants cannot")?;
         Ok(Self { calls, untunable_count })
     }
 
@@ -121,15 +131,14 @@ impl Recorded {
     ) -> Result<Replayed> {
         let mut bench = Threads::new(Some(wisdom));
         let (started, mut rows) = (Instant::now(), Vec::new());
-        let mut weight_ahead: f64 = self.calls.iter().map(|call| call.expected_ns).sum();
-        for (index, call) in self.calls.iter().enumerate() {
+        let weights: Vec<f64> = self.calls.iter().map(|call| call.expected_ns).collect();
+        let parts = shares_ahead(&weights);
+        for (index, (call, part)) in self.calls.iter().zip(parts).enumerate() {
             let left = budget.saturating_sub(started.elapsed());
             // Relaxed: the flag publishes no other data.
             if stop.load(Relaxed) || left < SHORTEST {
                 break;
             }
-            let part = (call.expected_ns / weight_ahead).clamp(0.0, 1.0);
-            weight_ahead -= call.expected_ns;
             meter.show(index, self.calls.len(), &format!("comparing: {}", describe(&call.query)));
             let share = left.mul_f64(part).max(SHORTEST);
             rows.extend(call.replay(&mut bench, wisdom, share)?);
