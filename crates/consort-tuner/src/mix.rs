@@ -37,20 +37,20 @@ pub struct Mix {
 #[derive(Debug, thiserror::Error)]
 pub enum MixError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// The reason.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The file cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {reason}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
         /// The reason.
-        source: io::Error,
+        reason: io::Error,
     },
     /// No calls are recorded in the file.
     #[error(
@@ -179,7 +179,7 @@ impl Mix {
     /// When it cannot be written.
     pub fn open(path: &Path) -> Result<File, MixError> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
-        opened.map_err(|source| MixError::Unwritable { path: path.to_owned(), source })
+        opened.map_err(|reason| MixError::Unwritable { path: path.to_owned(), reason })
     }
 
     /// Appends all calls to the file at `path`, in one piece, so that several jobs may.
@@ -187,10 +187,11 @@ impl Mix {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&self, path: &Path) -> Result<(), MixError> {
-        let unwritable = |source| MixError::Unwritable { path: path.to_owned(), source };
+        let unwritable = |reason| MixError::Unwritable { path: path.to_owned(), reason };
         let text = toml::to_string(&WrittenFile { calls: self.kinds() });
         let text = text.map_err(|error| unwritable(io::Error::other(error)))?;
-        Self::open(path)?.write_all(text.as_bytes()).map_err(unwritable)
+        // The file may lack the end of its last line.
+        Self::open(path)?.write_all(format!("\n{text}").as_bytes()).map_err(unwritable)
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -218,7 +219,7 @@ impl Mix {
         let path = path.to_owned();
         let text = match std::fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(source) => return Err(MixError::Unreadable { path, source }),
+            Err(reason) => return Err(MixError::Unreadable { path, reason }),
         };
         match Self::parse(&text) {
             Ok(mix) if mix.calls.is_empty() => Err(MixError::Empty { path }),

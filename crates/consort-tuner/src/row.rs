@@ -140,8 +140,8 @@ fn entries_of<'a>(wisdom: &'a Wisdom, row: &Query, is_measured: bool) -> Vec<&'a
     entries.filter(|entry| entry.is_measured() == is_measured).collect()
 }
 
-/// The entries of the row of `query`, measured or estimated, by size, for the nearest team size: within reach, on the same
-/// side of oversubscription, and the smaller of two sizes that are equally near.
+/// The entries of the row of `query`, measured or estimated, by size, for the nearest team size:
+/// within reach, on the same side of oversubscription; the smaller of two that are equally near.
 fn nearest_row<'a>(
     wisdom: &'a Wisdom,
     query: &Query,

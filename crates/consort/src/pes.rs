@@ -14,7 +14,7 @@ use crate::{
     launch::{launch, memory_of_environment},
     ranks::{Placement, Ranks},
     results::{collect, one_for_each},
-    runtime::{recording::Recorder, selection::Choices, wisdom::Source},
+    runtime::{selection::Choices, wisdom::Source},
 };
 
 /// The most PEs of a job.
@@ -385,15 +385,10 @@ impl Pes {
         let config =
             Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining, name };
         let job = consort_native::Job::new(config)?;
-        let recorder = match self.wisdom {
-            Source::Nothing => None,
-            _ => Recorder::of_environment(),
-        };
         let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
             choices.refine(share);
         }
-        choices.record(recorder);
         for (collective, candidate) in &self.forced {
             choices.force(*collective, Some(candidate.clone()));
         }

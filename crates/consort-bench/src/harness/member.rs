@@ -17,8 +17,11 @@ use super::{
 };
 use crate::limits::readings_agree;
 
-/// Calls before a block: the first calls of a new plan find its cache lines elsewhere.
-const CALLS_BEFORE: u64 = 16;
+/// Calls before a block, a window of a small team: the first calls of a new plan find its cache
+/// lines, which differ from call to call in a window, elsewhere.
+const CALLS_BEFORE: u64 = 64;
+/// The longest time for the calls of a first window, if they take as long as the second call.
+const FIRST_WINDOW_NS: f64 = 5_000_000.0;
 /// Warm-up continues until a block of calls takes this long...
 const WARM_UP_NS: f64 = 50_000.0;
 /// ... or has this many calls.
@@ -180,6 +183,11 @@ impl<'m, 'p> Member<'m, 'p> {
         if self.agree(u64::from(first.elapsed() >= LONG))? != 0 {
             return Ok((Fitting { calls: 1, before: 0 }, algorithm));
         }
+        // The calls of a window have places of their own in memory, which are new at first.
+        let call_ns = self.clock.block(work, bench, 1)?.ns.max(1.0);
+        let window = (FIRST_WINDOW_NS / call_ns).clamp(1.0, CALLS_BEFORE as f64);
+        let window = self.agree(to_count(window))?;
+        self.clock.block(work, bench, window)?;
         let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
         loop {
             tries += 1;

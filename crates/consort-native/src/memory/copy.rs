@@ -43,52 +43,52 @@ unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// Copies the first and the last bytes of a region, which may overlap, as two values of the
-/// register's size.
+/// Moves as many bytes as a register has, from `$at` on.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-macro_rules! copy_ends {
-    ($move:literal, $class:ident, $as:literal, $size:literal, $to:expr, $from:expr, $len:expr) => {
-        // SAFETY: the region is readable and writable, by the promise of the caller of `copy_few`,
-        // and has at least `$size` bytes. Each byte that two values have is the same in both, or
-        // has changed meanwhile.
+macro_rules! move_once {
+    ($move:literal, $class:ident, $as:literal, $target:expr, $source:expr, $at:expr) => {
+        // SAFETY: the bytes are readable and writable, by the promise of the caller of `copy_few`.
         unsafe {
             std::arch::asm!(
-                concat!($move, " {first", $as, "}, [{source}]"),
-                concat!($move, " {last", $as, "}, [{source} + {bytes} - ", $size, "]"),
-                concat!($move, " [{target}], {first", $as, "}"),
-                concat!($move, " [{target} + {bytes} - ", $size, "], {last", $as, "}"),
-                first = out($class) _,
-                last = out($class) _,
-                source = in(reg) $from,
-                target = in(reg) $to,
-                bytes = in(reg) $len,
+                concat!($move, " {value", $as, "}, [{source} + {at}]"),
+                concat!($move, " [{target} + {at}], {value", $as, "}"),
+                value = out($class) _,
+                source = in(reg) $source,
+                target = in(reg) $target,
+                at = in(reg) $at,
                 options(nostack, preserves_flags)
             )
         }
     };
 }
 
-/// As [`copy_bytes`], for up to [`FEW_BYTES`]. A byte may be stored twice.
+/// As [`copy_bytes`], for up to [`FEW_BYTES`]. Stores each byte once, since another PE may change
+/// a word as soon as it is there.
 ///
 /// # Safety
 /// As [`copy_bytes`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
-    match bytes {
-        32.. => {
-            let last = bytes - 32;
-            for at in (0..last).step_by(32).chain([last]) {
-                let (target, source) = (target.wrapping_add(at), source.wrapping_add(at));
-                copy_ends!("movups", xmm_reg, "", 16, target, source, 32_usize);
-            }
-        }
-        16..32 => copy_ends!("movups", xmm_reg, "", 16, target, source, bytes),
-        8..16 => copy_ends!("mov", reg, "", 8, target, source, bytes),
-        4..8 => copy_ends!("mov", reg, ":e", 4, target, source, bytes),
-        2..4 => copy_ends!("mov", reg, ":x", 2, target, source, bytes),
-        1 => copy_ends!("mov", reg_byte, "", 1, target, source, bytes),
-        0 => {}
+    let mut at = 0;
+    while bytes - at >= 16 {
+        move_once!("movups", xmm_reg, "", target, source, at);
+        at += 16;
+    }
+    if bytes & 8 != 0 {
+        move_once!("mov", reg, "", target, source, at);
+        at += 8;
+    }
+    if bytes & 4 != 0 {
+        move_once!("mov", reg, ":e", target, source, at);
+        at += 4;
+    }
+    if bytes & 2 != 0 {
+        move_once!("mov", reg, ":x", target, source, at);
+        at += 2;
+    }
+    if bytes & 1 != 0 {
+        move_once!("mov", reg_byte, "", target, source, at);
     }
 }
 

@@ -4,8 +4,8 @@
 //!    and every later step only improves it.
 //! 2. Heats find the finalists of each query, in the order of the workload, the most useful queries
 //!    first, in three eighths of the time. A query's time is in proportion to its weight.
-//! 3. Where the winner of a grid changes between neighbouring sizes, the size between them has heats too, the
-//!    largest margin first, until the change is located or half of the time is over.
+//! 3. Where the winner of a grid changes between neighbouring sizes, the size between them has
+//!    heats too, the largest margin first, until the change is located or half of the time is over.
 //! 4. The finals of all queries are measured, a launch of each after the other, several times. So
 //!    the launches of a query see how the machine changes during the search.
 //!
@@ -196,8 +196,8 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
     }
 
     /// Holds the heats of each query of `work`. They share the time until `deadline` after the
-    /// start by their weights, or one in `shares` equal parts of it. None begins unless its final fits into the
-    /// budget too. Returns the reason why the search must end, if it must.
+    /// start by their weights, or one in `shares` equal parts of it. None begins unless its final
+    /// fits into the budget too. Returns the reason why the search must end, if it must.
     fn heats(
         &mut self,
         work: &[(Query, f64)],

@@ -42,10 +42,14 @@ impl Choices {
     /// If the program named a file and it cannot be used.
     pub(crate) fn new(source: Source, arrival: Arrival, pes: u32) -> Result<Self> {
         let wisdom = source.table(pes, arrival)?;
+        let recorder = match source {
+            Source::Nothing => None,
+            _ => Recorder::of_environment(),
+        };
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
         let source = Arc::new(Launched { source, arrival, tables });
         let (forced, outside) = (HashMap::new(), HashMap::new());
-        Ok(Self { forced, outside, wisdom, online: None, recorder: None, source })
+        Ok(Self { forced, outside, wisdom, online: None, recorder, source })
     }
 
     /// The choices for a team of another size. All PEs get the same wisdom, even if the file
@@ -62,11 +66,6 @@ impl Choices {
     /// calls.
     pub(crate) fn refine(&mut self, share: f64) {
         self.online = Some(share);
-    }
-
-    /// Records the calls of the job.
-    pub(crate) fn record(&mut self, recorder: Option<Arc<Recorder>>) {
-        self.recorder = recorder;
     }
 
     /// What records the calls of the job, if they are recorded.
