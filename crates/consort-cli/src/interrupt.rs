@@ -47,6 +47,12 @@ pub(crate) fn ending(stop: &AtomicBool) -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }
 
+/// The exit status of a command that was stopped before it had measured anything.
+pub(crate) fn ending_with(error: &anyhow::Error) -> ExitCode {
+    eprintln!("interrupted: {error:#}");
+    ExitCode::from(INTERRUPTED)
+}
+
 /// Why nothing was measured, where no job failed.
 pub(crate) fn why_nothing(stop: &AtomicBool) -> &'static str {
     if is_set(stop) {

@@ -122,7 +122,10 @@ impl Check<'_> {
         mut watch: impl FnMut(&Penalty),
     ) -> Result<Report, SearchError<W::Error>> {
         let started = bench.now();
-        let queries = sampled(self.workload.queries().collect(), self.sample_count);
+        // What no candidate can serve here is nobody's choice.
+        let is_served = |query: &Query| !bench.candidates(query).is_empty();
+        let queries = self.workload.queries().filter(is_served).collect();
+        let queries = sampled(queries, self.sample_count);
         let mut report = Report::default();
         for (index, query) in queries.iter().enumerate() {
             let elapsed = bench.now().saturating_sub(started);

@@ -8,9 +8,8 @@ const OF_EACH_PE: f64 = 10.0;
 /// ... and so often besides. A program that competes for a core takes it every few milliseconds,
 /// and of several each in turn: that is some hundred times a second.
 const BESIDES: f64 = 20.0;
-/// Switches of each PE at a launch, where threads start, move to their cores and get memory: one or
-/// two on an idle machine.
-const OF_EACH_START: f64 = 3.0;
+/// Switches of each PE in each launch, however short: one at most on an idle machine.
+const OF_EACH_LAUNCH: f64 = 1.0;
 /// Fewer switches in all say nothing.
 const FEWEST: u64 = 10;
 
@@ -29,7 +28,7 @@ impl Switches {
     pub fn of(count: u64, pes: u32, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
         let a_second = BESIDES + OF_EACH_PE * f64::from(pes);
-        let expected = a_second * seconds + OF_EACH_START * f64::from(pes);
+        let expected = a_second * seconds + OF_EACH_LAUNCH * f64::from(pes);
         Self { count, seconds, expected }
     }
 
@@ -57,7 +56,7 @@ mod tests {
         assert_eq!(Switches::of(40, 2, second).too_many(), None);
         assert_eq!(Switches::of(150, 2, second).too_many(), Some(150.0));
         assert_eq!(Switches::of(9, 2, Duration::from_millis(1)).too_many(), None, "too few");
-        let launch = Switches::of(4, 2, Duration::from_millis(20));
+        let launch = Switches::of(2, 2, Duration::from_millis(20));
         let launches = (0..20).fold(launch, |mut sum, _| {
             sum.add(launch);
             sum

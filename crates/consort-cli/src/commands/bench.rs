@@ -50,14 +50,20 @@ impl Bench {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
         let measurement = &Measurement::begin(most, interrupt::stop_flag()?);
-        let why = match self.what {
-            What::Collective(what) => self.collective(what, measurement)?,
-            What::Counting(workload) => counting::run(self, workload, measurement)?,
-            What::Online => online::run(self, measurement)?,
-            What::Overlap => overlap::run(self, measurement)?,
-            What::LookUp => look_up::run(self, measurement)?,
-            What::Region => region::run(self, measurement)?,
-            What::Sharing => sharing::run(self, measurement)?,
+        let measured = match self.what {
+            What::Collective(what) => self.collective(what, measurement),
+            What::Counting(workload) => counting::run(self, workload, measurement),
+            What::Online => online::run(self, measurement),
+            What::Overlap => overlap::run(self, measurement),
+            What::LookUp => look_up::run(self, measurement),
+            What::Region => region::run(self, measurement),
+            What::Sharing => sharing::run(self, measurement),
+        };
+        let why = match measured {
+            Err(error) if interrupt::is_set(&measurement.stop) => {
+                return Ok(interrupt::ending_with(&error));
+            }
+            measured => measured?,
         };
         output::overrun::tell(measurement.elapsed(), self.budget, &why);
         Ok(interrupt::ending(&measurement.stop))

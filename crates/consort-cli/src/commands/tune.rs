@@ -19,6 +19,7 @@ mod report;
 mod watch;
 
 use std::{
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -111,7 +112,7 @@ pub(crate) struct Tune {
     check: bool,
     /// Check N queries, evenly spread, instead of all
     #[arg(long, value_name = "N", requires = "check")]
-    sample: Option<usize>,
+    sample: Option<NonZeroUsize>,
     /// Write one JSON object, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
@@ -228,7 +229,8 @@ impl Tune {
             None => Workload::from(&self.grid()),
         };
         let Self { sample, budget, .. } = *self;
-        let request = Request { workload: &workload, sample_count: sample, budget, stop };
+        let request =
+            Request { workload: &workload, sample_count: sample.map(Into::into), budget, stop };
         let mut bench = Threads::new(Some(&wisdom));
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
@@ -236,7 +238,11 @@ impl Tune {
         let objects = std::slice::from_ref(&checked);
         let page = || checked.text(path);
         measurement.tell(bench.switches(), self.json.as_ref(), objects, page)?;
-        Ok(if checked.passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+        Ok(match checked.passed {
+            true => ExitCode::SUCCESS,
+            false if interrupt::is_set(stop) => interrupt::ending(stop),
+            false => ExitCode::from(CHECK_FAILED),
+        })
     }
 }
 

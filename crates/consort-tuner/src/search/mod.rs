@@ -11,7 +11,6 @@
 //!
 //! The search keeps existing entries that were won at the same or a higher rigour. So it can be
 //! stopped at any time, and continues when it is run again. What a heat has found counts as well.
-//! Entries that were won on a busy machine are measured again.
 
 pub(crate) mod contest;
 mod progress;
@@ -186,11 +185,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
     fn keeps(&self, query: &Query) -> bool {
         let Search { rigour, retune, ref workload, .. } = *self.search;
         let is_enough = |own: &Entry| {
-            if retune {
-                own.rigour > rigour && !workload.refines()
-            } else {
-                own.rigour > rigour || (own.rigour == rigour && own.busy.is_none())
-            }
+            if retune { own.rigour > rigour && !workload.refines() } else { own.rigour >= rigour }
         };
         rigour == Rigour::Estimate || self.wisdom.entry(query).is_some_and(is_enough)
     }
