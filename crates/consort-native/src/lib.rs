@@ -20,6 +20,7 @@
 //! | `progress` | the drivers of calls |
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
+//! | `machine` | atomics and messages of any threads, for locks and delegation; it knows no job |
 //! | `sync` | atomics and futexes, or loom's |
 //! | `system` | what only Linux can do, and what does for it elsewhere |
 
@@ -64,7 +65,9 @@ pub use launch::{
     panic::{Panic, discard, panic_reason},
     sites::Site,
 };
-pub use machine::{NativeMachine, Words};
+pub use machine::ring::Ring;
+#[cfg(not(loom))]
+pub use machine::{native::NativeMachine, wait::block_on};
 pub use notifications::NotificationBuffers;
 pub use progress::{
     engine::Engine,

@@ -19,7 +19,6 @@ use crate::{
     heap::one_sided::OneSided,
     inbox::line::Line,
     launch::job::Job,
-    machine::NativeMachine,
     progress::{deadlock::Deadlocks, engine::Engine, patience::Patience},
     segment::{origin::Origin, reservation::Segment},
     tally::Tally,
@@ -232,11 +231,6 @@ impl Endpoint {
     /// The count of handles on this PE's symmetric memory that other threads may hold.
     pub fn shared_handles(&self) -> &Tally {
         &self.pe.shared_handles
-    }
-
-    /// This PE's view of the machine, for locks and delegation among all PEs of the job.
-    pub fn machine(&self) -> NativeMachine<'_> {
-        NativeMachine::new(&self.job, self.pe.rank)
     }
 }
 

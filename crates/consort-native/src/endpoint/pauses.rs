@@ -16,7 +16,7 @@ use crate::{
     progress::{
         deadlock,
         executor::Idle,
-        patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
+        patience::{POLLS_PER_YIELD, SLEEP, Yields},
         policy::Waiting,
     },
     state::sleepers::Sleeper,
@@ -40,8 +40,6 @@ pub(super) struct Pauses<'e> {
     compared: Option<Instant>,
     /// The sleep that the PE has announced.
     announced: Option<Sleeper<'e>>,
-    /// Whether a message would wake the PE.
-    sleeps: bool,
     /// Whether no peer was left at the last check that could send anything.
     alone: bool,
     /// The call that it waits in, or waits for all PEs to leave; `None` outside of calls.
@@ -66,7 +64,6 @@ impl<'e> Pauses<'e> {
             looked: 0,
             compared: None,
             announced: None,
-            sleeps: true,
             alone: false,
             call,
             for_word: false,
@@ -85,12 +82,6 @@ impl<'e> Pauses<'e> {
         {
             self.limit = Some((limit, Expiry::Tells(is_over)));
         }
-        self
-    }
-
-    /// For a wait that no message ends: whoever ends it does not know whom to wake.
-    pub(super) fn without_sleep(mut self) -> Self {
-        self.sleeps = false;
         self
     }
 
@@ -202,18 +193,14 @@ impl Pauses<'_> {
     fn rest(&mut self, waited: Duration) {
         let Endpoint { job, pe, .. } = self.endpoint;
         let left = self.limit.as_ref().map_or(SLEEP, |(limit, _)| limit.saturating_sub(waited));
-        let announced = self.announced.take();
-        if announced.is_none() && self.sleeps {
+        let Some(sleeper) = self.announced.take() else {
             self.announced = Some(job.sleeping_place(pe.rank).announce());
             return;
-        }
+        };
         if let Some(yields) = &mut self.paused {
             yields.note_sleep();
         }
-        match announced {
-            Some(sleeper) => sleeper.sleep(SLEEP.min(left), job.scope()),
-            None => thread::sleep(nap_after(waited).min(left)),
-        }
+        sleeper.sleep(SLEEP.min(left), job.scope());
     }
 }
 

@@ -148,13 +148,6 @@ impl Endpoint {
         block_on(future, view, || self.polls(), || Pauses::new(self, until))
     }
 
-    /// Polls `future` in place until it is ready; the future waits for words of a
-    /// [`NativeMachine`](crate::NativeMachine). It yields by the launch's waiting policy but never
-    /// sleeps, because a PE that writes a word does not know which PE to wake.
-    pub fn block_on_machine<T>(&self, future: impl Future<Output = T>) -> T {
-        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, None).without_sleep())
-    }
-
     /// As [`Endpoint::block_on`], for a future on
     /// [`NotificationBuffers`](crate::NotificationBuffers). `call` is the number of the call that
     /// it is in, if any.

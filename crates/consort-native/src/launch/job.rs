@@ -35,7 +35,6 @@ use crate::{
     state::{
         header::{Header, PRESENT, PeState},
         poison::PoisonFlag,
-        queue::Queue,
     },
     sync::futex::Scope,
     system::clock,
@@ -50,7 +49,6 @@ pub struct Job {
     header: Single<Header>,
     /// By rank in the world.
     pub(crate) states: Part<PeState>,
-    pub(crate) queues: Part<Queue>,
     directory: Directory,
     /// The group of all PEs.
     pub(crate) world: GroupPlace,
@@ -100,7 +98,6 @@ impl Job {
             parts,
             header,
             states: Part::new(&segment, parts.states, pes),
-            queues: Part::new(&segment, parts.queues, pes),
             segment,
             directory,
             world,

@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | the header | whether the job has failed, and why; the clock |
 //! | a state for each PE | its parker, the call it waits in, its accesses to peers' memory |
-//! | a queue for each PE | messages of locks and delegation |
 //! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
 //! | a heap for each PE | symmetric memory |
@@ -14,10 +13,7 @@ use crate::{
     directory::lock::BYTES as DIRECTORY_BYTES,
     inbox::geometry::BUFFER_BYTES,
     segment::{origin::Origin, page::PAGE, reservation::Segment},
-    state::{
-        header::{Header, PeState},
-        queue::Queue,
-    },
+    state::header::{Header, PeState},
 };
 
 /// Room for at least so many groups as large as the world. It is only reserved.
@@ -30,7 +26,6 @@ const MOST_GROUND: usize = 1 << 40;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     pub(super) states: usize,
-    pub(super) queues: usize,
     pub(super) directory: usize,
     pub(super) buffers: usize,
     pub(super) heaps: usize,
@@ -42,14 +37,13 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn of(pes: usize, heap_bytes: usize) -> Option<Self> {
         let states = size_of::<Header>().next_multiple_of(PAGE);
-        let queues = (states + pes * size_of::<PeState>()).next_multiple_of(PAGE);
-        let directory = (queues + pes * size_of::<Queue>()).next_multiple_of(PAGE);
+        let directory = (states + pes * size_of::<PeState>()).next_multiple_of(PAGE);
         let buffers = directory + DIRECTORY_BYTES;
         let heaps = buffers + pes * BUFFER_BYTES;
         // One page more, so that equal offsets of different PEs fall into different cache sets.
         let heap_stride = heap_bytes.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
         let ground = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
-        Some(Self { states, queues, directory, buffers, heaps, heap_stride, ground })
+        Some(Self { states, directory, buffers, heaps, heap_stride, ground })
     }
 
     /// Reserves the segment, with room for many groups, the largest of `group_bytes`; with room for

@@ -4,10 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::{
-    accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, queue::Queue,
-    sleepers::Sleepers,
-};
+use super::{accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, sleepers::Sleepers};
 use crate::segment::part::Flat;
 
 /// The state of a job, at the beginning of its segment.
@@ -46,5 +43,3 @@ pub(crate) struct PeState {
 unsafe impl Flat for Header {}
 // SAFETY: atomic integers and padding.
 unsafe impl Flat for PeState {}
-// SAFETY: lines, which consist of atomic integers.
-unsafe impl Flat for Queue {}

@@ -8,12 +8,10 @@
 //! | `sleepers` | how many threads sleep, so that senders look at one word |
 //! | `accessing` | whether a PE copies a peer's memory |
 //! | `beat` | the call that a PE waits in |
-//! | `queue` | messages of locks and delegation |
 
 pub(crate) mod accessing;
 pub(crate) mod beat;
 pub(crate) mod header;
 pub(crate) mod parker;
 pub(crate) mod poison;
-pub(crate) mod queue;
 pub(crate) mod sleepers;

@@ -1,4 +1,4 @@
-//! A parker: the word at which the threads of a PE sleep.
+//! A parker: a word at which threads sleep, those of a PE or any.
 //!
 //! The word is `{epoch : 16, sleepers : 16}`.
 //!
@@ -44,6 +44,12 @@ impl Epoch {
 }
 
 impl Parker {
+    /// Nobody sleeps here.
+    #[cfg(not(loom))]
+    pub(crate) const fn new() -> Self {
+        Self(Futex::new())
+    }
+
     /// Announces that the calling thread is about to sleep. The thread must then check once more
     /// for its message; it sleeps if there is none, and cancels in any case.
     pub fn prepare(&self) -> Epoch {

@@ -41,6 +41,12 @@ pub struct Sleeper<'s> {
 }
 
 impl Sleepers {
+    /// Nobody sleeps.
+    #[cfg(not(loom))]
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
     /// Lets senders fence for each message. For the thread that makes the job.
     pub fn let_senders_fence(&self) {
         self.0.store(1, Relaxed);

@@ -60,6 +60,11 @@ impl Futex {
 
 #[cfg(not(loom))]
 impl Futex {
+    /// A word of 0.
+    pub(crate) const fn new() -> Self {
+        Self { word: AtomicU32::new(0) }
+    }
+
     /// Sleeps while the word is `expected`, until woken, or for `limit`. It may wake early. Returns
     /// whether the time is up.
     pub(crate) fn sleep(&self, expected: u32, limit: Duration, scope: Scope) -> bool {

@@ -1,0 +1,78 @@
+//! The driver of waits on the native machine: polls, yields, sleeps.
+
+use std::{future::Future, time::Duration};
+
+use super::{
+    sleep::announce,
+    threads::{Me, me},
+};
+use crate::{
+    progress::{
+        executor::{self, Idle, Watch},
+        patience::{POLLS_PER_YIELD, SLEEP, Yields},
+    },
+    state::sleepers::Sleeper,
+    sync::futex::Scope,
+    system::clock,
+};
+
+/// Polls a future on [`NativeMachine`](crate::NativeMachine) in place until it is ready. The thread
+/// polls, then yields, then sleeps until the word that it waits for changes. It waits for less time
+/// before it sleeps if it had to sleep before (`progress::patience`).
+#[inline(always)]
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    executor::block_on(future, &Poll, || me(|me| me.patience.get().polls()), Pauses::default)
+}
+
+/// Nothing is watched but the future.
+struct Poll;
+
+impl Watch for Poll {
+    #[inline(always)]
+    fn spin(&self, _: &mut u32) {
+        std::hint::spin_loop();
+    }
+}
+
+/// The pauses of one wait.
+#[derive(Default)]
+struct Pauses {
+    yields: Option<Yields>,
+    /// The sleep that the thread has announced, and the word's address.
+    announced: Option<(Sleeper<'static>, usize)>,
+}
+
+impl Pauses {
+    fn pause_as(&mut self, me: &Me) -> u32 {
+        let yields = self.yields.get_or_insert_with(|| Yields::new(me.patience.get()));
+        let (word, end) = me.waits_for.get();
+        if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
+            yields.note_sleep();
+            let left = |end: u64| Duration::from_nanos(end.saturating_sub(clock::now_ns()));
+            sleeper.sleep(end.map_or(SLEEP, |end| left(end).min(SLEEP)), Scope::Process);
+            return 1;
+        }
+        self.announced = None; // the wait went on to another word
+        if yields.are_over(yields.waited()) {
+            self.announced = Some((announce(word), word));
+            return 0;
+        }
+        yields.yield_now();
+        POLLS_PER_YIELD
+    }
+}
+
+impl Idle for Pauses {
+    #[cold]
+    fn pause(&mut self) -> u32 {
+        me(|me| self.pause_as(me))
+    }
+}
+
+impl Drop for Pauses {
+    fn drop(&mut self) {
+        if let Some(yields) = &self.yields {
+            me(|me| me.patience.set(yields.next_patience()));
+        }
+    }
+}
