@@ -67,7 +67,10 @@ pub use launch::{
 };
 pub use machine::ring::Ring;
 #[cfg(not(loom))]
-pub use machine::{native::NativeMachine, wait::block_on};
+pub use machine::{
+    native::NativeMachine,
+    wait::{at_once, block_on},
+};
 pub use notifications::NotificationBuffers;
 pub use progress::{
     engine::Engine,

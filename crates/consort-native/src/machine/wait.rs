@@ -1,6 +1,11 @@
 //! The driver of waits on the native machine: polls, yields, sleeps.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use super::{
     sleep::announce,
@@ -21,13 +26,25 @@ use crate::{
 /// before it sleeps if it had to sleep before (`progress::patience`).
 #[inline(always)]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    executor::block_on(future, &Poll, || me(|me| me.patience.get().polls()), Pauses::default)
+    executor::block_on(future, &Unwatched, || me(|me| me.patience.get().polls()), Pauses::default)
+}
+
+/// The result of a future on [`NativeMachine`](crate::NativeMachine) that does not wait.
+///
+/// # Panics
+/// When it waits.
+#[inline(always)]
+pub fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a future waits that should not"),
+    }
 }
 
 /// Nothing is watched but the future.
-struct Poll;
+struct Unwatched;
 
-impl Watch for Poll {
+impl Watch for Unwatched {
     #[inline(always)]
     fn spin(&self, _: &mut u32) {
         std::hint::spin_loop();

@@ -35,8 +35,8 @@ const IMPORTS: [Imports; 12] = [
     },
     Imports {
         name: "consort-sync",
-        normal: &["consort-fabric"],
-        tests_besides: &["consort-native", "consort-sim"],
+        normal: &["consort-fabric", "consort-native"],
+        tests_besides: &["consort-sim"],
     },
     Imports { name: "consort-tuner", normal: &["consort-fabric"], tests_besides: &[] },
     Imports { name: "consort-native", normal: &["consort-fabric"], tests_besides: &[] },

@@ -1,0 +1,116 @@
+//! HYBLOCK: Petrović 2015, section 6.1.1, Algorithm 3.
+//!
+//! One word: 0 while the lock is free, else the last thread that wants it. A thread that finds
+//! another one there sends it a message, and waits for one that allows it to go on. So nobody reads
+//! or writes memory to hand the lock over.
+//!
+//! Algorithm 3 keeps the next thread in a variable of each thread. Here it is the token, and each
+//! lock has a queue of its own, so a thread may hold several locks.
+
+#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+
+use consort_fabric::{Machine, Queue, Thread, Word};
+
+use super::RawLock;
+
+const UNLOCKED: u64 = 0;
+/// The message that the lock is handed over. Other messages are threads.
+const ALLOW: u64 = 0;
+
+/// A HYBLOCK: first come, first served. A thread waits for a message.
+#[derive(Debug, Default)]
+pub struct HybLock {
+    /// [`UNLOCKED`], or one of [`of_thread`].
+    last: Word,
+}
+
+/// A thread as a word that is not 0.
+fn of_thread(thread: Thread) -> u64 {
+    u64::from(thread.0) + 1
+}
+
+/// The thread of such a word.
+fn thread(word: u64) -> Thread {
+    Thread(u32::try_from(word - 1).expect("a thread was made a word"))
+}
+
+impl HybLock {
+    /// The queue of this lock's messages. No message is there while nobody holds the lock, so the
+    /// lock may move.
+    fn queue(&self) -> Queue {
+        Queue(std::ptr::from_ref(self).addr() as u64)
+    }
+}
+
+// SAFETY: a thread holds the lock if it found `UNLOCKED`, or once it has received `ALLOW`. The
+// thread before it sends that in its release, once, since each exchange of `last` returns another
+// thread. A message happens before its receipt, and the release of the exchange that unlocks pairs
+// with the acquire of the next swap.
+unsafe impl RawLock for HybLock {
+    const NAME: &'static str = "HYBLOCK";
+    const BARGES: bool = false;
+    #[cfg(not(loom))]
+    const NEW: Self = Self { last: Word::new(UNLOCKED) };
+
+    /// The next thread, if it is known already.
+    type Token = Option<Thread>;
+    /// The thread before.
+    type Place = Thread;
+
+    #[inline(always)]
+    async fn enter<M: Machine>(&self, m: &M) -> Result<Option<Thread>, Thread> {
+        match m.swap(&self.last, of_thread(m.thread()), AcqRel).await {
+            UNLOCKED => Ok(None),
+            before => Err(thread(before)),
+        }
+    }
+
+    async fn wait<M: Machine>(&self, m: &M, before: Thread) -> Result<Option<Thread>, M::Stop> {
+        m.send(before, self.queue(), &[of_thread(m.thread())]).await?;
+        let [first] = m.receive(self.queue()).await?;
+        if first == ALLOW {
+            return Ok(None);
+        }
+        // The next thread came before the lock.
+        let [_allow] = m.receive(self.queue()).await?;
+        Ok(Some(thread(first)))
+    }
+
+    #[inline]
+    async fn try_acquire<M: Machine>(&self, m: &M) -> Option<Option<Thread>> {
+        let me = of_thread(m.thread());
+        m.compare_exchange(&self.last, UNLOCKED, me, AcqRel).await.ok().map(|_| None)
+    }
+
+    async fn is_held<M: Machine>(&self, m: &M) -> bool {
+        m.load(&self.last, Relaxed).await != UNLOCKED
+    }
+
+    #[inline(always)]
+    async unsafe fn leave<M: Machine>(
+        &self,
+        m: &M,
+        next: Option<Thread>,
+    ) -> Result<(), Option<Thread>> {
+        if next.is_some() || !m.is_empty(self.queue()).await {
+            return Err(next);
+        }
+        // Pairs with the acquire of the next swap.
+        let me = of_thread(m.thread());
+        m.compare_exchange(&self.last, me, UNLOCKED, Release).await.map(|_| ()).map_err(|_| next)
+    }
+
+    async unsafe fn pass_on<M: Machine>(&self, m: &M, next: Option<Thread>) -> Result<(), M::Stop> {
+        let next = match next {
+            Some(next) => next,
+            // Its message is there, or will come.
+            None => {
+                let [next] = m.receive(self.queue()).await?;
+                thread(next)
+            }
+        };
+        m.send(next, self.queue(), &[ALLOW]).await
+    }
+}

@@ -1,0 +1,112 @@
+//! Mutexes: a lock, its data, and guards, by the crate `lock_api`.
+
+#![expect(unsafe_code, reason = "a lock is trusted to exclude")]
+
+use std::fmt;
+
+use consort_native::{NativeMachine, at_once, block_on};
+use lock_api::{GuardNoSend, RawMutex};
+
+use crate::locks::{Handoff, RawLock};
+
+/// A mutex: data of which one thread at a time has a [`MutexGuard`].
+///
+/// The lock is the second parameter. It can be a constant, and so stand in a `static`. It does not
+/// poison: if a thread panics while it holds a guard, the mutex is released.
+///
+/// ```
+/// use consort_sync::{Mutex, locks::Mcs};
+///
+/// static COUNTER: Mutex<u64> = Mutex::new(0);
+/// static FIRST_COME: Mutex<Vec<u64>, Mcs> = new_mutex();
+///
+/// const fn new_mutex() -> Mutex<Vec<u64>, Mcs> {
+///     Mutex::from_raw(<consort_sync::Raw<Mcs> as lock_api::RawMutex>::INIT, Vec::new())
+/// }
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *COUNTER.lock() += 1);
+///         scope.spawn(|| FIRST_COME.lock().push(1));
+///     }
+/// });
+/// assert_eq!((*COUNTER.lock(), FIRST_COME.lock().len()), (4, 4));
+/// ```
+pub type Mutex<T, R = Handoff> = lock_api::Mutex<Raw<R>, T>;
+
+/// Access to the data of a [`Mutex`], until it is dropped. It stays on its thread.
+pub type MutexGuard<'m, T, R = Handoff> = lock_api::MutexGuard<'m, Raw<R>, T>;
+
+/// A [`RawLock`] on the native machine, for [`lock_api::Mutex`].
+pub struct Raw<R: RawLock>(R);
+
+/// What the holder of a [`Raw`] keeps. It stays on its thread.
+pub struct Held<R: RawLock> {
+    token: R::Token,
+    _stays: GuardNoSend,
+}
+
+impl<R: RawLock> Raw<R> {
+    #[cold]
+    fn wait(&self, place: R::Place) -> R::Token {
+        let Ok(token) = block_on(self.0.wait(&NativeMachine, place));
+        token
+    }
+
+    /// # Safety
+    /// The calling thread holds the lock, and got `token` from `leave`.
+    #[cold]
+    unsafe fn pass_on(&self, token: R::Token) {
+        // SAFETY: the caller's promise.
+        let Ok(()) = block_on(unsafe { self.0.pass_on(&NativeMachine, token) });
+    }
+}
+
+// SAFETY: `RawLock` promises exclusion. A lock that was forgotten while it was held, and moved, is
+// held for ever. Nothing here unwinds but an allocation that fails, or a thread that gets no
+// number, before the lock is taken.
+unsafe impl<R: RawLock> RawMutex for Raw<R> {
+    const INIT: Self = Self(R::NEW);
+
+    type Guard = Held<R>;
+
+    #[inline]
+    fn lock(&self) -> Held<R> {
+        let token = match at_once(self.0.enter(&NativeMachine)) {
+            Ok(token) => token,
+            Err(place) => self.wait(place),
+        };
+        Held { token, _stays: GuardNoSend::new() }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<Held<R>> {
+        let token = at_once(self.0.try_acquire(&NativeMachine))?;
+        Some(Held { token, _stays: GuardNoSend::new() })
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, held: Held<R>) {
+        // SAFETY: the caller holds the lock, with this token.
+        if let Err(token) = at_once(unsafe { self.0.leave(&NativeMachine, held.token) }) {
+            // SAFETY: the caller still holds the lock, and `leave` has returned this token.
+            unsafe { self.pass_on(token) };
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        at_once(self.0.is_held(&NativeMachine))
+    }
+}
+
+impl<R: RawLock> Drop for Raw<R> {
+    fn drop(&mut self) {
+        self.0.retire(&NativeMachine);
+    }
+}
+
+impl<R: RawLock> fmt::Debug for Raw<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Raw").field("lock", &R::NAME).finish_non_exhaustive()
+    }
+}

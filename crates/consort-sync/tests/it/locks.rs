@@ -1,0 +1,199 @@
+//! Locks: exclusion, order, attempts, nesting.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_sync::{
+    Mutex,
+    locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+};
+
+/// A test for each lock.
+macro_rules! for_each_lock {
+    ($($test:ident),* $(,)?) => {
+        for_each_lock! { @modules [$($test),*]
+            handoff: Handoff, test_and_set: TestAndSet, ticket: Ticket, mcs: Mcs, clh: Clh,
+            hyblock: HybLock
+        }
+    };
+    (@modules $tests:tt $($module:ident: $lock:ident),*) => {
+        $(mod $module { for_each_lock! { @tests $tests $lock } })*
+    };
+    (@tests [$($test:ident),*] $lock:ident) => {
+        $(#[test] fn $test() { super::$test::<super::$lock>(); })*
+    };
+}
+
+for_each_lock! {
+    one_thread_at_a_time,
+    sixty_four_threads_get_through,
+    first_come_first_served,
+    attempts_succeed_only_on_a_free_lock,
+    attempts_and_waits_mix,
+    locks_nest_and_are_released_in_any_order,
+    a_lock_that_was_forgotten_may_be_dropped,
+    a_panic_releases,
+    nobody_starves_where_that_is_promised,
+}
+
+trait Lock: RawLock + Send + Sync + 'static {}
+impl<R: RawLock + Send + Sync + 'static> Lock for R {}
+
+/// Two numbers that are equal whenever nobody is between the two additions.
+type Twins = (u64, u64);
+
+fn add_one<R: Lock>(mutex: &Mutex<Twins, R>, within: impl Fn()) {
+    let mut twins = mutex.lock();
+    twins.0 += 1;
+    within();
+    twins.1 += 1;
+    assert_eq!(twins.0, twins.1);
+}
+
+fn count<R: Lock>(threads: u64, each: u64, within: impl Fn() + Sync) {
+    let mutex = Mutex::<Twins, R>::new((0, 0));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| (0..each).for_each(|_| add_one(&mutex, &within)));
+        }
+    });
+    assert_eq!(mutex.into_inner(), (threads * each, threads * each));
+}
+
+fn one_thread_at_a_time<R: Lock>() {
+    count::<R>(2, 20_000, || {});
+    count::<R>(6, 1_000, thread::yield_now);
+}
+
+fn sixty_four_threads_get_through<R: Lock>() {
+    count::<R>(64, 50, || {});
+}
+
+fn first_come_first_served<R: Lock>() {
+    if R::BARGES {
+        return;
+    }
+    let mutex = Mutex::<Vec<u32>, R>::new(Vec::new());
+    thread::scope(|scope| {
+        let mut guard = mutex.lock();
+        for number in 0..6 {
+            let mutex = &mutex;
+            scope.spawn(move || mutex.lock().push(number));
+            thread::sleep(Duration::from_millis(20)); // until it waits
+        }
+        guard.push(100);
+    });
+    assert_eq!(mutex.into_inner(), [100, 0, 1, 2, 3, 4, 5]);
+}
+
+fn attempts_succeed_only_on_a_free_lock<R: Lock>() {
+    let mutex = Mutex::<u32, R>::new(0);
+    for _ in 0..100 {
+        assert!(!mutex.is_locked());
+        let guard = mutex.try_lock().expect("nobody holds it");
+        assert!(mutex.is_locked());
+        assert!(mutex.try_lock().is_none());
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(mutex.try_lock().is_none()));
+        });
+        drop(guard);
+        drop(mutex.lock());
+    }
+}
+
+fn attempts_and_waits_mix<R: Lock>() {
+    let mutex = Mutex::<Twins, R>::new((0, 0));
+    let taken = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for thread in 0..6 {
+            let (mutex, taken) = (&mutex, &taken);
+            scope.spawn(move || {
+                for round in 0..2_000 {
+                    if (round + thread) % 3 == 0 {
+                        add_one(mutex, || {});
+                        taken.fetch_add(1, Relaxed);
+                    } else if let Some(mut twins) = mutex.try_lock() {
+                        twins.0 += 1;
+                        twins.1 += 1;
+                        taken.fetch_add(1, Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(mutex.lock().0, u64::from(taken.load(Relaxed)));
+}
+
+fn locks_nest_and_are_released_in_any_order<R: Lock>() {
+    let locks: Vec<_> = (0..12).map(|_| Mutex::<Twins, R>::new((0, 0))).collect();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let locks = &locks;
+            scope.spawn(move || {
+                for round in 0..100 {
+                    // In one order, so that nobody waits in a circle.
+                    let mut guards: Vec<_> = locks.iter().map(Mutex::lock).collect();
+                    guards.iter_mut().for_each(|twins| twins.0 += 1);
+                    guards.iter_mut().for_each(|twins| twins.1 += 1);
+                    guards.rotate_left((round + thread) % 12);
+                }
+            });
+        }
+    });
+    assert!(locks.iter().all(|lock| *lock.lock() == (400, 400)));
+}
+
+fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
+    for _ in 0..10 {
+        let mutex = Mutex::<Arc<()>, R>::new(Arc::new(()));
+        let inner = Arc::clone(&mutex.lock());
+        #[expect(clippy::mem_forget, reason = "the test is about that")]
+        std::mem::forget(mutex.lock());
+        assert!(mutex.is_locked());
+        let moved = Box::new(mutex);
+        assert!(moved.is_locked());
+        drop(moved);
+        assert_eq!(Arc::strong_count(&inner), 1);
+    }
+}
+
+fn a_panic_releases<R: Lock>() {
+    let mutex = Mutex::<u32, R>::new(0);
+    let result = thread::scope(|scope| {
+        let panics = || {
+            *mutex.lock() += 1;
+            let _guard = mutex.lock();
+            std::panic::resume_unwind(Box::new("on purpose"));
+        };
+        scope.spawn(panics).join()
+    });
+    assert!(result.is_err());
+    assert_eq!(*mutex.try_lock().expect("it is free"), 1);
+}
+
+fn nobody_starves_where_that_is_promised<R: Lock>() {
+    if R::NAME == TestAndSet::NAME {
+        return;
+    }
+    let mutex = Mutex::<u64, R>::new(0);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                *mutex.lock() += 1; // held nearly all the time
+            }
+        });
+        let begun = Instant::now();
+        for _ in 0..200 {
+            *mutex.lock() += 1;
+        }
+        stop.store(true, Relaxed);
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    });
+}

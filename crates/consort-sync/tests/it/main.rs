@@ -1,0 +1,4 @@
+//! Tests of locks and delegation on this machine, one module a subject.
+#![cfg(not(loom))]
+
+mod locks;
