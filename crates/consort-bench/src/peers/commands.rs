@@ -5,17 +5,23 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{Read, Seek},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
 
 /// How long a compiler, or a program that only tells its version, may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// The time in which a program that is asked to end may end what it has started elsewhere, as MPI's
+/// launchers do.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The program of this name in a folder of `PATH`.
 pub(super) fn in_path(name: &OsStr) -> Option<PathBuf> {
@@ -23,12 +29,12 @@ pub(super) fn in_path(name: &OsStr) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// Runs a command and returns its output, if it succeeds within the limit. Past the limit it is
-/// killed.
+/// Runs a command and returns its output, if it succeeds within the limit. Past the limit, or once
+/// `stop` is set, it is killed with all that it has started in its process group.
 ///
 /// # Errors
 /// When it does not start, fails, or is killed, with its message.
-pub(super) fn output(command: &mut Command, limit: Duration) -> Result<String> {
+pub(super) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str()).display().to_string();
     // Files: a pipe would have to be read meanwhile, and what a killed program has started may hold
@@ -36,16 +42,17 @@ pub(super) fn output(command: &mut Command, limit: Duration) -> Result<String> {
     let file = || tempfile::tempfile().context("no temporary file for a program's output");
     let (mut printed, mut complaint) = (file()?, file()?);
     let mut child = command
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(printed.try_clone()?)
         .stderr(complaint.try_clone()?)
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
-    let Some(status) = status_within(&mut child, limit)? else {
-        child
-            .kill()
-            .and_then(|()| child.wait())
-            .with_context(|| format!("cannot end {program}"))?;
+    let Some(status) = status_within(&mut child, limit, stop)? else {
+        end_group(&mut child).with_context(|| format!("cannot end {program}"))?;
+        if is_set(stop) {
+            bail!("{program} was killed by an interrupt");
+        }
         bail!("{program} was killed: it did not end within {} s", limit.as_secs_f64());
     };
     if !status.success() {
@@ -57,15 +64,39 @@ pub(super) fn output(command: &mut Command, limit: Duration) -> Result<String> {
     content(&mut printed)
 }
 
-/// How a process ended; `None` if it has not within the limit. It is looked at ever more rarely,
-/// since each look takes a core from it.
-fn status_within(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+fn is_set(stop: &AtomicBool) -> bool {
+    // Relaxed: the flag publishes no other data.
+    stop.load(Relaxed)
+}
+
+/// Ends a process and its group: asks first, and kills those that are left.
+fn end_group(child: &mut Child) -> Result<()> {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("no process")?;
+    kill_process_group(group, Signal::TERM)?;
+    let asked = Instant::now();
+    // The number of the process is its own, and so is the group's, until its status is taken.
+    let left = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    while waitid(WaitId::Pid(group), left)?.is_none() && asked.elapsed() < FAREWELL {
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process_group(group, Signal::KILL)?;
+    child.wait()?;
+    Ok(())
+}
+
+/// How a process ended; `None` if it has not within the limit, or before `stop` was set. It is
+/// looked at ever more rarely, since each look takes a core from it.
+fn status_within(
+    child: &mut Child,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<ExitStatus>> {
     let (shortest, longest) = (Duration::from_micros(200), Duration::from_millis(50));
     let begun = Instant::now();
     loop {
         let status = child.try_wait().context("a program's end is unknown")?;
         let spent = begun.elapsed();
-        if status.is_some() || spent >= limit {
+        if status.is_some() || spent >= limit || is_set(stop) {
             return Ok(status);
         }
         thread::sleep((spent / 4).clamp(shortest, longest).min(limit - spent));
@@ -90,12 +121,12 @@ impl Compiled {
     /// Compiles a source in C by this compiler and its options.
     ///
     /// # Errors
-    /// When the compiler fails, with its message.
-    pub(super) fn new(compiler: &mut Command, source: &str) -> Result<Self> {
+    /// When the compiler fails, with its message, or is killed.
+    pub(super) fn new(compiler: &mut Command, source: &str, stop: &AtomicBool) -> Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
         let (file, path) = (folder.path().join("program.c"), folder.path().join("program"));
         fs::write(&file, source).context("cannot write the program")?;
-        output(compiler.arg("-o").arg(&path).arg(file), PATIENCE)?;
+        output(compiler.arg("-o").arg(&path).arg(file), PATIENCE, stop)?;
         Ok(Self { path, _folder: folder })
     }
 }
@@ -105,7 +136,55 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, limit: Duration) -> Result<String> {
-        output(Command::new("sh").args(["-c", script]), limit)
+        output(Command::new("sh").args(["-c", script]), limit, &AtomicBool::new(false))
+    }
+
+    /// Whether a process has ended, sooner or later.
+    fn ends(pid: &str) -> bool {
+        let begun = Instant::now();
+        let runs = || {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+        };
+        while runs() && begun.elapsed() < Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        !runs()
+    }
+
+    /// Runs a script whose child outlasts the test; returns the child's number and the error.
+    fn with_child(before: &str, limit: Duration, stop: &AtomicBool) -> (String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("{before} sleep 60 & echo $! > child; wait");
+        let mut command = Command::new("sh");
+        let killed = output(command.args(["-c", &script]).current_dir(&folder), limit, stop);
+        let pid = fs::read_to_string(folder.path().join("child")).unwrap();
+        (pid.trim().to_owned(), killed.unwrap_err().to_string())
+    }
+
+    #[test]
+    fn what_a_killed_program_has_started_ends_with_it() {
+        let never = AtomicBool::new(false);
+        for before in ["", "trap '' TERM;"] {
+            let (pid, why) = with_child(before, Duration::from_secs(1), &never);
+            assert!(why.ends_with("did not end within 1 s"), "{why}");
+            assert!(ends(&pid), "{before}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_program_and_what_it_has_started() {
+        let stop = AtomicBool::new(false);
+        let (pid, why) = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_secs(1));
+                // Relaxed: as in `is_set`.
+                stop.store(true, Relaxed);
+            });
+            with_child("", Duration::from_secs(50), &stop)
+        });
+        assert_eq!(why, "sh was killed by an interrupt");
+        assert!(ends(&pid));
     }
 
     #[test]

@@ -29,8 +29,8 @@ use crate::{
 /// The time of a reading of the transfer.
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
 
-/// Launches a program for figures of these sizes.
-type Launch = Box<dyn Fn(&[u64]) -> Result<Printed>>;
+/// Launches a program for figures of these sizes; the flag ends it.
+type Launch = Box<dyn Fn(&[u64], &AtomicBool) -> Result<Printed>>;
 
 /// A library, or one way to use it.
 pub struct Row {
@@ -51,7 +51,7 @@ impl Row {
     pub(super) fn new(
         blank: Figure,
         sizes: &[u64],
-        launch: impl Fn(&[u64]) -> Result<Printed> + 'static,
+        launch: impl Fn(&[u64], &AtomicBool) -> Result<Printed> + 'static,
     ) -> Row {
         let program: Launch = Box::new(launch);
         Row { program: Ok(program), ..Row::absent(blank, sizes, String::new()) }
@@ -177,8 +177,8 @@ impl Programs {
             let Some(program) = row.due(share) else { continue };
             let begun = Instant::now();
             before = before.or_else(|| transfer(self.cpus));
-            let printed = program(&row.sizes);
-            // An interrupt from a terminal ends the program too, which is no fault of its.
+            let printed = program(&row.sizes, stop);
+            // That the program was killed is no fault of its own then.
             if printed.is_err() && is_stopped() {
                 return;
             }
@@ -230,7 +230,7 @@ mod tests {
         Run::new(Collective::Reduce, &session, conditions, false, Waiting::SpinYield)
     }
 
-    fn row(launch: impl Fn(&[u64]) -> Result<Printed> + 'static) -> Row {
+    fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<Printed> + 'static) -> Row {
         let blank = blank(Collective::Reduce, 2, "threads", "a library".to_owned());
         Row::new(blank, &[8, 64], launch)
     }
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn launches_are_of_their_class_and_each_size_has_figures() {
-        let mut row = row(|_| unreachable!("it is not launched here"));
+        let mut row = row(|_, _| unreachable!("it is not launched here"));
         row.add(Ok(printed(100.0)), Some(20.0));
         row.add(Ok(Printed { library: Some("LIB 3".to_owned()), ..printed(110.0) }), Some(20.0));
         row.add(Ok(printed(900.0)), Some(180.0));
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn launches_without_a_class_count_where_none_has_one() {
-        let mut row = row(|_| unreachable!("it is not launched here"));
+        let mut row = row(|_, _| unreachable!("it is not launched here"));
         row.add(Ok(printed(100.0)), None);
         let figures = row.figures(&run(), &Limits::default());
         assert_eq!((figures.len(), figures[0].c2c_class), (2, None));
@@ -278,7 +278,7 @@ mod tests {
     fn a_failure_is_final_and_said_in_a_line() {
         let launched = Rc::new(Cell::new(0));
         let count = Rc::clone(&launched);
-        let fails = row(move |sizes| {
+        let fails = row(move |sizes, _| {
             assert_eq!(sizes, [8, 64]);
             count.set(count.get() + 1);
             if count.get() > 1 { Err(anyhow!("it\nhangs")) } else { Ok(printed(1.0)) }
@@ -297,7 +297,7 @@ mod tests {
     /// Of a run of 4 s two libraries have 1 s each, and the rows of one halves of it.
     #[test]
     fn launches_keep_to_their_share_of_the_budget() {
-        let rows = || vec![row(|_| Ok(printed(1.0))), row(|_| Ok(printed(1.0)))];
+        let rows = || vec![row(|_, _| Ok(printed(1.0))), row(|_, _| Ok(printed(1.0)))];
         let mut alone = rows();
         alone.truncate(1);
         let none = vec![Row::absent(Figure::default(), &[], "it is not here".to_owned())];

@@ -22,6 +22,7 @@ mod text;
 
 use std::{
     process::ExitCode,
+    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 
@@ -73,7 +74,7 @@ impl Bench {
     fn collective(&self, what: Collective, measurement: &Measurement) -> Result<String> {
         let stop = &*measurement.stop;
         let options = Options::of(self, what)?;
-        let mut programs = self.programs(what, &options);
+        let mut programs = self.programs(what, &options, stop);
         let budget = self.budget - programs.budget();
         let rounds = Rounds {
             session: Session { budget, ..options.session.clone() },
@@ -118,13 +119,13 @@ impl Bench {
         ]))
     }
 
-    /// The programs to compare with.
-    fn programs(&self, what: Collective, options: &Options) -> Programs {
+    /// The programs to compare with; `stop` ends their compilers.
+    fn programs(&self, what: Collective, options: &Options, stop: &AtomicBool) -> Programs {
         let (pes, sizes) = (options.session.pes, &options.sizes_bytes);
-        let of_openmp = |&library| openmp::rows(library, what, pes, sizes);
+        let of_openmp = |&library| openmp::rows(library, what, pes, sizes, stop);
         let mut libraries: Vec<_> = options.openmp.iter().map(of_openmp).collect();
         if options.mpi {
-            let rows = mpi::rows(what, pes, sizes, &self.mpi);
+            let rows = mpi::rows(what, pes, sizes, &self.mpi, stop);
             libraries.extend(rows.into_iter().map(|row| vec![row]));
         }
         Programs::new(pes, self.budget, libraries)

@@ -8,6 +8,7 @@ use std::{
     ffi::OsStr,
     path::{self, Path, PathBuf},
     process::Command,
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
@@ -27,7 +28,7 @@ pub(super) struct Mpi {
 impl Mpi {
     /// # Errors
     /// When it does not exist, does not start, or has no compiler.
-    pub(super) fn find(mpirun: &Path) -> Result<Mpi> {
+    pub(super) fn find(mpirun: &Path, stop: &AtomicBool) -> Result<Mpi> {
         let found = find(mpirun).with_context(|| {
             format!(
                 "no {} here: install an MPI (ci/install-mpis does, or take a package `openmpi` \
@@ -36,8 +37,8 @@ impl Mpi {
             )
         })?;
         let mpirun = path::absolute(&found).context("no current folder")?;
-        let launcher =
-            Launcher::named(&output(command(&mpirun, &mpirun).arg("--version"), PATIENCE)?);
+        let version = output(command(&mpirun, &mpirun).arg("--version"), PATIENCE, stop)?;
+        let launcher = Launcher::named(&version);
         let mpicc = compiler(&mpirun).with_context(|| {
             format!(
                 "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
@@ -52,7 +53,7 @@ impl Mpi {
     ///
     /// # Errors
     /// When the compiler fails, with its message.
-    pub(super) fn compile(&self, source: &str) -> Result<Compiled> {
+    pub(super) fn compile(&self, source: &str, stop: &AtomicBool) -> Result<Compiled> {
         let mut compile = command(&self.mpicc, &self.mpirun);
         compile.arg("-O2");
         if self.launcher == Launcher::Other
@@ -60,24 +61,25 @@ impl Mpi {
         {
             compile.env("I_MPI_ROOT", root);
         }
-        Compiled::new(&mut compile, source)
+        Compiled::new(&mut compile, source, stop)
     }
 
     /// Runs `pes` processes of a program, bound to cores if they fit, and returns the output.
     ///
     /// # Errors
-    /// When it fails, with its message, or is killed past the limit.
+    /// When it fails, with its message, or is killed past the limit or by `stop`.
     pub(super) fn run(
         &self,
         program: &Compiled,
         pes: u32,
         arguments: &[String],
         limit: Duration,
+        stop: &AtomicBool,
     ) -> Result<String> {
         let bound = pes as usize <= Topology::discover().usable_cores();
         let mut run = command(&self.mpirun, &self.mpirun);
         run.args(self.launcher.arguments(bound)).arg("-n").arg(pes.to_string());
-        output(run.arg(&program.path).args(arguments), limit)
+        output(run.arg(&program.path).args(arguments), limit, stop)
     }
 }
 

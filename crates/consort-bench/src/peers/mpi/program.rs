@@ -7,7 +7,7 @@
 //! The processes inherit the affinity mask of the calling thread, so do not call this from a pinned
 //! thread.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Result, ensure};
 
@@ -52,7 +52,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Compiles the program for `collective`, one of its own, with the MPI of this `mpirun` (a
-    /// path, or a name to find in `PATH`), for `pes` processes of this machine.
+    /// path, or a name to find in `PATH`), for `pes` processes of this machine. `stop` ends that.
     ///
     /// # Errors
     /// When MPI cannot do it at one of these sizes, or does not exist or is not complete. The
@@ -62,6 +62,7 @@ impl Program {
         collective: &'static str,
         pes: u32,
         sizes: &[u64],
+        stop: &AtomicBool,
     ) -> Result<Self> {
         ensure!(
             COLLECTIVES.contains(&collective),
@@ -78,26 +79,26 @@ impl Program {
                 "a {collective} is of whole doubles: {bytes} bytes is no multiple of 8"
             );
         }
-        let mpi = Mpi::find(mpirun)?;
-        let program = mpi.compile(PROGRAM)?;
+        let mpi = Mpi::find(mpirun, stop)?;
+        let program = mpi.compile(PROGRAM, stop)?;
         Ok(Self { mpi, program, collective, pes })
     }
 
-    /// Launches it: figures of these sizes.
+    /// Launches it: figures of these sizes. `stop` ends that.
     ///
     /// # Errors
     /// When it fails or hangs.
-    pub(super) fn launch(&self, sizes: &[u64]) -> Result<Printed> {
-        self.timed(sizes, BUDGET_SECONDS)
+    pub(super) fn launch(&self, sizes: &[u64], stop: &AtomicBool) -> Result<Printed> {
+        self.timed(sizes, BUDGET_SECONDS, stop)
     }
 
-    fn timed(&self, sizes: &[u64], budget_seconds: f64) -> Result<Printed> {
+    fn timed(&self, sizes: &[u64], budget_seconds: f64, stop: &AtomicBool) -> Result<Printed> {
         let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
         let numbers = [budget_seconds.to_string(), limit_seconds.to_string()];
         let mut arguments = vec![self.collective.to_owned()];
         arguments.extend(numbers.into_iter().chain(sizes.iter().map(u64::to_string)));
         let limit = Duration::from_secs(limit_seconds as u64) + LAUNCHING;
-        let output = self.mpi.run(&self.program, self.pes, &arguments, limit)?;
+        let output = self.mpi.run(&self.program, self.pes, &arguments, limit, stop)?;
         let printed = Printed::read(&output, sizes)?;
         Ok(Printed { library: printed.library.as_deref().map(short), ..printed })
     }
@@ -126,26 +127,27 @@ mod tests {
     /// Uses the MPI in `PATH`, if there is one that compiles. To test another, put it first there.
     #[test]
     fn every_collective_has_figures() {
-        let mpirun = Path::new("mpirun");
+        let (mpirun, never) = (Path::new("mpirun"), AtomicBool::new(false));
         for collective in COLLECTIVES {
             let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
-            let mut program = match Program::new(mpirun, collective, 2, sizes) {
+            let mut program = match Program::new(mpirun, collective, 2, sizes, &never) {
                 Ok(program) => program,
                 Err(why) => {
                     eprintln!("skipped: {why:#}");
                     return;
                 }
             };
-            let printed = program.timed(sizes, 0.0).unwrap();
+            let printed = program.timed(sizes, 0.0, &never).unwrap();
             assert!(printed.library.is_some(), "{collective}: {printed:?}");
             program.collective = "shuffle";
-            let error = program.timed(sizes, 0.0).unwrap_err().to_string();
+            let error = program.timed(sizes, 0.0, &never).unwrap_err().to_string();
             assert!(error.contains("no collective shuffle"), "{error}");
         }
     }
 
     fn refusal(mpirun: &str, collective: &'static str, bytes: u64) -> String {
-        let refused = Program::new(Path::new(mpirun), collective, 2, &[bytes]);
+        let never = AtomicBool::new(false);
+        let refused = Program::new(Path::new(mpirun), collective, 2, &[bytes], &never);
         refused.err().expect("it is refused").to_string()
     }
 

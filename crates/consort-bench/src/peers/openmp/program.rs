@@ -5,7 +5,7 @@
 //! thread has a core, they are bound to the cores of the caller's list. All else is as the
 //! compiler's library does it, or as its variables in the environment say.
 
-use std::{ffi::OsStr, process::Command, time::Duration};
+use std::{ffi::OsStr, process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context, Result};
 use consort_native::affinity::CpuId;
@@ -87,31 +87,34 @@ pub struct Launch<'l> {
     pub blocks: u32,
     /// The time after which the program is killed.
     pub limit: Duration,
+    /// Kills the program once it is set.
+    pub stop: &'l AtomicBool,
 }
 
 impl OpenMp {
-    /// Compiles the program for this library.
+    /// Compiles the program for this library; `stop` ends that.
     ///
     /// # Errors
     /// When there is no compiler, or it has no OpenMP.
-    pub fn compile(library: Library) -> Result<Self> {
+    pub fn compile(library: Library, stop: &AtomicBool) -> Result<Self> {
         let (name, packages) = (library.compiler(), library.packages());
         let advice = || format!("on Debian, {packages} would bring it");
         let compiler = in_path(OsStr::new(name))
             .with_context(|| format!("no {name} in PATH: {}", advice()))?;
-        let program = Compiled::new(Command::new(compiler).args(OPTIONS), SOURCE)
+        let program = Compiled::new(Command::new(compiler).args(OPTIONS), SOURCE, stop)
             .with_context(|| format!("{name} makes no program with OpenMP ({})", advice()))?;
-        let printed = Printed::read(&output(&mut Command::new(&program.path), PATIENCE)?, &[])?;
+        let versions = output(&mut Command::new(&program.path), PATIENCE, stop)?;
+        let printed = Printed::read(&versions, &[])?;
         let compiler = printed.library.context("the program does not say who compiled it")?;
         Ok(Self { program, compiler })
     }
 
-    /// Compiles the program for the first library that is there.
+    /// Compiles the program for the first library that is there; `stop` ends that.
     ///
     /// # Errors
     /// When there is none: what is the matter with the first.
-    pub fn compile_any() -> Result<Self> {
-        let [first, other] = Library::EVERY.map(|library| move || Self::compile(library));
+    pub fn compile_any(stop: &AtomicBool) -> Result<Self> {
+        let [first, other] = Library::EVERY.map(|library| move || Self::compile(library, stop));
         first().or_else(|why| other().map_err(|_| why))
     }
 
@@ -131,7 +134,7 @@ impl OpenMp {
     /// # Errors
     /// When the program fails, with its message, or is killed.
     pub fn samples_ns(&self, launch: &Launch<'_>) -> Result<Vec<f64>> {
-        let Launch { work, pes, cpus, waiting, bytes, block, blocks, limit } = *launch;
+        let Launch { work, pes, cpus, waiting, bytes, block, blocks, limit, stop } = *launch;
         let mut command = Command::new(&self.program.path);
         command.args([work, &pes.to_string(), &bytes.to_string(), &block.as_nanos().to_string()]);
         // Should this process end before it can kill the program, that ends itself.
@@ -152,7 +155,7 @@ impl OpenMp {
             command.env("OMP_WAIT_POLICY", waiting);
         }
         command.env("OMP_STACKSIZE", format!("{}B", bytes + STACK_BYTES));
-        let printed = Printed::read(&output(&mut command, limit)?, &[bytes])?;
+        let printed = Printed::read(&output(&mut command, limit, stop)?, &[bytes])?;
         Ok(printed.figures.into_iter().flat_map(|(_, samples)| samples).collect())
     }
 }
@@ -164,8 +167,9 @@ mod tests {
     /// Uses the compilers in `PATH` that have OpenMP.
     #[test]
     fn every_work_has_times() {
+        let never = AtomicBool::new(false);
         for library in Library::EVERY {
-            let openmp = match OpenMp::compile(library) {
+            let openmp = match OpenMp::compile(library, &never) {
                 Ok(openmp) => openmp,
                 Err(why) => {
                     eprintln!("skipped: {why:#}");
@@ -183,6 +187,7 @@ mod tests {
                 block: Duration::from_micros(100),
                 blocks: 2,
                 limit: Duration::from_secs(60),
+                stop: &never,
             };
             for work in ["parallel", "sum", "barrier", "reduce", "all_reduce"] {
                 for (pes, bytes, cpus) in

@@ -5,7 +5,7 @@
 //! all-reduction every thread copies it to an array of its own. A launch has a few blocks of calls
 //! in a row, as long as those of Consort, and threads of its own, on the cores of Consort's PEs.
 
-use std::{rc::Rc, time::Duration};
+use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
 use consort::Collective;
 use consort_native::topology::Topology;
@@ -33,14 +33,20 @@ pub const fn serves(what: Collective) -> bool {
 }
 
 /// The rows of a library, one for each way to wait and each size; a barrier has no size. A library
-/// that is not there has one row, which says why.
-pub fn rows(library: Library, what: Collective, pes: u32, sizes_bytes: &[usize]) -> Vec<Row> {
+/// that is not there has one row, which says why. `stop` ends the compiler.
+pub fn rows(
+    library: Library,
+    what: Collective,
+    pes: u32,
+    sizes_bytes: &[usize],
+    stop: &AtomicBool,
+) -> Vec<Row> {
     let blank = |name: String| blank(what, pes, "threads", name);
     let absent = |why| vec![Row::absent(blank(library.name().to_owned()), &[], why)];
     if !serves(what) {
         return absent(format!("OpenMP has no {what}, but barrier, reduce and all_reduce"));
     }
-    let openmp = match OpenMp::compile(library) {
+    let openmp = match OpenMp::compile(library, stop) {
         Ok(openmp) => Rc::new(openmp),
         Err(error) => return absent(in_a_line(&error)),
     };
@@ -52,7 +58,7 @@ pub fn rows(library: Library, what: Collective, pes: u32, sizes_bytes: &[usize])
         blank.waiting = Some(waiting.to_owned());
         for &bytes in sizes {
             let (openmp, cpus, bytes) = (Rc::clone(&openmp), cpus.clone(), bytes as u64);
-            rows.push(Row::new(blank.clone(), &[bytes], move |_| {
+            rows.push(Row::new(blank.clone(), &[bytes], move |_, stop| {
                 let samples = openmp.samples_ns(&Launch {
                     work: what.name(),
                     pes,
@@ -62,6 +68,7 @@ pub fn rows(library: Library, what: Collective, pes: u32, sizes_bytes: &[usize])
                     block: block_time(cpus.is_some()),
                     blocks: BLOCKS,
                     limit: LIMIT,
+                    stop,
                 })?;
                 Ok(Printed { library: None, figures: vec![(bytes, samples)] })
             }));

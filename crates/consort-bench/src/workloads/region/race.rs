@@ -2,14 +2,15 @@
 //!
 //! In each round every row has one block, in an order at random. Between two blocks there is a
 //! reading of the transfer between the cores of PEs 0 and 1. A block whose two readings differ by
-//! more than a fifth is discarded. PEs that share cores have no transfer, and no class.
+//! more than a fifth is discarded. PEs that share cores have no transfer, and no class. Once a
+//! program of OpenMP fails or hangs, its rows leave.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use consort_fabric::statistics::Summary;
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
@@ -105,11 +106,11 @@ impl Race<'_> {
     /// When a library fails, or the machine changed during every block.
     pub fn run(&self) -> Result<Results> {
         let openmp = self.openmp.as_ref();
-        let setting = Setting::new(self.pes, openmp.ok());
+        let setting = Setting::new(self.pes, openmp.ok(), self.stop);
         let every = [EMPTY, SUM, BARRIER].into_iter().flatten();
         let rows: Vec<&Row> =
             every.filter(|row| row.peer != Some(OPENMP) || openmp.is_ok()).collect();
-        let samples = self.samples(&setting, &rows)?;
+        let (samples, failure) = self.samples(&setting, &rows)?;
         ensure!(
             !samples.is_empty() || self.stop.load(Relaxed),
             "the machine changed in every block; try again when it is idle"
@@ -119,26 +120,46 @@ impl Race<'_> {
             pes: self.pes,
             usable_cores: Topology::discover().usable_cores(),
             cpus,
-            openmp: openmp.map(OpenMp::compilation).map_err(in_a_line),
+            openmp: match failure {
+                Some(failure) => Err(in_a_line(&failure)),
+                None => openmp.map(OpenMp::compilation).map_err(in_a_line),
+            },
             classes: classes(&rows, &samples),
         })
     }
 
-    fn samples(&self, setting: &Setting<'_>, rows: &[&Row]) -> Result<Vec<Sample>> {
-        let mut samples: Vec<Sample> = Vec::new();
+    /// The blocks, and why there are none of OpenMP if it has failed.
+    fn samples(
+        &self,
+        setting: &Setting<'_>,
+        rows: &[&Row],
+    ) -> Result<(Vec<Sample>, Option<Error>)> {
+        let (mut samples, mut failure): (Vec<Sample>, Option<Error>) = (Vec::new(), None);
+        let is_openmp = |row: usize| rows[row].peer == Some(OPENMP);
         let mut order: Vec<usize> = (0..rows.len()).collect();
         let (mut draws, begun) = (Draws(u64::from(self.pes)), Instant::now());
         let mut before = transfer(setting);
         loop {
             shuffle(&mut order, &mut draws);
             for &row in &order {
+                if failure.is_some() && is_openmp(row) {
+                    continue;
+                }
                 let ns = (rows[row].block_ns)(setting);
                 // Relaxed: the flag publishes no other data. A program in C may have been
                 // interrupted too.
                 if self.stop.load(Relaxed) {
-                    return Ok(samples);
+                    return Ok((samples, failure));
                 }
-                let ns = ns.with_context(|| format!("{} failed", rows[row].name))?;
+                let ns = match ns.with_context(|| format!("{} failed", rows[row].name)) {
+                    Err(error) if is_openmp(row) => {
+                        failure = Some(error);
+                        samples.retain(|sample| !is_openmp(sample.row));
+                        before = transfer(setting);
+                        continue;
+                    }
+                    ns => ns?,
+                };
                 let after = transfer(setting);
                 let both = before.zip(after);
                 if both.is_none_or(|(before, after)| readings_agree(before, after)) {
@@ -148,9 +169,10 @@ impl Race<'_> {
                 before = after;
             }
             let is_measured = |row| samples.iter().any(|sample| sample.row == row);
-            let (spent, all) = (begun.elapsed(), (0..rows.len()).all(is_measured));
+            let mut left = (0..rows.len()).filter(|&row| failure.is_none() || !is_openmp(row));
+            let (spent, all) = (begun.elapsed(), left.all(is_measured));
             if spent >= self.budget && (all || spent >= self.budget + PATIENCE) {
-                return Ok(samples);
+                return Ok((samples, failure));
             }
         }
     }

@@ -4,7 +4,10 @@
 //! known, times as many as fit into the block, and ends the threads. So no thread of another row
 //! spins or yields meanwhile.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use consort::{Pes, Pool};
@@ -21,7 +24,7 @@ use crate::{
 /// The peer that is a program in C.
 pub(super) const OPENMP: &str = "OpenMP";
 /// The time after which its block counts as hanging.
-const OPENMP_LIMIT: Duration = Duration::from_secs(60);
+const OPENMP_LIMIT: Duration = Duration::from_secs(10);
 /// The doubles that a PE adds up.
 pub(super) const LEN: usize = 1024;
 /// Warm-up continues until a number of regions takes this long. `openmp_bench.c` does the same.
@@ -76,12 +79,14 @@ pub(super) struct Setting<'s> {
     pub(super) data: Vec<f64>,
     /// None where no compiler has it.
     pub(super) openmp: Option<&'s OpenMp>,
+    /// Ends what is timed in another process.
+    pub(super) stop: &'s AtomicBool,
 }
 
 impl<'s> Setting<'s> {
-    pub(super) fn new(pes: u32, openmp: Option<&'s OpenMp>) -> Self {
+    pub(super) fn new(pes: u32, openmp: Option<&'s OpenMp>, stop: &'s AtomicBool) -> Self {
         let cpus = Topology::discover().placement(pes as usize);
-        Self { pes, cpus, data: vec![1.0; LEN * pes as usize], openmp }
+        Self { pes, cpus, data: vec![1.0; LEN * pes as usize], openmp, stop }
     }
 
     /// The time of a block.
@@ -115,6 +120,7 @@ impl<'s> Setting<'s> {
             block: self.block(),
             blocks: 1,
             limit: OPENMP_LIMIT,
+            stop: self.stop,
         };
         Ok(program.samples_ns(&launch)?[0])
     }
@@ -166,7 +172,8 @@ mod tests {
 
     #[test]
     fn the_time_is_that_of_one_region() {
-        let setting = Setting::new(1, None);
+        let never = AtomicBool::new(false);
+        let setting = Setting::new(1, None, &never);
         let mut asked: Vec<u64> = Vec::new();
         let ns = setting.block_ns(|count| {
             asked.push(count);

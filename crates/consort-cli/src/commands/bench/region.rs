@@ -22,7 +22,7 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     for pes in several {
         ensure!((1..=MOST_PES).contains(pes), "--pes {pes}: use 1 to {MOST_PES}");
     }
-    let openmp = OpenMp::compile_any();
+    let openmp = OpenMp::compile_any(stop);
     let budget = bench.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);
     let all = several.iter().take_while(|_| !interrupt::is_set(stop)).map(|&pes| {
         let mut results = Race { pes, budget, openmp: &openmp, stop }.run()?;

@@ -74,6 +74,15 @@ fn a_program_that_hangs_is_killed_and_the_rest_goes_on() {
 }
 
 #[test]
+fn regions_of_a_program_that_fails_are_left_out() {
+    let fails = makes(&format!("{NAMED}\necho 'no threads' >&2; exit 3"));
+    let page = page(&fails, "bench region --pes 2 --budget 0.2");
+    let why = "failed: program failed (exit status: 3): no threads";
+    assert!(page.contains("not measured: OpenMP: ") && page.contains(why), "{page}");
+    assert!(page.contains("Team::barrier"), "{page}");
+}
+
+#[test]
 fn nonsense_is_an_error_in_a_line() {
     let line = "bench reduce --bytes 64 --budget 0 --peers libgomp";
     let of = |program: &str| page(&makes(program), line);
