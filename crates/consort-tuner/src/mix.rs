@@ -6,8 +6,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{File, OpenOptions},
-    io::{self, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -22,6 +22,8 @@ use crate::{
 
 /// The version of the tables that this library reads and writes.
 const FORMAT: u64 = 1;
+/// What a file begins with, after empty lines, unless it was edited.
+const BEGINNING: &[u8] = b"[[calls]]\nformat = 1\n";
 /// The smallest size that is recorded.
 const LEAST_BYTES: u64 = 8;
 /// The largest number of calls that the file can hold.
@@ -51,6 +53,15 @@ pub enum MixError {
         path: PathBuf,
         /// The reason.
         reason: io::Error,
+    },
+    /// It is a folder, a pipe or a device.
+    #[error(
+        "{} is no regular file: name a file that does not exist yet, or one of recorded calls",
+        path.display()
+    )]
+    Irregular {
+        /// The path.
+        path: PathBuf,
     },
     /// No calls are recorded in the file.
     #[error(
@@ -173,11 +184,25 @@ impl Mix {
         tunable
     }
 
-    /// Opens `path` for appending, and creates it if necessary.
+    /// Opens `path` for appending, and creates it if necessary. A file of something else is left as
+    /// it is.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, is no regular file, or has something else than recorded calls of
+    /// this format, or only a part of them.
     pub fn open(path: &Path) -> Result<File, MixError> {
+        // Before it is opened, for which a pipe's writer waits.
+        match fs::metadata(path) {
+            Ok(file) if !file.is_file() => {
+                return Err(MixError::Irregular { path: path.to_owned() });
+            }
+            Ok(file) if file.len() > 0 && !begins_as_written(path) => match Self::load(path) {
+                Ok(_) | Err(MixError::Empty { .. }) => {}
+                Err(error) => return Err(error),
+            },
+            // If the path cannot be looked up, opening it says why.
+            Ok(_) | Err(_) => {}
+        }
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.map_err(|reason| MixError::Unwritable { path: path.to_owned(), reason })
     }
@@ -185,7 +210,7 @@ impl Mix {
     /// Appends all calls to the file at `path`, in one piece, so that several jobs may.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// As [`Mix::open`].
     pub fn append(&self, path: &Path) -> Result<(), MixError> {
         let unwritable = |reason| MixError::Unwritable { path: path.to_owned(), reason };
         let text = toml::to_string(&WrittenFile { calls: self.kinds() });
@@ -217,7 +242,7 @@ impl Mix {
     /// When it cannot be read, has no calls, is damaged, or has calls in another format.
     pub fn load(path: &Path) -> Result<Self, MixError> {
         let path = path.to_owned();
-        let text = match std::fs::read(&path) {
+        let text = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(reason) => return Err(MixError::Unreadable { path, reason }),
         };
@@ -265,6 +290,13 @@ impl Mix {
         }
         Ok(mix)
     }
+}
+
+/// Whether a file begins with calls of this format, so that a long one need not be read.
+fn begins_as_written(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && head.trim_ascii_start().starts_with(BEGINNING)
 }
 
 /// The reason why a file cannot be read.

@@ -30,6 +30,9 @@ const HEAP_BYTES: usize = 64 << 20;
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
 /// memory.
 ///
+/// `CONSORT_WISDOM` in the environment names the wisdom ([`Pes::wisdom`]), and `CONSORT_RECORD` a
+/// file of recorded calls, or a new one, where a job adds its own for `consort tune --record`.
+///
 /// ```
 /// use consort::{Pes, Waiting};
 ///

@@ -1,6 +1,6 @@
 //! Recorded calls: what is recorded as one, round trips, and files that cannot be read.
 
-use std::fs;
+use std::{fs, path::Path, process::Command};
 
 use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::Mix;
@@ -86,5 +86,42 @@ fn what_is_no_record_is_refused_in_one_line() {
     refused(text.replace("calls = 3", "times = 3").as_bytes(), "unknown field `times`");
     refused(b"{\"record\": 1}", ":1: no recorded calls");
     refused(b"\xff\xfe{}", ":1: no recorded calls: expected text in UTF-8");
-    assert!(mix.append(folder.path()).unwrap_err().to_string().starts_with("cannot write"));
+}
+
+#[test]
+fn a_file_of_something_else_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.toml");
+    let mut mix = Mix::default();
+    mix.add(&at(8), 3);
+    let refused = |path: &Path, part: &str| {
+        let error = mix.append(path).unwrap_err().to_string();
+        assert!(error.contains(part) && error.lines().count() == 1, "`{part}` in {error}");
+    };
+    mix.append(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let of_later = text.replace("format = 1", "format = 10");
+    for (other, part) in [
+        ("format = 3\n[[entries]]\n", "into another file"),
+        ("a letter", "into another file"),
+        ("[[calls]]\nformat = 1", "missing field"),
+        (&of_later, "format 10"),
+    ] {
+        fs::write(&path, other).unwrap();
+        refused(&path, part);
+        assert_eq!(fs::read_to_string(&path).unwrap(), other);
+    }
+    for edited in ["", "\n\n", "# of Monday\n", &format!("# of Monday\n{text}")] {
+        fs::write(&path, edited).unwrap();
+        mix.append(&path).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().starts_with(edited));
+        assert!(Mix::load(&path).is_ok());
+    }
+    refused(folder.path(), "no regular file");
+    refused(Path::new("/dev/null"), "no regular file");
+    refused(&path.join("below"), "cannot write");
+    refused(&folder.path().join("absent/calls.toml"), "cannot write");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    refused(&pipe, "no regular file");
 }

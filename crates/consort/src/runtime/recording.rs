@@ -1,10 +1,10 @@
 //! Records what a program calls, for `consort tune --record`.
 //!
-//! `CONSORT_RECORD` names a file. Then the plans of the first PE of each team count its calls, and
-//! the job's end appends the counts: the end of the last PE, also of a job that has failed. Other
-//! PEs make the same calls, and their plans are as they are without recording. The barrier in which
-//! PEs leave an allocation of symmetric memory counts, and no other call that the library makes for
-//! itself.
+//! `CONSORT_RECORD` names a file, new or of recorded calls. Then the plans of the first PE of each
+//! team count its calls, and the job's end appends the counts: the end of the last PE, also of a
+//! job that has failed. Other PEs make the same calls, and their plans are as they are without
+//! recording. The barrier in which PEs leave an allocation of symmetric memory counts, and no other
+//! call that the library makes for itself.
 
 use std::{
     cell::Cell,
@@ -14,14 +14,15 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, Once, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
 use consort_fabric::{CallSpec, Candidate, Op, Query};
 use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
-use consort_tuner::Mix;
+use consort_tuner::{Mix, MixError};
+use tracing::subscriber::NoSubscriber;
 
 use super::plans::Ready;
 
@@ -36,11 +37,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder of a job, if the environment asks for one. Warns if the file cannot be written.
+    /// The recorder of a job, if the environment asks for one. Warns if the file cannot take calls.
     pub(crate) fn of_environment() -> Option<Arc<Self>> {
         let path = PathBuf::from(env::var_os(RECORD).filter(|path| !path.is_empty())?);
         if let Err(error) = Mix::open(&path) {
-            tracing::warn!("{RECORD}: {error}; calls are not recorded");
+            warn(&error);
             return None;
         }
         Some(Arc::new(Self { path, counts: Mutex::default() }))
@@ -65,9 +66,22 @@ impl Drop for Recorder {
             }
         }
         if let Err(error) = mix.append(&self.path) {
-            tracing::warn!("{RECORD}: {error}");
+            warn(&error);
         }
     }
+}
+
+/// Says once why calls are not recorded: on standard error if the program subscribes to no events,
+/// since whoever runs it has asked for the file.
+fn warn(error: &MixError) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        if tracing::dispatcher::get_default(|events| events.is::<NoSubscriber>()) {
+            eprintln!("{RECORD}: {error}; calls are not recorded");
+        } else {
+            tracing::warn!("{RECORD}: {error}; calls are not recorded");
+        }
+    });
 }
 
 /// A plan whose calls are counted.

@@ -57,8 +57,10 @@ fn the_calls_of_each_job_are_appended() {
         program.args(["recording::the_calls_of_each_job_are_appended", "--exact", "--nocapture"]);
         let output = program.env(RECORD, path).output().expect("it starts");
         assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
     };
-    play(path.to_str().expect("a path in UTF-8"));
+    let complaint = play(path.to_str().expect("a path in UTF-8"));
+    assert!(!complaint.contains(RECORD), "{complaint}");
     let once = Mix::load(&path).expect("recorded calls");
     let kind = |collective, pes, bytes| Query {
         collective,
@@ -100,8 +102,15 @@ fn the_calls_of_each_job_are_appended() {
     let of = |mix: &Mix, query| mix.calls().find(|(known, _)| *known == query).expect("a query").1;
     assert_eq!(of(&twice, sum(8)), 200, "jobs append");
 
-    // A file that cannot be written is no reason to fail, and an empty name is none.
-    play(folder.path().to_str().expect("a path in UTF-8"));
+    // A file that cannot take calls is no reason to fail, and said once; an empty name is none.
+    let other = folder.path().join("other");
+    fs::write(&other, "a letter").expect("a file");
+    for path in [folder.path(), &other] {
+        let complaint = play(path.to_str().expect("a path in UTF-8"));
+        let said: Vec<&str> = complaint.lines().filter(|line| line.contains(RECORD)).collect();
+        assert!(said.len() == 1 && said[0].contains("calls are not recorded"), "{complaint}");
+    }
     play("");
-    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 2);
+    assert_eq!(fs::read_to_string(&other).expect("a file"), "a letter");
 }
