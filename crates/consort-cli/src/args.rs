@@ -3,9 +3,15 @@
 //! The unit of a size is a power of 1024 in every spelling: `8k`, `8kB` and `8KiB` are 8192, since
 //! messages of "8 kB" are customarily of that size.
 
-use std::time::Duration;
+use std::{
+    fs::{self, OpenOptions},
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use anyhow::{Context, Result};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort::MOST_PES;
 use consort_bench::{harness::Mode, units};
 
@@ -15,6 +21,35 @@ pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
     let latency = PossibleValue::new(Mode::Latency.name()).help("Each alone");
     PossibleValuesParser::new([throughput, latency])
         .map(|name| if name == Mode::Latency.name() { Mode::Latency } else { Mode::Throughput })
+}
+
+/// Reads the path of a file to write, or `-`: that it can be written is tried at once, and not
+/// after minutes of measuring.
+pub(crate) fn writable() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if path.as_os_str() != "-" {
+            try_to_write(&path).map_err(|error| format!("{error:#}"))?;
+        }
+        Ok::<PathBuf, String>(path)
+    })
+}
+
+/// Tries whether a file can be written, and leaves what is there as it is: a file that did not
+/// exist does not exist then. A pipe or a device is not opened, since its reader would notice.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn try_to_write(path: &Path) -> Result<()> {
+    let mut options = OpenOptions::new();
+    let tried = match fs::metadata(path) {
+        Ok(file) if file.is_file() || file.is_dir() => options.append(true).open(path).map(drop),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let created = options.write(true).create_new(true).open(path);
+            created.and_then(|_| fs::remove_file(path))
+        }
+        looked_up => looked_up.map(drop),
+    };
+    tried.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The letters of the units, each 1024 times the one before.
@@ -98,6 +133,26 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trying_to_write_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (known, new) = (folder.path().join("known"), folder.path().join("new"));
+        fs::write(&known, "figures").unwrap();
+        try_to_write(&known).unwrap();
+        try_to_write(&new).unwrap();
+        assert_eq!(fs::read_to_string(&known).unwrap(), "figures");
+        assert!(!new.exists());
+        try_to_write(Path::new("/dev/null")).unwrap();
+        for (path, why) in [
+            (folder.path().to_owned(), "Is a directory"),
+            (known.join("below"), "Not a directory"),
+            (new.join("below"), "No such file"),
+        ] {
+            let error = format!("{:#}", try_to_write(&path).unwrap_err());
+            assert!(error.contains("cannot write") && error.contains(why), "{error}");
+        }
+    }
 
     #[test]
     fn units_are_powers_of_1024() {

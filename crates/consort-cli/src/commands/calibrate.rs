@@ -3,7 +3,7 @@
 //! The description is the machine `host`, on which every simulation can run. It contains no times
 //! of collectives. `consort predict` shows how well it predicts these.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use consort_bench::{
@@ -53,6 +53,11 @@ impl Calibrate {
             Some(path) => path.clone(),
             None => machines::host_path()?,
         };
+        let unwritable = || format!("cannot write {}", path.display());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(unwritable)?;
+        }
+        args::try_to_write(&path)?;
         // An interrupt ends it: half a description is none.
         let measurement = Measurement::begin(u32::MAX, Arc::default());
         let topology = Topology::discover();
@@ -68,7 +73,7 @@ impl Calibrate {
         let text = description(&plan, &measured, &topology.machine_key(), &measurement.line());
         // A description that cannot be read back is not written.
         let machine = Machine::parse(&path.to_string_lossy(), &text)?;
-        replace_file(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+        replace_file(&path, &text).with_context(unwritable)?;
         output::print(&machine::page(&machine))?;
         output::print(&format!("\nWritten to {}\n", path.display()))
     }

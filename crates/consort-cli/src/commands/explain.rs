@@ -63,7 +63,8 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

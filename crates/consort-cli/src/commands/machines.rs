@@ -7,7 +7,10 @@ use consort_bench::simulation::machines::{find, place};
 use consort_sim::machines::Machine;
 use serde::Serialize;
 
-use crate::output::{self, finish, machine::page, table};
+use crate::{
+    args,
+    output::{self, finish, machine::page, table},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +31,8 @@ pub(crate) struct Machines {
     #[arg(long, requires = "name", conflicts_with = "json")]
     source: bool,
     /// Write one JSON object per machine, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

@@ -46,7 +46,8 @@ pub(crate) struct Predict {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

@@ -49,7 +49,8 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     budget: Option<Duration>,
     /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

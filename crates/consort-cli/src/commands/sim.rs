@@ -12,10 +12,7 @@ mod options;
 mod picture;
 mod report;
 
-use std::{
-    fs::{self, File},
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 use consort_bench::simulation::{Program, Simulated};
@@ -32,12 +29,6 @@ impl Sim {
     /// cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
         let Options { conditions, simulation, programs, unable } = Options::of(self)?;
-        // Files are created before the simulation, which may take long, so that an error is found
-        // at once.
-        let json = self.json.as_ref().filter(|path| path.as_os_str() != "-");
-        for path in [self.trace.as_ref(), self.picture.as_ref(), json].into_iter().flatten() {
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        }
         let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
         let weight = |program: &Program| program.query.bytes as f64 + 4096.0;
         let whole: f64 = programs.iter().map(weight).sum();

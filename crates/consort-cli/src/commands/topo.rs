@@ -24,7 +24,8 @@ use machine::{Machine, Report};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Topo {
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
     /// Measure between all processors, however many there are, not between a sample of 16
     #[arg(long)]

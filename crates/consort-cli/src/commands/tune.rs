@@ -114,7 +114,8 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "N", requires = "check")]
     sample: Option<NonZeroUsize>,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

@@ -13,6 +13,7 @@ use consort_tuner::{Wisdom as Content, WisdomError};
 use serde::Serialize;
 
 use crate::{
+    args,
     output::{self, brief, finish, record::Record, table, time},
     wisdom_file::{self, advised, set_aside},
 };
@@ -47,7 +48,8 @@ enum Action {
         #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
         collective: Vec<Collective>,
         /// Write one JSON object, to the file or else to standard output (`-`)
-        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
         json: Option<PathBuf>,
     },
     /// Take the better entries of other files: by rigour, then as measured on an idle machine, then

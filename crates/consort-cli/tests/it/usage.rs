@@ -57,6 +57,31 @@ fn names() {
 }
 
 #[test]
+fn files_are_tried_before_anything_is_measured() {
+    for words in [
+        "bench barrier",
+        "bench region",
+        "tune",
+        "tune --check",
+        "topo",
+        "predict",
+        "reproduce H6",
+        "explain barrier",
+        "machines",
+        "model scc",
+        "wisdom show",
+        "sim broadcast",
+    ] {
+        refused(&format!("{words} --json /nowhere/out"), "cannot write /nowhere/out: No such");
+        refused(&format!("{words} --json /"), "cannot write /: Is a directory");
+    }
+    for option in ["trace", "picture"] {
+        let words = format!("sim broadcast --algorithm flat --{option} /nowhere/out");
+        refused(&words, "cannot write /nowhere/out: No such");
+    }
+}
+
+#[test]
 fn models() {
     refused("model clovertown", "unrecognized subcommand");
     refused("model scc --table 5.1", "4.1, 4.2");

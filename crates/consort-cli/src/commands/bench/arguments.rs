@@ -88,7 +88,8 @@ pub(crate) struct Bench {
     #[arg(long, value_enum, default_value_t = Class::Both)]
     pub(super) class: Class,
     /// Write one JSON object per line, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     pub(super) json: Option<PathBuf>,
 }
 

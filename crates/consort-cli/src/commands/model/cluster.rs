@@ -46,7 +46,8 @@ pub(crate) struct Cluster {
         value_parser = value_parser!(u64).range(2..), default_value = "2,4,8,16,32")]
     radix: Vec<u64>,
     /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

@@ -11,7 +11,10 @@ use consort_bench::claims::CLAIMS;
 use consort_sim::analytic::scc::{SERVE_NS, Scc as Formulas};
 use serde::Serialize;
 
-use crate::output::{self, finish, table, time, wrapped};
+use crate::{
+    args,
+    output::{self, finish, table, time, wrapped},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +57,8 @@ pub(crate) struct Scc {
     )]
     k: Vec<u32>,
     /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

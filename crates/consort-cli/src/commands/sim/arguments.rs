@@ -86,13 +86,14 @@ pub(crate) struct Sim {
     #[arg(long)]
     pub(super) fitted: bool,
     /// Write a trace of each PE's operations, for chrome://tracing or ui.perfetto.dev
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = args::writable())]
     pub(super) trace: Option<PathBuf>,
     /// Draw as SVG the tree of messages and each PE's timeline; with --sweep, the curves
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = args::writable())]
     pub(super) picture: Option<PathBuf>,
     /// Write one JSON object per simulation, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+        value_parser = args::writable())]
     pub(super) json: Option<PathBuf>,
 }
 
