@@ -1,8 +1,8 @@
 //! Measures what the choices lose against the best candidate: the penalty, not only the gain.
 //!
 //! All candidates that differ are measured first, in turn, to find the best. The fastest of many
-//! is also the luckiest, so its time is biased. So it and the choice are measured again, against
-//! each other alone.
+//! is also the luckiest, so its time is biased. So the choice and the fastest of the others are
+//! measured again, against each other alone. Each query has its share of the time that is left.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -12,9 +12,8 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Query};
 
 use crate::{
-    Measured, Race, Rigour, Sample, SearchError, Selector, Wisdom, Workbench, Workload,
-    estimate::distinct,
-    search::contest::{cap, slice},
+    Measured, Race, Sample, SearchError, Selector, Wisdom, Workbench, Workload, estimate::distinct,
+    search::contest::slice,
 };
 
 /// The share of the duel in the time for a query: one part in this many.
@@ -110,8 +109,8 @@ pub struct Check<'a> {
 
 impl Check<'_> {
     /// Checks each query: measures all its candidates in turn, and then the choice
-    /// of `wisdom` (or, without it, of the model) against the fastest of them. Passes each penalty
-    /// to `watch`.
+    /// of `wisdom` (or, without it, of the model) against the fastest of the others. Passes each
+    /// penalty to `watch`.
     ///
     /// # Errors
     /// When measuring fails as a whole.
@@ -139,7 +138,7 @@ impl Check<'_> {
             let field: Vec<Candidate> = distinct(bench, query, candidates).collect();
             let share =
                 self.budget.saturating_sub(elapsed) / u32::try_from(left_count).unwrap_or(u32::MAX);
-            let slice = slice(field.len(), share, cap(Rigour::Exhaustive, field.len()));
+            let slice = slice(field.len(), share, Duration::MAX);
             // Relaxed: the flag publishes no other data.
             if self.stop.load(Ordering::Relaxed) || elapsed + slice > self.budget {
                 report.unmeasured_count += left_count;
@@ -152,19 +151,18 @@ impl Check<'_> {
             let ranking = race.ranking();
             let is_chosen =
                 |(candidate, _): &&(Candidate, Sample)| chosen.as_ref() == Some(candidate);
-            let (Some(found), Some(best)) = (ranking.iter().find(is_chosen), ranking.first())
-            else {
+            let Some(found) = ranking.iter().find(is_chosen) else {
                 report.unmeasured_count += 1;
                 continue;
             };
-            let penalty = if found.0 == best.0 {
-                Penalty::of(query, best, best)
-            } else {
-                let mut duel = Race::new(vec![found.0.clone(), best.0.clone()]);
+            let penalty = if let Some(rival) = ranking.iter().find(|one| !is_chosen(one)) {
+                let mut duel = Race::new(vec![found.0.clone(), rival.0.clone()]);
                 duel.run(bench, query, DUEL_LAUNCHES, duel_slice).map_err(failed)?;
                 let duel = duel.ranking();
                 let found = duel.iter().find(is_chosen).unwrap_or(found);
-                Penalty::of(query, found, duel.first().unwrap_or(best))
+                Penalty::of(query, found, duel.first().unwrap_or(&ranking[0]))
+            } else {
+                Penalty::of(query, found, found)
             };
             watch(&penalty);
             report.penalties.push(penalty);

@@ -19,7 +19,7 @@ use consort_fabric::{CallSpec, Candidate, OperatorClass, Query};
 
 use crate::{
     Catalog, Confidence, Entry, Table, TransferClass, Wisdom,
-    estimate::{estimated, ranked},
+    estimate::{distinct, estimated, ranked},
     query::{canonical, describe},
 };
 
@@ -117,26 +117,34 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     }
 
     /// The candidate that serves `call`, and then those whose estimates are not far above the best,
-    /// the most promising first. Only the first if the program forces it.
+    /// the most promising first. Candidates that are the same for such a call are one. Only the
+    /// first if the program forces it.
     #[must_use]
     pub fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         let first = self.select(call);
-        let is_forced = self.forced.is_some();
-        let mut contestants: Vec<_> =
-            first.into_iter().map(|first| first.candidate.into_owned()).collect();
-        if !is_forced {
-            let serves = |one: &Candidate| self.catalog.serves(call, one);
-            let ranked = ranked(self.catalog, &canonical(&call.query()), serves);
-            let best_ns = ranked.first().map_or(0.0, |(_, ns)| *ns);
-            let others = ranked
-                .into_iter()
-                .take_while(|(_, ns)| *ns <= HOPELESS * best_ns)
-                .map(|(candidate, _)| candidate)
-                .filter(|candidate| contestants.first() != Some(candidate));
-            let others: Vec<Candidate> = others.take(MOST_CONTESTANTS).collect();
-            contestants.extend(others);
+        let first = first.map(|first| first.candidate.into_owned());
+        if self.forced.is_some() {
+            return first.into_iter().collect();
         }
-        contestants
+        let query = canonical(&call.query());
+        let ranked = ranked(self.catalog, &query, |one| self.catalog.serves(call, one));
+        let best_ns = ranked.first().map_or(0.0, |(_, ns)| *ns);
+        let hopeful = ranked.into_iter().take_while(|(_, ns)| *ns <= HOPELESS * best_ns);
+        let others = hopeful.map(|(one, _)| one).filter(|one| first.as_ref() != Some(one));
+        let all: Vec<Candidate> = first.iter().cloned().chain(others).collect();
+        distinct(self.catalog, &query, all).take(1 + MOST_CONTESTANTS).collect()
+    }
+
+    /// The time that is expected of a selected candidate, in nanoseconds: that of its entry. If
+    /// another query was measured, that is scaled by the model's estimates of both. `None` of a
+    /// candidate without an entry.
+    #[must_use]
+    pub fn expected_ns(&self, selection: &Selection<'_>) -> Option<f64> {
+        let entry = selection.entry.as_deref()?;
+        let estimate_ns = |query| self.catalog.estimate_ns(query, &selection.candidate);
+        let ratio = estimate_ns(&selection.query) / estimate_ns(&entry.query);
+        let is_sound = ratio.is_finite() && ratio > 0.0 && !selection.is_exact();
+        Some(entry.median_ns * if is_sound { ratio } else { 1.0 })
     }
 
     /// Wisdom's choice, if it can serve the call.

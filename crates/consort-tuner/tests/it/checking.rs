@@ -4,7 +4,8 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use consort_fabric::{Collective, SyncModes};
 use consort_tuner::{
-    Catalog, Check, Entry, Grid, Identity, Rigour, Search, Wisdom, Workload, inconsistencies,
+    Catalog, Check, Entry, Grid, Identity, Rigour, Search, Wisdom, Workbench, Workload,
+    inconsistencies,
 };
 
 use crate::fake::{Fake, REDUCE};
@@ -73,6 +74,22 @@ fn a_check_keeps_to_its_budget_and_says_what_it_left_out() {
     bench.broken = Some("flat");
     let report = check(&workload).run(&mut bench, None, |_| ()).unwrap();
     assert!(report.penalties.iter().all(|penalty| penalty.chosen.algorithm != "flat"));
+}
+
+/// Also of queries whose choice is the best, for which the time is as well spent.
+#[test]
+fn a_check_uses_its_budget_and_each_choice_has_a_rival() {
+    let workload = Workload::from(&Grid::new(CORES, &[]));
+    let mut bench = Fake::new(24);
+    let sample = Check { sample_count: Some(10), ..check(&workload) };
+    let report = sample.run(&mut bench, None, |_| ()).unwrap();
+    let used = bench.now().as_secs_f64() / sample.budget.as_secs_f64();
+    assert!((0.99..=1.0).contains(&used), "{used}");
+    for penalty in &report.penalties {
+        let mut last = bench.log.iter().filter(|(query, _)| *query == penalty.query);
+        let (_, field) = last.next_back().expect("it was measured");
+        assert!(field.len() == 2 && field[0] == penalty.chosen, "{field:?}");
+    }
 }
 
 #[test]

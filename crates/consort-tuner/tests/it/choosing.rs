@@ -225,6 +225,39 @@ fn what_the_program_names_comes_first() {
 }
 
 #[test]
+fn contestants_that_are_the_same_are_one() {
+    let call = CallSpec::from(&at(8, 64));
+    let trees = |bench: &Fake, measured| -> Vec<Candidate> {
+        let all = Selector::new(bench, measured).contestants(&call);
+        all.into_iter().filter(|one| one.algorithm == "knomial").collect()
+    };
+    let mut alike = Fake::new(0);
+    alike.alike = Some("knomial");
+    assert!(trees(&Fake::new(0), Measured::Nothing).len() > 2);
+    assert_eq!(trees(&alike, Measured::Nothing).len(), 1);
+    let wisdom = wisdom([entry(at(8, 64), "knomial(radix=4)")]);
+    let of_wisdom = Candidate::new("knomial").with("radix", 4);
+    assert_eq!(trees(&alike, Measured::Wisdom(&wisdom, CORES)), [of_wisdom]);
+}
+
+#[test]
+fn a_time_measured_at_another_size_is_scaled() {
+    let (bench, wisdom) = (Fake::new(0), wisdom([entry(at(8, 64), "flat")]));
+    let selector = Selector::new(&bench, Measured::Wisdom(&wisdom, CORES));
+    let expected_ns = |query| {
+        let selected = selector.select(&CallSpec::from(&query)).expect("a choice");
+        selector.expected_ns(&selected).expect("an entry")
+    };
+    assert_eq!(expected_ns(at(8, 64)), 100.0);
+    let flat = Candidate::new("flat");
+    let times = Fake::true_ns(&at(8, 4096), &flat) / Fake::true_ns(&at(8, 64), &flat);
+    assert!(times > 5.0 && (expected_ns(at(8, 4096)) / 100.0 - times).abs() < 1e-9);
+    let selected = select_by(Measured::Nothing, &bench, at(8, 64));
+    let entry_ns = selected.entry.as_ref().map(|entry| entry.median_ns);
+    assert_eq!(Selector::new(&bench, Measured::Nothing).expected_ns(&selected), entry_ns);
+}
+
+#[test]
 fn what_cannot_serve_the_elements_is_passed_over() {
     let wisdom = wisdom([entry(at(8, 8), "line")]);
     let bench = Fake::new(0);

@@ -79,7 +79,7 @@ fn chosen(wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
     let algorithms = Algorithms::here();
     let selector = Selector::new(algorithms, Measured::new(Some(wisdom), algorithms.cores()));
     let selected = selector.select(&CallSpec::from(query))?;
-    let expected_ns = selected.entry.as_ref().map_or(1.0, |entry| entry.median_ns);
+    let expected_ns = selector.expected_ns(&selected).unwrap_or(1.0);
     Some((selected.candidate.into_owned(), expected_ns))
 }
 
