@@ -20,7 +20,7 @@ use super::region::Memory;
 
 /// The longest copy that is done in vectors, since `rep movsb` takes some 15 ns to begin.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-const FEW_BYTES: usize = 384;
+pub(super) const FEW_BYTES: usize = 384;
 
 /// Copies `bytes` from `source` to `target`: each byte atomically, in no order.
 ///
@@ -43,53 +43,98 @@ unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// Moves as many bytes as a register has, from `$at` on.
+/// A way to move a few bytes at a place of a copy.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-macro_rules! move_once {
-    ($move:literal, $class:ident, $as:literal, $target:expr, $source:expr, $at:expr) => {
-        // SAFETY: the bytes are readable and writable, by the promise of the caller of `copy_few`.
-        unsafe {
-            std::arch::asm!(
-                concat!($move, " {value", $as, "}, [{source} + {at}]"),
-                concat!($move, " [{target} + {at}], {value", $as, "}"),
-                value = out($class) _,
-                source = in(reg) $source,
-                target = in(reg) $target,
-                at = in(reg) $at,
-                options(nostack, preserves_flags)
-            )
-        }
-    };
+pub(super) trait Move {
+    /// Moves 16, 8, 4, 2 or 1 `BYTES`, by one load and one store.
+    ///
+    /// # Safety
+    /// They are within the copy, from `at` on.
+    unsafe fn once<const BYTES: usize>(&mut self, at: usize);
 }
 
-/// As [`copy_bytes`], for up to [`FEW_BYTES`]. Stores each byte once, since another PE may change
-/// a word as soon as it is there.
+/// The places of a copy of a few bytes. Each byte is moved once, since another PE may change a word
+/// as soon as it is there.
+///
+/// # Safety
+/// `copy` is of `bytes`.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) unsafe fn in_moves(bytes: usize, copy: &mut impl Move) {
+    let mut at = 0;
+    while bytes - at >= 16 {
+        // SAFETY: so many bytes are left.
+        unsafe { copy.once::<16>(at) };
+        at += 16;
+    }
+    if bytes & 8 != 0 {
+        // SAFETY: less than 16 bytes are left, and their number has this bit.
+        unsafe { copy.once::<8>(at) };
+        at += 8;
+    }
+    if bytes & 4 != 0 {
+        // SAFETY: as above, of less than 8.
+        unsafe { copy.once::<4>(at) };
+        at += 4;
+    }
+    if bytes & 2 != 0 {
+        // SAFETY: as above, of less than 4.
+        unsafe { copy.once::<2>(at) };
+        at += 2;
+    }
+    if bytes & 1 != 0 {
+        // SAFETY: one byte is left.
+        unsafe { copy.once::<1>(at) };
+    }
+}
+
+/// A copy from memory to memory.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+struct Copy {
+    target: *mut u8,
+    source: *const u8,
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Move for Copy {
+    #[inline(always)]
+    unsafe fn once<const BYTES: usize>(&mut self, at: usize) {
+        macro_rules! by {
+            ($move:literal, $class:ident, $as:literal) => {
+                // SAFETY: the bytes are readable and writable, by the caller's promise.
+                unsafe {
+                    std::arch::asm!(
+                        concat!($move, " {value", $as, "}, [{source} + {at}]"),
+                        concat!($move, " [{target} + {at}], {value", $as, "}"),
+                        value = out($class) _,
+                        source = in(reg) self.source,
+                        target = in(reg) self.target,
+                        at = in(reg) at,
+                        options(nostack, preserves_flags)
+                    )
+                }
+            };
+        }
+        match BYTES {
+            16 => by!("movups", xmm_reg, ""),
+            8 => by!("mov", reg, ""),
+            4 => by!("mov", reg, ":e"),
+            2 => by!("mov", reg, ":x"),
+            1 => by!("mov", reg_byte, ""),
+            _ => unreachable!("no register moves {BYTES} bytes"),
+        }
+    }
+}
+
+/// As [`copy_bytes`], for up to [`FEW_BYTES`].
 ///
 /// # Safety
 /// As [`copy_bytes`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
-    let mut at = 0;
-    while bytes - at >= 16 {
-        move_once!("movups", xmm_reg, "", target, source, at);
-        at += 16;
-    }
-    if bytes & 8 != 0 {
-        move_once!("mov", reg, "", target, source, at);
-        at += 8;
-    }
-    if bytes & 4 != 0 {
-        move_once!("mov", reg, ":e", target, source, at);
-        at += 4;
-    }
-    if bytes & 2 != 0 {
-        move_once!("mov", reg, ":x", target, source, at);
-        at += 2;
-    }
-    if bytes & 1 != 0 {
-        move_once!("mov", reg_byte, "", target, source, at);
-    }
+    // SAFETY: the caller's promise.
+    unsafe { in_moves(bytes, &mut Copy { target, source }) };
 }
 
 /// Copies memory; others may access source, target or both. Each byte is copied atomically, in no

@@ -89,6 +89,29 @@ fn every_length_arrives() {
     }
 }
 
+/// Another PE may change a word as soon as it is there, so a second store would undo that.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[test]
+fn every_byte_is_stored_once() {
+    use super::copy::{FEW_BYTES, Move, in_moves};
+
+    /// The stores to each byte.
+    struct Stores(Vec<u32>);
+
+    impl Move for Stores {
+        unsafe fn once<const BYTES: usize>(&mut self, at: usize) {
+            self.0[at..at + BYTES].iter_mut().for_each(|stores| *stores += 1);
+        }
+    }
+
+    for bytes in 0..=FEW_BYTES {
+        let mut stores = Stores(vec![0; bytes]);
+        // SAFETY: it is of these bytes, and accesses no other memory.
+        unsafe { in_moves(bytes, &mut stores) };
+        assert!(stores.0.iter().all(|&stores| stores == 1), "{bytes}: {:?}", stores.0);
+    }
+}
+
 /// Combines bytes at random, of all lengths about that of a vector, where all, some or none of the
 /// memory is shared and where the target may be an operand. The oracle is a loop over elements.
 fn combines_as_elements<T: Pod, O: Operator<T>>(operator: &O) {
