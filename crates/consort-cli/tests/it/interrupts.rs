@@ -1,6 +1,7 @@
 //! Interrupts: measuring ends with the present block, and what was measured is shown.
 
 use std::{
+    io::{BufRead, BufReader},
     process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -60,6 +61,28 @@ fn an_interrupted_benchmark_shows_what_it_has() {
 
 #[test]
 fn an_interrupted_reproduction_shows_the_claims_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(["reproduce", "T7", "H1", "--budget", "1200"]).current_dir(&folder);
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.expect("the command starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    // The verdict ends a claim's table.
+    let mut next = || lines.next().map(|line| line.expect("text"));
+    while !next().expect("the first claim is shown").starts_with("Simulated: ") {}
+    thread::sleep(START);
+    let begun = Instant::now();
+    signalled(&child);
+    assert_eq!(child.wait().expect("the command ends").code(), Some(130));
+    assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
+    while let Some(line) = next() {
+        assert!(!line.starts_with("H1: "), "half a claim is none: {line}");
+    }
+}
+
+#[test]
+fn a_reproduction_that_is_interrupted_in_its_only_claim_shows_nothing() {
     let Output { status, stdout, stderr } = interrupted("reproduce H1 --pes 3 --budget 600");
     assert_eq!(status.code(), Some(130), "{}", String::from_utf8_lossy(&stderr));
     assert!(stdout.is_empty(), "half a claim is none");
