@@ -6,7 +6,7 @@
 //! step of that waits for the one before. A binary search takes half as long again. An entry takes
 //! 16 bytes; candidates are stored once, beside the entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use consort_fabric::{Candidate, Query, SyncModes};
 
@@ -40,11 +40,12 @@ impl Table {
     #[must_use]
     pub fn new<C: Catalog + ?Sized>(wisdom: &Wisdom, catalog: &C, pes: u32, cores: u32) -> Self {
         // Modes without entries may be served by those of others.
-        let in_every_mode = |entry: &Entry| {
-            let row = Query { pes, ..row_of(&entry.query) };
-            SyncModes::every().map(move |sync| canonical(&Query { sync, ..row }))
-        };
-        let mut rows: Vec<Query> = wisdom.entries().flat_map(in_every_mode).collect();
+        let in_one_mode =
+            |entry: &Entry| Query { pes, sync: SyncModes::STRICT, ..row_of(&entry.query) };
+        let in_every_mode =
+            |row: Query| SyncModes::every().map(move |sync| canonical(&Query { sync, ..row }));
+        let rows: BTreeSet<Query> = wisdom.entries().map(in_one_mode).collect();
+        let mut rows: Vec<Query> = rows.into_iter().flat_map(in_every_mode).collect();
         rows.sort_unstable_by_key(row_number);
         rows.dedup();
         let mut indices = BTreeMap::new();
