@@ -157,6 +157,7 @@ fn what_a_program_has_called_is_tuned_and_compared() {
     let tuned = place.run("tune --record calls.toml --budget 1").succeeds();
     assert!(tuned.out.contains("mine reduce of 64 B"), "{}", tuned.out);
     assert!(tuned.out.contains("by the choices before, and"), "{}", tuned.out);
+    assert!(tuned.out.contains("use it while CONSORT_WISDOM names it"), "{}", tuned.out);
     let again =
         place.run("tune --record calls.toml --record calls.toml --budget 1 --json").succeeds();
     let object: serde_json::Value = serde_json::from_str(&again.out).unwrap();

@@ -242,7 +242,7 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
     let discarded = discarded(figures);
     if discarded > 0 {
         text += &output::wrapped(&format!(
-            "{discarded} blocks were discarded: the transfers before and after them differed by \
+            "Discarded blocks: {discarded}, as the transfers before and after them differed by \
              over a fifth."
         ));
     }
@@ -324,7 +324,7 @@ mod tests {
         assert!(page.contains("1 MiB, far: transfer 150 ns, pull 8.5 GB/s\n"), "{page}");
         assert_eq!(page.matches("pipelined(chunk_bytes=1024,radix=4)").count(), 2, "{page}");
         assert!(page.contains("123 us") && page.contains("0.87"), "{page}");
-        assert!(page.contains("7 blocks were discarded"), "each work counts once: {page}");
+        assert!(page.contains("Discarded blocks: 7,"), "each work counts once: {page}");
         assert!(page.contains("not measured: mpirun: no mpirun here"), "{page}");
     }
 

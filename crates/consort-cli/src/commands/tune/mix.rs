@@ -198,7 +198,8 @@ impl Replayed {
             ]);
         }
         let mut text = format!(
-            "Recorded calls, those with the most time first; gain: before / now\n{}",
+            "Recorded calls, those with the most time first; gain: before / now, none where the \
+             choice stays\n{}",
             finish(table, &[1, 3, 5, 6])
         );
         let Self { before_ns, after_ns, rows, unmeasured_count, untunable_count } = self;
@@ -216,8 +217,8 @@ impl Replayed {
         }
         if *unmeasured_count > 0 {
             text += &format!(
-                "{unmeasured_count} kinds of calls were not compared: the time was over, or they \
-                 cannot be measured\n"
+                "Kinds of calls that were not compared: {unmeasured_count}, as the time was over, \
+                 or they cannot be measured\n"
             );
         }
         if *untunable_count > 0 {

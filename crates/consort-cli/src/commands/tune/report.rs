@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     path::{Path, PathBuf},
 };
 
@@ -104,7 +105,11 @@ impl Story<'_> {
             Ending::OutOfBudget => "The time was over: run it again to go on.\n",
             Ending::Stopped => "It was stopped: run it again to go on.\n",
         };
-        if default_path(self.wisdom.identity().arrival).is_ok_and(|path| path == self.path) {
+        let is_default =
+            default_path(self.wisdom.identity().arrival).is_ok_and(|path| path == self.path);
+        if is_default && env::var_os("CONSORT_WISDOM").is_some_and(|path| !path.is_empty()) {
+            text += "Programs use it while CONSORT_WISDOM names it.\n";
+        } else if is_default {
             text += "Every program of yours on this machine uses it from now on.\n";
         } else {
             let path = self.path.display();
