@@ -2,9 +2,19 @@
 //!
 #![doc = include_str!("lib.md")]
 
+#[cfg(not(loom))]
+mod closure;
+#[cfg(not(loom))]
+mod delegate;
+pub mod delegation;
 pub mod locks;
 #[cfg(not(loom))]
 mod mutex;
+#[cfg(not(loom))]
+mod threads;
 
 #[cfg(not(loom))]
-pub use mutex::{Held, Mutex, MutexGuard, Raw};
+pub use {
+    delegate::{Delegate, Server},
+    mutex::{Held, Mutex, MutexGuard, Raw},
+};

@@ -1,4 +1,5 @@
 //! Tests of locks and delegation on this machine, one module a subject.
 #![cfg(not(loom))]
 
+mod delegation;
 mod locks;

@@ -1,0 +1,177 @@
+//! CC-SYNCH: Fatourou and Kallimanis 2012, section 3, Algorithm 1.
+//!
+//! A queue of nodes. A thread appends an empty node and puts its request into the one that was the
+//! last; it waits there until the request is executed, or until it is to be the combiner. The
+//! combiner executes the requests from its own node on, then hands its role to the next thread.
+//!
+//! | word of a node | what |
+//! | --- | --- |
+//! | `NEXT` | the next node; 0 while the node has no request |
+//! | `OPERATION`, `ARGUMENT` | the request |
+//! | `RESULT` | its result |
+//! | `STATE` | `WAITS`, then `DONE`, or `COMBINES` if its thread is to execute it |
+//!
+//! In the paper `STATE` is two flags. Cost: two line transfers a request on the combiner.
+
+#![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use consort_fabric::{Line, Machine, Until, Word};
+
+use super::{MAX_OPS, Scheme, Serverless, Service};
+use crate::locks::{RawLock, TestAndSet};
+
+const NEXT: usize = 0;
+const OPERATION: usize = 1;
+const ARGUMENT: usize = 2;
+const RESULT: usize = 3;
+const STATE: usize = 4;
+
+const WAITS: u64 = 0;
+const DONE: u64 = 1;
+const COMBINES: u64 = 2;
+
+/// CC-SYNCH: a thread that waits executes the operations of those behind it.
+#[derive(Debug)]
+pub struct CcSynch {
+    /// The last node; 0 before the first operation, as if it were a node that `COMBINES`.
+    last: Word,
+    max_ops: u64,
+}
+
+/// The node at an address that was read from a queue.
+fn node(address: u64) -> &'static Line {
+    // SAFETY: `last` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
+    unsafe { Line::at(address) }
+}
+
+#[cfg(not(loom))]
+impl CcSynch {
+    /// With the usual number of operations for a combiner.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_max_ops(MAX_OPS)
+    }
+
+    /// A combiner executes at most so many operations of other threads; with 0, none.
+    #[must_use]
+    pub const fn with_max_ops(max_ops: u64) -> Self {
+        Self { last: Word::new(0), max_ops }
+    }
+}
+
+#[cfg(loom)]
+impl CcSynch {
+    /// A combiner executes at most so many operations of other threads; with 0, none.
+    #[must_use]
+    pub fn with_max_ops(max_ops: u64) -> Self {
+        Self { last: Word::new(0), max_ops }
+    }
+}
+
+impl Default for CcSynch {
+    fn default() -> Self {
+        Self::with_max_ops(MAX_OPS)
+    }
+}
+
+impl CcSynch {
+    /// Applies an operation; the combiner holds `lock` meanwhile, if there is one.
+    pub(super) async fn apply_under<M: Machine, S: Service<M>, R: RawLock>(
+        &self,
+        m: &M,
+        lock: Option<&R>,
+        service: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        let empty = m.take_line();
+        m.store(&empty[NEXT], 0, Relaxed).await;
+        m.store(&empty[STATE], WAITS, Relaxed).await;
+        let mine = m.swap(&self.last, empty.address(), AcqRel).await;
+        if mine != 0 {
+            let mine = node(mine);
+            m.store(&mine[OPERATION], operation, Relaxed).await;
+            m.store(&mine[ARGUMENT], argument, Relaxed).await;
+            // Pairs with the acquire of `NEXT` in `combine`: a node that has a next one has a
+            // request.
+            m.store(&mine[NEXT], empty.address(), Release).await;
+            let state = m.wait_until(&mine[STATE], Until::Differs(WAITS)).await?;
+            if state == DONE {
+                let result = m.load(&mine[RESULT], Relaxed).await;
+                m.give_line(mine);
+                return Ok(result);
+            }
+            m.give_line(mine);
+        }
+        let token = match lock {
+            Some(lock) => Some((lock, lock.acquire(m).await?)),
+            None => None,
+        };
+        let result = service.serve(m, operation, argument).await;
+        let next = self.combine(m, service, empty).await;
+        if let Some((lock, token)) = token {
+            // SAFETY: the lock was acquired with this token.
+            unsafe { lock.release(m, token) }.await?;
+        }
+        // Pairs with the acquire of the wait: the next combiner sees what the operations wrote.
+        m.store(&next[STATE], COMBINES, Release).await;
+        m.wake(&next[STATE]);
+        Ok(result)
+    }
+
+    /// Executes the requests from a node on. Returns the node whose thread is the next combiner.
+    async fn combine<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        service: &S,
+        first: &'static Line,
+    ) -> &'static Line {
+        let mut request = first;
+        for _ in 0..self.max_ops {
+            // It must be read before the node's thread goes on: that one uses the node again.
+            let next = m.load(&request[NEXT], Acquire).await;
+            if next == 0 {
+                break;
+            }
+            let operation = m.load(&request[OPERATION], Relaxed).await;
+            let argument = m.load(&request[ARGUMENT], Relaxed).await;
+            let result = service.serve(m, operation, argument).await;
+            m.store(&request[RESULT], result, Relaxed).await;
+            m.store(&request[STATE], DONE, Release).await; // pairs with the acquire of the wait
+            m.wake(&request[STATE]);
+            request = node(next);
+        }
+        request
+    }
+}
+
+// SAFETY: one node at a time `COMBINES`, and its thread alone executes requests: it got that from
+// the last combiner, whose release pairs with the acquire of the wait. The thread that finds no
+// node is the first combiner.
+unsafe impl Scheme for CcSynch {
+    const NAME: &'static str = "CC-SYNCH";
+    type Local = ();
+
+    #[inline]
+    async fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        (): &(),
+        service: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        self.apply_under(m, None::<&TestAndSet>, service, operation, argument).await
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        let last = std::mem::take(self).last.atomic().load(Relaxed);
+        if last != 0 {
+            m.give_line(node(last));
+        }
+    }
+}
+
+impl Serverless for CcSynch {}

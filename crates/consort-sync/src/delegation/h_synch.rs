@@ -1,0 +1,69 @@
+//! H-SYNCH: Fatourou and Kallimanis 2012, section 5. CC-SYNCH in two levels.
+//!
+//! Threads that are near each other, such as those of a socket, share a queue. The combiner of a
+//! queue takes a lock, the same for all queues, before it executes requests. So the data moves from
+//! group to group once for many operations.
+
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
+use std::cell::Cell;
+
+use consort_fabric::{Machine, Thread};
+
+use super::{CcSynch, Scheme, Serverless, Service};
+use crate::locks::{Clh, RawLock};
+
+/// H-SYNCH: a queue for each group of threads, and a lock for their combiners.
+#[derive(Debug)]
+pub struct HSynch {
+    groups: Box<[CcSynch]>,
+    lock: Clh,
+    group_of: fn(Thread) -> usize,
+}
+
+/// The group of a thread, once it has applied an operation.
+#[derive(Debug, Default)]
+pub struct MyGroup(Cell<Option<usize>>);
+
+impl HSynch {
+    /// With so many groups, and at most so many operations of other threads for a combiner.
+    /// `group_of` says once for each thread, when it first applies an operation, in which group it
+    /// is. It is called by that thread.
+    ///
+    /// # Panics
+    /// When there is no group.
+    #[must_use]
+    pub fn new(groups: usize, max_ops: u64, group_of: fn(Thread) -> usize) -> Self {
+        assert!(groups > 0, "there must be a group of threads");
+        let groups = (0..groups).map(|_| CcSynch::with_max_ops(max_ops)).collect();
+        Self { groups, lock: Clh::default(), group_of }
+    }
+}
+
+// SAFETY: the lock excludes combiners of different groups; a queue has one combiner at a time.
+unsafe impl Scheme for HSynch {
+    const NAME: &'static str = "H-SYNCH";
+    type Local = MyGroup;
+
+    async fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        group: &MyGroup,
+        service: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        let mine = || (self.group_of)(m.thread()) % self.groups.len();
+        let mine = group.0.get().unwrap_or_else(mine);
+        group.0.set(Some(mine));
+        let queue = &self.groups[mine];
+        queue.apply_under(m, Some(&self.lock), service, operation, argument).await
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        self.groups.iter_mut().for_each(|queue| queue.retire(m));
+        self.lock.retire(m);
+    }
+}
+
+impl Serverless for HSynch {}

@@ -1,0 +1,272 @@
+//! HYBCOMB: Petrović 2015, section 6.1.3, Algorithm 4. The numbers in comments are its lines.
+//!
+//! Combiners form a queue of nodes. A thread registers its request with the last combiner by an
+//! addition to the node's `n_ops`, and sends it the request. If that combiner takes no more, the
+//! thread tries to become the next one. A combiner waits until the one before has departed,
+//! executes its own operation and then those that it is sent, and closes its node by a swap of
+//! `n_ops`, which tells how many it owes.
+//!
+//! | line of a node | what |
+//! | --- | --- |
+//! | the first | the thread, and the addresses of the other two |
+//! | `OPS` | `n_ops` |
+//! | `DONE` | `combining_done` |
+//!
+//! A thread that has lost several times to others by compare-exchange takes the place by a swap, so
+//! none starves (the repair of section 6.1.3). A node belongs to one lock until that is retired: a
+//! thread may add to the `n_ops` of a node that it read long ago. Such additions fail, so `n_ops`
+//! may exceed `MAX_OPS` by any number of them.
+
+#![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
+
+use std::{
+    cell::Cell,
+    sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
+
+use super::{MAX_OPS, Scheme, Serverless, Service};
+
+/// Words of a node's first line.
+const THREAD: usize = 0;
+const OPS: usize = 1;
+const DONE: usize = 2;
+
+/// Failed attempts to become the combiner, after which a thread does not compare.
+const ATTEMPTS: u32 = 4;
+
+/// No `MAX_OPS` is larger, so that `n_ops` does not wrap.
+const MOST_OPS: u64 = 1 << 62;
+
+/// HYBCOMB: a thread that waits executes the operations that it is sent.
+#[derive(Debug)]
+pub struct HybComb {
+    /// The node of the last combiner; 0 before the first operation.
+    last_registered: Line,
+    /// The node that the last combiner to depart has left; 0 if there is none yet. Only the
+    /// combiner uses it.
+    departed: Line,
+    max_ops: u64,
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug)]
+struct Node(&'static Line);
+
+/// The node of a thread, once it has wanted to be the combiner.
+#[derive(Debug, Default)]
+pub struct MyNode(Cell<Option<Node>>);
+
+impl Node {
+    fn at(address: u64) -> Self {
+        // SAFETY: `last_registered` and `departed` hold 0, which the callers exclude, or addresses
+        // of nodes' first lines.
+        Self(unsafe { Line::at(address) })
+    }
+
+    /// 4: a node that takes no requests.
+    async fn new<M: Machine>(m: &M, max_ops: u64) -> Self {
+        let node = Self(m.take_line());
+        let (ops, done) = (m.take_line(), m.take_line());
+        m.store(&node.0[OPS], ops.address(), Relaxed).await;
+        m.store(&node.0[DONE], done.address(), Relaxed).await;
+        m.store(&node.0[THREAD], u64::from(m.thread().0), Relaxed).await;
+        m.store(&ops[0], max_ops, Relaxed).await;
+        m.store(&done[0], 0, Relaxed).await;
+        node
+    }
+
+    async fn word<M: Machine>(self, m: &M, line: usize) -> &'static Word {
+        let address = m.load(&self.0[line], Relaxed).await;
+        // SAFETY: these words are addresses of lines since `new`.
+        let line = unsafe { Line::at(address) };
+        &line[0]
+    }
+
+    fn give<M: Machine>(self, m: &M) {
+        for line in [OPS, DONE] {
+            // SAFETY: these words are addresses of lines since `new`.
+            m.give_line(unsafe { Line::at(self.0[line].atomic().load(Relaxed)) });
+        }
+        m.give_line(self.0);
+    }
+}
+
+impl Default for HybComb {
+    fn default() -> Self {
+        Self::with_max_ops(MAX_OPS)
+    }
+}
+
+#[cfg(not(loom))]
+impl HybComb {
+    /// With the usual number of operations for a combiner.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_max_ops(MAX_OPS)
+    }
+
+    /// A combiner executes at most so many operations of other threads; with 0, none. More than
+    /// 2^62 are as many.
+    #[must_use]
+    pub const fn with_max_ops(max_ops: u64) -> Self {
+        let max_ops = if max_ops < MOST_OPS { max_ops } else { MOST_OPS };
+        Self { last_registered: Line::new(), departed: Line::new(), max_ops }
+    }
+}
+
+#[cfg(loom)]
+impl HybComb {
+    /// A combiner executes at most so many operations of other threads; with 0, none.
+    #[must_use]
+    pub fn with_max_ops(max_ops: u64) -> Self {
+        Self { last_registered: Line::new(), departed: Line::new(), max_ops }
+    }
+}
+
+impl HybComb {
+    /// The queue of the requests. None is there while nobody applies an operation.
+    fn queue(&self) -> Queue {
+        Queue(std::ptr::from_ref(self).addr() as u64)
+    }
+
+    /// 14 to 16: sends a request to a combiner, if that takes one more.
+    async fn register<M: Machine>(
+        &self,
+        m: &M,
+        combiner: Node,
+        request: [u64; 2],
+    ) -> Result<bool, M::Stop> {
+        // Acquire: pairs with the release of 21. The thread is read after that, since a node that
+        // was read at 12 may have been another thread's until then.
+        let ops = combiner.word(m, OPS).await;
+        if m.fetch_add(ops, 1, Acquire).await >= self.max_ops {
+            return Ok(false);
+        }
+        let [operation, argument] = request;
+        let to = m.load(&combiner.0[THREAD], Relaxed).await;
+        let message = [u64::from(m.thread().0), operation, argument];
+        m.send(thread(to), self.queue(), &message).await?;
+        Ok(true)
+    }
+
+    /// 29 and 30: executes a request that was sent.
+    async fn execute<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
+        let [sender, operation, argument] = m.receive(self.queue()).await?;
+        let result = service.serve(m, operation, argument).await;
+        m.answer(thread(sender), result).await;
+        Ok(())
+    }
+
+    /// 26 to 46: what the combiner does.
+    async fn combine<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        local: &MyNode,
+        mine: Node,
+        service: &S,
+        [operation, argument]: [u64; 2],
+    ) -> Result<u64, M::Stop> {
+        let result = service.serve(m, operation, argument).await;
+        let mut completed = 0;
+        while !m.is_empty(self.queue()).await {
+            self.execute(m, service).await?;
+            completed += 1;
+        }
+        // 33 to 35: closes the node. Additions that failed are no requests.
+        let ops = mine.word(m, OPS).await;
+        let total = m.swap(ops, self.max_ops, AcqRel).await.min(self.max_ops);
+        while completed < total {
+            self.execute(m, service).await?;
+            completed += 1;
+        }
+        // 42 to 44: its thread was the only one that waited for the node that departed before.
+        let other = m.load(&self.departed[0], Relaxed).await;
+        m.store(&self.departed[0], mine.0.address(), Relaxed).await;
+        local.0.set(match other {
+            0 => None,
+            other => {
+                let other = Node::at(other);
+                m.store(other.word(m, DONE).await, 0, Relaxed).await;
+                m.store(&other.0[THREAD], u64::from(m.thread().0), Relaxed).await;
+                Some(other)
+            }
+        });
+        // 45. Pairs with the acquire of 22.
+        let done = mine.word(m, DONE).await;
+        m.store(done, 1, Release).await;
+        m.wake(done);
+        Ok(result)
+    }
+}
+
+/// The thread of a word.
+fn thread(word: u64) -> Thread {
+    Thread(u32::try_from(word).expect("a thread was made a word"))
+}
+
+// SAFETY: nodes are in one order, that of the exchanges of `last_registered`. A thread executes
+// requests between the wait for the node before its own (22) and the release of its own (45), so
+// one at a time. Requests reach it by messages, and answers their senders.
+unsafe impl Scheme for HybComb {
+    const NAME: &'static str = "HYBCOMB";
+    type Local = MyNode;
+
+    async fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        local: &MyNode,
+        service: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        let request = [operation, argument];
+        let mut attempts = 0;
+        loop {
+            let last = m.load(&self.last_registered[0], Acquire).await; // 12
+            if last != 0 && self.register(m, Node::at(last), request).await? {
+                return m.receive_answer().await; // 17
+            }
+            let mine = match local.0.get() {
+                Some(mine) => mine,
+                None => Node::new(m, self.max_ops).await,
+            };
+            local.0.set(Some(mine));
+            // 20: becomes the combiner after `before`.
+            let (place, address) = (&self.last_registered[0], mine.0.address());
+            let before = if attempts < ATTEMPTS {
+                m.compare_exchange(place, last, address, AcqRel).await
+            } else {
+                Ok(m.swap(place, address, AcqRel).await)
+            };
+            let Ok(before) = before else {
+                attempts += 1;
+                continue;
+            };
+            // 21: only now. Whoever read this node before could register with a thread that is no
+            // combiner. Pairs with the acquire of 14.
+            m.store(mine.word(m, OPS).await, 0, Release).await;
+            if before != 0 {
+                let done = Node::at(before).word(m, DONE).await;
+                m.wait_until(done, Until::Equals(1)).await?; // 22
+            }
+            return self.combine(m, local, mine, service, request).await;
+        }
+    }
+
+    fn retire_local<M: Machine>(m: &M, local: &mut MyNode) {
+        if let Some(node) = local.0.take() {
+            node.give(m);
+        }
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        let departed = self.departed[0].atomic().load(Relaxed);
+        if departed != 0 {
+            Node::at(departed).give(m);
+        }
+    }
+}
+
+impl Serverless for HybComb {}

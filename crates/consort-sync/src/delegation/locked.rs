@@ -1,0 +1,51 @@
+//! A lock, under which each thread executes its operations itself.
+
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
+use consort_fabric::Machine;
+
+use super::{Scheme, Serverless, Service};
+use crate::locks::RawLock;
+
+/// Operations under a lock.
+#[derive(Debug, Default)]
+pub struct Locked<R> {
+    lock: R,
+}
+
+#[cfg(not(loom))]
+impl<R: RawLock> Locked<R> {
+    /// A lock that nobody holds.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { lock: R::NEW }
+    }
+}
+
+// SAFETY: the lock excludes.
+unsafe impl<R: RawLock> Scheme for Locked<R> {
+    const NAME: &'static str = R::NAME;
+    type Local = ();
+
+    #[inline]
+    async fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        (): &(),
+        service: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        let token = self.lock.acquire(m).await?;
+        let result = service.serve(m, operation, argument).await;
+        // SAFETY: the lock was acquired with this token.
+        unsafe { self.lock.release(m, token) }.await?;
+        Ok(result)
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        self.lock.retire(m);
+    }
+}
+
+impl<R: RawLock> Serverless for Locked<R> {}

@@ -1,0 +1,104 @@
+//! Delegation and combining, without closures, for any [`Machine`]: a thread that wants an operation
+//! executed in a critical section has another one execute it.
+//!
+//! | scheme | who executes | how requests and answers travel |
+//! | --- | --- | --- |
+//! | [`Locked`] | each thread its own | not at all: the data travels |
+//! | [`ShmServer`] | a server | over a line for each client |
+//! | [`MpServer`] | a server | by messages |
+//! | [`CcSynch`] | one of those that wait | over the nodes of a queue |
+//! | [`HSynch`] | one of those that wait, group by group | over the nodes of a queue a group |
+//! | [`HybComb`] | one of those that wait | by messages |
+//!
+//! An operation is a word, such as a number or the address of a function, and has an argument and a
+//! result of a word each.
+
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
+mod cc_synch;
+mod h_synch;
+mod hybcomb;
+mod locked;
+mod mp_server;
+mod shm_server;
+
+use std::future::Future;
+
+use consort_fabric::Machine;
+
+pub use cc_synch::CcSynch;
+pub use h_synch::{HSynch, MyGroup};
+pub use hybcomb::{HybComb, MyNode};
+pub use locked::Locked;
+pub use mp_server::MpServer;
+pub use shm_server::{Backoff, ShmServer};
+
+/// The most requests of other threads that a combiner executes before another one takes its place,
+/// unless a scheme is told otherwise (Petrović 2015, section 6.2.2).
+pub const MAX_OPS: u64 = 200;
+
+/// What is delegated: the data and its operations.
+pub trait Service<M: Machine> {
+    /// Executes an operation. No other one is executed meanwhile.
+    fn serve(&self, m: &M, operation: u64, argument: u64) -> impl Future<Output = u64>;
+}
+
+/// A way to execute operations one at a time.
+///
+/// # Safety
+/// Of all calls of [`Service::serve`] in calls of [`apply`](Self::apply) of one scheme with one
+/// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it. What
+/// came before an `apply` happens before its operation, and that happens before what comes after.
+/// The operation and argument of each `apply` are served once, before it ends.
+pub unsafe trait Scheme {
+    /// The scheme's name in the literature.
+    const NAME: &'static str;
+    /// What each thread keeps between its operations. It is the thread's own; another thread may
+    /// have it after this one.
+    type Local: Default;
+
+    /// Has an operation executed, and returns its result.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        local: &Self::Local,
+        service: &S,
+        operation: u64,
+        argument: u64,
+    ) -> impl Future<Output = Result<u64, M::Stop>>;
+
+    /// Returns what a thread keeps to the machine, when nobody uses the scheme any more.
+    fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
+        let _ = (m, local);
+    }
+
+    /// Returns what the scheme keeps of the machine, when nobody uses it any more.
+    fn retire<M: Machine>(&mut self, m: &M) {
+        let _ = m;
+    }
+}
+
+/// A scheme whose operations are executed by the threads that apply them.
+pub trait Serverless: Scheme {}
+
+/// A scheme whose operations one thread executes, the server.
+pub trait ServerScheme: Scheme {
+    /// Executes operations until [`stop`](Self::stop) is called, and then those that are there.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    fn run<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        service: &S,
+    ) -> impl Future<Output = Result<(), M::Stop>>;
+
+    /// Lets the server end. No operation may be applied any more.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    fn stop<M: Machine>(&self, m: &M) -> impl Future<Output = Result<(), M::Stop>>;
+}

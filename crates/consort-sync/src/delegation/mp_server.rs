@@ -1,0 +1,83 @@
+//! MP-SERVER: Petrović 2015, section 6.1.2.
+//!
+//! A server receives requests as messages, executes them, and answers. It reads its own queue, and
+//! does not wait until an answer has arrived: no memory that others write is on its way.
+
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
+use std::sync::atomic::Ordering::Release;
+
+use consort_fabric::{Line, Machine, Queue, Thread, Until};
+
+use super::{Scheme, ServerScheme, Service};
+
+/// In place of a client: the server ends.
+const STOP: u64 = u64::MAX;
+
+/// MP-SERVER: a thread executes the operations that it is sent.
+#[derive(Debug, Default)]
+pub struct MpServer {
+    /// Word 0: the server's thread plus one; 0 before it runs.
+    server: Line,
+}
+
+#[cfg(not(loom))]
+impl MpServer {
+    /// Without a server yet: clients wait for one.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { server: Line::new() }
+    }
+}
+
+impl MpServer {
+    /// The queue of the requests. None is there before the server runs.
+    fn queue(&self) -> Queue {
+        Queue(std::ptr::from_ref(self).addr() as u64)
+    }
+
+    async fn send<M: Machine>(&self, m: &M, message: [u64; 3]) -> Result<(), M::Stop> {
+        let server = m.wait_until(&self.server[0], Until::Differs(0)).await?;
+        let server = u32::try_from(server - 1).expect("a thread was made a word");
+        m.send(Thread(server), self.queue(), &message).await
+    }
+}
+
+// SAFETY: one thread executes all operations, that which runs the server.
+unsafe impl Scheme for MpServer {
+    const NAME: &'static str = "MP-SERVER";
+    type Local = ();
+
+    #[inline]
+    async fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        (): &(),
+        _: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        self.send(m, [u64::from(m.thread().0), operation, argument]).await?;
+        m.receive_answer().await
+    }
+}
+
+impl ServerScheme for MpServer {
+    async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
+        m.store(&self.server[0], u64::from(m.thread().0) + 1, Release).await;
+        m.wake(&self.server[0]);
+        loop {
+            let [client, operation, argument] = m.receive(self.queue()).await?;
+            if client == STOP {
+                return Ok(());
+            }
+            let result = service.serve(m, operation, argument).await;
+            let client = u32::try_from(client).expect("a thread was made a word");
+            m.answer(Thread(client), result).await;
+        }
+    }
+
+    async fn stop<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
+        self.send(m, [STOP, 0, 0]).await
+    }
+}

@@ -1,0 +1,230 @@
+//! SHM-SERVER: Petrović 2015, section 7.1.1, Algorithm 5; a simplified RCL (Lozi et al. 2012).
+//!
+//! Each client has a slot, a line. It writes its request there and waits there for the answer. A
+//! server scans all slots. The number of the request says whose turn it is at a slot, and the answer
+//! carries its lowest bit, so the answer is a single word, which may be written past the caches
+//! (section 7.1.3).
+//!
+//! | word of a slot | what | written by |
+//! | --- | --- | --- |
+//! | `OPERATION`, `ARGUMENT` | the request | client |
+//! | `REQUEST` | its number | client |
+//! | `ANSWER` | 2 x the result + the number's lowest bit | server |
+//! | `OWNER` | 1 while a thread uses a slot that several share | client |
+
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use consort_fabric::{Line, Machine, Until};
+
+use super::{Scheme, ServerScheme, Service};
+
+const OPERATION: usize = 0;
+const ARGUMENT: usize = 1;
+const REQUEST: usize = 2;
+const ANSWER: usize = 3;
+const OWNER: usize = 4;
+
+/// Words of the server's line.
+const ENDS: usize = 0;
+/// 1 while the server sleeps, or is about to.
+const SLEEPS: usize = 1;
+/// A client sets it to 1 to wake the server.
+const BELL: usize = 2;
+
+/// Scans without a request after which the server sleeps.
+const IDLE_SCANS: u32 = 10_000;
+/// The longest sleep, in nanoseconds: a client may come just before it and not see it.
+const SLEEP_NS: u64 = 1_000_000;
+/// Looks of a client that backs off before it waits as others do.
+const LOOKS: u32 = 64;
+
+/// How a client waits for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backoff {
+    /// It looks all the time.
+    Spins,
+    /// It looks once in so many cycles. A client that looks all the time takes the line from the
+    /// server, which fetched it ahead for writing (section 7.1.3).
+    Every(u64),
+}
+
+/// SHM-SERVER: a thread executes the operations that it finds in the clients' slots.
+#[derive(Debug)]
+pub struct ShmServer {
+    /// The slots, `stride` lines apart.
+    lines: Box<[Line]>,
+    stride: usize,
+    /// In which order the server scans them.
+    order: Box<[usize]>,
+    backoff: Backoff,
+    streams: bool,
+    /// Of the server, for its clients.
+    server: Line,
+}
+
+impl ShmServer {
+    /// With slots for so many clients. The threads with higher numbers share the last one.
+    ///
+    /// # Panics
+    /// When there is no slot.
+    #[must_use]
+    pub fn new(clients: usize) -> Self {
+        assert!(clients > 0, "there must be a slot");
+        let lines = (0..clients).map(|_| Line::new()).collect();
+        let order = (0..clients).collect();
+        let backoff = Backoff::Spins;
+        Self { lines, stride: 1, order, backoff, streams: false, server: Line::new() }
+    }
+
+    /// Uses every second line only, for processors that fetch lines in pairs (section 7.2.1).
+    #[must_use]
+    pub fn with_every_second_line(mut self) -> Self {
+        self.stride = 2;
+        self.lines = (0..self.order.len() * self.stride).map(|_| Line::new()).collect();
+        self
+    }
+
+    /// How clients wait.
+    #[must_use]
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Writes answers past the caches. Only for a service whose data no other thread uses, not even
+    /// by what the operation returns: what the operation wrote may be seen after its answer.
+    #[must_use]
+    pub fn with_streaming(mut self) -> Self {
+        self.streams = true;
+        self
+    }
+
+    /// Scans the slots in this order, which names each once.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[must_use]
+    pub fn with_order(mut self, order: &[usize]) -> Self {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..self.order.len()), "the order must name each slot once");
+        self.order = order.into();
+        self
+    }
+
+    fn slot(&self, index: usize) -> &Line {
+        &self.lines[index * self.stride]
+    }
+
+    /// The slot of a thread, and whether it shares it.
+    fn slot_of<M: Machine>(&self, m: &M) -> (&Line, bool) {
+        let (last, thread) = (self.order.len() - 1, m.thread().0 as usize);
+        (self.slot(thread.min(last)), thread >= last)
+    }
+}
+
+/// Whether an answer is that of the request with this number.
+const fn answers(answer: u64, request: u64) -> bool {
+    answer & 1 == request & 1
+}
+
+// SAFETY: one thread executes all operations, that which runs the server. A client writes its
+// request before it releases the number, and the server its answer after the operation; the wait
+// for it acquires.
+unsafe impl Scheme for ShmServer {
+    const NAME: &'static str = "SHM-SERVER";
+    type Local = ();
+
+    async fn apply<M: Machine, S: Service<M>>(
+        &self,
+        m: &M,
+        (): &(),
+        _: &S,
+        operation: u64,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        let (slot, shared) = self.slot_of(m);
+        while shared && m.swap(&slot[OWNER], 1, Acquire).await != 0 {
+            m.wait_until(&slot[OWNER], Until::Equals(0)).await?;
+        }
+        let request = m.load(&slot[REQUEST], Relaxed).await.wrapping_add(1);
+        let last = m.load(&slot[ANSWER], Relaxed).await;
+        m.store(&slot[OPERATION], operation, Relaxed).await;
+        m.store(&slot[ARGUMENT], argument, Relaxed).await;
+        m.store(&slot[REQUEST], request, Release).await; // pairs with the acquire of the scan
+        if m.load(&self.server[SLEEPS], Relaxed).await != 0 {
+            m.store(&self.server[BELL], 1, Release).await;
+            m.wake(&self.server[BELL]);
+        }
+        let answer = match self.backoff {
+            Backoff::Spins => m.wait_until(&slot[ANSWER], Until::Differs(last)).await?,
+            Backoff::Every(cycles) => {
+                let mut looks = 0;
+                while looks < LOOKS && m.load(&slot[ANSWER], Relaxed).await == last {
+                    m.pause(cycles).await;
+                    looks += 1;
+                }
+                m.wait_until(&slot[ANSWER], Until::Differs(last)).await?
+            }
+        };
+        if shared {
+            m.store(&slot[OWNER], 0, Release).await;
+            m.wake(&slot[OWNER]);
+        }
+        Ok(answer >> 1)
+    }
+}
+
+impl ServerScheme for ShmServer {
+    async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
+        let mut idle = 0;
+        loop {
+            let mut found = false;
+            for &index in &self.order {
+                let slot = self.slot(index);
+                // Pairs with the release of the client.
+                let request = m.load(&slot[REQUEST], Acquire).await;
+                if answers(m.load(&slot[ANSWER], Relaxed).await, request) {
+                    continue;
+                }
+                found = true;
+                let operation = m.load(&slot[OPERATION], Relaxed).await;
+                let argument = m.load(&slot[ARGUMENT], Relaxed).await;
+                let result = service.serve(m, operation, argument).await;
+                let answer = result << 1 | request & 1;
+                if self.streams {
+                    m.stream(&slot[ANSWER], answer).await;
+                } else {
+                    m.store(&slot[ANSWER], answer, Release).await;
+                }
+                m.wake(&slot[ANSWER]);
+            }
+            idle = if found { 0 } else { idle + 1 };
+            if found {
+                continue;
+            }
+            if m.load(&self.server[ENDS], Acquire).await != 0 {
+                return Ok(());
+            }
+            // It scans once more after it has said that it sleeps.
+            if idle == IDLE_SCANS {
+                m.store(&self.server[BELL], 0, Relaxed).await;
+                m.swap(&self.server[SLEEPS], 1, AcqRel).await;
+            } else if idle > IDLE_SCANS {
+                let bell = &self.server[BELL];
+                m.wait_until_time(bell, Until::Differs(0), m.now_ns() + SLEEP_NS).await?;
+                m.store(&self.server[SLEEPS], 0, Relaxed).await;
+                idle = 0;
+            }
+        }
+    }
+
+    async fn stop<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
+        m.store(&self.server[ENDS], 1, Release).await;
+        m.store(&self.server[BELL], 1, Release).await;
+        m.wake(&self.server[BELL]);
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! What each thread keeps of an object, by the thread's number.
+
+#![expect(unsafe_code, reason = "each thread uses what is its own")]
+
+use std::{array, cell::UnsafeCell, sync::OnceLock};
+
+use consort_fabric::{Machine, Thread};
+use consort_native::NativeMachine;
+
+/// Threads of a block.
+const BLOCK: usize = 64;
+/// Blocks: enough for all numbers that the native machine gives.
+const BLOCKS: usize = 256;
+
+type Block<L> = Box<[UnsafeCell<L>; BLOCK]>;
+
+/// A value for each thread that has used an object. A thread with the same number as one that has
+/// ended goes on with its value.
+pub(crate) struct ByThread<L> {
+    blocks: OnceLock<Box<[OnceLock<Block<L>>; BLOCKS]>>,
+}
+
+// SAFETY: a value is used by the thread with its number alone, and by the next one with that number
+// after the first has ended: the machine gives a number to one thread at a time, under a lock. So
+// values are moved between threads.
+unsafe impl<L: Send> Sync for ByThread<L> {}
+
+impl<L> ByThread<L> {
+    pub(crate) const fn new() -> Self {
+        Self { blocks: OnceLock::new() }
+    }
+
+    /// Gives all values to `use_it`.
+    pub(crate) fn each(&mut self, use_it: impl FnMut(&mut L)) {
+        let blocks = self.blocks.get_mut().into_iter().flat_map(|blocks| blocks.iter_mut());
+        let values = blocks.filter_map(OnceLock::get_mut).flat_map(|block| block.iter_mut());
+        values.map(UnsafeCell::get_mut).for_each(use_it);
+    }
+}
+
+impl<L: Default> ByThread<L> {
+    /// The calling thread's.
+    #[inline]
+    pub(crate) fn mine(&self) -> &L {
+        if size_of::<L>() == 0 {
+            return Box::leak(Box::default()); // allocates nothing
+        }
+        self.kept()
+    }
+
+    fn kept(&self) -> &L {
+        let Thread(number) = NativeMachine.thread();
+        let blocks = self.blocks.get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
+        let block = blocks[number as usize / BLOCK]
+            .get_or_init(|| Box::new(array::from_fn(|_| UnsafeCell::default())));
+        // SAFETY: only this thread uses the value, and by shared references alone; `each` has the
+        // object for itself.
+        unsafe { &*block[number as usize % BLOCK].get() }
+    }
+}

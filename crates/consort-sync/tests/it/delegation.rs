@@ -1,0 +1,283 @@
+//! Delegation: one closure at a time, each once, results, panics, nesting.
+
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
+};
+
+use consort_sync::{
+    Delegate, Server,
+    delegation::{
+        Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer,
+    },
+    locks::{Handoff, Mcs},
+};
+
+/// Data under some scheme.
+trait Applies<T>: Sync {
+    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R;
+    fn into_inner(self) -> T;
+}
+
+impl<T: Send, S: Serverless + Sync> Applies<T> for Delegate<T, S>
+where
+    S::Local: Send,
+{
+    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
+        Self::apply(self, closure)
+    }
+
+    fn into_inner(self) -> T {
+        Self::into_inner(self)
+    }
+}
+
+impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Applies<T> for Server<T, S>
+where
+    S::Local: Send,
+{
+    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
+        Self::apply(self, closure)
+    }
+
+    fn into_inner(self) -> T {
+        Self::into_inner(self)
+    }
+}
+
+/// A test for each scheme, which gets a maker of data under it.
+macro_rules! for_each_scheme {
+    ($($test:ident),* $(,)?) => {
+        for_each_scheme! { @modules [$($test),*]
+            handoff: |data| Delegate::with(Locked::<Handoff>::new(), data);
+            mcs: |data| Delegate::with(Locked::<Mcs>::new(), data);
+            cc_synch: |data| Delegate::with(CcSynch::new(), data);
+            cc_synch_alone: |data| Delegate::with(CcSynch::with_max_ops(0), data);
+            cc_synch_few: |data| Delegate::with(CcSynch::with_max_ops(2), data);
+            h_synch: |data| Delegate::with(HSynch::new(2, 20, |thread| thread.0 as usize), data);
+            hybcomb: |data| Delegate::with(HybComb::new(), data);
+            hybcomb_alone: |data| Delegate::with(HybComb::with_max_ops(0), data);
+            hybcomb_few: |data| Delegate::with(HybComb::with_max_ops(2), data);
+            hybcomb_unbounded: |data| Delegate::with(HybComb::with_max_ops(u64::MAX), data);
+            mp_server: |data| Server::with(MpServer::new(), data).expect("a thread");
+            shm_server: |data| Server::with(ShmServer::new(100), data).expect("a thread");
+            shm_server_shared: |data| Server::with(ShmServer::new(2), data).expect("a thread");
+            shm_server_backing_off: |data| {
+                let scheme = ShmServer::new(100)
+                    .with_every_second_line()
+                    .with_backoff(Backoff::Every(500));
+                Server::with(scheme, data).expect("a thread")
+            }
+        }
+    };
+    (@modules $tests:tt $($module:ident: |$data:ident| $make:expr);*) => {
+        $(mod $module { use super::*; for_each_scheme! { @tests $tests |$data| $make } })*
+    };
+    (@tests [$($test:ident),*] |$data:ident| $make:expr) => {
+        $(#[test] fn $test() { super::$test(|$data| $make, |$data| $make); })*
+    };
+}
+
+for_each_scheme! {
+    each_closure_is_executed_once_and_alone,
+    sixty_four_threads_get_through,
+    results_and_borrows_come_back,
+    a_panic_comes_to_its_caller_and_to_nobody_else,
+    a_closure_may_use_other_data,
+    a_closure_that_uses_its_own_data_is_refused,
+    a_circle_is_refused,
+    threads_come_and_go,
+}
+
+fn count(both: &impl Applies<(u64, u64)>, threads: u64, each: u64) {
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut last = 0;
+                for _ in 0..each {
+                    let now = both.apply(|(one, two)| {
+                        *one += 1;
+                        if *one % 64 == 0 {
+                            thread::yield_now();
+                        }
+                        *two += 1;
+                        assert_eq!(one, two);
+                        *one
+                    });
+                    assert!(now > last, "{now} after {last}");
+                    last = now;
+                }
+            });
+        }
+    });
+}
+
+fn each_closure_is_executed_once_and_alone<D: Applies<(u64, u64)>, U>(
+    make: impl Fn((u64, u64)) -> D,
+    _: impl Fn(u64) -> U,
+) {
+    for (threads, each) in [(1, 1_000), (2, 5_000), (6, 500)] {
+        let both = make((0, 0));
+        count(&both, threads, each);
+        assert_eq!(both.into_inner(), (threads * each, threads * each));
+    }
+}
+
+fn sixty_four_threads_get_through<D: Applies<(u64, u64)>, U>(
+    make: impl Fn((u64, u64)) -> D,
+    _: impl Fn(u64) -> U,
+) {
+    let both = make((0, 0));
+    count(&both, 64, 40);
+    assert_eq!(both.into_inner(), (64 * 40, 64 * 40));
+}
+
+fn results_and_borrows_come_back<D: Applies<Vec<String>>, U>(
+    make: impl Fn(Vec<String>) -> D,
+    _: impl Fn(u64) -> U,
+) {
+    let words = make(Vec::new());
+    let lengths: Vec<usize> = thread::scope(|scope| {
+        let start = |word: &'static str| {
+            let words = &words;
+            scope.spawn(move || {
+                let mine = String::from(word);
+                words.apply(|words| {
+                    words.push(mine.clone());
+                    mine.len()
+                })
+            })
+        };
+        let started = ["a", "bc", "def"].map(start);
+        started.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(lengths, [1, 2, 3]);
+    let mut words = words.into_inner();
+    words.sort();
+    assert_eq!(words, ["a", "bc", "def"]);
+}
+
+fn a_panic_comes_to_its_caller_and_to_nobody_else<D: Applies<u64>, U>(
+    make: impl Fn(u64) -> D,
+    _: impl Fn(u64) -> U,
+) {
+    let data = make(0);
+    let panicked = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let (data, panicked) = (&data, &panicked);
+            scope.spawn(move || {
+                for round in 0..100 {
+                    let mine = thread * 1_000 + round;
+                    let apply = || {
+                        data.apply(|count| {
+                            *count += 1;
+                            if mine % 3 == 0 {
+                                std::panic::resume_unwind(Box::new(mine));
+                            }
+                        });
+                    };
+                    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(apply)) {
+                        Ok(()) => assert_ne!(mine % 3, 0),
+                        Err(payload) => {
+                            assert_eq!(payload.downcast_ref(), Some(&mine));
+                            panicked.fetch_add(1, Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(data.into_inner(), 400);
+    assert_eq!(panicked.into_inner(), (0..4_000).filter(|m| m % 1_000 < 100 && m % 3 == 0).count());
+}
+
+fn a_closure_may_use_other_data<D: Applies<u64>, E: Applies<u64>>(
+    make: impl Fn(u64) -> D,
+    make_other: impl Fn(u64) -> E,
+) {
+    let (outer, inner) = (make(0), make_other(0));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for round in 0..200 {
+                    if round % 2 == 0 {
+                        inner.apply(|inner| *inner += 1);
+                    }
+                    outer.apply(|outer| *outer = inner.apply(|inner| *inner + 1) - 1);
+                    inner.apply(|inner| *inner += 1);
+                }
+            });
+        }
+    });
+    assert_eq!(inner.into_inner(), 4 * 300);
+    assert!(outer.into_inner() < 4 * 300);
+}
+
+/// What `program` panics with.
+fn panic_of(program: impl FnOnce()) -> String {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
+    let payload = result.expect_err("it panics");
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+fn a_closure_that_uses_its_own_data_is_refused<D: Applies<u64>, U>(
+    make: impl Fn(u64) -> D,
+    _: impl Fn(u64) -> U,
+) {
+    let data = make(7);
+    let within = panic_of(|| data.apply(|_| data.apply(|_| {})));
+    assert!(within.contains("wait for itself"), "{within}");
+    assert_eq!(data.into_inner(), 7);
+}
+
+fn a_circle_is_refused<D: Applies<u64>, E: Applies<u64>>(
+    make: impl Fn(u64) -> D,
+    make_other: impl Fn(u64) -> E,
+) {
+    let (a, b) = (make(1), make_other(2));
+    let within = panic_of(|| a.apply(|_| b.apply(|_| a.apply(|_| {}))));
+    assert!(within.contains("wait for itself"), "{within}");
+    assert_eq!((a.into_inner(), b.into_inner()), (1, 2));
+}
+
+fn threads_come_and_go<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U) {
+    let data = make(0);
+    for _ in 0..30 {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..5).for_each(|_| data.apply(|count| *count += 1)));
+            }
+        });
+    }
+    assert_eq!(data.into_inner(), 600);
+}
+
+#[test]
+fn data_may_be_poisoned_and_mended() {
+    let data = Delegate::with(CcSynch::new(), Cell::new(1)).poisoning();
+    let boom = panic_of(|| data.apply(|_| panic!("boom")));
+    assert_eq!(boom, "boom");
+    assert!(data.is_poisoned());
+    assert!(panic_of(|| data.apply(|_| {})).contains("poisoned"));
+    data.clear_poison();
+    assert_eq!(data.apply(|cell| cell.get()), 1);
+}
+
+#[test]
+fn a_server_that_is_dropped_ends() {
+    for _ in 0..20 {
+        let server = Server::start(String::new()).expect("a thread");
+        server.apply(|text| text.push('a'));
+        drop(server);
+        drop(Server::with(ShmServer::new(1), ()).expect("a thread"));
+    }
+}
+
+#[test]
+#[should_panic(expected = "the order must name each slot once")]
+fn slots_are_scanned_in_an_order_of_all() {
+    let _ = ShmServer::new(3).with_order(&[0, 1, 1]);
+}
