@@ -1,5 +1,5 @@
-//! Delegation and combining, without closures, for any [`Machine`]: a thread that wants an operation
-//! executed in a critical section has another one execute it.
+//! Delegation and combining, without closures, for any [`Machine`]: a thread that wants an
+//! operation executed in a critical section has another one execute it.
 //!
 //! | scheme | who executes | how requests and answers travel |
 //! | --- | --- | --- |
@@ -47,8 +47,8 @@ pub trait Service<M: Machine> {
 ///
 /// # Safety
 /// Of all calls of [`Service::serve`] in calls of [`apply`](Self::apply) of one scheme with one
-/// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it. What
-/// came before an `apply` happens before its operation, and that happens before what comes after.
+/// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it.
+/// What came before an `apply` happens before its operation, and that before what comes after.
 /// The operation and argument of each `apply` are served once, before it ends.
 pub unsafe trait Scheme {
     /// The scheme's name in the literature.
