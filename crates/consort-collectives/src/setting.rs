@@ -1,6 +1,8 @@
 //! Settings: the input of a schedule.
 
-use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Place, Rank, Span, SyncMode};
+use consort_fabric::{
+    CallSpec, Capabilities, Channel, Collective, PAIRWISE_BYTES, Place, Rank, Span, SyncMode,
+};
 
 /// The input of a schedule: a call, the PE's rank, and the fabric's resources for the algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +23,18 @@ pub struct Setting {
     pub is_whole: bool,
 }
 
-/// A pairwise exchange that is all of a call between its root and a leaf: one of them has a word
-/// for the other.
+/// A pairwise exchange that is all of a call between its root and a leaf: one of them has data for
+/// the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub(crate) peer: Rank,
     pub(crate) channel: Channel,
     pub(crate) is_root: bool,
+}
+
+/// Whether data of so many bytes is passed in a pairwise exchange.
+pub(crate) fn is_pairwise(bytes: usize) -> bool {
+    (1..=PAIRWISE_BYTES).contains(&bytes)
 }
 
 impl Setting {
@@ -68,12 +75,12 @@ impl Setting {
     }
 
     /// The pairwise exchange that serves the whole call, if one can: two PEs, of which one has a
-    /// word for the other, leave when both have entered.
+    /// few words for the other, leave when both have entered.
     #[must_use]
     pub(crate) fn exchange(&self) -> Option<Exchange> {
         let CallSpec { pes, bytes, root, .. } = self.call;
-        let is_one_word = pes == 2 && bytes == 8 && self.call.is_private();
-        let serves = is_one_word && self.call.has_barrier() && self.capabilities.buffered;
+        let is_short = pes == 2 && is_pairwise(bytes) && self.call.is_private();
+        let serves = is_short && self.call.has_barrier() && self.capabilities.buffered;
         (serves && self.is_whole).then(|| Exchange {
             peer: Rank(1 - self.rank.0),
             channel: self.channel(0),

@@ -3,6 +3,10 @@
 /// Bytes of data in one cache line of a message; the rest of the line is its sequence word.
 pub const LINE_PAYLOAD_BYTES: usize = 56;
 
+/// The most bytes that a PE sends in a pairwise exchange: half of a cache line, less the sequence
+/// word. The other half is its peer's.
+pub const PAIRWISE_BYTES: usize = 24;
+
 /// A place in a PE's inbox for the current call: for a message, of one cache line or of several
 /// from this one on, or for signals.
 ///

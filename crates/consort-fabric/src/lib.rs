@@ -33,7 +33,7 @@ mod tuning;
 
 pub use call_spec::CallSpec;
 pub use capabilities::Capabilities;
-pub use channel::{Channel, LINE_PAYLOAD_BYTES, Step};
+pub use channel::{Channel, LINE_PAYLOAD_BYTES, PAIRWISE_BYTES, Step};
 pub use counters::Counters;
 pub use credits::Credits;
 pub use error::{Op, Poisoned};

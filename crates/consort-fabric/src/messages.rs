@@ -43,10 +43,11 @@ pub trait Messages: Local {
     fn wait(&self, channel: Channel, step: Step) -> impl Future<Output = Op>;
 
     /// Pairwise exchange: sends `own` to `peer`, or signals it if there is none; and takes what
-    /// `peer` sends on the same channel into `target`, or awaits its signal. Data is a word of 8
-    /// bytes. Equivalent to these operations one after the other, but the words of both PEs may
-    /// share a cache line, which then moves once a call from one PE to the other. Two PEs make all
-    /// their pairwise operations in the same order, each after the one before is complete.
+    /// `peer` sends on the same channel into `target`, or awaits its signal. Data is at most
+    /// [`PAIRWISE_BYTES`](crate::PAIRWISE_BYTES), and what one PE sends is as long as what the
+    /// other takes. Equivalent to these operations one after the other, but the data of both PEs
+    /// may share a cache line, which then moves once a call from one PE to the other. Two PEs make
+    /// all their pairwise operations in the same order, each after the one before is complete.
     fn pairwise_exchange(
         &self,
         peer: Rank,

@@ -13,8 +13,9 @@ use crate::{
     registry::{everything, of_algorithm},
 };
 
-/// None, a byte, an element, more than a line, whole chunks, and several with a rest.
-pub static SIZES: [usize; 9] = [0, 1, 8, 57, 1000, 7057, 20_000, 70_001, 270_000];
+/// None, a byte, an element, three words with a rest, more than a line, whole chunks, and several
+/// with a rest.
+pub static SIZES: [usize; 10] = [0, 1, 8, 20, 57, 1000, 7057, 20_000, 70_001, 270_000];
 
 /// The length of a block at a size: of many blocks, those of long messages are as long in all.
 fn block_bytes(collective: Collective, pes: u32, bytes: usize) -> usize {

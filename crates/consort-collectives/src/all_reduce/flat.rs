@@ -8,7 +8,7 @@
 //! 2. combine the own data and the others' in the order of the ranks.
 //!
 //! Two PEs with a word each use a pairwise combine, like the pairwise exchange of the barrier
-//! `dissemination`.
+//! `dissemination`; with data that is hardly longer, a pairwise exchange.
 //!
 //! Cost: one transfer, `P - 1` messages a PE. It costs as much as a scheme in which each PE writes
 //! a line of its own and reads the lines of all others. A PE waits for words in its own memory
@@ -21,7 +21,7 @@ use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
 };
 
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Parameter, PlanError, Setting, setting::is_pairwise};
 
 #[derive(Debug)]
 pub struct Flat;
@@ -44,8 +44,18 @@ struct Pair {
     channels: (Channel, Channel),
     /// Whether the own data may be the left operand.
     is_left: bool,
-    /// The channel of a pairwise combine, if the data is one word.
-    pairwise: Option<Channel>,
+    passing: Passing,
+}
+
+/// How two PEs pass each other their data.
+#[derive(Clone, Copy, Debug)]
+enum Passing {
+    /// By a pairwise combine, if it is a word.
+    Combine(Channel),
+    /// By a pairwise exchange, if it is short.
+    Exchange(Channel),
+    /// By messages.
+    Messages,
 }
 
 impl Algorithm for Flat {
@@ -68,7 +78,11 @@ impl Algorithm for Flat {
             peer: Rank(1 - me),
             channels: (channel(me), channel(1 - me)),
             is_left: me == 0 || setting.call.class == OperatorClass::Commutative,
-            pairwise: (bytes == 8).then(|| channel(0)),
+            passing: match bytes {
+                8 => Passing::Combine(channel(0)),
+                _ if is_pairwise(bytes) => Passing::Exchange(channel(0)),
+                _ => Passing::Messages,
+            },
         });
         Ok(Schedule { bytes, pair, channels: (0..pes).map(channel).collect() })
     }
@@ -85,9 +99,18 @@ impl Algorithm for Flat {
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, pair, ref channels } = *schedule;
         let (own, sum) = (Span::source(0, bytes), Span::target(0, bytes));
-        if let Some(Pair { peer, channels: (to, from), is_left, pairwise }) = pair {
-            if let Some(channel) = pairwise {
-                return f.pairwise_combine(peer, channel, 0, own, sum).await;
+        if let Some(Pair { peer, channels: (to, from), is_left, passing }) = pair {
+            match passing {
+                Passing::Combine(channel) => {
+                    return f.pairwise_combine(peer, channel, 0, own, sum).await;
+                }
+                Passing::Exchange(channel) => {
+                    let message = Span::incoming(bytes);
+                    f.pairwise_exchange(peer, channel, 0, Some(own), Some(message)).await?;
+                    let (left, right) = if is_left { (own, message) } else { (message, own) };
+                    return f.combine(sum, left, right).await;
+                }
+                Passing::Messages => {}
             }
             f.send(peer, to, 0, own).await?;
             if is_left {

@@ -117,14 +117,15 @@ impl Messages for Call<'_> {
     ) -> impl Future<Output = Op> {
         let no_value = own.is_none() && target.is_none();
         debug_assert!(no_value || !channel.is_second(), "a second signal word has no value");
-        let own = own.map(|own| self.resolve(own).word().load());
+        let own = own.map(|own| self.resolve(own));
         let target = target.map(|target| {
             self.begin_receive();
-            self.resolve_writable(target).word()
+            self.resolve_writable(target)
         });
-        let (mine, theirs, word) = self.pair_at(peer, channel, step);
+        let is_wide = [own, target].into_iter().flatten().any(|memory| memory.bytes > 8);
+        let (mine, theirs, word) = self.pair_at(peer, channel, step, is_wide);
         if let Some(own) = own {
-            self.words[mine - 1].store(own, Relaxed);
+            self.write_before(mine, own);
         }
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseExchange`
         self.wake(peer);
@@ -143,7 +144,7 @@ impl Messages for Call<'_> {
         debug_assert!(!channel.is_second(), "a second signal word has no value");
         let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
         self.begin_receive();
-        let (mine, theirs, word) = self.pair_at(peer, channel, step);
+        let (mine, theirs, word) = self.pair_at(peer, channel, step, false);
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`
         self.wake(peer);

@@ -1,4 +1,4 @@
-//! Which parts of a peer's memory a call reaches, and its panics where it cannot.
+//! Which parts of a peer's memory a call reaches, its panics where it cannot; pairwise exchanges.
 
 #![expect(unsafe_code, reason = "makes a view")]
 
@@ -10,7 +10,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use consort_fabric::{Channel, Messages, Rank, Rendezvous, Rma, Span};
+use consort_fabric::{Channel, Messages, PAIRWISE_BYTES, Rank, Rendezvous, Rma, Span};
 
 use super::{
     operands::{Buffer, Operands},
@@ -174,4 +174,80 @@ fn no_receive_goes_on_after_its_end() {
         })
     });
     assert!(received.iter().all(Result::is_err), "{received:?}");
+}
+
+/// Bytes of successive pairwise exchanges: data that is longer than a word has other slots.
+const EXCHANGED: [usize; 12] = [24, 24, 8, 8, 24, 20, 1, 24, 16, 9, 3, 17];
+
+/// Exchanges data of two PEs. In each exchange one of them is ahead: it ends the exchange and
+/// begins the next, and only then does the other one look for its data.
+fn exchange_with_one_ahead(is_nonblocking: bool) {
+    const ALL: usize = EXCHANGED.len() * PAIRWISE_BYTES;
+    let job = job();
+    let sources = [(0..=255), (100..=255)].map(|bytes| {
+        let mut bytes = bytes.cycle();
+        [(); ALL].map(|()| bytes.next().unwrap_or(0))
+    });
+    let mut targets = [[0_u8; ALL]; 2];
+    let [target_0, target_1] = targets.each_mut().map(|target| Buffer::target(&mut target[..]));
+    let [source_0, source_1] = sources.each_ref().map(|source| Buffer::source(&source[..]));
+    let operands = [(source_0, target_0), (source_1, target_1)].map(|(source, target)| Operands {
+        source,
+        target,
+        ..Operands::NONE
+    });
+    let pes = [Rank(0), Rank(1)];
+    let endpoints = pes.map(|pe| Endpoint::new(Arc::clone(&job), pe));
+    let calls = pes.map(|pe| {
+        let (endpoint, operands) = (&endpoints[pe.index()], &operands[pe.index()]);
+        // SAFETY: the PE's only call, whose futures are polled one at a time.
+        let mut call = unsafe { endpoint.begin(1, 1, operands, Location::caller()) };
+        if is_nonblocking {
+            call.set_nonblocking();
+        }
+        call
+    });
+    let begin = |pe: Rank, index: u32| {
+        let (at, bytes) = (index as usize * PAIRWISE_BYTES, EXCHANGED[index as usize]);
+        let (own, target) = (Some(Span::source(at, bytes)), Some(Span::target(at, bytes)));
+        let peer = pes[1 - pe.index()];
+        calls[pe.index()].pairwise_exchange(peer, Channel::new(index), 0, own, target)
+    };
+    let mut exchanges = pes.map(|pe| Box::pin(begin(pe, 0)));
+    let mut context = Context::from_waker(Waker::noop());
+    for (index, next) in (1..).take(EXCHANGED.len()).enumerate() {
+        let ahead = index / 3 % 2;
+        for pe in [pes[ahead], pes[1 - ahead]] {
+            let exchange = &mut exchanges[pe.index()];
+            assert!(exchange.as_mut().poll(&mut context).is_ready(), "exchange {index} of PE {pe}");
+            if (next as usize) < EXCHANGED.len() {
+                *exchange = Box::pin(begin(pe, next));
+            }
+        }
+    }
+    drop(exchanges);
+    drop(calls);
+    for (target, source) in targets.iter().zip([&sources[1], &sources[0]]) {
+        let parts = target.chunks(PAIRWISE_BYTES).zip(source.chunks(PAIRWISE_BYTES));
+        for ((target, source), bytes) in parts.zip(EXCHANGED) {
+            assert_eq!(target[..bytes], source[..bytes]);
+            assert!(target[bytes..].iter().all(|&byte| byte == 0), "{bytes} bytes are exchanged");
+        }
+    }
+}
+
+#[test]
+fn a_peer_may_be_one_pairwise_exchange_ahead() {
+    exchange_with_one_ahead(false);
+    exchange_with_one_ahead(true);
+}
+
+/// It would write into the slot of another operation.
+#[test]
+#[should_panic(expected = "a pairwise exchange is of at most 24 bytes")]
+fn no_pairwise_exchange_is_of_more_than_24_bytes() {
+    on_pe_0([Some(0), Some(256)], |call| {
+        let own = Some(Span::source(0, 25));
+        drop(call.pairwise_exchange(Rank(1), Channel::new(0), 0, own, None));
+    });
 }

@@ -7,13 +7,13 @@ use std::{
     task::Poll,
 };
 
-use consort_fabric::{Channel, Op, Place, Poisoned, Rank, Span, Step};
+use consort_fabric::{Channel, Op, PAIRWISE_BYTES, Place, Poisoned, Rank, Span, Step};
 
 use super::operands::{Buffer, Operands};
 use crate::{
     inbox::{
-        geometry::{Geometry, LINE_WORDS, PAIR_TURNS, SEQUENCE_BITS, SHORT_SLOT_WORDS},
-        line::LineWord,
+        geometry::{Geometry, LINE_WORDS, SEQUENCE_BITS, SHORT_SLOT_WORDS},
+        line::{LineWord, PAYLOAD_WORDS},
     },
     launch::job::Job,
     memory::{extent::Extent, region::Memory, word::Word},
@@ -130,24 +130,87 @@ impl<'c> Call<'c> {
     }
 
     /// The indices of the sequence words of this PE and of `peer` in their next pairwise operation,
-    /// and the word that both store. Each is preceded by a word for a value.
+    /// and the word that both store. Each is preceded by the data: by a word of it, or by up to
+    /// three if `is_wide`.
     ///
-    /// They are in the pair's line. Nonblocking calls may be far ahead of the peer, and have short
-    /// slots of their own.
+    /// They are in the pair's lines. Nonblocking calls may be far ahead of the peer, and use the
+    /// channel's short slots or lines.
     #[inline(always)]
-    pub(super) fn pair_at(&self, peer: Rank, channel: Channel, step: Step) -> (usize, usize, u64) {
+    pub(super) fn pair_at(
+        &self,
+        peer: Rank,
+        channel: Channel,
+        step: Step,
+        is_wide: bool,
+    ) -> (usize, usize, u64) {
         let word = self.word_of(step);
         if self.is_nonblocking {
-            let [mine, others] = [peer, self.rank].map(|pe| self.short_slot_at(pe, channel));
+            let [mine, others] = [peer, self.rank].map(|pe| {
+                if is_wide {
+                    self.line_at(pe, channel) + PAYLOAD_WORDS
+                } else {
+                    self.short_slot_at(pe, channel)
+                }
+            });
             return (mine, others, word);
         }
-        let pair = self.group.pair(peer);
-        let turn = pair.next_turn();
+        let (mine, others, turn) = self.group.pair(peer).next(is_wide);
         // A call may have several operations of one step, of which a slot may not take an earlier
         // one for a later one.
-        let word = word.wrapping_add((turn as u64) << SEQUENCE_BITS);
-        let slot = turn % PAIR_TURNS * SHORT_SLOT_WORDS;
-        (pair.mine + slot, pair.others + slot, word)
+        (mine, others, word.wrapping_add((turn as u64) << SEQUENCE_BITS))
+    }
+
+    /// Writes the data of a message that is at most a wide slot, before its sequence word `at`.
+    #[inline(always)]
+    pub(super) fn write_before(&self, at: usize, data: Memory) {
+        if data.bytes == 8 {
+            return self.words[at - 1].store(data.word().load(), Relaxed);
+        }
+        self.write_words_before(at, data);
+    }
+
+    #[inline(never)]
+    fn write_words_before(&self, at: usize, data: Memory) {
+        let words = self.words_before(at, data.bytes);
+        if data.bytes.is_multiple_of(8) {
+            for (index, place) in words.iter().enumerate() {
+                place.store(data.word_at(index).load(), Relaxed);
+            }
+        } else {
+            for (place, value) in words.iter().zip(data.pack()) {
+                place.store(value, Relaxed);
+            }
+        }
+    }
+
+    /// Copies the data before the sequence word `at` to `target`.
+    #[inline(always)]
+    pub(super) fn read_before(&self, at: usize, target: Memory) {
+        if target.bytes == 8 {
+            return target.word().store(self.words[at - 1].load(Relaxed));
+        }
+        self.read_words_before(at, target);
+    }
+
+    #[inline(never)]
+    fn read_words_before(&self, at: usize, target: Memory) {
+        let words = self.words_before(at, target.bytes);
+        if target.bytes.is_multiple_of(8) {
+            for (index, word) in words.iter().enumerate() {
+                target.word_at(index).store(word.load(Relaxed));
+            }
+        } else {
+            target.unpack(words);
+        }
+    }
+
+    /// The words with data of `bytes` in the slot that ends with the sequence word `at`.
+    fn words_before(&self, at: usize, bytes: usize) -> &[LineWord] {
+        assert!(
+            bytes <= PAIRWISE_BYTES,
+            "a pairwise exchange is of at most {PAIRWISE_BYTES} bytes"
+        );
+        &self.words[at - bytes.div_ceil(8)..at]
     }
 
     /// The poll result of a wait that is not over, after it saw the value `seen` in word `watched`.

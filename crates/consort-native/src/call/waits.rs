@@ -218,13 +218,13 @@ impl Future for ReceiveCombine<'_> {
     }
 }
 
-/// Ready when the peer's value has arrived, if it sends one, or its signal.
+/// Ready when the peer's data has arrived, if it sends some, or its signal.
 pub(super) struct PairwiseExchange<'f> {
     pub(super) call: &'f Call<'f>,
     /// The index of the peer's sequence word; `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
-    pub(super) target: Option<Word>,
+    pub(super) target: Option<Memory>,
 }
 
 // SAFETY: as for `Receive`.
@@ -241,7 +241,7 @@ impl Future for PairwiseExchange<'_> {
             return call.pending(at, seen);
         }
         if let Some(target) = target {
-            target.store(call.words[at - 1].load(Relaxed));
+            call.read_before(at, target);
             call.end_receive(&mut self.at);
         }
         Poll::Ready(Ok(()))

@@ -20,18 +20,19 @@ pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 /// The layout of a group's memory: inboxes, and each member's published words.
 ///
 /// An inbox has the cache lines of long messages, call by call; then short slots, channel by
-/// channel; then a pair's line for each peer.
+/// channel; then a pair's lines for each peer.
 ///
 /// A *short slot* is two words: first the payload of a message of 8 bytes, or the channel's second
 /// signal word; then the sequence word. The short slots of four successive calls on one channel
 /// share a cache line, so messages that a PE sends in a row of calls travel together.
 ///
-/// A *pair's line* is where two PEs synchronize, exchange or combine a word of each, in blocking
-/// calls. It is in the inbox of the lower rank. Each PE has two short slots there, which its
-/// operations with this peer use in turn: a PE begins one when it has ended the one before, so its
-/// peer may still be in that one, but in none before. So the line never changes. A line that both
-/// write comes back by itself; a line that its writer must first take from a reader costs one more
-/// transfer.
+/// A *pair's lines* are where two PEs synchronize, exchange or combine a few words, in blocking
+/// calls. They are three in the inbox of the lower rank. In the first, each PE has two short slots;
+/// in each of the others it has one wide slot, three words of data and the sequence word. Its
+/// operations with this peer use the slots in turn: a PE begins one when it has ended the one
+/// before, so its peer may still be in that one, but in none before. So the lines never change. A
+/// line that both write comes back by itself; a line that its writer must first take from a reader
+/// costs one more transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     /// Calls that may be pending at once: PEs differ by at most this many calls.
@@ -70,8 +71,12 @@ pub(crate) struct Geometry {
 pub(crate) const LINE_WORDS: usize = 8;
 /// Words of a short slot.
 pub(crate) const SHORT_SLOT_WORDS: usize = 2;
-/// Short slots of a PE in a pair's line.
+/// Short slots of a PE in a pair's lines, and wide slots.
 pub(crate) const PAIR_TURNS: usize = 2;
+/// Words of a pair's lines: one with all short slots, and one for each turn with wide slots.
+pub(crate) const PAIR_WORDS: usize = LINE_WORDS + PAIR_TURNS * LINE_WORDS;
+/// Words from the sequence word of a PE's first short slot to that of its first wide slot.
+pub(crate) const FIRST_WIDE_SLOT: usize = LINE_WORDS + LINE_WORDS / 2 - SHORT_SLOT_WORDS;
 
 /// Offsets within a member's published words, each on its own line: the word that records where the
 /// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
@@ -106,7 +111,7 @@ impl Geometry {
         // since processors compare just these bits first. (Measured: 2 ns of a near barrier of 80.)
         let apart = 17 * LINE_WORDS;
         let first_pair = first_short_slot + lines * window * SHORT_SLOT_WORDS;
-        let per_pe = first_pair + pes * LINE_WORDS + apart;
+        let per_pe = first_pair + pes * PAIR_WORDS + apart;
         let first_member = pes * per_pe;
         let credits = RECENT + RECENT_CALLS;
         let exposure_counts = credits + pes * LINE_WORDS;

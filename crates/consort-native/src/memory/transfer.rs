@@ -32,7 +32,8 @@ impl Memory {
         words
     }
 
-    /// Copies the payload of a line that has arrived into this region.
+    /// Copies the payload words of a message in one line into this region. What is beyond them is
+    /// zero.
     ///
     /// # Panics
     /// When this region has more than 56 bytes.
@@ -42,7 +43,8 @@ impl Memory {
         if self.bytes == 8 {
             return self.word().store(line[0].load(Relaxed));
         }
-        let words: [u64; PAYLOAD_WORDS] = std::array::from_fn(|index| line[index].load(Relaxed));
+        let words: [u64; PAYLOAD_WORDS] =
+            std::array::from_fn(|index| line.get(index).map_or(0, |word| word.load(Relaxed)));
         let from = words.as_ptr().cast::<u8>();
         if self.is_shared() {
             // SAFETY: at most 56 bytes are writable, and `words` has 56.

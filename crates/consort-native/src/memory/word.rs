@@ -53,4 +53,15 @@ impl Memory {
         assert!(self.bytes == 8, "a word is 8 bytes");
         Word(self)
     }
+
+    /// Word `index` of this region.
+    ///
+    /// # Panics
+    /// When the region ends before it does.
+    #[inline(always)]
+    pub(crate) fn word_at(self, index: usize) -> Word {
+        let at = 8 * index;
+        assert!(at + 8 <= self.bytes, "a word lies in its memory");
+        Word(Self { at: self.at.wrapping_add(at), bytes: 8, shared: self.shared })
+    }
 }

@@ -22,8 +22,8 @@ use crate::{
     directory::groups::{GroupPlace, NoGroup},
     inbox::{
         geometry::{
-            EXPOSURES, Geometry, LINE_WORDS, PAIR_TURNS, RECENT, RECENT_CALLS, SEQUENCE_MASK,
-            SHORT_SLOT_WORDS, recent,
+            EXPOSURES, FIRST_WIDE_SLOT, Geometry, LINE_WORDS, PAIR_TURNS, PAIR_WORDS, RECENT,
+            RECENT_CALLS, SEQUENCE_MASK, SHORT_SLOT_WORDS, recent,
         },
         line::{Line, LineWord},
     },
@@ -52,28 +52,33 @@ impl Exposing<'_> {
 
 /// Where this member and a peer make the pairwise operations of their blocking calls.
 pub(crate) struct Pair {
-    /// The index of the sequence word in the first slot of this member, and of the peer.
-    pub(crate) mine: usize,
-    pub(crate) others: usize,
+    /// The index of the sequence word in the first short slot of this member, and of the peer.
+    mine: usize,
+    others: usize,
     turn: AtomicUsize,
 }
 
 impl Pair {
     fn new(geometry: &Geometry, rank: Rank, peer: Rank) -> Self {
         let (low, high) = (rank.min(peer), rank.max(peer));
-        let line = low.index() * geometry.per_pe + geometry.first_pair + high.index() * LINE_WORDS;
-        let of_low = line + 1;
+        let lines = low.index() * geometry.per_pe + geometry.first_pair + high.index() * PAIR_WORDS;
+        let of_low = lines + 1;
         let of_high = of_low + PAIR_TURNS * SHORT_SLOT_WORDS;
         let (mine, others) = if rank < peer { (of_low, of_high) } else { (of_high, of_low) };
         Self { mine, others, turn: AtomicUsize::new(0) }
     }
 
-    /// The number of earlier operations of this pair, which the peer counts too.
+    /// The indices of the sequence words of this member and of the peer in their next operation,
+    /// and the number of earlier ones, which the peer counts too. `is_wide` if data is longer than
+    /// a word.
     #[inline(always)]
-    pub(crate) fn next_turn(&self) -> usize {
+    pub(crate) fn next(&self, is_wide: bool) -> (usize, usize, usize) {
         let turn = self.turn.load(Relaxed);
         self.turn.store(turn.wrapping_add(1), Relaxed); // no other thread makes blocking calls
-        turn
+        let slot = turn % PAIR_TURNS;
+        let after_first =
+            if is_wide { FIRST_WIDE_SLOT + slot * LINE_WORDS } else { slot * SHORT_SLOT_WORDS };
+        (self.mine + after_first, self.others + after_first, turn)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two PEs exchange values in a pair's line, call by call: each PE has two slots there, which it
+//! Two PEs exchange values in a pair's lines, call by call: each PE has two slots there, which it
 //! uses in turn.
 
 use std::sync::Arc;
@@ -7,49 +7,87 @@ use consort_native::line::Line;
 
 use crate::until;
 
-const CALLS: u64 = 3;
-
-fn value(pe: usize, call: u64) -> u64 {
-    10 * call + pe as u64
+fn value(pe: usize, call: u64, word: usize) -> u64 {
+    100 * call + 10 * pe as u64 + word as u64
 }
 
-/// Calls of one PE, whose slots follow those of the other. It has as many of them as `turns`.
-fn calls(line: &Line, pe: usize, turns: u64, publish_at: fn(&Line, usize, u64)) {
-    for call in 1..=CALLS {
-        let turn = usize::try_from(call % turns).expect("a small number");
-        let [mine, others] = [pe, 1 - pe].map(|pe| 4 * pe + 2 * turn);
-        line.write(mine, value(pe, call));
-        publish_at(line, mine + 1, call);
-        until(|| line.word_at(others + 1) >= call);
-        assert_eq!(line.word_at(others + 1), call, "another call");
-        assert_eq!(line.read(others), value(1 - pe, call), "another value");
+/// The slots of a PE, and what it does with them.
+#[derive(Clone, Copy)]
+struct Slots {
+    /// The number of slots that are used in turn.
+    turns: u64,
+    /// Words of a value, before the sequence word. All slots of one word are in a line, or those of
+    /// one turn.
+    words: usize,
+    calls: u64,
+    publish_at: fn(&Line, usize, u64),
+}
+
+const SHORT: Slots = Slots { turns: 2, words: 1, calls: 3, publish_at: Line::publish_at };
+const WIDE: Slots = Slots { turns: 2, words: 3, calls: 3, publish_at: Line::publish_at };
+
+impl Slots {
+    /// The line of a call, and the first words of the slots of this PE and of the other.
+    fn at(self, pe: usize, call: u64) -> (usize, [usize; 2]) {
+        let turn = usize::try_from(call % self.turns).expect("a small number");
+        let (line, slot) = if self.words == 1 { (0, 2 * turn) } else { (turn, 0) };
+        (line, [pe, 1 - pe].map(|pe| 4 * pe + slot))
     }
-}
 
-fn both_make_calls(turns: u64, publish_at: fn(&Line, usize, u64)) {
-    loom::model(move || {
-        let line = Arc::new(Line::default());
-        let of_other = Arc::clone(&line);
-        let other = loom::thread::spawn(move || calls(&of_other, 1, turns, publish_at));
-        calls(&line, 0, turns, publish_at);
-        other.join().expect("it ends well");
-    });
+    /// Calls of one PE.
+    fn calls(self, lines: &[Line; 2], pe: usize) {
+        for call in 1..=self.calls {
+            let (line, [mine, others]) = self.at(pe, call);
+            let line = &lines[line];
+            for word in 0..self.words {
+                line.write(mine + word, value(pe, call, word));
+            }
+            (self.publish_at)(line, mine + self.words, call);
+            until(|| line.word_at(others + self.words) >= call);
+            assert_eq!(line.word_at(others + self.words), call, "another call");
+            for word in 0..self.words {
+                assert_eq!(line.read(others + word), value(1 - pe, call, word), "another value");
+            }
+        }
+    }
+
+    fn both_make_calls(self) {
+        loom::model(move || {
+            let lines = Arc::new([Line::default(), Line::default()]);
+            let of_other = Arc::clone(&lines);
+            let other = loom::thread::spawn(move || self.calls(&of_other, 1));
+            self.calls(&lines, 0);
+            other.join().expect("it ends well");
+        });
+    }
 }
 
 #[test]
 fn each_gets_the_others_value_of_the_same_call() {
-    both_make_calls(2, Line::publish_at);
+    SHORT.both_make_calls();
+}
+
+#[test]
+fn each_gets_all_words_of_the_others_value() {
+    WIDE.both_make_calls();
 }
 
 #[test]
 #[should_panic(expected = "another")]
 fn with_one_slot_a_pe_that_is_ahead_overwrites_it() {
-    both_make_calls(1, Line::publish_at);
+    Slots { turns: 1, ..SHORT }.both_make_calls();
+}
+
+#[test]
+#[should_panic(expected = "another")]
+fn with_one_wide_slot_a_pe_that_is_ahead_overwrites_it() {
+    Slots { turns: 1, ..WIDE }.both_make_calls();
 }
 
 #[test]
 #[should_panic(expected = "another value")]
 fn a_relaxed_sequence_word_shows_a_stale_value() {
     use std::sync::atomic::Ordering::Relaxed;
-    both_make_calls(2, |line, index, word| line.counter(index).store(word, Relaxed));
+    let publish_at = |line: &Line, index, word| line.counter(index).store(word, Relaxed);
+    Slots { publish_at, ..SHORT }.both_make_calls();
 }

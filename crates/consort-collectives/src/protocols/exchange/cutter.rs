@@ -162,7 +162,7 @@ impl<'p> Cutter<'p> {
         }
     }
 
-    /// Receives chunk `index`; in an exchange, for the word `own` of this PE.
+    /// Receives chunk `index`; in an exchange, for the data `own` of this PE.
     fn receive(
         &mut self,
         received: &Divided,

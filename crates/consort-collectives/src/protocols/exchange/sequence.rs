@@ -3,7 +3,7 @@
 use consort_fabric::{Channel, Place, Span};
 
 use super::{Buffers, End, Keep, Pass, Round, lines, sends_first};
-use crate::Setting;
+use crate::{Setting, setting::is_pairwise};
 
 /// One end of a message, its length, and its number of chunks.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Measured {
     pub(super) combined: Vec<[Span; 3]>,
     /// Whether it sends a chunk before it receives one.
     pub(super) sends_first: bool,
-    /// Whether its messages are words that it exchanges with one PE.
+    /// Whether it exchanges its messages with one PE pairwise.
     pub(super) is_exchange: bool,
 }
 
@@ -44,11 +44,11 @@ impl Measured {
         };
         let is_exchange = match (&sent, &received) {
             (Some(sent), Some((received, _))) => {
-                let are_words = [sent, received].map(|(_, spans)| is_word(spans)) == [true; 2];
+                let are_short = [sent, received].iter().all(|(_, spans)| is_short(buffers, spans));
                 let fits = first < buffers.count && setting.capabilities.buffered;
                 // Copies come before the exchange, and may not change what it sends.
                 let is_kept = copied.is_empty() || sent.1[0].place == Place::Source;
-                sent.0 == received.0 && are_words && fits && is_kept && !setting.call.nonblocking
+                sent.0 == received.0 && are_short && fits && is_kept && !setting.call.nonblocking
             }
             _ => false,
         };
@@ -61,8 +61,9 @@ impl Measured {
     }
 }
 
-fn is_word(spans: &[Span]) -> bool {
-    matches!(spans, [span] if span.bytes == 8)
+/// Whether a message of these spans is passed in a pairwise exchange.
+fn is_short(buffers: &Buffers, spans: &[Span]) -> bool {
+    matches!(spans, [span] if is_pairwise(span.bytes) && buffers.chunks(span.bytes) == 1)
 }
 
 /// See [`Pass`].

@@ -48,15 +48,16 @@ fn a_message_that_fits_needs_no_credit_and_no_division() {
     assert_eq!(fits(&setting, 3, 168, 1, 1).chunks(168), 1);
     assert_eq!(fits(&setting, 4, 168, 1, 1).chunks(168), 2);
     assert_eq!(Buffers::new(&setting, 3, 168, 9, 1), None);
-    assert_eq!(names_of_exchange(&setting, 16), ["Send", "Copy", "Rece"]);
+    assert_eq!(names_of_exchange(&setting, 1, 25), ["Send", "Copy", "Rece"]);
 }
 
-/// The operations of a round that exchanges `bytes` with PE 1 and copies as many.
-fn names_of_exchange(setting: &Setting, bytes: usize) -> Vec<String> {
+/// The operations of a round that exchanges `bytes` with PE 1 and copies as many, in calls of at
+/// most `messages`.
+fn names_of_exchange(setting: &Setting, messages: u32, bytes: usize) -> Vec<String> {
     let exchange = Round::at(0, 0).send(Rank(1), [Span::source(0, bytes)]);
     let mut rounds = vec![exchange.receive(Rank(1), [Span::target(0, bytes)], Keep::Stores)];
     Round::copy_first(&mut rounds, Span::target(bytes, bytes), Span::source(0, bytes));
-    let program = Rounds::new(setting, &fits(setting, 1, bytes, 1, 1), rounds);
+    let program = Rounds::new(setting, &fits(setting, messages, bytes, 1, 1), rounds);
     let (mut cursor, mut names) = (program.cursor(), Vec::new());
     while let Some(act) = cursor.next() {
         names.push(format!("{act:?}")[..4].to_owned());
@@ -65,14 +66,19 @@ fn names_of_exchange(setting: &Setting, bytes: usize) -> Vec<String> {
 }
 
 #[test]
-fn words_are_exchanged_pairwise_in_blocking_calls_of_buffered_fabrics() {
+fn few_words_are_exchanged_pairwise_in_blocking_calls_of_buffered_fabrics() {
     let buffered = setting(Collective::AllGather, 2, 8, 9, true);
-    assert_eq!(names_of_exchange(&buffered, 8), ["Copy", "Exch"]);
+    for bytes in [1, 8, 24] {
+        assert_eq!(names_of_exchange(&buffered, 1, bytes), ["Copy", "Exch"], "{bytes} B");
+    }
     let call = CallSpec { nonblocking: true, ..buffered.call };
     let apart = ["Send", "Copy", "Rece"];
-    assert_eq!(names_of_exchange(&Setting { call, ..buffered }, 8), apart);
+    assert_eq!(names_of_exchange(&Setting { call, ..buffered }, 1, 8), apart);
+    let small = setting(Collective::AllGather, 2, 8, 3, true);
+    let divided = names_of_exchange(&small, 4, 24);
+    assert!(!divided.contains(&"Exch".to_owned()), "{divided:?}");
     let unbuffered = setting(Collective::AllGather, 2, 8, 9, false);
-    assert_eq!(names_of_exchange(&unbuffered, 8).len(), 3);
+    assert_eq!(names_of_exchange(&unbuffered, 1, 8).len(), 3);
 }
 
 #[test]
