@@ -168,6 +168,7 @@ mod tests {
             buffer_bytes: 8192,
             exposes: false,
             buffered: true,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");
         let setting = Setting::of(&query, capabilities);

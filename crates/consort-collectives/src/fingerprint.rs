@@ -74,6 +74,7 @@ mod tests {
         buffer_bytes: 64 << 10,
         exposes: true,
         buffered: true,
+        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
     };
 
     fn print(collective: Collective, pes: u32, candidate: &str) -> Option<u64> {

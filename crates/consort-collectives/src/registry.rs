@@ -154,6 +154,7 @@ mod tests {
         buffer_bytes: 64 << 10,
         exposes: true,
         buffered: true,
+        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
     };
 
     /// All collectives with blocks of a size among a few PEs.

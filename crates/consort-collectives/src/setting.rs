@@ -1,8 +1,6 @@
 //! Settings: the input of a schedule.
 
-use consort_fabric::{
-    CallSpec, Capabilities, Channel, Collective, PAIRWISE_BYTES, Place, Rank, Span, SyncMode,
-};
+use consort_fabric::{CallSpec, Capabilities, Channel, Collective, Place, Rank, Span, SyncMode};
 
 /// The input of a schedule: a call, the PE's rank, and the fabric's resources for the algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +30,13 @@ pub(crate) struct Exchange {
     pub(crate) is_root: bool,
 }
 
-/// Whether data of so many bytes is passed in a pairwise exchange.
-pub(crate) fn is_pairwise(bytes: usize) -> bool {
-    (1..=PAIRWISE_BYTES).contains(&bytes)
-}
-
 impl Setting {
+    /// Whether data of so many bytes is passed in a pairwise exchange.
+    #[must_use]
+    pub(crate) fn is_pairwise(&self, bytes: usize) -> bool {
+        (1..=self.capabilities.pairwise_bytes).contains(&bytes)
+    }
+
     /// The setting of PE 0 for a call, or for the call of a tuner's query.
     #[must_use]
     pub fn of(call: impl Into<CallSpec>, capabilities: Capabilities) -> Self {
@@ -79,7 +78,7 @@ impl Setting {
     #[must_use]
     pub(crate) fn exchange(&self) -> Option<Exchange> {
         let CallSpec { pes, bytes, root, .. } = self.call;
-        let is_short = pes == 2 && is_pairwise(bytes) && self.call.is_private();
+        let is_short = pes == 2 && self.is_pairwise(bytes) && self.call.is_private();
         let serves = is_short && self.call.has_barrier() && self.capabilities.buffered;
         (serves && self.is_whole).then(|| Exchange {
             peer: Rank(1 - self.rank.0),
@@ -145,6 +144,7 @@ pub(crate) mod tests {
             buffer_bytes: 0,
             exposes: true,
             buffered: true,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         };
         Setting::of(&query, capabilities)
     }

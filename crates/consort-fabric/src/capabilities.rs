@@ -14,4 +14,7 @@ pub struct Capabilities {
     /// Whether a send completes before its receiver takes the message. If not, two PEs that both
     /// first send to each other deadlock.
     pub buffered: bool,
+    /// The longest message that two PEs exchange pairwise, in bytes: at least 8, and at most
+    /// [`PAIRWISE_BYTES`](crate::PAIRWISE_BYTES).
+    pub pairwise_bytes: usize,
 }

@@ -61,6 +61,7 @@ fn nothing_is_left_out() {
         buffer_bytes: 1 << 20,
         exposes: true,
         buffered: true,
+        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
     };
     for collective in Collective::EVERY {
         let all = everything(collective);

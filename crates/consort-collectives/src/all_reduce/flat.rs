@@ -21,7 +21,7 @@ use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
 };
 
-use crate::{Algorithm, Parameter, PlanError, Setting, setting::is_pairwise};
+use crate::{Algorithm, Parameter, PlanError, Setting};
 
 #[derive(Debug)]
 pub struct Flat;
@@ -80,7 +80,7 @@ impl Algorithm for Flat {
             is_left: me == 0 || setting.call.class == OperatorClass::Commutative,
             passing: match bytes {
                 8 => Passing::Combine(channel(0)),
-                _ if is_pairwise(bytes) => Passing::Exchange(channel(0)),
+                _ if setting.is_pairwise(bytes) => Passing::Exchange(channel(0)),
                 _ => Passing::Messages,
             },
         });

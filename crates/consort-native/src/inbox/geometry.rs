@@ -4,6 +4,7 @@
 use consort_fabric::{Capabilities, Rank};
 
 use super::line::Line;
+use crate::host::pairwise::pairwise_bytes;
 
 /// Bits of the sequence number in a message's word; the bits above distinguish calls.
 ///
@@ -167,6 +168,7 @@ impl Geometry {
             buffer_bytes: BUFFER_BYTES,
             exposes: true,
             buffered: true,
+            pairwise_bytes: pairwise_bytes(),
         }
     }
 }

@@ -36,6 +36,7 @@ impl Chaos {
             buffer_bytes: 64 << 10,
             exposes: true,
             buffered: true,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         }
     }
 

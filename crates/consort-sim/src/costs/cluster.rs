@@ -73,6 +73,7 @@ impl Cluster {
             buffer_bytes: 1 << 20,
             exposes: true,
             buffered: true,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         }
     }
 

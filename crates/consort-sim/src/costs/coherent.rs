@@ -137,6 +137,7 @@ impl Coherent {
             buffer_bytes: 64 << 10,
             exposes: true,
             buffered: true,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         }
     }
 

@@ -155,6 +155,7 @@ impl Mesh {
             buffer_bytes: data_lines * self.line_bytes,
             exposes: false,
             buffered: false,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         }
     }
 

@@ -120,6 +120,7 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
         buffer_bytes: 2048,
         exposes: true,
         buffered,
+        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
     }
 }
 

@@ -192,6 +192,7 @@ mod tests {
             buffer_bytes: 8192,
             exposes: false,
             buffered: false,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         };
         Setting::of(&query, capabilities)
     }

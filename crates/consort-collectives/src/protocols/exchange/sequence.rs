@@ -3,7 +3,7 @@
 use consort_fabric::{Channel, Place, Span};
 
 use super::{Buffers, End, Keep, Pass, Round, lines, sends_first};
-use crate::{Setting, setting::is_pairwise};
+use crate::Setting;
 
 /// One end of a message, its length, and its number of chunks.
 #[derive(Clone, Debug)]
@@ -44,7 +44,8 @@ impl Measured {
         };
         let is_exchange = match (&sent, &received) {
             (Some(sent), Some((received, _))) => {
-                let are_short = [sent, received].iter().all(|(_, spans)| is_short(buffers, spans));
+                let short = |(_, spans): &End| is_short(setting, buffers, spans);
+                let are_short = short(sent) && short(received);
                 let fits = first < buffers.count && setting.capabilities.buffered;
                 // Copies come before the exchange, and may not change what it sends.
                 let is_kept = copied.is_empty() || sent.1[0].place == Place::Source;
@@ -62,8 +63,8 @@ impl Measured {
 }
 
 /// Whether a message of these spans is passed in a pairwise exchange.
-fn is_short(buffers: &Buffers, spans: &[Span]) -> bool {
-    matches!(spans, [span] if is_pairwise(span.bytes) && buffers.chunks(span.bytes) == 1)
+fn is_short(setting: &Setting, buffers: &Buffers, spans: &[Span]) -> bool {
+    matches!(spans, [span] if setting.is_pairwise(span.bytes) && buffers.chunks(span.bytes) == 1)
 }
 
 /// See [`Pass`].

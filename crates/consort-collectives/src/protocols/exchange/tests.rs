@@ -30,6 +30,7 @@ pub(crate) fn setting(
         buffer_bytes: 0,
         exposes: false,
         buffered,
+        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
     };
     let call = CallSpec { element_bytes: 1, ..CallSpec::from(&query) };
     Setting::of(call, capabilities)
