@@ -69,7 +69,7 @@ pub use machine::ring::Ring;
 #[cfg(not(loom))]
 pub use machine::{
     native::NativeMachine,
-    wait::{at_once, block_on},
+    wait::{at_once, block_on, block_on_patiently},
 };
 pub use notifications::NotificationBuffers;
 pub use progress::{

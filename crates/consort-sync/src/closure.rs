@@ -15,6 +15,8 @@ use consort_fabric::{Machine, Word};
 
 use crate::delegation::Service;
 
+const POISONED: &str = "the data is poisoned: a closure panicked while it used it";
+
 /// Data that closures use, one at a time.
 pub(crate) struct Shared<T> {
     data: UnsafeCell<T>,
@@ -71,6 +73,50 @@ impl<T> Shared<T> {
         self.data.into_inner()
     }
 
+    /// Executes a closure with the data.
+    ///
+    /// # Safety
+    /// Nobody else uses the data.
+    #[inline(always)]
+    unsafe fn execute<R>(&self, above: *const Frame, closure: impl FnOnce(&mut T) -> R) -> R {
+        let frame = Frame { shared: ptr::from_ref(self).cast(), above };
+        let before = FRAME.replace(&raw const frame);
+        let mut entered = Entered { before, poisoned: self.poisons.then_some(&self.poisoned) };
+        // SAFETY: the caller's promise.
+        let result = closure(unsafe { &mut *self.data.get() });
+        entered.poisoned = None;
+        result
+    }
+
+    /// Executes a closure of the calling thread with the data.
+    ///
+    /// # Panics
+    /// When the closure panics, or the data is poisoned.
+    ///
+    /// # Safety
+    /// Nobody else uses the data.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn execute_here<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
+        assert!(!self.is_poisoned(), "{POISONED}");
+        // SAFETY: the caller's promise.
+        unsafe { self.execute(FRAME.get(), closure) }
+    }
+
+    /// Refuses a closure of the calling thread that would wait for itself.
+    ///
+    /// # Panics
+    /// When the thread executes a closure with this data, or one that such a closure waits for.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn refuse_circle(&self) {
+        assert!(
+            !self.is_in_use_here(),
+            "a closure uses the data that it was given, or that a closure which waits for it was \
+             given: it would wait for itself"
+        );
+    }
+
     /// Whether this thread executes a closure with this data, or one that such a closure waits for.
     #[inline]
     fn is_in_use_here(&self) -> bool {
@@ -85,6 +131,23 @@ impl<T> Shared<T> {
             frame = *above;
         }
         false
+    }
+}
+
+/// The frame of a closure that this thread executes, until it is dropped.
+struct Entered<'s> {
+    before: *const Frame,
+    /// What poisons the data, unless the closure returns.
+    poisoned: Option<&'s Word>,
+}
+
+impl Drop for Entered<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        FRAME.set(self.before);
+        if let Some(poisoned) = self.poisoned {
+            poisoned.atomic().store(1, Relaxed);
+        }
     }
 }
 
@@ -118,29 +181,14 @@ unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(shared: &Shared<T>, state: *mut 
     let Some(closure) = state.closure.take().filter(|_| !shared.is_poisoned()) else {
         return;
     };
-    let frame = Frame { shared: ptr::from_ref(shared).cast(), above: state.above };
-    let before = FRAME.replace(&raw const frame);
     // SAFETY: the caller's promise.
-    let data = unsafe { &mut *shared.data.get() };
-    let result = catch_unwind(AssertUnwindSafe(|| closure(data)));
-    FRAME.set(before);
-    if result.is_err() && shared.poisons {
-        shared.poisoned.atomic().store(1, Relaxed);
-    }
-    state.result = Some(result);
+    let within = || unsafe { shared.execute(state.above, closure) };
+    state.result = Some(catch_unwind(AssertUnwindSafe(within)));
 }
 
 impl<F, R> Call<F, R> {
-    /// # Panics
-    /// When a closure that waits for this one uses the same data.
     #[inline]
-    #[track_caller]
-    pub(crate) fn new<T>(shared: &Shared<T>, closure: F) -> Self {
-        assert!(
-            !shared.is_in_use_here(),
-            "a closure uses the data that it was given, or that a closure which waits for it was \
-             given: it would wait for itself"
-        );
+    pub(crate) fn new(closure: F) -> Self {
         let state = State { closure: Some(closure), above: FRAME.get(), result: None };
         Self(UnsafeCell::new(state))
     }
@@ -167,7 +215,7 @@ impl<F, R> Call<F, R> {
         match self.0.into_inner().result {
             Some(Ok(result)) => result,
             Some(Err(payload)) => resume_unwind(payload),
-            None => panic!("the data is poisoned: a closure panicked while it used it"),
+            None => panic!("{POISONED}"),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Data that threads use through closures, which one thread at a time executes.
 
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
 use std::{
     fmt, io,
     sync::Arc,
     thread::{self, Builder, JoinHandle},
 };
 
-use consort_native::{NativeMachine, block_on};
+use consort_native::{NativeMachine, block_on, block_on_patiently};
 
 use crate::{
     closure::{Call, Shared},
@@ -32,7 +34,7 @@ impl<S: Scheme> Kept<S> {
     #[inline]
     #[track_caller]
     fn apply<T, R>(&self, shared: &Shared<T>, closure: impl FnOnce(&mut T) -> R) -> R {
-        let call = Call::new(shared, closure);
+        let call = Call::new(closure);
         let (operation, argument) = call.request::<T>();
         let local = self.locals.mine();
         let Ok(_) = block_on(self.scheme.apply(&NativeMachine, local, shared, operation, argument));
@@ -110,7 +112,13 @@ impl<T, S: Serverless> Delegate<T, S> {
     #[inline]
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        self.kept.apply(&self.shared, closure)
+        self.shared.refuse_circle();
+        // SAFETY: the scheme executes nothing else meanwhile.
+        let section = |closure| unsafe { self.shared.execute_here(closure) };
+        match self.kept.scheme.in_place(closure, section) {
+            Ok(result) => result,
+            Err(closure) => self.kept.apply(&self.shared, closure),
+        }
     }
 
     /// The data, which no other thread uses.
@@ -180,7 +188,7 @@ where
         let served = Arc::clone(&both);
         let serve = move || {
             let (Kept { scheme, .. }, shared) = &*served;
-            let Ok(()) = block_on(scheme.run(&NativeMachine, shared));
+            let Ok(()) = block_on_patiently(scheme.run(&NativeMachine, shared));
         };
         let thread = Builder::new().name("consort-server".into()).spawn(serve)?;
         Ok(Self { both: Some(both), thread: Some(thread) })
@@ -193,6 +201,7 @@ where
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
         let (kept, shared) = self.both.as_deref().expect("the server has not ended");
+        shared.refuse_circle();
         kept.apply(shared, closure)
     }
 

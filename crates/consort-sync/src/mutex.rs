@@ -46,20 +46,40 @@ pub struct Held<R: RawLock> {
     _stays: GuardNoSend,
 }
 
-impl<R: RawLock> Raw<R> {
-    #[cold]
-    fn wait(&self, place: R::Place) -> R::Token {
-        let Ok(token) = block_on(self.0.wait(&NativeMachine, place));
-        token
+/// Waits until the calling thread holds a lock.
+#[inline(always)]
+pub(crate) fn acquire<R: RawLock>(lock: &R) -> R::Token {
+    match at_once(lock.enter(&NativeMachine)) {
+        Ok(token) => token,
+        Err(place) => wait(lock, place),
     }
+}
 
-    /// # Safety
-    /// The calling thread holds the lock, and got `token` from `leave`.
-    #[cold]
-    unsafe fn pass_on(&self, token: R::Token) {
-        // SAFETY: the caller's promise.
-        let Ok(()) = block_on(unsafe { self.0.pass_on(&NativeMachine, token) });
+#[cold]
+fn wait<R: RawLock>(lock: &R, place: R::Place) -> R::Token {
+    let Ok(token) = block_on(lock.wait(&NativeMachine, place));
+    token
+}
+
+/// Releases a lock.
+///
+/// # Safety
+/// The calling thread holds the lock, and got `token` when it took it.
+#[inline(always)]
+pub(crate) unsafe fn release<R: RawLock>(lock: &R, token: R::Token) {
+    // SAFETY: the caller's promise.
+    if let Err(token) = at_once(unsafe { lock.leave(&NativeMachine, token) }) {
+        // SAFETY: the thread still holds the lock, and this is what `leave` returned.
+        unsafe { pass_on(lock, token) };
     }
+}
+
+/// # Safety
+/// The calling thread holds the lock, and got `token` from `leave`.
+#[cold]
+unsafe fn pass_on<R: RawLock>(lock: &R, token: R::Token) {
+    // SAFETY: the caller's promise.
+    let Ok(()) = block_on(unsafe { lock.pass_on(&NativeMachine, token) });
 }
 
 // SAFETY: `RawLock` promises exclusion. A lock that was forgotten while it was held, and moved, is
@@ -72,11 +92,7 @@ unsafe impl<R: RawLock> RawMutex for Raw<R> {
 
     #[inline]
     fn lock(&self) -> Held<R> {
-        let token = match at_once(self.0.enter(&NativeMachine)) {
-            Ok(token) => token,
-            Err(place) => self.wait(place),
-        };
-        Held { token, _stays: GuardNoSend::new() }
+        Held { token: acquire(&self.0), _stays: GuardNoSend::new() }
     }
 
     #[inline]
@@ -88,10 +104,7 @@ unsafe impl<R: RawLock> RawMutex for Raw<R> {
     #[inline]
     unsafe fn unlock(&self, held: Held<R>) {
         // SAFETY: the caller holds the lock, with this token.
-        if let Err(token) = at_once(unsafe { self.0.leave(&NativeMachine, held.token) }) {
-            // SAFETY: the caller still holds the lock, and `leave` has returned this token.
-            unsafe { self.pass_on(token) };
-        }
+        unsafe { release(&self.0, held.token) };
     }
 
     fn is_locked(&self) -> bool {

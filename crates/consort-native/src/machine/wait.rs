@@ -14,7 +14,7 @@ use super::{
 use crate::{
     progress::{
         executor::{self, Idle, Watch},
-        patience::{POLLS_PER_YIELD, SLEEP, Yields},
+        patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields},
     },
     state::sleepers::Sleeper,
     sync::futex::Scope,
@@ -27,6 +27,14 @@ use crate::{
 #[inline(always)]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     executor::block_on(future, &Unwatched, || me(|me| me.patience.get().polls()), Pauses::default)
+}
+
+/// As [`block_on`], for a thread whose work it is to wait for others: it yields for longer before it
+/// sleeps. So while it has work it stays runnable, and the system gives it a core of its own rather
+/// than that of whoever wakes it.
+pub fn block_on_patiently<T>(future: impl Future<Output = T>) -> T {
+    me(|me| me.patience.set(Patience::new(false)));
+    block_on(future)
 }
 
 /// The result of a future on [`NativeMachine`](crate::NativeMachine) that does not wait.

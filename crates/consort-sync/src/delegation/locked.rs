@@ -6,6 +6,8 @@ use consort_fabric::Machine;
 
 use super::{Scheme, Serverless, Service};
 use crate::locks::RawLock;
+#[cfg(not(loom))]
+use crate::mutex::{acquire, release};
 
 /// Operations under a lock.
 #[derive(Debug, Default)]
@@ -48,4 +50,28 @@ unsafe impl<R: RawLock> Scheme for Locked<R> {
     }
 }
 
-impl<R: RawLock> Serverless for Locked<R> {}
+// SAFETY: the lock excludes.
+unsafe impl<R: RawLock> Serverless for Locked<R> {
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn in_place<I, T>(&self, input: I, section: impl FnOnce(I) -> T) -> Result<T, I> {
+        let _held = Held { lock: &self.lock, token: acquire(&self.lock) };
+        Ok(section(input))
+    }
+}
+
+/// A lock that the calling thread holds until this is dropped.
+#[cfg(not(loom))]
+struct Held<'l, R: RawLock> {
+    lock: &'l R,
+    token: R::Token,
+}
+
+#[cfg(not(loom))]
+impl<R: RawLock> Drop for Held<'_, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: this thread has acquired the lock with this token.
+        unsafe { release(self.lock, self.token) };
+    }
+}

@@ -82,7 +82,21 @@ pub unsafe trait Scheme {
 }
 
 /// A scheme whose operations are executed by the threads that apply them.
-pub trait Serverless: Scheme {}
+///
+/// # Safety
+/// As [`Scheme`]'s, also between sections that are executed in place and operations.
+pub unsafe trait Serverless: Scheme {
+    /// Executes a section in place, if the scheme has each thread execute its own. Otherwise
+    /// returns its input.
+    ///
+    /// # Errors
+    /// The input: nothing was executed.
+    #[inline(always)]
+    fn in_place<I, R>(&self, input: I, section: impl FnOnce(I) -> R) -> Result<R, I> {
+        let _ = section;
+        Err(input)
+    }
+}
 
 /// A scheme whose operations one thread executes, the server.
 pub trait ServerScheme: Scheme {
