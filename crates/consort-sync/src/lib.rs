@@ -10,6 +10,7 @@ pub mod delegation;
 pub mod locks;
 #[cfg(not(loom))]
 mod mutex;
+pub mod objects;
 #[cfg(not(loom))]
 mod threads;
 

@@ -3,3 +3,4 @@
 
 mod delegation;
 mod locks;
+mod objects;
