@@ -1,5 +1,5 @@
-//! Models of the protocols between PEs: loom runs each in every interleaving, and lets every load
-//! return each value that the memory model allows.
+//! Models of the protocols between PEs and between threads: loom runs each in every interleaving,
+//! and lets every load return each value that the memory model allows.
 //!
 //! The primitives are the real ones, compiled with loom's atomics; what an algorithm does with
 //! them is written out small. Each model also runs with one thing taken away that it depends on,
@@ -18,6 +18,7 @@ mod message;
 mod pair;
 mod parking;
 mod poison;
+mod ring;
 mod stream;
 
 /// Waits as an executor would that never parks.

@@ -72,7 +72,7 @@ unsafe impl RawLock for Clh {
     ) -> Result<&'static Line, M::Stop> {
         while before != FREE {
             let line = node(before);
-            // Pairs with the release in `leave`, or with that of a thread that gives up.
+            // Pairs with the release in `leave`.
             before = m.wait_until(&line[STATE], Until::Differs(HELD)).await?;
             m.give_line(line);
         }
@@ -81,7 +81,7 @@ unsafe impl RawLock for Clh {
 
     async fn try_acquire<M: Machine>(&self, m: &M) -> Option<&'static Line> {
         let last = m.load(&self.last, Acquire).await;
-        if last != 0 && m.load(&node(last)[STATE], Acquire).await == HELD {
+        if last != 0 && m.load(&node(last)[STATE], Relaxed).await == HELD {
             return None;
         }
         let mine = m.take_line();
@@ -96,7 +96,8 @@ unsafe impl RawLock for Clh {
             let state = m.load(&line[STATE], Acquire).await;
             if state == HELD {
                 // The node was used again since it was found free. The next thread goes on there.
-                m.store(&mine[STATE], before, Release).await;
+                // It sees that one as this thread does, by its exchange of `last`.
+                m.store(&mine[STATE], before, Relaxed).await;
                 m.wake(&mine[STATE]);
                 return None;
             }
@@ -108,7 +109,22 @@ unsafe impl RawLock for Clh {
 
     async fn is_held<M: Machine>(&self, m: &M) -> bool {
         let last = m.load(&self.last, Acquire).await;
-        last != 0 && m.load(&node(last)[STATE], Relaxed).await != FREE
+        if last == 0 {
+            return false;
+        }
+        match m.load(&node(last)[STATE], Relaxed).await {
+            FREE => false,
+            HELD => true,
+            // An attempt was given up. Who is not in the queue may not follow it, so this is one.
+            _ => match self.try_acquire(m).await {
+                Some(mine) => {
+                    // SAFETY: the thread has just taken the lock, with this token.
+                    let _ = unsafe { self.leave(m, mine) }.await;
+                    false
+                }
+                None => true,
+            },
+        }
     }
 
     #[inline(always)]

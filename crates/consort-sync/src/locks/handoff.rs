@@ -44,10 +44,11 @@ const HOLDER: u64 = 2;
 /// The first rest between two looks at the lock, the longest of a thread that has not queued up
 /// yet, and that of the first of the queue, in cycles.
 const FIRST_REST: u64 = 80;
-const LONGEST_BEFORE: u64 = 1_000;
+const LONGEST_BEFORE: u64 = if cfg!(loom) { FIRST_REST / 2 } else { 1_000 };
 const LONGEST_REST: u64 = 4_000;
-/// Cycles of rest after which the first of the queue asks for the lock: a turn.
-const TURN: u64 = 60_000;
+/// Cycles of rest after which the first of the queue asks for the lock: a turn. In a model it looks
+/// once.
+const TURN: u64 = if cfg!(loom) { FIRST_REST } else { 60_000 };
 /// The lock is in rapid use if it is released more often than once in so many cycles, the time of
 /// some transfers of a line.
 const RAPID: u64 = 400;

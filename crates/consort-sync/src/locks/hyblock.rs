@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
-use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use consort_fabric::{Machine, Queue, Thread, Word};
 
@@ -61,7 +61,7 @@ unsafe impl RawLock for HybLock {
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<Option<Thread>, Thread> {
-        match m.swap(&self.last, of_thread(m.thread()), AcqRel).await {
+        match m.swap(&self.last, of_thread(m.thread()), Acquire).await {
             UNLOCKED => Ok(None),
             before => Err(thread(before)),
         }
@@ -81,7 +81,7 @@ unsafe impl RawLock for HybLock {
     #[inline]
     async fn try_acquire<M: Machine>(&self, m: &M) -> Option<Option<Thread>> {
         let me = of_thread(m.thread());
-        m.compare_exchange(&self.last, UNLOCKED, me, AcqRel).await.ok().map(|_| None)
+        m.compare_exchange(&self.last, UNLOCKED, me, Acquire).await.ok().map(|_| None)
     }
 
     async fn is_held<M: Machine>(&self, m: &M) -> bool {

@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use consort_fabric::{Line, Machine, Until, Word};
 
@@ -58,7 +58,7 @@ unsafe impl RawLock for Mcs {
         (mine, before): (&'static Line, u64),
     ) -> Result<&'static Line, M::Stop> {
         m.store(&mine[WAITS], 1, Relaxed).await;
-        // Pairs with the acquire in the release of the thread before.
+        // Pairs with the acquire of the wait in `pass_on`.
         let next = &node(before)[NEXT];
         m.store(next, mine.address(), Release).await;
         m.wake(next);
@@ -87,7 +87,7 @@ unsafe impl RawLock for Mcs {
         m: &M,
         mine: &'static Line,
     ) -> Result<(), &'static Line> {
-        if m.load(&mine[NEXT], Acquire).await != 0 {
+        if m.load(&mine[NEXT], Relaxed).await != 0 {
             return Err(mine);
         }
         // Pairs with the acquire of the next holder's swap.

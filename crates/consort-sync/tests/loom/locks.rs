@@ -1,0 +1,223 @@
+//! Threads that lock and try to lock: exclusion, what a holder sees, and where lines end up.
+
+#![expect(unsafe_code, reason = "raw locks are released by hand")]
+
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+
+use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
+use loom::{cell::UnsafeCell, model::Builder};
+
+use crate::{
+    machine::{LoomMachine, block_on},
+    shared::{Change, Changes, Shared},
+};
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// Locks a lock, and unlocks it.
+    Lock(usize),
+    /// The same if nobody holds it.
+    Try(usize),
+    /// Locks both locks, and unlocks them in the same order.
+    Both,
+    /// Looks whether a lock is held.
+    Look(usize),
+    /// Unlocks the first lock, which this thread locks before the others start.
+    Hold,
+}
+use Step::{Both, Hold, Lock, Look, Try};
+
+/// What each thread does, and how often loom may switch from one that could go on.
+#[derive(Clone, Copy)]
+struct Script {
+    threads: &'static [&'static [Step]],
+    preemptions: usize,
+}
+
+/// A lock and its data, of which only the order of accesses is of interest.
+#[derive(Default)]
+struct Guarded<R> {
+    lock: R,
+    data: UnsafeCell<()>,
+}
+
+impl<R: RawLock> Guarded<R> {
+    fn use_data(&self) {
+        self.data.with_mut(|_| ());
+    }
+
+    fn unlock(&self, m: &LoomMachine, token: R::Token) {
+        // SAFETY: the caller holds the lock with this token.
+        let Ok(()) = block_on(unsafe { self.lock.release(m, token) });
+    }
+
+    fn lock(&self, m: &LoomMachine) -> R::Token {
+        let Ok(token) = block_on(self.lock.acquire(m));
+        self.use_data();
+        token
+    }
+}
+
+fn play<R: RawLock>(
+    locks: &[Guarded<R>; 2],
+    m: &LoomMachine,
+    steps: &[Step],
+    mut held: Option<R::Token>,
+) {
+    for step in steps {
+        match *step {
+            Hold => {
+                if let Some(token) = held.take() {
+                    locks[0].unlock(m, token);
+                }
+            }
+            Lock(lock) => {
+                let token = locks[lock].lock(m);
+                locks[lock].unlock(m, token);
+            }
+            Try(lock) => {
+                if let Some(token) = block_on(locks[lock].lock.try_acquire(m)) {
+                    locks[lock].use_data();
+                    locks[lock].unlock(m, token);
+                }
+            }
+            Look(lock) => {
+                block_on(locks[lock].lock.is_held(m));
+            }
+            Both => {
+                let tokens = [&locks[0], &locks[1]].map(|lock| lock.lock(m));
+                locks.iter().zip(tokens).for_each(|(lock, token)| {
+                    lock.use_data();
+                    lock.unlock(m, token);
+                });
+            }
+        }
+    }
+}
+
+/// One interleaving. At its end the locks are free, and each line has one owner.
+fn interleaving<R: RawLock + 'static>(script: &'static [&'static [Step]], shared: Shared) {
+    let shared = Arc::new(shared);
+    let locks = Arc::new([Guarded::<R>::default(), Guarded::default()]);
+    let m = LoomMachine::new(0, &shared);
+    let held = script[0].contains(&Hold).then(|| locks[0].lock(&m));
+    let others: Vec<_> = (1..script.len())
+        .map(|thread| {
+            let (locks, m) = (Arc::clone(&locks), LoomMachine::new(thread, &shared));
+            loom::thread::spawn(move || {
+                play(&locks, &m, script[thread], None);
+                m.into_lines()
+            })
+        })
+        .collect();
+    play(&locks, &m, script[0], held);
+    let others: Vec<_> =
+        others.into_iter().map(|other| other.join().expect("it ends well")).collect();
+    let mut locks = Arc::into_inner(locks).expect("the threads have ended");
+    for guarded in &mut locks {
+        assert!(!block_on(guarded.lock.is_held(&m)), "nobody holds it");
+        let token = block_on(guarded.lock.try_acquire(&m)).expect("it is free");
+        guarded.use_data();
+        guarded.unlock(&m, token);
+        guarded.lock.retire(&m);
+    }
+    let (mut lines, mut made) = m.into_lines();
+    for (of_other, made_by_other) in others {
+        lines.extend(of_other);
+        made += made_by_other;
+    }
+    assert_eq!(lines.len(), made, "lines are given as often as they are taken");
+    assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), made, "each line has one owner");
+}
+
+fn model<R: RawLock + 'static>(script: Script, change: Option<Change>, possible: &Changes) {
+    let possible = Arc::clone(possible);
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(script.preemptions);
+    builder.check(move || {
+        let stores_exchange = R::NAME == TestAndSet::NAME;
+        let shared = Shared::new(script.threads.len(), stores_exchange, change, &possible);
+        interleaving::<R>(script.threads, shared);
+    });
+}
+
+/// Whether a changed lock fails a script.
+fn fails<R: RawLock + 'static>(script: Script, change: Change) -> bool {
+    let model = move || model::<R>(script, Some(change), &Changes::default());
+    std::thread::spawn(model).join().is_err()
+}
+
+/// A change, and the line of the source that it is in.
+fn text((site, taken): Change) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(site.file());
+    let source = fs::read_to_string(file).expect("a source file");
+    let line = source.lines().nth(site.line() as usize - 1).expect("a line of it");
+    format!("{taken:?}: {}", line.trim())
+}
+
+/// Runs all scripts; then with each change of the lock, which must fail one of them, but for those
+/// that are listed.
+fn check<R: RawLock + 'static>(of_this_lock: &[Script], not_needed: &[&str]) {
+    let scripts = [SCRIPTS, of_this_lock].concat();
+    let changes = Changes::default();
+    scripts.iter().for_each(|script| model::<R>(*script, None, &changes));
+    let changes = changes.lock().expect("no panic").clone();
+    assert!(!changes.is_empty());
+    let survives = |change: &Change| !scripts.iter().any(|script| fails::<R>(*script, *change));
+    let survivors: Vec<_> = changes.into_iter().filter(survives).map(text).collect();
+    assert_eq!(survivors, not_needed);
+}
+
+const fn script(threads: &'static [&'static [Step]]) -> Script {
+    Script { threads, preemptions: 2 }
+}
+
+/// The cheap ones first.
+const SCRIPTS: &[Script] = &[
+    script(&[&[Lock(0)], &[Look(0)]]),
+    script(&[&[Lock(0)], &[Try(0), Lock(0)]]),
+    script(&[&[Lock(0), Try(0)], &[Lock(0)]]),
+    script(&[&[Both], &[Both]]),
+    script(&[&[Lock(0), Lock(1)], &[Lock(1), Lock(0)]]),
+    script(&[&[Lock(0), Lock(0)], &[Lock(0), Lock(0)]]),
+    script(&[&[Lock(0)], &[Try(0)], &[Lock(0)]]),
+    script(&[&[Lock(0)], &[Lock(0)], &[Lock(0)]]),
+];
+
+/// Two threads meet in the queue, and the first one leaves it quickly.
+#[test]
+fn handoff() {
+    let threads: &[&[_]] = &[&[Hold], &[Lock(0)], &[Lock(0)]];
+    check::<Handoff>(&[Script { threads, preemptions: 3 }], &[]);
+}
+
+/// The exchange after the wait has the ordering that the lock needs, but waits always acquire.
+#[test]
+fn test_and_set() {
+    check::<TestAndSet>(&[], &["Acquire: m.wait_until(&self.held, Until::Equals(0)).await?;"]);
+}
+
+#[test]
+fn ticket() {
+    check::<Ticket>(&[], &[]);
+}
+
+#[test]
+fn mcs() {
+    check::<Mcs>(&[], &[]);
+}
+
+/// An attempt finds a node free that its thread then uses again. The attempt is given up, and the
+/// next thread goes on at that node.
+#[test]
+fn clh() {
+    let attempt = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0), Lock(0)]]);
+    let another = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0)], &[Lock(0)]]);
+    check::<Clh>(&[attempt, another], &[]);
+}
+
+#[test]
+fn hyblock() {
+    check::<HybLock>(&[], &[]);
+}

@@ -1,0 +1,351 @@
+//! The machine of the models. It runs what a lock does with loom's atomics, and messages over the
+//! real ring. It can take one thing away: an ordering, or an operation.
+
+#![expect(unsafe_code, reason = "stores may come late")]
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    convert::Infallible,
+    future::{Future, ready},
+    panic::Location,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
+use consort_native::Ring;
+use loom::sync::atomic::AtomicU64;
+
+use crate::shared::{Shared, Site, Taken, address};
+
+/// The first words of a new line, which may have any value: the address of no node, and no state.
+const NO_ADDRESS: u32 = 4096;
+/// Words of a line of a ring that carry data.
+const LINE_WORDS: usize = 7;
+
+/// The atomic of a word. A lock that is changed may take 0 or a state for the address of a node.
+fn atomic(word: &Word) -> &AtomicU64 {
+    assert!(address(word) > NO_ADDRESS as usize + 64, "the address of no node");
+    word.atomic()
+}
+
+/// One thread's view of the machine. Its waits sleep inside themselves.
+pub(crate) struct LoomMachine {
+    thread: usize,
+    shared: Arc<Shared>,
+    /// Lines for the next uses, the last one that was given first, as natively.
+    lines: RefCell<Vec<&'static Line>>,
+    /// Lines that it has made.
+    made: Cell<usize>,
+    /// The number of the next line in the thread's ring.
+    next: Cell<u64>,
+    early: RefCell<VecDeque<(Queue, u64)>>,
+    /// Relaxed stores that come after the operation without a release, if that comes next.
+    late: RefCell<Vec<(*const Word, u64)>>,
+}
+
+/// The state of a line of a ring while it is free.
+fn state_if_free(number: u64) -> u64 {
+    number / (Ring::MOST_WORDS / LINE_WORDS) as u64 * 2
+}
+
+/// The result of a future on the machine.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("waits sleep inside themselves"),
+    }
+}
+
+impl LoomMachine {
+    pub(crate) fn new(thread: usize, shared: &Arc<Shared>) -> Self {
+        Self {
+            thread,
+            shared: Arc::clone(shared),
+            lines: RefCell::default(),
+            made: Cell::new(0),
+            next: Cell::new(0),
+            early: RefCell::default(),
+            late: RefCell::default(),
+        }
+    }
+
+    /// The addresses of the lines that it keeps, and how many it has made.
+    pub(crate) fn into_lines(self) -> (Vec<u64>, usize) {
+        let lines = self.lines.into_inner();
+        (lines.into_iter().map(Line::address).collect(), self.made.get())
+    }
+
+    fn is_taken(&self, site: Site, taken: Taken) -> bool {
+        self.shared.possible.lock().expect("no panic").insert((site, taken));
+        self.shared.change == Some((site, taken))
+    }
+
+    /// The ordering that is left of `order` at this site.
+    fn left(&self, site: Site, order: Ordering) -> Ordering {
+        match order {
+            Acquire if self.is_taken(site, Taken::Acquire) => Relaxed,
+            Release if self.is_taken(site, Taken::Release) => Relaxed,
+            AcqRel if self.is_taken(site, Taken::Acquire) => Release,
+            AcqRel if self.is_taken(site, Taken::Release) => Acquire,
+            order => order,
+        }
+    }
+
+    /// Makes the stores that are late.
+    fn catch_up(&self) {
+        for (word, value) in self.late.take() {
+            // SAFETY: it is a word of a lock or of a leaked line; a model ends after its threads.
+            self.store_now(unsafe { &*word }, value, Relaxed);
+        }
+    }
+
+    fn store_now(&self, word: &Word, value: u64, order: Ordering) {
+        if self.shared.stores_exchange {
+            atomic(word).swap(value, order);
+        } else {
+            atomic(word).store(value, order);
+        }
+        self.shared.note(word, value);
+    }
+
+    /// An operation of this ordering. Without its release, late stores come after it.
+    fn operate<T>(&self, site: Site, order: Ordering, operation: impl FnOnce(Ordering) -> T) -> T {
+        let left = self.left(site, order);
+        if self.shared.change != Some((site, Taken::Release)) {
+            self.catch_up();
+        }
+        let result = operation(left);
+        self.catch_up();
+        result
+    }
+
+    /// Takes in the next message of the thread's ring, if there is one.
+    fn take_in(&self) {
+        let (ring, number) = (&self.shared.rings[self.thread], self.next.get());
+        if ring.is_full(number) {
+            let [queue, value, ..] = ring.read(number);
+            ring.empty(number);
+            self.changed(ring, number, state_if_free(number) + 2);
+            self.next.set(number + 1);
+            self.early.borrow_mut().push_back((Queue(queue), value));
+        }
+    }
+
+    /// The state of a line of a ring has changed.
+    fn changed(&self, ring: &Ring, number: u64, state: u64) {
+        self.shared.note(ring.state(number), state);
+        self.shared.wake(ring.state(number));
+    }
+
+    fn find(&self, queue: Queue) -> Option<usize> {
+        self.early.borrow().iter().position(|(to, _)| *to == queue)
+    }
+}
+
+impl Machine for LoomMachine {
+    type Stop = Infallible;
+
+    const MESSAGE_WORDS: usize = 1;
+
+    fn thread(&self) -> Thread {
+        Thread(u32::try_from(self.thread).expect("few threads"))
+    }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    fn take_line(&self) -> &'static Line {
+        self.lines.borrow_mut().pop().unwrap_or_else(|| {
+            self.made.set(self.made.get() + 1);
+            let line: &'static Line = Box::leak(Box::default());
+            line[..2].iter().for_each(|word| self.store_now(word, NO_ADDRESS.into(), Relaxed));
+            line
+        })
+    }
+
+    fn give_line(&self, line: &'static Line) {
+        self.lines.borrow_mut().push(line);
+    }
+
+    #[track_caller]
+    fn load(&self, word: &Word, order: Ordering) -> impl Future<Output = u64> {
+        ready(self.operate(Location::caller(), order, |order| atomic(word).load(order)))
+    }
+
+    #[track_caller]
+    fn store(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = ()> {
+        let site = Location::caller();
+        let is_late = matches!(self.shared.change, Some((_, Taken::Release)));
+        if self.is_taken(site, Taken::Whole) {
+            self.catch_up();
+        } else if order == Relaxed && is_late {
+            self.late.borrow_mut().push((word, value));
+        } else {
+            self.operate(site, order, |order| self.store_now(word, value, order));
+        }
+        ready(())
+    }
+
+    fn stream(&self, word: &Word, value: u64) -> impl Future<Output = ()> {
+        self.store(word, value, Relaxed)
+    }
+
+    #[track_caller]
+    fn swap(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = u64> {
+        ready(self.operate(Location::caller(), order, |order| {
+            let old = atomic(word).swap(value, order);
+            self.shared.note(word, value);
+            old
+        }))
+    }
+
+    #[track_caller]
+    fn fetch_add(&self, word: &Word, by: u64, order: Ordering) -> impl Future<Output = u64> {
+        ready(self.operate(Location::caller(), order, |order| {
+            let old = atomic(word).fetch_add(by, order);
+            self.shared.note(word, old.wrapping_add(by));
+            old
+        }))
+    }
+
+    #[track_caller]
+    fn compare_exchange(
+        &self,
+        word: &Word,
+        current: u64,
+        new: u64,
+        order: Ordering,
+    ) -> impl Future<Output = Result<u64, u64>> {
+        let site = Location::caller();
+        let succeeds = self.is_taken(site, Taken::Whole);
+        let result = self.operate(site, order, |order| {
+            let failure = if matches!(order, Acquire | AcqRel) { Acquire } else { Relaxed };
+            let result = atomic(word).compare_exchange(current, new, order, failure);
+            if result.is_ok() {
+                self.shared.note(word, new);
+            }
+            if succeeds { Ok(current) } else { result }
+        });
+        ready(result)
+    }
+
+    #[track_caller]
+    fn fence(&self, order: Ordering) -> impl Future<Output = ()> {
+        self.operate(Location::caller(), order, |order| {
+            if order != Relaxed {
+                loom::sync::atomic::fence(order);
+            }
+        });
+        ready(())
+    }
+
+    fn pause(&self, _: u64) -> impl Future<Output = ()> {
+        ready(())
+    }
+
+    #[track_caller]
+    fn wait_until(
+        &self,
+        word: &Word,
+        until: Until,
+    ) -> impl Future<Output = Result<u64, Infallible>> {
+        let site = Location::caller();
+        self.catch_up();
+        let does_not_wait = self.is_taken(site, Taken::Whole);
+        let order = self.left(site, Acquire);
+        loop {
+            let value = atomic(word).load(order);
+            if until.holds(value) {
+                return ready(Ok(value));
+            } else if does_not_wait {
+                return ready(Ok(if let Until::Equals(value) = until { value } else { 0 }));
+            }
+            self.shared.rest(word, |value| until.holds(value));
+        }
+    }
+
+    #[track_caller]
+    fn wait_until_time(
+        &self,
+        word: &Word,
+        until: Until,
+        _: u64,
+    ) -> impl Future<Output = Result<Option<u64>, Infallible>> {
+        self.catch_up();
+        let value = atomic(word).load(Acquire);
+        ready(Ok(until.holds(value).then_some(value)))
+    }
+
+    #[track_caller]
+    fn wake(&self, word: &Word) {
+        if !self.is_taken(Location::caller(), Taken::Whole) {
+            self.catch_up();
+            self.shared.wake(word);
+        }
+    }
+
+    #[track_caller]
+    fn send(
+        &self,
+        to: Thread,
+        queue: Queue,
+        message: &[u64],
+    ) -> impl Future<Output = Result<(), Infallible>> {
+        self.catch_up();
+        let is_sent = !self.is_taken(Location::caller(), Taken::Whole);
+        if is_sent {
+            let ring = &self.shared.rings[to.0 as usize];
+            let number = ring.take(1);
+            while !ring.is_free(number) {
+                self.take_in(); // as natively: the receiver may itself wait for room
+                let free = state_if_free(number);
+                self.shared.rest(ring.state(number), |state| state == free);
+            }
+            ring.fill(number, &[queue.0, message[0]]);
+            ring.publish(number);
+            self.changed(ring, number, state_if_free(number) + 1);
+        }
+        ready(Ok(()))
+    }
+
+    #[track_caller]
+    fn receive<const WORDS: usize>(
+        &self,
+        queue: Queue,
+    ) -> impl Future<Output = Result<[u64; WORDS], Infallible>> {
+        self.catch_up();
+        let does_not_wait = self.is_taken(Location::caller(), Taken::Whole);
+        loop {
+            self.take_in();
+            let found = self.find(queue).and_then(|index| self.early.borrow_mut().remove(index));
+            if let Some((_, value)) = found {
+                return ready(Ok([value; WORDS]));
+            } else if does_not_wait {
+                return ready(Ok([0; WORDS]));
+            }
+            let (ring, number) = (&self.shared.rings[self.thread], self.next.get());
+            self.shared.rest(ring.state(number), |state| state == state_if_free(number) + 1);
+        }
+    }
+
+    fn is_empty(&self, queue: Queue) -> impl Future<Output = bool> {
+        self.catch_up();
+        self.take_in();
+        ready(self.find(queue).is_none())
+    }
+
+    async fn answer(&self, _: Thread, _: u64) {
+        unreachable!("no lock asks for an answer");
+    }
+
+    async fn receive_answer(&self) -> Result<u64, Infallible> {
+        unreachable!("no lock asks for an answer");
+    }
+}

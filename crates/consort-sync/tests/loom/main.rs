@@ -1,0 +1,15 @@
+//! Models of the locks: loom runs each in every interleaving, and lets every load return each value
+//! that the memory model allows.
+//!
+//! The locks are the real ones, on a machine of loom's atomics. Each model also runs with each
+//! ordering and each operation taken away in turn, and must then fail; what it does not need is
+//! listed, with the reason why it is there.
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg loom" cargo test --release -p consort-sync --test loom
+//! ```
+#![cfg(loom)]
+
+mod locks;
+mod machine;
+mod shared;

@@ -1,0 +1,93 @@
+//! What the threads of a model share: their messages, what is taken away, and who sleeps.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    panic::Location,
+    sync::{Arc, Mutex},
+};
+
+use consort_fabric::Word;
+use consort_native::Ring;
+
+/// Where a lock calls an operation of its machine.
+pub(crate) type Site = &'static Location<'static>;
+
+/// What is taken away at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Taken {
+    /// No load after it sees what others did before they released it.
+    Acquire,
+    /// The stores before it may be seen after it.
+    Release,
+    /// The operation itself: a store or a message that is not sent, a wait that does not wait, an
+    /// exchange that claims to succeed.
+    Whole,
+}
+
+/// A change of a lock.
+pub(crate) type Change = (Site, Taken);
+
+/// The changes that can be made at the sites that a model has come by.
+pub(crate) type Changes = Arc<Mutex<BTreeSet<Change>>>;
+
+/// What the threads of a model share. What is not loom's here changes at no point of its own: loom
+/// switches threads only where they use its atomics.
+pub(crate) struct Shared {
+    pub(crate) rings: Vec<Ring>,
+    pub(crate) stores_exchange: bool,
+    pub(crate) change: Option<Change>,
+    pub(crate) possible: Changes,
+    /// The last value of each word, by its address; 0 if there is none.
+    last: Mutex<HashMap<usize, u64>>,
+    /// The threads that sleep, with the address of the word that each waits for.
+    sleepers: Mutex<Vec<(usize, loom::thread::Thread)>>,
+}
+
+pub(crate) fn address(word: &Word) -> usize {
+    std::ptr::from_ref(word).addr()
+}
+
+impl Shared {
+    /// Loom lets an exchange and a store to the same word that comes after it change places. With
+    /// `stores_exchange`, stores are exchanges.
+    pub(crate) fn new(
+        threads: usize,
+        stores_exchange: bool,
+        change: Option<Change>,
+        possible: &Changes,
+    ) -> Self {
+        Self {
+            rings: (0..threads).map(|_| Ring::default()).collect(),
+            stores_exchange,
+            change,
+            possible: Arc::clone(possible),
+            last: Mutex::default(),
+            sleepers: Mutex::default(),
+        }
+    }
+
+    /// Notes that a word has a new value.
+    pub(crate) fn note(&self, word: &Word, value: u64) {
+        self.last.lock().expect("no panic").insert(address(word), value);
+    }
+
+    /// Waits until the word may have another value than one that does not satisfy `holds`. Sleeps
+    /// if it does not have one yet, until the word is woken.
+    pub(crate) fn rest(&self, word: &Word, holds: impl Fn(u64) -> bool) {
+        let last = self.last.lock().expect("no panic").get(&address(word)).copied();
+        if holds(last.unwrap_or(0)) {
+            loom::thread::yield_now(); // and load a newer value
+        } else {
+            let sleeper = (address(word), loom::thread::current());
+            self.sleepers.lock().expect("no panic").push(sleeper);
+            loom::thread::park();
+        }
+    }
+
+    pub(crate) fn wake(&self, word: &Word) {
+        let is_awake = |(word_of_it, _): &(usize, _)| *word_of_it == address(word);
+        let woken: Vec<_> =
+            self.sleepers.lock().expect("no panic").extract_if(.., |it| is_awake(it)).collect();
+        woken.into_iter().for_each(|(_, thread)| thread.unpark());
+    }
+}
