@@ -10,7 +10,7 @@ use std::{
 use consort_fabric::{Line, Queue, Thread};
 
 use super::{lines::Lines, ring::Ring};
-use crate::progress::patience::Patience;
+use crate::{progress::patience::Patience, system::thread_end::at_end_of_thread};
 
 /// The most threads that use messages at the same time.
 const MOST: usize = 1 << 14;
@@ -74,26 +74,16 @@ thread_local! {
             has_early: Cell::new(false),
         }
     };
-    /// Returns what the thread has when it ends.
-    static END: End = const { End };
 }
 
-struct End;
-
-impl Drop for End {
-    fn drop(&mut self) {
-        me(|me| {
-            me.lines.give_all();
-            if let Some((thread, _)) = me.thread.take() {
-                free().0.push(thread.0);
-            }
-        });
-    }
-}
-
-/// Has [`End`] dropped when the thread ends. What it takes after that is not returned.
-fn register() {
-    let _ = END.try_with(|_| {});
+/// Returns what the calling thread has. It may still take more.
+fn give_back() {
+    me(|me| {
+        me.lines.give_all();
+        if let Some((thread, _)) = me.thread.take() {
+            free().0.push(thread.0);
+        }
+    });
 }
 
 /// What is known of the calling thread.
@@ -117,7 +107,7 @@ impl Me {
 
     #[cold]
     fn enter(&self) -> (Thread, &'static Inbox) {
-        register();
+        at_end_of_thread(give_back);
         let number = {
             let (returned, first) = &mut *free();
             returned.pop().unwrap_or_else(|| {
@@ -142,7 +132,7 @@ impl Me {
         match self.lines.take() {
             Some(line) => line,
             None => {
-                register();
+                at_end_of_thread(give_back);
                 super::lines::more()
             }
         }

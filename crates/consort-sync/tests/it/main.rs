@@ -4,3 +4,6 @@
 mod delegation;
 mod locks;
 mod objects;
+mod random;
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+mod thread_ends;

@@ -7,4 +7,6 @@ pub(crate) mod fence;
 #[cfg(not(loom))]
 pub(crate) mod futex;
 pub(crate) mod memory;
+#[cfg(not(loom))]
+pub(crate) mod thread_end;
 pub(crate) mod usage;
