@@ -32,9 +32,64 @@ use crate::locks::{Handoff, RawLock};
 /// });
 /// assert_eq!((*COUNTER.lock(), FIRST_COME.lock().len()), (4, 4));
 /// ```
+///
+/// Threads may share it if its data may move between threads: a `Cell` may, an `Rc` may not.
+///
+/// ```
+/// # use consort_sync::Mutex;
+/// # use std::cell::Cell;
+/// static SHARED: Mutex<Option<Cell<u64>>> = Mutex::new(None);
+/// ```
+/// ```compile_fail,E0277
+/// # use consort_sync::Mutex;
+/// # use std::rc::Rc;
+/// static SHARED: Mutex<Option<Rc<u64>>> = Mutex::new(None);
+/// ```
+/// ```compile_fail,E0277
+/// # use consort_sync::Mutex;
+/// # use std::{cell::Cell, rc::Rc};
+/// static SHARED: Mutex<Option<Cell<Rc<u64>>>> = Mutex::new(None);
+/// ```
 pub type Mutex<T, R = Handoff> = lock_api::Mutex<Raw<R>, T>;
 
-/// Access to the data of a [`Mutex`], until it is dropped. It stays on its thread.
+/// Access to the data of a [`Mutex`], until it is dropped. It stays on its thread; references to
+/// the data may go to others.
+///
+/// ```
+/// # use consort_sync::Mutex;
+/// static MUTEX: Mutex<u64> = Mutex::new(7);
+/// let guard = MUTEX.lock();
+/// std::thread::scope(|scope| {
+///     let data: &u64 = &guard;
+///     scope.spawn(move || assert_eq!(*data, 7));
+/// });
+/// ```
+/// ```compile_fail,E0277
+/// # use consort_sync::Mutex;
+/// static MUTEX: Mutex<u64> = Mutex::new(7);
+/// let guard = MUTEX.lock();
+/// std::thread::scope(|scope| {
+///     let data = guard;
+///     scope.spawn(move || assert_eq!(*data, 7));
+/// });
+/// ```
+///
+/// It does not outlive the mutex.
+///
+/// ```
+/// # use consort_sync::Mutex;
+/// let mutex: Mutex<u64> = Mutex::new(7);
+/// let guard = mutex.lock();
+/// drop(guard);
+/// drop(mutex);
+/// ```
+/// ```compile_fail,E0505
+/// # use consort_sync::Mutex;
+/// let mutex: Mutex<u64> = Mutex::new(7);
+/// let guard = mutex.lock();
+/// drop(mutex);
+/// drop(guard);
+/// ```
 pub type MutexGuard<'m, T, R = Handoff> = lock_api::MutexGuard<'m, Raw<R>, T>;
 
 /// A [`RawLock`] on the native machine, for [`lock_api::Mutex`].
