@@ -23,7 +23,7 @@ use consort_sync::{
 const PROGRAMS: u64 = 60;
 /// A program takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(60);
-const STEPS: u64 = 60;
+const STEPS: u64 = 300;
 
 /// Two numbers that are equal whenever nobody is between the two additions.
 type Twins = (u64, u64);
@@ -75,9 +75,9 @@ impl Program {
     fn new(random: &mut u64) -> Self {
         let mut below = |end| splitmix64(random) % end;
         // Of one kind, or of all.
-        let (kind, step) = (below(6), below(2));
+        let (kind, step) = (below(6), below(3) / 2);
         let mutexes = (0..=below(6)).map(|number| (mutex(kind + step * number), AtomicU64::new(0)));
-        Self { mutexes: mutexes.collect(), panics: 40 + below(200), tries: 1 + below(5) }
+        Self { mutexes: mutexes.collect(), panics: 300 + below(2_000), tries: 1 + below(5) }
     }
 
     /// Locks a random set of the mutexes from number `from` on, and then is in all of them.
@@ -96,7 +96,7 @@ impl Program {
         let entered = mutex.with(tries, &mut |twins| {
             uses.fetch_add(1, Relaxed);
             twins.0 += 1;
-            if (drawn >> 16).is_multiple_of(4) {
+            if (drawn >> 16).is_multiple_of(2) {
                 thread::yield_now();
             }
             twins.1 += 1;
