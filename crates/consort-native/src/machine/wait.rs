@@ -29,9 +29,9 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     executor::block_on(future, &Unwatched, || me(|me| me.patience.get().polls()), Pauses::default)
 }
 
-/// As [`block_on`], for a thread whose work it is to wait for others: it yields for longer before it
-/// sleeps. So while it has work it stays runnable, and the system gives it a core of its own rather
-/// than that of whoever wakes it.
+/// As [`block_on`], for a thread whose work it is to wait for others: it yields for longer before
+/// it sleeps. So while it has work it stays runnable, and the system gives it a core of its own
+/// rather than that of whoever wakes it.
 pub fn block_on_patiently<T>(future: impl Future<Output = T>) -> T {
     me(|me| me.patience.set(Patience::new(false)));
     block_on(future)
