@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     dice: Cell<u64>,
     /// Whether simultaneous events occur in random order.
     shuffles: bool,
+    /// No task goes on beyond this time without an event.
+    horizon: Cell<Time>,
     /// The running task.
     running: Cell<u32>,
     /// The tasks that wait to be woken.
@@ -64,6 +66,7 @@ impl Engine {
             queue: RefCell::default(),
             dice: Cell::new(seed),
             shuffles,
+            horizon: Cell::new(Time::MAX),
             running: Cell::new(0),
             waiting: (0..tasks).map(|_| Cell::new(false)).collect(),
         }
@@ -139,6 +142,37 @@ impl Engine {
         self.sleep_until(self.now() + time)
     }
 
+    /// The time of the next event.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.queue.borrow().peek().map(|Reverse(event)| event.at)
+    }
+
+    /// No task goes on beyond this time without an event.
+    pub(crate) fn set_horizon(&self, horizon: Time) {
+        self.horizon.set(horizon);
+    }
+
+    /// The running task sleeps until a time. Where no other event comes before, the clock is
+    /// advanced at once, without an event.
+    pub(crate) fn reach(&self, until: Time) -> impl Future<Output = ()> {
+        let mut armed = false;
+        poll_fn(move |_| {
+            if self.now() >= until {
+                return Poll::Ready(());
+            }
+            if !armed {
+                let first = self.next_at().is_none_or(|next| next > until);
+                if first && until <= self.horizon.get() {
+                    self.now.set(until);
+                    return Poll::Ready(());
+                }
+                armed = true;
+                self.at(until, What::Resume(self.running.get()));
+            }
+            Poll::Pending
+        })
+    }
+
     /// The running task waits until `test` returns a value. It is tested each time the task is
     /// woken.
     pub(crate) fn wait<T>(&self, mut test: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
@@ -176,6 +210,20 @@ mod tests {
         };
         assert_eq!(order(7), order(7));
         assert!((0..20).any(|seed| order(seed) != order(7)));
+    }
+
+    #[test]
+    fn who_is_alone_needs_no_event() {
+        let engine = Engine::new(2, 0, false);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let mut reach =
+            |until| std::pin::pin!(engine.reach(until)).as_mut().poll(&mut context).is_ready();
+        assert!(reach(10));
+        engine.at(20, What::Resume(1));
+        assert!(reach(19) && !reach(20));
+        assert_eq!((engine.now(), engine.next()), (19, Some(What::Resume(1))));
+        engine.set_horizon(25);
+        assert!(!reach(26));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod mail;
 mod notifications;
 mod operands;
 mod runtime;
+mod threads;
 mod trace;
 mod world;
 
@@ -25,4 +26,7 @@ pub use mail::Remote;
 pub use notifications::Listener;
 pub use operands::{Buffer, Operands};
 pub use runtime::{Caller, Done, Plans};
+pub use threads::{
+    SimulatedThread, Stall, Tally, ThreadSimulation, ThreadsError, ThreadsOutcome, WaitsFor,
+};
 pub use trace::{Step, Trace};

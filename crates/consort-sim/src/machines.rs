@@ -7,7 +7,7 @@
 //! collectives, `overhead_ns`. It is separate from the others and optional.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
-//! 2. `message_buffers`, `coherent` with its `layout`, `cluster`: the kinds of machines;
+//! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of machines;
 //! 3. `model`: the parameters of each machine for estimates.
 
 mod cluster;
@@ -16,6 +16,7 @@ mod layout;
 mod message_buffers;
 mod model;
 mod reading;
+mod threads;
 
 use std::{
     fs, io,
@@ -30,6 +31,7 @@ pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQue
 pub use layout::Layout;
 pub use message_buffers::{Interrupt, MessageBuffers};
 use reading::{Flaw, line_at, offset_of};
+pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};
 
 /// The machines whose descriptions are part of the library, with their files.
 const SHIPPED: [(&str, &str); 8] = [

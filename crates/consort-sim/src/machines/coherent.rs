@@ -11,6 +11,7 @@ use super::{
     Described,
     layout::Layout,
     reading::{self, Flaw, ensure},
+    threads::Threads,
 };
 
 /// Cores with coherent caches.
@@ -64,6 +65,10 @@ pub struct Coherent {
     /// The hardware message queues between cores; `None` if there are none.
     #[serde(default)]
     pub queue: Option<MessageQueue>,
+    /// How its threads issue operations on shared words; `None` if that is not described, so that
+    /// locks cannot be simulated on it.
+    #[serde(default)]
+    pub threads: Option<Threads>,
 }
 
 /// The state of a line in the cache that holds it.
@@ -195,9 +200,14 @@ pub struct MessageQueue {
     /// The cycles of a link of the mesh.
     #[serde(deserialize_with = "reading::not_negative")]
     pub hop_cycles: f64,
-    /// The cycles of sending and receiving a message, without the links.
+    /// The cycles of a message between the instructions that send and receive it, without the
+    /// links.
     #[serde(deserialize_with = "reading::not_negative")]
     pub message_cycles: f64,
+    /// The cycles of the instructions that send or receive a word. A message that is sent has one
+    /// word more, which says where it goes.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub word_cycles: f64,
 }
 
 impl Described for Coherent {

@@ -53,6 +53,14 @@ impl Layout {
         }
     }
 
+    /// The number of hardware threads of a core.
+    pub(crate) fn threads_per_core(&self) -> u32 {
+        match self {
+            Self::Packages { threads_per_core, .. } => *threads_per_core,
+            Self::Mesh { .. } => 1,
+        }
+    }
+
     /// The distance of two threads, as an index into the names of the distances.
     pub(super) fn distance(&self, a: u32, b: u32) -> usize {
         let apart = match self {

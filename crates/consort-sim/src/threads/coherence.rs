@@ -1,0 +1,249 @@
+//! Transactions on lines: how long they take, in which order a line serves them, what becomes of
+//! copies.
+//!
+//! A transaction travels to the line, queues behind those that came before, is served, and travels
+//! back. All that it changes, it changes when it is served. What it costs without others in its way
+//! is the description's number for the operation, the state and the distance. Where atomic
+//! operations are executed at home, each transaction occupies its line for the same time there.
+//! Otherwise a line that is fetched for writing serves nobody before it has arrived.
+
+use super::{
+    costs::Access,
+    lines::{Cores, LineState},
+    traffic::{Kind, OnItsWay, Transaction},
+    world::{Fetch, World},
+};
+use crate::{
+    engine::{Time, What},
+    machines::State,
+};
+
+impl Kind {
+    /// The operation whose cost it has.
+    const fn access(self) -> Access {
+        match self {
+            Self::Load | Self::Prefetch { own: false } => Access::Load,
+            Self::Store | Self::Prefetch { own: true } | Self::Stream => Access::Store,
+            Self::Atomic(op) => Access::Atomic(op),
+        }
+    }
+}
+
+impl World {
+    /// The state of a line for an access of a core, and its distance.
+    fn found(&self, line: &LineState, core: u32, access: Access) -> (State, usize) {
+        let others = || line.holders.each().filter(|&holder| holder != core);
+        let to = |holder| self.costs.distance(core, holder);
+        let shared = line.owner.is_none() && others().next().is_some();
+        let state = match (line.cached, shared) {
+            (false, _) => State::Invalid,
+            (true, true) => State::Shared,
+            (true, false) => State::Modified,
+        };
+        let distance = match (line.owner, access) {
+            _ if self.costs.atomics_at_home || !line.cached => to(line.home),
+            (Some(owner), _) => to(owner),
+            (None, Access::Load) => others().map(to).min().unwrap_or_else(|| to(line.home)),
+            (None, _) => others().map(to).max().unwrap_or_else(|| to(line.home)),
+        };
+        (state, distance)
+    }
+
+    /// Whether a core needs no transaction.
+    pub(super) fn has(&self, line: &LineState, core: u32, kind: Kind) -> bool {
+        match kind {
+            Kind::Load | Kind::Prefetch { own: false } => line.holders.has(core),
+            Kind::Store | Kind::Prefetch { own: true } => line.owner == Some(core),
+            Kind::Atomic(_) => !self.costs.atomics_at_home && line.owner == Some(core),
+            Kind::Stream => false,
+        }
+    }
+
+    /// The cost of a transaction on a line as it is.
+    fn cost(&self, line: &LineState, core: u32, kind: Kind) -> Time {
+        let (state, distance) = self.found(line, core, kind.access());
+        self.costs.access(kind.access(), state, distance)
+    }
+
+    /// The time for which a transaction is on its way to the line.
+    fn travel(&self, line: &LineState, core: u32, kind: Kind) -> Time {
+        if self.has(line, core, kind) {
+            return 0;
+        }
+        match (kind, &self.costs.streaming) {
+            (Kind::Stream, Some(costs)) if line.spinning > 0 => costs.spun_write,
+            (Kind::Stream, Some(costs)) => costs.write,
+            _ => self.cost(line, core, kind).saturating_sub(self.costs.serve) / 2,
+        }
+    }
+
+    /// Begins a transaction of a thread at a time. Returns its number.
+    pub(super) fn begin(&self, thread: u32, line: u32, kind: Kind, at: Time) -> u32 {
+        let number = self.prepare(thread, line, kind);
+        self.start(number, at);
+        number
+    }
+
+    /// A transaction that has not begun.
+    pub(super) fn prepare(&self, thread: u32, line: u32, kind: Kind) -> u32 {
+        let core = self.thread(thread).core;
+        let transaction = Transaction {
+            kind,
+            thread,
+            core,
+            line,
+            travelled: 0,
+            places: Vec::new(),
+            ordered: false,
+            is_data: false,
+            joined: Vec::new(),
+            served: false,
+        };
+        self.traffic.borrow_mut().add(OnItsWay::Transaction(transaction))
+    }
+
+    /// Begins a transaction.
+    pub(super) fn start(&self, number: u32, at: Time) {
+        let mut transaction = self.transaction(number);
+        let line = self.lines.at(transaction.line);
+        let travel = self.travel(&line, transaction.core, transaction.kind);
+        transaction.travelled = travel;
+        self.engine.at(at + travel + self.late(), What::Arrive(number));
+    }
+
+    /// A transaction is at its line, or ends.
+    pub(super) fn arrive(&self, number: u32) {
+        let transaction = self.transaction(number);
+        if transaction.served {
+            drop(transaction);
+            return self.stored(number);
+        }
+        if transaction.ordered {
+            let state = self.thread(transaction.thread);
+            if state.unseen.borrow().front().is_some_and(|&first| first != number) {
+                return state.held.borrow_mut().push(number);
+            }
+        }
+        let mut line = self.lines.at(transaction.line);
+        drop(transaction);
+        if line.queue.front() == Some(&number) {
+            line.queue.pop_front();
+        } else if !line.queue.is_empty() || line.free > self.engine.now() {
+            line.queue.push_back(number);
+            if line.queue.len() == 1 {
+                self.engine.at(line.free, What::Arrive(number));
+            }
+            return;
+        }
+        self.serve(number, &mut line);
+        if let Some(&next) = line.queue.front() {
+            self.engine.at(line.free, What::Arrive(next));
+        }
+    }
+
+    /// Serves a transaction.
+    fn serve(&self, number: u32, line: &mut LineState) {
+        let now = self.engine.now();
+        let mut transaction = self.transaction(number);
+        let Transaction { kind, thread, core, travelled, .. } = *transaction;
+        let (rest, occupied) = if self.has(line, core, kind) {
+            (if kind == Kind::Store { self.costs.cycle } else { self.costs.hit }, 0)
+        } else {
+            let serve = self.costs.serve;
+            let rest = self.cost(line, core, kind).saturating_sub(travelled).max(serve);
+            let transferred = !self.costs.atomics_at_home && kind.access() != Access::Load;
+            (rest, if transferred && kind != Kind::Stream { rest } else { serve })
+        };
+        line.free = now + occupied;
+        self.change_copies(line, core, kind);
+        for &place in &transaction.places {
+            line.publish(place, thread);
+        }
+        let state = self.thread(thread);
+        match kind {
+            Kind::Load | Kind::Atomic(_) => {
+                state.served.set(Some(now + rest));
+                self.engine.wake(thread);
+            }
+            Kind::Store => {
+                transaction.served = true;
+                state.unseen.borrow_mut().retain(|&other| other != number);
+                for held in state.held.borrow_mut().drain(..) {
+                    self.engine.at(now, What::Arrive(held));
+                }
+                self.engine.at(now + rest, What::Arrive(number));
+                return;
+            }
+            Kind::Prefetch { .. } => {
+                let mut fetches = self.cores[core as usize].fetches.borrow_mut();
+                let open = |fetch: &&mut Fetch| fetch.done.is_none() && fetch.transaction == number;
+                let fetch = fetches.iter_mut().find(open);
+                if let Some(fetch) = fetch {
+                    fetch.done = Some(now + rest);
+                }
+                for &joined in &transaction.joined {
+                    self.thread(joined).served.set(Some(now + rest));
+                    self.engine.wake(joined);
+                }
+            }
+            Kind::Stream => {
+                state.streams.set(state.streams.get() - 1);
+                self.engine.wake(thread);
+            }
+        }
+        drop(transaction);
+        self.traffic.borrow_mut().take(number);
+    }
+
+    /// Changes which cores have copies, and wakes the threads that spun on one that is gone.
+    fn change_copies(&self, line: &mut LineState, core: u32, kind: Kind) {
+        match kind {
+            Kind::Load | Kind::Prefetch { own: false } => {
+                let alone = line.holders.is_empty() && !self.costs.atomics_at_home;
+                line.holders.insert(core);
+                if line.owner != Some(core) {
+                    line.owner = alone.then_some(core);
+                }
+                line.cached = true;
+                return;
+            }
+            Kind::Atomic(_) if self.costs.atomics_at_home => {
+                line.holders = Cores::default();
+                line.owner = None;
+                line.cached = true;
+            }
+            Kind::Store | Kind::Prefetch { own: true } | Kind::Atomic(_) => {
+                line.holders = Cores::only(core);
+                line.owner = Some(core);
+                line.cached = true;
+            }
+            Kind::Stream => {
+                line.holders = Cores::default();
+                line.owner = None;
+                line.cached = false;
+            }
+        }
+        for spinner in line.spinners.drain(..) {
+            self.engine.wake(spinner);
+        }
+    }
+
+    /// A store has ended: its entry of the buffer is free.
+    fn stored(&self, number: u32) {
+        let OnItsWay::Transaction(transaction) = self.traffic.borrow_mut().take(number) else {
+            return;
+        };
+        let state = self.thread(transaction.thread);
+        state.stores.set(state.stores.get() - 1);
+        if transaction.is_data {
+            state.data_stores.set(state.data_stores.get() - 1);
+        }
+        self.engine.wake(transaction.thread);
+        if self.costs.in_order {
+            let next = state.unseen.borrow().front().copied();
+            if let Some(next) = next {
+                self.start(next, self.engine.now());
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Hardware message queues: a thread's buffer has queues of incoming messages and one of answers.
+//!
+//! A message that finds no room waits in the network, and its sender waits with the next message
+//! until it has got in. Left out: that queues share the ways of a buffer, and that messages meet on
+//! the links.
+
+use super::{
+    costs::MessageCosts,
+    tally::Stall,
+    traffic::{Message, OnItsWay},
+    world::{ThreadState, WaitsFor, World},
+};
+use crate::engine::Time;
+
+impl World {
+    /// The costs of messages.
+    ///
+    /// # Panics
+    /// When the machine has no message queues.
+    fn message_costs(&self) -> &MessageCosts {
+        self.costs.messages.as_ref().expect("the machine has queues of messages")
+    }
+
+    /// Sends a message. The engine is at the thread's clock.
+    pub(super) async fn post(&self, from: u32, to: u32, queue: Option<u64>, words: Vec<u64>) {
+        let costs = self.message_costs();
+        self.release(from).await;
+        self.drain(from, Stall::Fence, |state| state.unseen.borrow().is_empty()).await;
+        let state = self.thread(from);
+        self.idle(from, WaitsFor::Room(to), |state| (state.backed_up.get() == 0).then_some(()))
+            .await;
+        let issue = (words.len() as Time + 1) * costs.word;
+        state.clock.set(state.clock.get() + issue);
+        let hops = self.costs.distance(state.core, self.thread(to).core) as Time;
+        let at = state.clock.get() + costs.network + hops * costs.hop;
+        self.dispatch(OnItsWay::Message(Message { from, to, queue, words }), at);
+        state.tally.borrow_mut().messages += 1;
+    }
+
+    /// A message has come to its receiver.
+    pub(super) fn deliver(&self, number: u32) {
+        let OnItsWay::Message(message) = self.traffic.borrow_mut().take(number) else { return };
+        let (from, to) = (self.thread(message.from), message.to);
+        let mut inbox = self.thread(to).inbox.borrow_mut();
+        let room = inbox.words + message.words.len() <= self.message_costs().buffer_words;
+        if room && inbox.backed_up.is_empty() {
+            inbox.admit(message);
+            self.engine.wake(to);
+        } else {
+            from.backed_up.set(from.backed_up.get() + 1);
+            inbox.backed_up.push_back(message);
+        }
+    }
+
+    /// Takes the next message of a queue, and waits for it. The engine is at the thread's clock.
+    pub(super) async fn take_message(&self, me: u32, queue: Option<u64>) -> Vec<u64> {
+        let costs = self.message_costs();
+        let waits = queue.map_or(WaitsFor::Answer, WaitsFor::Message);
+        let next = |state: &ThreadState| {
+            state.inbox.borrow_mut().queues.get_mut(&queue).and_then(|queue| queue.pop_front())
+        };
+        let words = self.idle(me, waits, next).await;
+        let state = self.thread(me);
+        state.clock.set(state.clock.get() + words.len() as Time * costs.word);
+        let mut inbox = state.inbox.borrow_mut();
+        inbox.words -= words.len();
+        while let Some(next) = inbox.backed_up.front() {
+            if inbox.words + next.words.len() > costs.buffer_words {
+                break;
+            }
+            let Some(message) = inbox.backed_up.pop_front() else { break };
+            let from = self.thread(message.from);
+            from.backed_up.set(from.backed_up.get() - 1);
+            self.engine.wake(message.from);
+            inbox.admit(message);
+        }
+        words
+    }
+
+    /// The thread is idle until there is a value.
+    pub(super) async fn idle<T>(
+        &self,
+        me: u32,
+        waits: WaitsFor,
+        test: impl Fn(&ThreadState) -> Option<T>,
+    ) -> T {
+        let state = self.thread(me);
+        if let Some(value) = test(state) {
+            return value;
+        }
+        state.waits_for.set(Some(waits));
+        let value = self.engine.wait(|| test(state)).await;
+        state.waits_for.set(None);
+        let time = self.engine.now().saturating_sub(state.clock.get());
+        state.clock.set(state.clock.get() + time);
+        state.tally.borrow_mut().idle += time;
+        value
+    }
+}

@@ -1,0 +1,104 @@
+//! The prefetcher of a core: follows strides within a page, or fetches the line after one that has
+//! arrived.
+
+use super::{
+    traffic::Kind,
+    world::{Fetch, Page, World},
+};
+use crate::engine::Time;
+
+/// The pages that a prefetcher follows at a time.
+const PAGES: usize = 16;
+/// The longest stride that it follows, in lines.
+const LONGEST_STRIDE: i64 = 16;
+
+impl World {
+    /// A thread accesses a line at a time, which it had to wait for if `missed`.
+    pub(super) fn accessed(&self, thread: u32, line: u32, missed: bool, at: Time) {
+        let Some(prefetch) = &self.costs.prefetch else { return };
+        let Some((place, _)) = self.lines.at(line).place else { return };
+        if prefetch.training == 0 {
+            for by in (1..=i64::from(prefetch.ahead)).filter(|_| missed) {
+                self.prefetch(thread, line, by, false, at);
+            }
+            return;
+        }
+        if prefetch.pairs && missed {
+            let other = if place.is_multiple_of(2) { 1 } else { -1 };
+            self.prefetch(thread, line, other, false, at);
+        }
+        let core = &self.cores[self.thread(thread).core as usize];
+        let mut pages = core.pages.borrow_mut();
+        let first = line - place % prefetch.page_lines;
+        let Some(mut page) = take_page(&mut pages, first) else {
+            let new = Page { first, last: line, stride: 0, run: 0, fetched: 0, written: false };
+            return pages.push(new);
+        };
+        let stride = i64::from(line) - i64::from(page.last);
+        if stride != 0 {
+            if stride == page.stride {
+                page.run += 1;
+            } else {
+                (page.stride, page.run, page.fetched) = (stride, 0, 0);
+            }
+            page.last = line;
+            page.fetched = (page.fetched - 1).max(0);
+            if page.run + 1 >= prefetch.training && stride.abs() <= LONGEST_STRIDE {
+                for step in page.fetched + 1..=i64::from(prefetch.ahead) {
+                    let own = page.written && prefetch.for_ownership;
+                    if !self.prefetch(thread, line, step * stride, own, at) {
+                        break;
+                    }
+                    page.fetched = step;
+                }
+            }
+        }
+        pages.push(page);
+    }
+
+    /// A thread writes a line: from now on the page is fetched for writing.
+    pub(super) fn written(&self, thread: u32, line: u32) {
+        let Some(prefetch) = &self.costs.prefetch else { return };
+        let Some((place, _)) = self.lines.at(line).place else { return };
+        let first = line - place % prefetch.page_lines;
+        let mut pages = self.cores[self.thread(thread).core as usize].pages.borrow_mut();
+        if let Some(page) = pages.iter_mut().find(|page| page.first == first) {
+            page.written = true;
+        }
+    }
+
+    /// Fetches the line that is so many places further, at a time, if it is on the same page.
+    /// Returns whether that was possible.
+    fn prefetch(&self, thread: u32, line: u32, by: i64, own: bool, at: Time) -> bool {
+        let Some(prefetch) = &self.costs.prefetch else { return false };
+        let Some(line) = self.lines.neighbour(line, by, prefetch.page_lines) else { return true };
+        let core = self.thread(thread).core;
+        let kind = Kind::Prefetch { own };
+        let mut fetches = self.cores[core as usize].fetches.borrow_mut();
+        let now = self.engine.now();
+        fetches.retain(|fetch| fetch.done.is_none_or(|done| done > now));
+        if self.has(&self.lines.at(line), core, kind) || fetches.iter().any(|f| f.line == line) {
+            return true;
+        }
+        if fetches.len() >= self.costs.in_flight {
+            return false;
+        }
+        let transaction = self.begin(thread, line, kind, at);
+        fetches.push(Fetch { line, transaction, done: None });
+        self.tally(thread).prefetched += 1;
+        true
+    }
+}
+
+/// Takes a page out of those that are followed, or makes room for it.
+fn take_page(pages: &mut Vec<Page>, first: u32) -> Option<Page> {
+    match pages.iter().position(|page| page.first == first) {
+        Some(index) => Some(pages.remove(index)),
+        None => {
+            if pages.len() == PAGES {
+                pages.remove(0);
+            }
+            None
+        }
+    }
+}

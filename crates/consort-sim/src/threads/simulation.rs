@@ -1,0 +1,255 @@
+//! A simulation of threads on a described machine.
+
+use std::{
+    fmt::Write as _,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+use super::{
+    costs::Costs,
+    lines::Cores,
+    tally::Tally,
+    thread::SimulatedThread,
+    world::{WaitsFor, World},
+};
+use crate::{
+    engine::{Engine, Time, What, picoseconds},
+    machines::{Kind, Machine},
+};
+
+/// The most time by which operations are late in explored schedules, in nanoseconds.
+const DISORDER_NS: f64 = 200.0;
+/// The longest virtual time of a simulation that ends by itself, in nanoseconds.
+const LONGEST_NS: f64 = 1e9;
+
+/// The settings of a simulation of threads.
+#[derive(Clone, Debug)]
+pub struct ThreadSimulation {
+    machine: Machine,
+    /// The hardware thread of each thread.
+    placement: Vec<u32>,
+    seed: u64,
+    explored: bool,
+}
+
+/// The reason why a simulation of threads did not complete.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThreadsError {
+    /// The machine's description does not say how threads share words.
+    #[error("the description of {0} has no costs of threads that share words")]
+    Undescribed(String),
+    /// The machine has no such hardware thread.
+    #[error("{machine} has {most} hardware threads, so there is no {asked}")]
+    NoSuchThread {
+        /// The machine.
+        machine: String,
+        /// Its hardware threads.
+        most: u32,
+        /// The hardware thread that was asked for, from 0.
+        asked: u32,
+    },
+    /// Threads wait for each other.
+    #[error("deadlock after {after_ns} ns (seed {seed}):{}", listed(.waiting))]
+    Deadlock {
+        /// The virtual time, in nanoseconds.
+        after_ns: u64,
+        /// The seed with which it occurs.
+        seed: u64,
+        /// The threads that wait, and what for.
+        waiting: Vec<(u32, WaitsFor)>,
+    },
+    /// Threads go on and on.
+    #[error("no end after {after_ns} ns (seed {seed}); these wait:{}", listed(.waiting))]
+    Endless {
+        /// The virtual time, in nanoseconds.
+        after_ns: u64,
+        /// The seed with which it occurs.
+        seed: u64,
+        /// The threads that wait, and what for.
+        waiting: Vec<(u32, WaitsFor)>,
+    },
+}
+
+fn listed(waiting: &[(u32, WaitsFor)]) -> String {
+    waiting.iter().fold(String::new(), |mut text, (thread, what)| {
+        let _ = write!(text, " thread {thread} waits for {what};");
+        text
+    })
+}
+
+/// The results of a simulation of threads.
+#[derive(Clone, Debug)]
+pub struct ThreadsOutcome<R> {
+    /// The value that each thread has returned; `None` if it had not ended.
+    pub results: Vec<Option<R>>,
+    /// What each thread has done, in the measured time.
+    pub tallies: Vec<Tally>,
+    /// The measured virtual time, in nanoseconds.
+    pub measured_ns: f64,
+    /// The number of events.
+    pub events: u64,
+}
+
+impl ThreadSimulation {
+    /// Threads on the first hardware threads of a machine.
+    #[must_use]
+    pub fn on(machine: Machine, threads: u32) -> Self {
+        Self { machine, placement: (0..threads).collect(), seed: 0, explored: false }
+    }
+
+    /// Sets the hardware thread of each thread.
+    #[must_use]
+    pub fn placed(mut self, placement: Vec<u32>) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// Sets the seed, instead of 0.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Has all operations take random times: schedules at random.
+    #[must_use]
+    pub const fn explored(mut self) -> Self {
+        self.explored = true;
+        self
+    }
+
+    fn world(&self) -> Result<World, ThreadsError> {
+        let undescribed = || ThreadsError::Undescribed(self.machine.name.clone());
+        let Kind::Coherent(machine) = &self.machine.kind else { return Err(undescribed()) };
+        let costs = Costs::new(machine).ok_or_else(undescribed)?;
+        let most = machine.threads();
+        if let Some(&asked) = self.placement.iter().find(|&&asked| asked >= most) {
+            let machine = self.machine.name.clone();
+            return Err(ThreadsError::NoSuchThread { machine, most, asked });
+        }
+        assert!(costs.cores() <= Cores::MOST, "a machine of {} cores", costs.cores());
+        let a_core = machine.layout.threads_per_core();
+        let cores: Vec<u32> = self.placement.iter().map(|thread| thread / a_core).collect();
+        let threads = u32::try_from(cores.len()).unwrap_or(u32::MAX);
+        let engine = Engine::new(threads, self.seed, self.explored);
+        let disorder = if self.explored { picoseconds(DISORDER_NS) } else { 0 };
+        Ok(World::new(engine, costs, &cores, disorder))
+    }
+
+    /// Runs `program` on every thread until all but servers have ended.
+    ///
+    /// # Errors
+    /// When threads wait for each other or go on for a second of virtual time, or the machine has
+    /// fewer hardware threads or no costs for them.
+    pub fn run<R>(
+        &self,
+        program: impl AsyncFn(SimulatedThread) -> R,
+    ) -> Result<ThreadsOutcome<R>, ThreadsError> {
+        self.simulate(program, 0, None)
+    }
+
+    /// Runs `program` on every thread for a time, after a time that is not measured.
+    ///
+    /// # Errors
+    /// As [`ThreadSimulation::run`].
+    pub fn run_for<R>(
+        &self,
+        warm_up_ns: f64,
+        measured_ns: f64,
+        program: impl AsyncFn(SimulatedThread) -> R,
+    ) -> Result<ThreadsOutcome<R>, ThreadsError> {
+        let begin = picoseconds(warm_up_ns);
+        self.simulate(program, begin, Some(begin + picoseconds(measured_ns)))
+    }
+
+    fn simulate<R>(
+        &self,
+        program: impl AsyncFn(SimulatedThread) -> R,
+        begin: Time,
+        end: Option<Time>,
+    ) -> Result<ThreadsOutcome<R>, ThreadsError> {
+        let world = Rc::new(self.world()?);
+        let threads = u32::try_from(self.placement.len()).unwrap_or(u32::MAX);
+        let mut tasks: Vec<Option<Pin<Box<_>>>> = (0..threads)
+            .map(|me| Some(Box::pin(program(SimulatedThread::new(Rc::clone(&world), me)))))
+            .collect();
+        let mut results: Vec<Option<R>> = (0..threads).map(|_| None).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        let engine = &world.engine;
+        let last = end.unwrap_or_else(|| picoseconds(LONGEST_NS));
+        let tallies = || (0..threads).map(|thread| *world.tally(thread)).collect::<Vec<_>>();
+        let mut before = vec![Tally::default(); threads as usize];
+        let mut checkpoint = if begin > 0 { begin } else { last };
+        engine.set_horizon(checkpoint);
+        for task in 0..threads {
+            engine.at(0, What::Resume(task));
+        }
+        while results
+            .iter()
+            .zip(&world.threads)
+            .any(|(result, thread)| result.is_none() && !thread.is_server.get())
+        {
+            if engine.next_at().is_some_and(|next| next > checkpoint) {
+                if checkpoint == last && end.is_some() {
+                    break;
+                }
+                if checkpoint == last {
+                    let (after_ns, seed) = (engine.now() / 1000, self.seed);
+                    return Err(ThreadsError::Endless {
+                        after_ns,
+                        seed,
+                        waiting: waiting(&world, &results),
+                    });
+                }
+                before = tallies();
+                checkpoint = last;
+                engine.set_horizon(last);
+            }
+            match engine.next() {
+                None => return Err(self.deadlock(&world, &results)),
+                Some(What::Arrive(number)) => {
+                    if world.traffic.borrow().is_message(number) {
+                        world.deliver(number);
+                    } else {
+                        world.arrive(number);
+                    }
+                }
+                Some(What::Resume(task)) => {
+                    let place = &mut tasks[task as usize];
+                    let Some(future) = place else { continue };
+                    if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+                        results[task as usize] = Some(result);
+                        *place = None;
+                    }
+                }
+            }
+        }
+        Ok(ThreadsOutcome {
+            tallies: tallies().into_iter().zip(before).map(|(now, then)| now - then).collect(),
+            measured_ns: (end.unwrap_or_else(|| engine.now()) - begin) as f64 / 1e3,
+            events: engine.happened(),
+            results,
+        })
+    }
+
+    /// The error that threads wait for each other.
+    fn deadlock<R>(&self, world: &World, results: &[Option<R>]) -> ThreadsError {
+        ThreadsError::Deadlock {
+            after_ns: world.engine.now() / 1000,
+            seed: self.seed,
+            waiting: waiting(world, results),
+        }
+    }
+}
+
+/// The threads that wait, and what for.
+fn waiting<R>(world: &World, results: &[Option<R>]) -> Vec<(u32, WaitsFor)> {
+    let threads = (0..).zip(world.threads.iter().zip(results));
+    let waits = |(number, (thread, result)): (u32, (&super::world::ThreadState, &Option<R>))| {
+        let what = thread.waits_for.get().filter(|_| result.is_none())?;
+        Some((number, what))
+    };
+    threads.filter_map(waits).collect()
+}

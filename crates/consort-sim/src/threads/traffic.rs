@@ -1,0 +1,93 @@
+//! What is on its way: transactions on lines, and messages.
+
+use crate::machines::AtomicOp;
+
+/// What a transaction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A copy for a load that waits for it.
+    Load,
+    /// An atomic operation, which waits for it.
+    Atomic(AtomicOp),
+    /// A store of the store buffer.
+    Store,
+    /// A copy that nobody waits for yet; `own`: a writable one.
+    Prefetch { own: bool },
+    /// A store past the caches.
+    Stream,
+}
+
+/// A transaction on a line.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    pub(super) kind: Kind,
+    pub(super) thread: u32,
+    pub(super) core: u32,
+    pub(super) line: u32,
+    /// The part of its cost that it has had before it was at the line.
+    pub(super) travelled: u64,
+    /// The places on the line of the words that are stored, in order.
+    pub(super) places: Vec<u8>,
+    /// Whether the stores that the thread has issued before come first.
+    pub(super) ordered: bool,
+    /// Whether a release waits for it.
+    pub(super) is_data: bool,
+    /// The threads that wait for what was prefetched.
+    pub(super) joined: Vec<u32>,
+    /// Whether the line has served it.
+    pub(super) served: bool,
+}
+
+/// A message on its way.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// The queue; `None` for an answer.
+    pub(super) queue: Option<u64>,
+    pub(super) words: Vec<u64>,
+}
+
+/// What is on its way.
+#[derive(Debug)]
+pub(super) enum OnItsWay {
+    Transaction(Transaction),
+    Message(Message),
+    Nothing,
+}
+
+/// All that is on its way, by number. Numbers are reused.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    all: Vec<OnItsWay>,
+    free: Vec<u32>,
+}
+
+impl Traffic {
+    pub(super) fn add(&mut self, one: OnItsWay) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.all[number as usize] = one;
+            return number;
+        }
+        self.all.push(one);
+        u32::try_from(self.all.len() - 1).expect("little is on its way")
+    }
+
+    /// A transaction.
+    pub(super) fn transaction(&mut self, number: u32) -> &mut Transaction {
+        match &mut self.all[number as usize] {
+            OnItsWay::Transaction(transaction) => transaction,
+            other => unreachable!("{other:?} is no transaction"),
+        }
+    }
+
+    pub(super) fn is_message(&self, number: u32) -> bool {
+        matches!(self.all[number as usize], OnItsWay::Message(_))
+    }
+
+    /// Takes what has come to its end.
+    pub(super) fn take(&mut self, number: u32) -> OnItsWay {
+        self.free.push(number);
+        std::mem::replace(&mut self.all[number as usize], OnItsWay::Nothing)
+    }
+}

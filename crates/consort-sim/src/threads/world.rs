@@ -1,0 +1,232 @@
+//! What the threads of a simulation share, and what each of them has.
+
+use std::{
+    cell::{Cell, RefCell, RefMut},
+    collections::{HashMap, VecDeque},
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+use consort_fabric::{Line, Until, Word};
+
+use super::{
+    costs::Costs,
+    lines::Lines,
+    tally::{Stall, Tally},
+    traffic::{Message, OnItsWay, Traffic, Transaction},
+};
+use crate::engine::{Engine, Time, What};
+
+/// The lines that no simulation uses at present.
+static POOL: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// A word to satisfy a condition: its line, counted as lines were first touched, its place
+    /// there, and the value that the thread has seen.
+    Word {
+        /// The number of the line.
+        line: u32,
+        /// The number of the word there.
+        place: u8,
+        /// The condition.
+        until: Until,
+        /// The value.
+        value: u64,
+    },
+    /// A message in this queue.
+    Message(u64),
+    /// An answer.
+    Answer,
+    /// Room for a message to this thread.
+    Room(u32),
+    /// Its own stores or a line, which the machine serves in any case.
+    Memory,
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word { line, place, until, value } => {
+                write!(f, "word {place} of line {line}, which is {value}, to be {until:?}")
+            }
+            Self::Message(queue) => write!(f, "a message in queue {queue:#x}"),
+            Self::Answer => f.write_str("an answer"),
+            Self::Room(to) => write!(f, "room for a message to thread {to}"),
+            Self::Memory => f.write_str("its stores or a line"),
+        }
+    }
+}
+
+/// A line that a core's prefetcher has asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub(super) line: u32,
+    pub(super) transaction: u32,
+    /// When it arrives, once that is known.
+    pub(super) done: Option<Time>,
+}
+
+/// A page in which a core's prefetcher looks for a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Page {
+    /// The line at the page's begin.
+    pub(super) first: u32,
+    pub(super) last: u32,
+    pub(super) stride: i64,
+    /// Accesses with this stride.
+    pub(super) run: u32,
+    /// The farthest line that was fetched, counted in strides from `last`.
+    pub(super) fetched: i64,
+    pub(super) written: bool,
+}
+
+/// What a core has.
+#[derive(Debug, Default)]
+pub(super) struct Core {
+    pub(super) fetches: RefCell<Vec<Fetch>>,
+    /// The pages, the one that was used last at the end.
+    pub(super) pages: RefCell<Vec<Page>>,
+}
+
+/// The messages that have come for a thread.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    pub(super) queues: HashMap<Option<u64>, VecDeque<Vec<u64>>>,
+    pub(super) words: usize,
+    /// Messages that the network holds for lack of room.
+    pub(super) backed_up: VecDeque<Message>,
+}
+
+impl Inbox {
+    /// Takes a message in.
+    pub(super) fn admit(&mut self, message: Message) {
+        self.words += message.words.len();
+        self.queues.entry(message.queue).or_default().push_back(message.words);
+    }
+}
+
+/// What a thread has.
+#[derive(Debug, Default)]
+pub(super) struct ThreadState {
+    pub(super) core: u32,
+    /// The thread's own time, which is ahead of the engine's while it computes.
+    pub(super) clock: Cell<Time>,
+    pub(super) tally: RefCell<Tally>,
+    /// When what it waits for is there, once the line has served it.
+    pub(super) served: Cell<Option<Time>>,
+    /// Its stores that nobody else sees yet, in the order in which they were issued.
+    pub(super) unseen: RefCell<VecDeque<u32>>,
+    /// Those of them that wait until they are the first.
+    pub(super) held: RefCell<Vec<u32>>,
+    /// The stores in its buffer, all and those that a release waits for.
+    pub(super) stores: Cell<usize>,
+    pub(super) data_stores: Cell<usize>,
+    pub(super) streams: Cell<usize>,
+    /// Messages of this thread that the network holds.
+    pub(super) backed_up: Cell<usize>,
+    pub(super) inbox: RefCell<Inbox>,
+    pub(super) waits_for: Cell<Option<WaitsFor>>,
+    /// Whether it waits for others, so that it does not stall.
+    pub(super) idles: Cell<bool>,
+    /// Whether the simulation may end without it.
+    pub(super) is_server: Cell<bool>,
+    pub(super) lines: RefCell<Vec<&'static Line>>,
+}
+
+/// The whole state of a simulation.
+pub(super) struct World {
+    pub(super) engine: Engine,
+    pub(super) costs: Costs,
+    pub(super) lines: Lines,
+    pub(super) threads: Vec<ThreadState>,
+    pub(super) cores: Vec<Core>,
+    pub(super) traffic: RefCell<Traffic>,
+    /// The most time by which any operation is late, at random.
+    pub(super) disorder: Time,
+    /// All lines that were taken.
+    taken: RefCell<Vec<&'static Line>>,
+}
+
+impl World {
+    /// Threads on these cores.
+    pub(super) fn new(engine: Engine, costs: Costs, cores: &[u32], disorder: Time) -> Self {
+        let thread = |&core| ThreadState { core, ..ThreadState::default() };
+        Self {
+            engine,
+            lines: Lines::new(if costs.atomics_at_home { costs.cores() } else { 0 }),
+            threads: cores.iter().map(thread).collect(),
+            cores: (0..costs.cores()).map(|_| Core::default()).collect(),
+            traffic: RefCell::default(),
+            disorder,
+            costs,
+            taken: RefCell::default(),
+        }
+    }
+
+    pub(super) fn thread(&self, thread: u32) -> &ThreadState {
+        &self.threads[thread as usize]
+    }
+
+    pub(super) fn tally(&self, thread: u32) -> RefMut<'_, Tally> {
+        self.thread(thread).tally.borrow_mut()
+    }
+
+    pub(super) fn transaction(&self, number: u32) -> RefMut<'_, Transaction> {
+        RefMut::map(self.traffic.borrow_mut(), |traffic| traffic.transaction(number))
+    }
+
+    /// Puts something on its way that is there at a time. Returns its number.
+    pub(super) fn dispatch(&self, one: OnItsWay, at: Time) -> u32 {
+        let number = self.traffic.borrow_mut().add(one);
+        self.engine.at(at + self.late(), What::Arrive(number));
+        number
+    }
+
+    /// How much later than usual something happens.
+    pub(super) fn late(&self) -> Time {
+        self.engine.roll_below(self.disorder)
+    }
+
+    /// A thread has stalled for a cause until a time, since its clock.
+    pub(super) fn stall(&self, thread: u32, cause: Stall, until: Time) {
+        let state = self.thread(thread);
+        let time = until.saturating_sub(state.clock.get());
+        state.clock.set(state.clock.get() + time);
+        let mut tally = state.tally.borrow_mut();
+        if state.idles.get() {
+            tally.idle += time;
+        } else {
+            tally.stalled[cause as usize] += time;
+        }
+    }
+
+    /// A word's line, and the word's place on it.
+    pub(super) fn find(&self, word: &Word, thread: u32) -> (u32, u8) {
+        self.lines.find(word, self.thread(thread).core)
+    }
+
+    /// A line of zeros for a thread.
+    pub(super) fn take_line(&self, thread: u32) -> &'static Line {
+        let kept = self.thread(thread).lines.borrow_mut().pop();
+        let line = kept.unwrap_or_else(|| {
+            let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let line = pooled.unwrap_or_else(|| Box::leak(Box::default()));
+            self.taken.borrow_mut().push(line);
+            line
+        });
+        for word in line.iter() {
+            let (number, place) = self.find(word, thread);
+            self.lines.at(number).set(place, word, 0);
+        }
+        line
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let taken = self.taken.get_mut().drain(..);
+        POOL.lock().unwrap_or_else(PoisonError::into_inner).extend(taken);
+    }
+}
