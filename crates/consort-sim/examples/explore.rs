@@ -10,11 +10,13 @@ struct Setup { machine: &'static str, placement: Vec<u32>, loop_most: u64, incre
 
 fn run<X: Exclusion<SimulatedThread>>(name: &str, s: &Setup, x: &X, announce: &[Line]) -> f64 {
     let data: Vec<Line> = (0..8).map(|_| Line::new()).collect();
+    let stack = Line::new();
     let began = std::time::Instant::now();
     let sim = ThreadSimulation::on(Description::find(s.machine).unwrap(), 1).placed(s.placement.clone()).seed(1);
     let inc = s.increments;
     let section = async |m: &SimulatedThread| {
         let mut old = 0;
+        if s.loop_most == 1000 { for i in 0..3 { m.store(&stack[i], 1, Relaxed).await; } }
         for i in 0..inc {
             let word = &data[i % 64 / 8][i % 8];
             old = m.load(word, Relaxed).await;
@@ -25,6 +27,7 @@ fn run<X: Exclusion<SimulatedThread>>(name: &str, s: &Setup, x: &X, announce: &[
     let out = sim.run_for(100_000.0, 300_000.0, async |m: SimulatedThread| {
         if m.thread().0 == 0 { m.announce(&data); if !announce.is_empty() { m.announce(announce); } }
         if s.server && m.thread().0 == 0 { m.serve(); x.serve(&m, &section).await; return; }
+        m.pause(m.random(100_000)).await;
         loop {
             m.operation(x.apply(&m, &section)).await;
             m.spin(m.random(s.loop_most + 1));

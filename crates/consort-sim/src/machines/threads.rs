@@ -12,6 +12,9 @@ pub struct Threads {
     /// The cycles of the instructions around each operation on a word or a message.
     #[serde(deserialize_with = "reading::not_negative")]
     pub operation_cycles: f64,
+    /// The cycles that a load adds when the core has the line: what is not hidden of its latency.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub hit_cycles: f64,
     /// The cycles of an iteration of an empty loop.
     #[serde(deserialize_with = "reading::positive")]
     pub loop_cycles: f64,
@@ -22,6 +25,9 @@ pub struct Threads {
     /// The entries of the store buffer.
     #[serde(deserialize_with = "reading::size")]
     pub store_buffer: usize,
+    /// Whether stores that wait in an in-order buffer ask for their lines already.
+    #[serde(default)]
+    pub claims_lines: bool,
     /// The cycles of a fence, without what it waits for.
     #[serde(deserialize_with = "reading::not_negative")]
     pub fence_cycles: f64,

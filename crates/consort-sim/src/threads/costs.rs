@@ -60,6 +60,7 @@ pub(super) struct Costs {
     pub(super) loop_cycles: f64,
     pub(super) atomics_at_home: bool,
     pub(super) in_order: bool,
+    pub(super) claims_lines: bool,
     pub(super) store_buffer: usize,
     pub(super) prefetch: Option<Prefetch>,
     /// The most lines that a core's prefetcher waits for.
@@ -96,7 +97,7 @@ impl Costs {
             distances,
             accesses,
             cycle: cycles(1.0),
-            hit: picoseconds(machine.cache_ns(0)),
+            hit: cycles(threads.hit_cycles),
             operation,
             serve: picoseconds(machine.line_serve_ns),
             fence: cycles(threads.fence_cycles),
@@ -104,6 +105,7 @@ impl Costs {
             loop_cycles: threads.loop_cycles,
             atomics_at_home: threads.atomics == AtomicsAt::Home,
             in_order: threads.stores == StoreOrder::InOrder,
+            claims_lines: threads.claims_lines,
             store_buffer: threads.store_buffer,
             prefetch: threads.prefetch.clone(),
             #[expect(

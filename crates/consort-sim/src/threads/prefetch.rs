@@ -72,21 +72,28 @@ impl World {
     fn prefetch(&self, thread: u32, line: u32, by: i64, own: bool, at: Time) -> bool {
         let Some(prefetch) = &self.costs.prefetch else { return false };
         let Some(line) = self.lines.neighbour(line, by, prefetch.page_lines) else { return true };
+        let fetched = self.fetch_ahead(thread, line, own, at);
+        self.tally(thread).prefetched += u64::from(fetched == Some(true));
+        fetched.is_some()
+    }
+
+    /// Fetches a line at a time, unless the core has it or waits for it. Returns whether that was
+    /// to be done; `None` if the core waits for too many lines.
+    pub(super) fn fetch_ahead(&self, thread: u32, line: u32, own: bool, at: Time) -> Option<bool> {
         let core = self.thread(thread).core;
         let kind = Kind::Prefetch { own };
         let mut fetches = self.cores[core as usize].fetches.borrow_mut();
         let now = self.engine.now();
         fetches.retain(|fetch| fetch.done.is_none_or(|done| done > now));
         if self.has(&self.lines.at(line), core, kind) || fetches.iter().any(|f| f.line == line) {
-            return true;
+            return Some(false);
         }
         if fetches.len() >= self.costs.in_flight {
-            return false;
+            return None;
         }
         let transaction = self.begin(thread, line, kind, at);
         fetches.push(Fetch { line, transaction, done: None });
-        self.tally(thread).prefetched += 1;
-        true
+        Some(true)
     }
 }
 

@@ -83,6 +83,8 @@ impl World {
         state.stores.set(state.stores.get() + 1);
         if !self.costs.in_order || state.stores.get() == 1 {
             self.start(number, self.engine.now());
+        } else if self.costs.claims_lines {
+            self.fetch_ahead(thread, line, true, self.engine.now());
         }
     }
 
@@ -115,7 +117,7 @@ impl World {
         ready
     }
 
-    /// Adds a word to the last store to its line, if that is still in the buffer.
+    /// Adds a word to the last store to its line, where stores overlap and it is not seen yet.
     fn join_store(
         &self,
         thread: u32,
@@ -128,12 +130,8 @@ impl World {
         let state = self.thread(thread);
         let unseen = state.unseen.borrow();
         let same = |number: &&u32| self.transaction(**number).line == line;
-        let found = if self.costs.in_order {
-            unseen.back().filter(same)
-        } else {
-            unseen.iter().rev().find(same)
-        };
-        let Some(&number) = found else { return false };
+        let mut newest = unseen.iter().rev().filter(|_| !self.costs.in_order);
+        let Some(&number) = newest.find(same) else { return false };
         let mut transaction = self.transaction(number);
         transaction.places.push(place);
         transaction.ordered |= ordered;
