@@ -13,17 +13,14 @@ use super::{
 use crate::engine::Time;
 
 impl World {
-    /// The costs of messages.
-    ///
-    /// # Panics
-    /// When the machine has no message queues.
-    fn message_costs(&self) -> &MessageCosts {
-        self.costs.messages.as_ref().expect("the machine has queues of messages")
-    }
-
     /// Sends a message. The engine is at the thread's clock.
-    pub(super) async fn post(&self, from: u32, to: u32, queue: Option<u64>, words: Vec<u64>) {
-        let costs = self.message_costs();
+    pub(super) async fn post(
+        &self,
+        costs: &MessageCosts,
+        (from, to): (u32, u32),
+        queue: Option<u64>,
+        words: Vec<u64>,
+    ) {
         self.release(from).await;
         self.drain(from, Stall::Fence, |state| state.unseen.borrow().is_empty()).await;
         let state = self.thread(from);
@@ -42,7 +39,8 @@ impl World {
         let OnItsWay::Message(message) = self.traffic.borrow_mut().take(number) else { return };
         let (from, to) = (self.thread(message.from), message.to);
         let mut inbox = self.thread(to).inbox.borrow_mut();
-        let room = inbox.words + message.words.len() <= self.message_costs().buffer_words;
+        let most = self.costs.messages.as_ref().map_or(0, |costs| costs.buffer_words);
+        let room = inbox.words + message.words.len() <= most;
         if room && inbox.backed_up.is_empty() {
             inbox.admit(message);
             self.engine.wake(to);
@@ -53,8 +51,12 @@ impl World {
     }
 
     /// Takes the next message of a queue, and waits for it. The engine is at the thread's clock.
-    pub(super) async fn take_message(&self, me: u32, queue: Option<u64>) -> Vec<u64> {
-        let costs = self.message_costs();
+    pub(super) async fn take_message(
+        &self,
+        costs: &MessageCosts,
+        me: u32,
+        queue: Option<u64>,
+    ) -> Vec<u64> {
         let waits = queue.map_or(WaitsFor::Answer, WaitsFor::Message);
         let next = |state: &ThreadState| {
             state.inbox.borrow_mut().queues.get_mut(&queue).and_then(|queue| queue.pop_front())

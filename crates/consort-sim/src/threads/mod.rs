@@ -14,9 +14,9 @@
 //! | `coherence` | transactions on lines: queueing, service, copies that become invalid |
 //! | `stores` | store buffers, fences, stores past the caches |
 //! | `prefetch` | lines that are fetched in advance, for reading or for writing |
-//! | `messages` | hardware queues of messages |
+//! | `messages`, `rings` | messages, by hardware queues or over cache lines |
 //! | `tally` | stalls by cause, remote references, counts |
-//! | `thread` | the machine as a thread sees it |
+//! | `thread`, `machine` | a thread, and the machine as it sees it |
 //! | `simulation` | settings, the loop over events, deadlocks |
 //!
 //! A thread that waits for a word loads it once and sleeps until its copy is invalid, then loads it
@@ -26,8 +26,10 @@
 mod coherence;
 mod costs;
 mod lines;
+mod machine;
 mod messages;
 mod prefetch;
+mod rings;
 mod simulation;
 mod stores;
 mod tally;
@@ -39,3 +41,6 @@ pub use simulation::{ThreadSimulation, ThreadsError, ThreadsOutcome};
 pub use tally::{Stall, Tally};
 pub use thread::SimulatedThread;
 pub use world::WaitsFor;
+
+#[cfg(test)]
+mod tests;

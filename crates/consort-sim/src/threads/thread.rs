@@ -1,19 +1,18 @@
-//! A simulated thread, the machine as it sees it.
+//! A simulated thread: its clock, copies of lines, atomic operations, waits for words.
 
 use std::{
-    convert::Infallible,
-    future::ready,
     rc::Rc,
     sync::atomic::Ordering::{self, Acquire},
 };
 
-use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
+use consort_fabric::{Line, Machine, Until, Word};
 
 use super::{
     costs::Access,
+    stores::releases,
     tally::{Stall, Tally},
-    traffic::Kind,
-    world::{ThreadState, WaitsFor, World},
+    traffic::{Kind, Message},
+    world::{Ring, ThreadState, WaitsFor, World},
 };
 use crate::{
     engine::{Time, What},
@@ -26,8 +25,8 @@ use crate::{
 /// error.
 #[derive(Clone)]
 pub struct SimulatedThread {
-    world: Rc<World>,
-    me: u32,
+    pub(super) world: Rc<World>,
+    pub(super) me: u32,
 }
 
 impl SimulatedThread {
@@ -35,7 +34,7 @@ impl SimulatedThread {
         Self { world, me }
     }
 
-    fn state(&self) -> &ThreadState {
+    pub(super) fn state(&self) -> &ThreadState {
         self.world.thread(self.me)
     }
 
@@ -85,16 +84,41 @@ impl SimulatedThread {
         *self.world.tally(self.me)
     }
 
-    fn clock(&self) -> Time {
+    pub(super) const fn number(&self) -> u32 {
+        self.me
+    }
+
+    pub(super) fn ring_of(&self, thread: u32) -> Rc<Ring> {
+        self.world.ring(thread)
+    }
+
+    /// Keeps a message that the thread has taken from its ring.
+    pub(super) fn keep_early(&self, queue: u64, words: Vec<u64>) {
+        let message = Message { from: self.me, to: self.me, queue: Some(queue), words };
+        self.state().inbox.borrow_mut().admit(message);
+    }
+
+    /// A message that the thread has kept.
+    pub(super) fn early(&self, queue: u64) -> Option<Vec<u64>> {
+        self.state().inbox.borrow_mut().queues.get_mut(&Some(queue))?.pop_front()
+    }
+
+    /// Whether a message for a queue is in the thread's buffer.
+    pub(super) fn has_early(&self, queue: u64) -> bool {
+        let inbox = self.state().inbox.borrow();
+        inbox.queues.get(&Some(queue)).is_some_and(|queue| !queue.is_empty())
+    }
+
+    pub(super) fn clock(&self) -> Time {
         self.state().clock.get().max(self.world.engine.now())
     }
 
-    fn advance(&self, time: Time) {
+    pub(super) fn advance(&self, time: Time) {
         self.state().clock.set(self.clock() + time);
     }
 
     /// Begins an operation: the engine is at the thread's clock then.
-    async fn begin(&self) {
+    pub(super) async fn begin(&self) {
         self.advance(self.world.costs.operation + self.world.late());
         self.world.engine.reach(self.clock()).await;
     }
@@ -109,7 +133,7 @@ impl SimulatedThread {
     }
 
     /// Gets a copy of a line. The engine is at the thread's clock.
-    async fn fetch(&self, line: u32) {
+    pub(super) async fn fetch(&self, line: u32) {
         let (world, state) = (&*self.world, self.state());
         let now = world.engine.now();
         let fetches = &world.cores[state.core as usize].fetches;
@@ -139,7 +163,7 @@ impl SimulatedThread {
     }
 
     /// An atomic operation that writes what `new` makes of the old value, which it returns.
-    async fn atomic(
+    pub(super) async fn atomic(
         &self,
         word: &Word,
         op: AtomicOp,
@@ -153,7 +177,7 @@ impl SimulatedThread {
             world.drain(self.me, Stall::Fence, |state| state.stores.get() == 0).await;
         } else {
             world.lines.at(line).carries_flag = true;
-            if super::stores::releases(order) {
+            if releases(order) {
                 world.release(self.me).await;
             }
         }
@@ -186,7 +210,12 @@ impl SimulatedThread {
     }
 
     /// Spins on a word until it satisfies `until` or the clock has reached `end`.
-    async fn spin_until(&self, word: &Word, until: Until, end: Option<Time>) -> Option<u64> {
+    pub(super) async fn spin_until(
+        &self,
+        word: &Word,
+        until: Until,
+        end: Option<Time>,
+    ) -> Option<u64> {
         let mut value = self.load(word, Acquire).await;
         if until.holds(value) {
             return Some(value);
@@ -220,137 +249,5 @@ impl SimulatedThread {
         world.lines.at(line).spinning -= 1;
         state.idles.set(false);
         until.holds(value).then_some(value)
-    }
-}
-
-impl Machine for SimulatedThread {
-    type Stop = Infallible;
-
-    const MESSAGE_WORDS: usize = 118;
-
-    fn thread(&self) -> Thread {
-        Thread(self.me)
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.clock() / 1000
-    }
-
-    fn take_line(&self) -> &'static Line {
-        self.world.take_line(self.me)
-    }
-
-    fn give_line(&self, line: &'static Line) {
-        self.state().lines.borrow_mut().push(line);
-    }
-
-    async fn load(&self, word: &Word, _: Ordering) -> u64 {
-        self.begin().await;
-        let (line, place) = self.world.find(word, self.me);
-        let own = self.world.lines.at(line).own_store(place, self.me);
-        if let Some(own) = own {
-            self.advance(self.world.costs.hit);
-            return own;
-        }
-        self.fetch(line).await;
-        self.world.lines.at(line).value(place, word, self.me)
-    }
-
-    async fn store(&self, word: &Word, value: u64, order: Ordering) {
-        self.begin().await;
-        self.world.store(self.me, word, value, order).await;
-        if order == Ordering::SeqCst {
-            self.world.fence(self.me, order).await;
-        }
-    }
-
-    async fn stream(&self, word: &Word, value: u64) {
-        self.begin().await;
-        self.world.stream(self.me, word, value).await;
-    }
-
-    async fn swap(&self, word: &Word, value: u64, order: Ordering) -> u64 {
-        self.atomic(word, AtomicOp::Swap, order, |_| Some(value)).await
-    }
-
-    async fn fetch_add(&self, word: &Word, by: u64, order: Ordering) -> u64 {
-        self.atomic(word, AtomicOp::FetchAdd, order, |old| Some(old.wrapping_add(by))).await
-    }
-
-    async fn compare_exchange(
-        &self,
-        word: &Word,
-        current: u64,
-        new: u64,
-        order: Ordering,
-    ) -> Result<u64, u64> {
-        let replace = |old| (old == current).then_some(new);
-        let old = self.atomic(word, AtomicOp::CompareExchange, order, replace).await;
-        let mut tally = self.world.tally(self.me);
-        tally.exchanges += 1;
-        tally.failed_exchanges += u64::from(old != current);
-        if old == current { Ok(old) } else { Err(old) }
-    }
-
-    async fn fence(&self, order: Ordering) {
-        self.begin().await;
-        self.world.fence(self.me, order).await;
-    }
-
-    fn pause(&self, cycles: u64) -> impl Future<Output = ()> {
-        self.advance(self.world.costs.cycles(cycles as f64));
-        ready(())
-    }
-
-    async fn wait_until(&self, word: &Word, until: Until) -> Result<u64, Infallible> {
-        loop {
-            if let Some(value) = self.spin_until(word, until, None).await {
-                return Ok(value);
-            }
-        }
-    }
-
-    async fn wait_until_time(
-        &self,
-        word: &Word,
-        until: Until,
-        at_ns: u64,
-    ) -> Result<Option<u64>, Infallible> {
-        Ok(self.spin_until(word, until, Some(at_ns.saturating_mul(1000))).await)
-    }
-
-    fn wake(&self, _: &Word) {}
-
-    async fn send(&self, to: Thread, queue: Queue, message: &[u64]) -> Result<(), Infallible> {
-        assert!(message.len() <= Self::MESSAGE_WORDS, "a message of {} words", message.len());
-        self.begin().await;
-        self.world.post(self.me, to.0, Some(queue.0), message.to_vec()).await;
-        Ok(())
-    }
-
-    async fn receive<const WORDS: usize>(&self, queue: Queue) -> Result<[u64; WORDS], Infallible> {
-        self.begin().await;
-        let words = self.world.take_message(self.me, Some(queue.0)).await;
-        let found = words.len();
-        Ok(words
-            .try_into()
-            .unwrap_or_else(|_| panic!("a message has {found} words; its receiver takes {WORDS}")))
-    }
-
-    async fn is_empty(&self, queue: Queue) -> bool {
-        self.begin().await;
-        let inbox = self.state().inbox.borrow();
-        inbox.queues.get(&Some(queue.0)).is_none_or(|queue| queue.is_empty())
-    }
-
-    async fn answer(&self, to: Thread, value: u64) {
-        self.begin().await;
-        self.world.post(self.me, to.0, None, vec![value]).await;
-    }
-
-    async fn receive_answer(&self) -> Result<u64, Infallible> {
-        self.begin().await;
-        let words = self.world.take_message(self.me, None).await;
-        Ok(words.first().copied().unwrap_or(0))
     }
 }

@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell, RefMut},
     collections::{HashMap, VecDeque},
     fmt,
+    rc::Rc,
     sync::{Mutex, PoisonError},
 };
 
@@ -107,6 +108,23 @@ impl Inbox {
     }
 }
 
+/// Lines of a thread's ring of messages, where the machine has no queues for them.
+pub(super) const RING_LINES: usize = 64;
+/// Words of such a line that carry data.
+pub(super) const LINE_WORDS: usize = 7;
+
+/// The memory of a thread's incoming messages, where the machine has no queues for them.
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// Word 0: the lines that senders have taken so far.
+    pub(super) taken: &'static Line,
+    pub(super) lines: Vec<&'static Line>,
+    /// The number of the line that the receiver reads next.
+    pub(super) next: Cell<u64>,
+    /// Word 0: an answer. Word 1: whether it is there.
+    pub(super) answer: &'static Line,
+}
+
 /// What a thread has.
 #[derive(Debug, Default)]
 pub(super) struct ThreadState {
@@ -133,6 +151,7 @@ pub(super) struct ThreadState {
     /// Whether the simulation may end without it.
     pub(super) is_server: Cell<bool>,
     pub(super) lines: RefCell<Vec<&'static Line>>,
+    pub(super) ring: RefCell<Option<Rc<Ring>>>,
 }
 
 /// The whole state of a simulation.
@@ -207,15 +226,27 @@ impl World {
         self.lines.find(word, self.thread(thread).core)
     }
 
-    /// A line of zeros for a thread.
+    /// The ring of a thread.
+    pub(super) fn ring(&self, thread: u32) -> Rc<Ring> {
+        let make = || {
+            Rc::new(Ring {
+                taken: self.take_line(thread),
+                lines: (0..RING_LINES).map(|_| self.take_line(thread)).collect(),
+                next: Cell::new(0),
+                answer: self.take_line(thread),
+            })
+        };
+        Rc::clone(self.thread(thread).ring.borrow_mut().get_or_insert_with(make))
+    }
+
+    /// A line for a thread: one that it has given back, or one of zeros.
     pub(super) fn take_line(&self, thread: u32) -> &'static Line {
-        let kept = self.thread(thread).lines.borrow_mut().pop();
-        let line = kept.unwrap_or_else(|| {
-            let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let line = pooled.unwrap_or_else(|| Box::leak(Box::default()));
-            self.taken.borrow_mut().push(line);
-            line
-        });
+        if let Some(kept) = self.thread(thread).lines.borrow_mut().pop() {
+            return kept;
+        }
+        let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let line = pooled.unwrap_or_else(|| Box::leak(Box::default()));
+        self.taken.borrow_mut().push(line);
         for word in line.iter() {
             let (number, place) = self.find(word, thread);
             self.lines.at(number).set(place, word, 0);

@@ -1,0 +1,158 @@
+//! The machine as a simulated thread sees it.
+
+use std::{convert::Infallible, future::ready, sync::atomic::Ordering};
+
+use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
+
+use super::thread::SimulatedThread;
+use crate::machines::AtomicOp;
+
+impl Machine for SimulatedThread {
+    type Stop = Infallible;
+
+    const MESSAGE_WORDS: usize = 118;
+
+    fn thread(&self) -> Thread {
+        Thread(self.me)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock() / 1000
+    }
+
+    fn take_line(&self) -> &'static Line {
+        self.world.take_line(self.me)
+    }
+
+    fn give_line(&self, line: &'static Line) {
+        self.state().lines.borrow_mut().push(line);
+    }
+
+    async fn load(&self, word: &Word, _: Ordering) -> u64 {
+        self.begin().await;
+        let (line, place) = self.world.find(word, self.me);
+        let own = self.world.lines.at(line).own_store(place, self.me);
+        if let Some(own) = own {
+            self.advance(self.world.costs.hit);
+            return own;
+        }
+        self.fetch(line).await;
+        self.world.lines.at(line).value(place, word, self.me)
+    }
+
+    async fn store(&self, word: &Word, value: u64, order: Ordering) {
+        self.begin().await;
+        self.world.store(self.me, word, value, order).await;
+        if order == Ordering::SeqCst {
+            self.world.fence(self.me, order).await;
+        }
+    }
+
+    async fn stream(&self, word: &Word, value: u64) {
+        self.begin().await;
+        self.world.stream(self.me, word, value).await;
+    }
+
+    async fn swap(&self, word: &Word, value: u64, order: Ordering) -> u64 {
+        self.atomic(word, AtomicOp::Swap, order, |_| Some(value)).await
+    }
+
+    async fn fetch_add(&self, word: &Word, by: u64, order: Ordering) -> u64 {
+        self.atomic(word, AtomicOp::FetchAdd, order, |old| Some(old.wrapping_add(by))).await
+    }
+
+    async fn compare_exchange(
+        &self,
+        word: &Word,
+        current: u64,
+        new: u64,
+        order: Ordering,
+    ) -> Result<u64, u64> {
+        let replace = |old| (old == current).then_some(new);
+        let old = self.atomic(word, AtomicOp::CompareExchange, order, replace).await;
+        let mut tally = self.world.tally(self.me);
+        tally.exchanges += 1;
+        tally.failed_exchanges += u64::from(old != current);
+        if old == current { Ok(old) } else { Err(old) }
+    }
+
+    async fn fence(&self, order: Ordering) {
+        self.begin().await;
+        self.world.fence(self.me, order).await;
+    }
+
+    fn pause(&self, cycles: u64) -> impl Future<Output = ()> {
+        self.advance(self.world.costs.cycles(cycles as f64));
+        ready(())
+    }
+
+    async fn wait_until(&self, word: &Word, until: Until) -> Result<u64, Infallible> {
+        loop {
+            if let Some(value) = self.spin_until(word, until, None).await {
+                return Ok(value);
+            }
+        }
+    }
+
+    async fn wait_until_time(
+        &self,
+        word: &Word,
+        until: Until,
+        at_ns: u64,
+    ) -> Result<Option<u64>, Infallible> {
+        Ok(self.spin_until(word, until, Some(at_ns.saturating_mul(1000))).await)
+    }
+
+    fn wake(&self, _: &Word) {}
+
+    async fn send(&self, to: Thread, queue: Queue, message: &[u64]) -> Result<(), Infallible> {
+        let most = Self::MESSAGE_WORDS;
+        assert!(message.len() <= most, "a message of {} words, more than {most}", message.len());
+        let Some(costs) = &self.world.costs.messages else {
+            self.send_over_lines(to.0, queue.0, message).await;
+            return Ok(());
+        };
+        self.begin().await;
+        self.world.post(costs, (self.me, to.0), Some(queue.0), message.to_vec()).await;
+        Ok(())
+    }
+
+    async fn receive<const WORDS: usize>(&self, queue: Queue) -> Result<[u64; WORDS], Infallible> {
+        let words = match &self.world.costs.messages {
+            Some(costs) => {
+                self.begin().await;
+                self.world.take_message(costs, self.me, Some(queue.0)).await
+            }
+            None => self.receive_over_lines(queue.0).await,
+        };
+        let found = words.len();
+        Ok(words
+            .try_into()
+            .unwrap_or_else(|_| panic!("a message has {found} words; its receiver takes {WORDS}")))
+    }
+
+    async fn is_empty(&self, queue: Queue) -> bool {
+        if self.world.costs.messages.is_none() {
+            return self.is_empty_over_lines(queue.0).await;
+        }
+        self.begin().await;
+        !self.has_early(queue.0)
+    }
+
+    async fn answer(&self, to: Thread, value: u64) {
+        let Some(costs) = &self.world.costs.messages else {
+            return self.answer_over_lines(to.0, value).await;
+        };
+        self.begin().await;
+        self.world.post(costs, (self.me, to.0), None, vec![value]).await;
+    }
+
+    async fn receive_answer(&self) -> Result<u64, Infallible> {
+        let Some(costs) = &self.world.costs.messages else {
+            return Ok(self.receive_answer_over_lines().await);
+        };
+        self.begin().await;
+        let words = self.world.take_message(costs, self.me, None).await;
+        Ok(words.first().copied().unwrap_or(0))
+    }
+}
