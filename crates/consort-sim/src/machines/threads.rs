@@ -25,6 +25,10 @@ pub struct Threads {
     /// The entries of the store buffer.
     #[serde(deserialize_with = "reading::size")]
     pub store_buffer: usize,
+    /// The cycles that a store or an atomic operation takes longer, and occupies the line longer,
+    /// for each core after the first whose copy becomes invalid.
+    #[serde(default)]
+    pub sharer_cycles: f64,
     /// Whether stores that wait in an in-order buffer ask for their lines already.
     #[serde(default)]
     pub claims_lines: bool,

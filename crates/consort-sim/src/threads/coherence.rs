@@ -149,9 +149,13 @@ impl World {
         let (rest, occupied) = if self.has(line, core, kind) {
             (if kind == Kind::Store { self.costs.cycle } else { self.costs.hit }, 0)
         } else {
-            let serve = self.costs.serve;
-            let rest = self.cost(line, core, kind).saturating_sub(travelled).max(serve);
-            let transferred = !self.costs.atomics_at_home && kind.access() != Access::Load;
+            let writes = kind.access() != Access::Load;
+            let others = line.holders.each().filter(|&holder| holder != core).count();
+            let more =
+                if writes { others.saturating_sub(1) as Time * self.costs.sharer } else { 0 };
+            let serve = self.costs.serve + more;
+            let rest = (self.cost(line, core, kind) + more).saturating_sub(travelled).max(serve);
+            let transferred = !self.costs.atomics_at_home && writes;
             (rest, if transferred && kind != Kind::Stream { rest } else { serve })
         };
         line.free = now + occupied;

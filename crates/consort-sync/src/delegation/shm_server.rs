@@ -114,6 +114,12 @@ impl ShmServer {
         self
     }
 
+    /// The lines of all slots, which follow each other: a simulated machine has to be told.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
     fn slot(&self, index: usize) -> &Line {
         &self.lines[index * self.stride]
     }

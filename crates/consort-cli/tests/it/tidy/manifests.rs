@@ -70,6 +70,7 @@ const IMPORTS: [Imports; 12] = [
             "consort-fabric",
             "consort-native",
             "consort-sim",
+            "consort-sync",
             "consort-tuner",
         ],
         tests_besides: &[],

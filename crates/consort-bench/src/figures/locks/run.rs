@@ -1,0 +1,274 @@
+//! Runs an object under a lock or a delegation scheme on a simulated machine, and says how fast it
+//! is and where its time goes.
+//!
+//! Each thread applies operations in a loop. Between two it runs an empty loop of a random length.
+//! Threads begin at different times. What they do in the first part of the time is not counted.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use anyhow::Result;
+use consort_fabric::{Line, Machine as _, splitmix64};
+use consort_sim::{SimulatedThread, Tally, ThreadSimulation, ThreadsOutcome, machines::Machine};
+use consort_sync::{
+    delegation::{
+        Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
+        ShmServer,
+    },
+    locks::{Clh, HybLock, Mcs, TestAndSet},
+};
+
+/// The times that are not counted and that are, in nanoseconds of virtual time.
+const WARM_UP_NS: f64 = 150_000.0;
+const MEASURED_NS: f64 = 400_000.0;
+/// Threads begin within so many cycles.
+const BEGIN_CYCLES: u64 = 60_000;
+/// Lines of the data: 64 words.
+const DATA_LINES: usize = 8;
+/// Words that a call of a function writes to the stack: the return address and two registers.
+const CALL_STORES: usize = 3;
+
+/// A way to execute critical sections.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    TestAndSet,
+    Mcs,
+    Clh,
+    HybLock,
+    Shm(Slots),
+    Mp,
+    CcSynch(u64),
+    /// Thread `n` is in group `n mod 8`.
+    HSynch(u64),
+    HybComb(u64),
+    /// An atomic addition instead of a section.
+    FetchAdd,
+}
+
+/// The slots of SHM-SERVER.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slots {
+    pub(super) every_second: bool,
+    pub(super) backoff: Option<u64>,
+    pub(super) streams: bool,
+    pub(super) shuffled: bool,
+}
+
+impl Slots {
+    fn make(self, threads: usize) -> ShmServer {
+        // One more than there are threads: the last slot is shared.
+        let slots = threads + 1;
+        let mut server = ShmServer::new(slots);
+        if self.every_second {
+            server = server.with_every_second_line();
+        }
+        if let Some(cycles) = self.backoff {
+            server = server.with_backoff(Backoff::Every(cycles));
+        }
+        if self.streams {
+            server = server.with_streaming();
+        }
+        if self.shuffled {
+            let mut order: Vec<usize> = (0..slots).collect();
+            let mut state = 1;
+            for last in (1..slots).rev() {
+                let drawn = splitmix64(&mut state) % (last as u64 + 1);
+                order.swap(last, usize::try_from(drawn).unwrap_or(0));
+            }
+            server = server.with_order(&order);
+        }
+        server
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) machine: &'static str,
+    /// The hardware thread of each thread; the first one is that of the server, if there is one.
+    pub(super) placement: Vec<u32>,
+    pub(super) way: Way,
+    /// Words that a section increments, one after the other, of 64.
+    pub(super) increments: usize,
+    /// The longest loop between two operations.
+    pub(super) longest_loop: u64,
+    /// Whether a section is called by a pointer rather than chosen by its number.
+    pub(super) by_pointer: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    /// Of the threads that apply operations.
+    clients: Vec<Tally>,
+    /// Of the thread that is idle for the least time.
+    pub(super) servicing: Tally,
+    measured_ns: f64,
+    pub(super) mops: f64,
+}
+
+impl Point {
+    fn operations(&self) -> u64 {
+        self.clients.iter().map(|tally| tally.operations).sum()
+    }
+
+    /// A count for each operation.
+    pub(super) fn each(&self, count: u64) -> f64 {
+        count as f64 / self.operations() as f64
+    }
+
+    /// Compare-exchanges for each operation.
+    pub(super) fn exchanges(&self) -> f64 {
+        self.each(self.clients.iter().map(|tally| tally.exchanges).sum())
+    }
+
+    /// The mean time of an operation, in nanoseconds.
+    pub(super) fn latency_ns(&self) -> f64 {
+        let all = self.clients.iter().map(|tally| tally.latency_ns() * tally.operations as f64);
+        all.sum::<f64>() / self.operations() as f64
+    }
+
+    /// The most operations of a thread over the least.
+    pub(super) fn fairness(&self) -> f64 {
+        let counts = self.clients.iter().map(|tally| tally.operations);
+        counts.clone().max().unwrap_or(0) as f64 / counts.min().unwrap_or(0) as f64
+    }
+
+    /// The share of its time, less that in which it was idle, for which the servicing thread
+    /// stalled.
+    pub(super) fn stalled(&self) -> f64 {
+        self.servicing.all_stalled_ns() / (self.measured_ns - self.servicing.idle_ns())
+    }
+
+    /// The remote references of the servicing thread for each operation, and its prefetched lines.
+    pub(super) fn remote(&self) -> [f64; 2] {
+        [self.each(self.servicing.remote()), self.each(self.servicing.prefetched)]
+    }
+}
+
+/// The data of a section.
+#[derive(Default)]
+#[repr(align(128))]
+struct Data {
+    words: [Line; DATA_LINES],
+    stack: Line,
+    increments: usize,
+    by_pointer: bool,
+}
+
+impl<M: consort_fabric::Machine> Service<M> for Data {
+    async fn serve(&self, m: &M, _: u64, _: u64) -> u64 {
+        for word in self.stack.iter().take(CALL_STORES).filter(|_| self.by_pointer) {
+            m.store(word, 0, Relaxed).await;
+        }
+        let mut old = 0;
+        for word in self.words.iter().flat_map(|line| line.iter()).cycle().take(self.increments) {
+            old = m.load(word, Relaxed).await;
+            m.store(word, old + 1, Relaxed).await;
+        }
+        old
+    }
+}
+
+/// Has a value begin a pair of lines, wherever it lies.
+#[repr(align(128))]
+struct Aligned<T>(T);
+
+impl Setting {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// When the machine has no such hardware threads.
+    pub(super) fn run(&self) -> Result<Point> {
+        match self.way {
+            Way::TestAndSet => self.apply(Locked::<TestAndSet>::new()),
+            Way::Mcs => self.apply(Locked::<Mcs>::new()),
+            Way::Clh => self.apply(Locked::<Clh>::new()),
+            Way::HybLock => self.apply(Locked::<HybLock>::new()),
+            Way::CcSynch(most) => self.apply(CcSynch::with_max_ops(most)),
+            Way::HybComb(most) => self.apply(HybComb::with_max_ops(most)),
+            Way::HSynch(most) => self.apply(HSynch::new(8, most, |thread| thread.0 as usize)),
+            Way::Mp => self.serve(MpServer::new(), |_| &[]),
+            Way::Shm(slots) => self.serve(slots.make(self.placement.len()), ShmServer::lines),
+            Way::FetchAdd => self.add(),
+        }
+    }
+
+    fn data(&self) -> Data {
+        let (increments, by_pointer) = (self.increments, self.by_pointer);
+        Data { increments, by_pointer, ..Data::default() }
+    }
+
+    /// Threads that apply operations under a scheme.
+    fn apply<S: Scheme>(&self, scheme: S) -> Result<Point> {
+        let (scheme, data) = (Aligned(scheme), self.data());
+        let outcome = self.simulate(async |m: SimulatedThread| {
+            if m.thread().0 == 0 {
+                m.announce(&data.words);
+            }
+            let local = S::Local::default();
+            self.repeat(&m, async || {
+                let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
+            })
+            .await;
+        })?;
+        Ok(self.point(outcome, 0))
+    }
+
+    /// The same, but for the first thread, which is the server.
+    fn serve<S: ServerScheme>(&self, scheme: S, lines: impl Fn(&S) -> &[Line]) -> Result<Point> {
+        let (scheme, data) = (Aligned(scheme), self.data());
+        let outcome = self.simulate(async |m: SimulatedThread| {
+            if m.thread().0 == 0 {
+                m.announce(&data.words);
+                m.announce(lines(&scheme.0));
+                let Ok(()) = scheme.0.run(&m, &data).await;
+                return;
+            }
+            let local = S::Local::default();
+            self.repeat(&m, async || {
+                let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
+            })
+            .await;
+        })?;
+        Ok(self.point(outcome, 1))
+    }
+
+    /// Threads that add to a word.
+    fn add(&self) -> Result<Point> {
+        let data = self.data();
+        let outcome = self.simulate(async |m: SimulatedThread| {
+            self.repeat(&m, async || {
+                m.fetch_add(&data.words[0][0], 1, Relaxed).await;
+            })
+            .await;
+        })?;
+        Ok(self.point(outcome, 0))
+    }
+
+    /// A thread's operations, for as long as the simulation lasts.
+    async fn repeat(&self, m: &SimulatedThread, operation: impl AsyncFn()) {
+        m.pause(m.random(BEGIN_CYCLES)).await;
+        loop {
+            m.operation(operation()).await;
+            m.spin(m.random(self.longest_loop + 1));
+        }
+    }
+
+    fn simulate(&self, program: impl AsyncFn(SimulatedThread)) -> Result<ThreadsOutcome<()>> {
+        let machine = Machine::find(self.machine)?;
+        let simulation = ThreadSimulation::on(machine, 0).placed(self.placement.clone());
+        Ok(simulation.run_for(WARM_UP_NS, MEASURED_NS, program)?)
+    }
+
+    /// What came of a simulation whose first threads are servers.
+    fn point(&self, outcome: ThreadsOutcome<()>, servers: usize) -> Point {
+        let ThreadsOutcome { mut tallies, measured_ns, .. } = outcome;
+        let busiest = (0..tallies.len())
+            .min_by(|&a, &b| tallies[a].idle_ns().total_cmp(&tallies[b].idle_ns()));
+        let servicing = tallies[if servers > 0 { 0 } else { busiest.unwrap_or(0) }];
+        let clients = tallies.split_off(servers);
+        let operations: u64 = clients.iter().map(|tally| tally.operations).sum();
+        let mops = operations as f64 / measured_ns * 1e3;
+        Point { clients, servicing, measured_ns, mops }
+    }
+}
