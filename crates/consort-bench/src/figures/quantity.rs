@@ -46,7 +46,8 @@ pub struct Quantity {
     pub simulated: Option<f64>,
     /// The value on this machine.
     pub native: Option<f64>,
-    /// The relative error of the simulated figure, or else of the model's, against the paper's.
+    /// The relative error of the simulated figure, or else of the model's, against the paper's;
+    /// none against 0.
     pub rel_error: Option<f64>,
 }
 
@@ -98,7 +99,8 @@ impl Quantity {
 
     /// Adds the value on the paper's machine, simulated.
     pub fn simulated(self, simulated: f64) -> Self {
-        let rel_error = self.paper.map(|paper| thousandths(simulated / paper - 1.0));
+        let paper = self.paper.filter(|&paper| paper != 0.0);
+        let rel_error = paper.map(|paper| thousandths(simulated / paper - 1.0));
         Self { simulated: Some(thousandths(simulated)), rel_error, ..self }
     }
 }

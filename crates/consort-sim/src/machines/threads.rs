@@ -44,7 +44,8 @@ pub struct Threads {
     /// Stores past the caches; if not given, they are ordinary ones.
     #[serde(default)]
     pub streaming: Option<Streaming>,
-    /// The keys of this table, and of that of the queue, whose values were fitted to outcomes.
+    /// The keys of this table, its tables and that of the queue whose values were chosen with
+    /// published outcomes in view.
     #[serde(default)]
     pub fitted: Vec<String>,
 }
@@ -73,8 +74,8 @@ pub enum StoreOrder {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefetch {
-    /// The accesses with the same stride that it takes for a pattern. With 0, the arrival of a line
-    /// has the next one fetched.
+    /// The accesses with the same stride that it takes for a pattern. With 0, a miss, and the first
+    /// use of a line that was fetched in advance, have the next one fetched.
     pub training: u32,
     /// The lines that it fetches ahead.
     #[serde(deserialize_with = "reading::count")]

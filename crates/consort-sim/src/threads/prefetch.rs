@@ -1,5 +1,5 @@
-//! The prefetcher of a core: follows strides within a page, or fetches the line after one that has
-//! arrived.
+//! The prefetcher of a core: follows strides within a page, or fetches the line after one that was
+//! missed, or fetched in advance and is used for the first time (tagged prefetch, Smith 1982).
 
 use super::{
     traffic::Kind,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::engine::Time;
 
-/// The pages that a prefetcher follows at a time.
+/// The pages that a prefetcher follows at a time, and the lines whose first use it waits for.
 const PAGES: usize = 16;
 /// The longest stride that it follows, in lines.
 const LONGEST_STRIDE: i64 = 16;
@@ -18,7 +18,14 @@ impl World {
         let Some(prefetch) = &self.costs.prefetch else { return };
         let Some((place, _)) = self.lines.at(line).place else { return };
         if prefetch.training == 0 {
-            for by in (1..=i64::from(prefetch.ahead)).filter(|_| missed) {
+            let mut unused = self.cores[self.thread(thread).core as usize].unused.borrow_mut();
+            let first_use = unused.iter().position(|&other| other == line);
+            if let Some(index) = first_use {
+                unused.remove(index);
+            }
+            drop(unused);
+            let arrives = missed || first_use.is_some();
+            for by in (1..=i64::from(prefetch.ahead)).filter(|_| arrives) {
                 self.prefetch(thread, line, by, false, at);
             }
             return;
@@ -73,7 +80,12 @@ impl World {
         let Some(prefetch) = &self.costs.prefetch else { return false };
         let Some(line) = self.lines.neighbour(line, by, prefetch.page_lines) else { return true };
         let fetched = self.fetch_ahead(thread, line, own, at);
-        self.tally(thread).prefetched += u64::from(fetched == Some(true));
+        if fetched == Some(true) {
+            self.tally(thread).prefetched += 1;
+            let mut unused = self.cores[self.thread(thread).core as usize].unused.borrow_mut();
+            unused.truncate(PAGES - 1);
+            unused.push_front(line);
+        }
         fetched.is_some()
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::Ordering::{self, Acquire},
 };
 
-use consort_fabric::{Line, Machine, Until, Word};
+use consort_fabric::{Line, Machine, Thread, Until, Word};
 
 use super::{
     costs::Access,
@@ -78,10 +78,10 @@ impl SimulatedThread {
         result
     }
 
-    /// What it has done so far.
+    /// What a thread has done so far.
     #[must_use]
-    pub fn tally(&self) -> Tally {
-        *self.world.tally(self.me)
+    pub fn tally_of(&self, thread: Thread) -> Tally {
+        *self.world.tally(thread.0)
     }
 
     pub(super) const fn number(&self) -> u32 {

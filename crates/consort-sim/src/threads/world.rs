@@ -87,6 +87,8 @@ pub(super) struct Page {
 #[derive(Debug, Default)]
 pub(super) struct Core {
     pub(super) fetches: RefCell<Vec<Fetch>>,
+    /// The lines that were fetched in advance and not used yet, the newest first.
+    pub(super) unused: RefCell<VecDeque<u32>>,
     /// The pages, the one that was used last at the end.
     pub(super) pages: RefCell<Vec<Page>>,
 }

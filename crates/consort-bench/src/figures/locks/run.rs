@@ -107,7 +107,8 @@ pub(super) struct Point {
 }
 
 impl Point {
-    fn operations(&self) -> u64 {
+    /// The operations of all threads.
+    pub(super) fn operations(&self) -> u64 {
         self.clients.iter().map(|tally| tally.operations).sum()
     }
 

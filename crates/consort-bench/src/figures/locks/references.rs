@@ -1,0 +1,111 @@
+//! T14: remote memory references.
+//!
+//! Those of a servicing thread are counted for each operation, with the lines that were prefetched
+//! for it. Those of a lock are counted while it is handed over from a thread to one that waits.
+
+use std::{
+    cell::Cell,
+    sync::atomic::Ordering::{Relaxed, Release},
+};
+
+use anyhow::Result;
+use consort_fabric::{Line, Machine as _, Thread, Until};
+use consort_sim::{SimulatedThread, Tally, ThreadSimulation, machines::Machine};
+use consort_sync::{
+    delegation::{Locked, Scheme as _, Service},
+    locks::{Clh, HybLock, Mcs, RawLock},
+};
+
+use super::{
+    super::experiment::{Experiment, Outcome},
+    delegation::schemes,
+    machines::{TILE, TILES, on_tile},
+    report::Report,
+};
+
+/// The time in which a thread comes to wait for the lock, in cycles.
+const COMES: u64 = 10_000;
+
+/// T14: remote references of servicing threads and of hand-overs (sections 5.3 and 6.1).
+///
+/// # Errors
+/// When a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::new(experiment.source, &[TILE]);
+    let mut counts = Vec::new();
+    for (name, way) in schemes(u64::MAX) {
+        let [demanded, prefetched] = on_tile(way, TILES, 1)?.remote();
+        report.add(TILE, format!("{name}, an operation, prefetched"), "lines", prefetched);
+        let what = format!("{name}, an operation");
+        counts.push(report.add(TILE, what, "references", demanded + prefetched));
+    }
+    for (name, [flag, next]) in [
+        ("MCS", hand_over::<Mcs>()?),
+        ("CLH", hand_over::<Clh>()?),
+        ("HYBLOCK", hand_over::<HybLock>()?),
+    ] {
+        if next > 0.0 {
+            report.add(
+                TILE,
+                format!("{name}, a hand-over, reading the next node"),
+                "references",
+                next,
+            );
+        }
+        counts.push(report.add(TILE, format!("{name}, a hand-over"), "references", flag));
+    }
+    report.finish(format!(
+        "an operation of MP-SERVER, HYBCOMB, SHM-SERVER, CC-SYNCH: {:.1}, {:.1}, {:.1}, {:.1} (paper: \
+         0, 0, 2, 2); a hand-over of MCS, CLH, HYBLOCK: {:.0}, {:.0}, {:.0} (2, 2, 0)",
+        counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6],
+    ))
+}
+
+/// A section that takes the tallies of both threads when the first one ends it, and when the second
+/// one begins it.
+#[derive(Default)]
+struct Between {
+    /// Word 0: the turn in which the second thread is to come.
+    come: Line,
+    ended: Cell<[Tally; 2]>,
+    begun: Cell<[Tally; 2]>,
+}
+
+impl Service<SimulatedThread> for Between {
+    async fn serve(&self, m: &SimulatedThread, turn: u64, _: u64) -> u64 {
+        let both = || [0, 1].map(|thread| m.tally_of(Thread(thread)));
+        if m.thread() == Thread(1) {
+            self.begun.set(both());
+            return 0;
+        }
+        m.store(&self.come[0], turn, Release).await;
+        m.pause(COMES).await;
+        m.load(&self.come[0], Relaxed).await;
+        self.ended.set(both());
+        0
+    }
+}
+
+/// The remote references of a hand-over from one thread to another that waits already: from the
+/// begin of the release to the end of the acquisition. The second number is that of the reads of
+/// who releases: the flag is written by it, and read by the other.
+fn hand_over<R: RawLock>() -> Result<[f64; 2]> {
+    #[repr(align(128))]
+    struct Aligned<R>(Locked<R>);
+    let (lock, between) = (Aligned(Locked::<R>::default()), Between::default());
+    let simulation = ThreadSimulation::on(Machine::find(TILE)?, 2);
+    simulation.run(async |m: SimulatedThread| {
+        // The second turn is counted: in the first one, lines are in no cache.
+        for turn in [1, 2] {
+            if m.thread() == Thread(1) {
+                let Ok(_) = m.wait_until(&between.come[0], Until::Equals(turn)).await;
+            }
+            let Ok(_) = lock.0.apply(&m, &(), &between, turn, 0).await;
+            m.pause(COMES).await;
+        }
+    })?;
+    let [releasing, acquiring] =
+        [0, 1].map(|thread| between.begun.get()[thread] - between.ended.get()[thread]);
+    let reads = releasing.remote_reads;
+    Ok([(releasing.remote() - reads + acquiring.remote()) as f64, reads as f64])
+}
