@@ -225,7 +225,7 @@ pub const CLAIMS: &[Claim] = &[
         ],
         least_pes: 1,
         place: Place::Simulated,
-        judge: locks::locks::judge,
+        judge: locks::queue_locks::judge,
     },
     Claim {
         id: "T9",

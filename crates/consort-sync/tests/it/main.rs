@@ -1,9 +1,10 @@
-//! Tests of locks and delegation on this machine, one module a subject.
+//! Tests of locks and delegation on this machine and on simulated ones, one module a subject.
 #![cfg(not(loom))]
 
 mod delegation;
 mod locks;
 mod objects;
 mod random;
+mod simulated;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod thread_ends;

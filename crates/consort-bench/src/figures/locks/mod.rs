@@ -4,16 +4,19 @@
 //! 1. `run`: an object under a lock or a scheme on a simulated machine; `machines`: the thesis'
 //!    machines, and where threads run;
 //! 2. `report`: figures with the thesis' values, as a page;
-//! 3. `locks`, `delegation`, `stalls`, `combining`: T8, T9, T10, T11, on the TILE-Gx;
+//! 3. `queue_locks`, `delegation`, `stalls`, `combining`: T8, T9, T10, T11, on the TILE-Gx;
 //! 4. `optimizations`, `sections`: T13, T15, on the Xeon and the Opteron; `references`: T14.
 
 pub mod combining;
 pub mod delegation;
-pub mod locks;
 pub mod machines;
 pub mod optimizations;
+pub mod queue_locks;
 pub mod references;
 mod report;
 mod run;
 pub mod sections;
 pub mod stalls;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Locks and delegation on simulated machines: the same code, in schedules that threads hardly ever
+//! have.
+
+use std::{
+    cell::{Cell, RefCell},
+    sync::atomic::Ordering::Relaxed,
+};
+
+use consort_fabric::{Line, Machine as _, Thread};
+use consort_sim::{SimulatedThread, Tally, ThreadSimulation, machines::Machine};
+use consort_sync::{
+    delegation::{
+        Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service,
+        ShmServer,
+    },
+    locks::{Clh, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+};
+
+const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
+/// The seeds of each scheme on each machine, and the operations of each thread.
+const SEEDS: u64 = 12;
+const EACH: u64 = 15;
+
+/// A counter whose increments are not atomic.
+#[derive(Default)]
+struct Counter {
+    word: Line,
+    inside: Cell<bool>,
+    operations: RefCell<Vec<u64>>,
+}
+
+impl Service<SimulatedThread> for Counter {
+    async fn serve(&self, m: &SimulatedThread, operation: u64, argument: u64) -> u64 {
+        assert!(!self.inside.replace(true), "two threads are in the section");
+        let old = m.load(&self.word[3], Relaxed).await;
+        m.pause(m.random(50)).await;
+        m.store(&self.word[3], old + argument, Relaxed).await;
+        self.operations.borrow_mut().push(operation);
+        self.inside.set(false);
+        old
+    }
+}
+
+fn simulation(machine: &str, threads: u32, seed: u64) -> ThreadSimulation {
+    // Some of them share a core where cores have two threads.
+    let placement = (0..threads).map(|thread| thread * 5 % 36).collect();
+    let machine = Machine::find(machine).expect("a machine that is shipped");
+    ThreadSimulation::on(machine, 0).placed(placement).seed(seed)
+}
+
+/// The operations of a thread, whose results are what the counter was.
+async fn client<S: Scheme>(m: &SimulatedThread, scheme: &S, counter: &Counter) -> Vec<u64> {
+    let local = S::Local::default();
+    let mut results = Vec::new();
+    for number in 0..EACH {
+        let operation = u64::from(m.thread().0) * EACH + number;
+        let Ok(result) = scheme.apply(m, &local, counter, operation, 1).await;
+        results.push(result);
+        m.spin(m.random(200));
+    }
+    results
+}
+
+/// Each operation was executed once and saw another value.
+fn check(counter: &Counter, results: Vec<Vec<u64>>, first: u64, what: &str) {
+    let mut seen: Vec<u64> = results.into_iter().flatten().collect();
+    let count = seen.len() as u64;
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..count), "{what}: a value is missing or was seen twice");
+    let mut executed = counter.operations.take();
+    executed.sort_unstable();
+    assert!(executed.into_iter().eq(first * EACH..first * EACH + count), "{what}");
+}
+
+fn excludes<S: Scheme>(make: impl Fn() -> S) {
+    for machine in MACHINES {
+        for seed in 0..SEEDS {
+            for threads in [2, 3, 7] {
+                let (scheme, counter) = (make(), Counter::default());
+                let what = format!("{}, {machine}, seed {seed}, {threads} threads", S::NAME);
+                let outcome = simulation(machine, threads, seed)
+                    .explored()
+                    .run(async |m: SimulatedThread| client(&m, &scheme, &counter).await)
+                    .unwrap_or_else(|error| panic!("{what}: {error}"));
+                let results = outcome.results.into_iter().flatten().collect();
+                check(&counter, results, 0, &what);
+            }
+        }
+    }
+}
+
+fn serves<S: ServerScheme>(make: impl Fn(usize) -> S) {
+    for machine in MACHINES {
+        for seed in 0..SEEDS {
+            for threads in [2, 3, 7] {
+                let (scheme, counter) = (make(threads as usize + 1), Counter::default());
+                let what = format!("{}, {machine}, seed {seed}, {threads} threads", S::NAME);
+                let left = Cell::new(threads - 1);
+                let outcome = simulation(machine, threads, seed)
+                    .explored()
+                    .run(async |m: SimulatedThread| {
+                        if m.thread() == Thread(0) {
+                            let Ok(()) = scheme.run(&m, &counter).await;
+                            return Vec::new();
+                        }
+                        let results = client(&m, &scheme, &counter).await;
+                        left.set(left.get() - 1);
+                        if left.get() == 0 {
+                            let Ok(()) = scheme.stop(&m).await;
+                        }
+                        results
+                    })
+                    .unwrap_or_else(|error| panic!("{what}: {error}"));
+                check(&counter, outcome.results.into_iter().flatten().collect(), 1, &what);
+            }
+        }
+    }
+}
+
+fn locked<R: RawLock>() {
+    excludes(Locked::<R>::default);
+}
+
+#[test]
+fn locks_exclude() {
+    locked::<TestAndSet>();
+    locked::<Ticket>();
+    locked::<Mcs>();
+    locked::<Clh>();
+    locked::<HybLock>();
+}
+
+#[test]
+fn combiners_exclude() {
+    for most in [0, 2, 200] {
+        excludes(|| CcSynch::with_max_ops(most));
+        excludes(|| HybComb::with_max_ops(most));
+        excludes(|| HSynch::new(2, most, |thread| thread.0 as usize));
+    }
+}
+
+#[test]
+fn servers_execute_each_request_once() {
+    serves(|_| MpServer::new());
+    serves(ShmServer::new);
+    // Threads share a slot.
+    serves(|_| ShmServer::new(2));
+    serves(|slots| {
+        ShmServer::new(slots).with_every_second_line().with_backoff(Backoff::Every(300))
+    });
+    serves(|slots| ShmServer::new(slots).with_streaming());
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let tallies = |seed| -> Vec<Tally> {
+        let (scheme, counter) = (HybComb::with_max_ops(5), Counter::default());
+        let run = simulation(MACHINES[0], 8, seed).run(async |m: SimulatedThread| {
+            client(&m, &scheme, &counter).await;
+        });
+        run.expect("it comes to an end").tallies
+    };
+    assert_eq!(tallies(3), tallies(3));
+    assert_ne!(tallies(3), tallies(4));
+}
