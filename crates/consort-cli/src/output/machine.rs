@@ -2,7 +2,8 @@
 
 use consort_bench::units::{self, counted};
 use consort_sim::machines::{
-    AtomicOp, Cluster, Coherent, Costs, Kind, Layout, Machine, MessageBuffers, Network, State,
+    AtomicOp, AtomicsAt, Cluster, Coherent, Costs, Kind, Layout, Machine, MessageBuffers, Network,
+    State, StoreOrder,
 };
 
 use super::{finish, table, time, wrapped};
@@ -93,6 +94,18 @@ fn coherent(machine: &Coherent) -> Facts {
         let (message, hop) = (ns(queue.message_cycles), ns(queue.hop_cycles));
         let text = format!("{words} words, {ways} ways, {message} a message and {hop} a hop");
         facts.push(("message queue", text));
+    }
+    if let Some(threads) = &machine.threads {
+        let atomics = match threads.atomics {
+            AtomicsAt::Cache => "in the cache of the core",
+            AtomicsAt::Home => "at the line's home",
+        };
+        let stores = match threads.stores {
+            StoreOrder::InOrder => "in order",
+            StoreOrder::Overlapping => "overlapping",
+        };
+        facts.push(("atomic operations", atomics.to_owned()));
+        facts.push(("store buffer", format!("{} stores, {stores}", threads.store_buffer)));
     }
     facts
 }

@@ -23,10 +23,10 @@ fn tally(
     access: impl AsyncFn(&SimulatedThread, &Line),
 ) -> Tally {
     let machine = coherent(name);
-    let others = if spin { order.len().min(30) } else { 1 };
-    let placement: Vec<u32> = (0..=others as u32)
-        .map(|k| 2 * k * (machine.threads() / 80).max(1) % machine.threads())
-        .collect();
+    let others: u32 = if spin { 30 } else { 1 };
+    let apart = 2 * (machine.threads() / 80).max(1);
+    let placement: Vec<u32> =
+        (0..=others).map(|thread| thread * apart % machine.threads()).collect();
     let outcome = run(name, &placement, async |thread: SimulatedThread| {
         if thread.me == 1 {
             for line in lines {
@@ -88,10 +88,11 @@ fn strides_are_learnt_on_each_page_anew() {
         let count = mixed.len();
         let mut state = 5;
         for last in (1..count).rev() {
-            mixed.swap(last, splitmix64(&mut state) as usize % (last + 1));
+            let drawn = splitmix64(&mut state) % (last as u64 + 1);
+            mixed.swap(last, usize::try_from(drawn).unwrap());
         }
         let mixed = tally(name, &lines, &mixed, 2000, false, load);
-        assert!(mixed.remote_reads as usize > count * 8 / 10, "{name}: {}", mixed.remote_reads);
+        assert!(mixed.remote_reads > count as u64 * 8 / 10, "{name}: {}", mixed.remote_reads);
     }
 }
 
