@@ -7,7 +7,8 @@
 //! collectives, `overhead_ns`. It is separate from the others and optional.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
-//! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of machines;
+//! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of
+//!    machines;
 //! 3. `model`: the parameters of each machine for estimates.
 
 mod cluster;

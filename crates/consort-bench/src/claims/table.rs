@@ -1,4 +1,4 @@
-//! The claims, one in each row.
+//! The claims, one in each row: as long as they are many.
 
 use super::claim::{Claim, Place};
 use crate::figures::{
@@ -246,7 +246,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T10",
         paper: THESIS,
-        about: "The servicing thread waits for coherence over shared memory, and never with messages",
+        about: "The servicing thread waits for coherence, and with messages for nothing",
         says: "stalls: over half of the time with SHM-SERVER and CC-SYNCH, else almost none",
         // Section 6.2.3, figure 6.6b: "virtually never"; "more than 50%", a lower bound.
         bounds: &[
@@ -298,7 +298,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "T14",
         paper: THESIS,
-        about: "Two remote references an operation or hand-over over shared memory, none by messages",
+        about: "An operation or hand-over takes two remote references, or none by messages",
         says: "remote references: two by shared memory, none by messages",
         // Sections 5.3, 6.1.
         bounds: &[

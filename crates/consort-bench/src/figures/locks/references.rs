@@ -55,8 +55,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         counts.push(report.add(TILE, format!("{name}, a hand-over"), "references", flag));
     }
     report.finish(format!(
-        "an operation of MP-SERVER, HYBCOMB, SHM-SERVER, CC-SYNCH: {:.1}, {:.1}, {:.1}, {:.1} (paper: \
-         0, 0, 2, 2); a hand-over of MCS, CLH, HYBLOCK: {:.0}, {:.0}, {:.0} (2, 2, 0)",
+        "an operation of MP-SERVER, HYBCOMB, SHM-SERVER, CC-SYNCH: {:.1}, {:.1}, {:.1}, {:.1} \
+         (paper: 0, 0, 2, 2); a hand-over of MCS, CLH, HYBLOCK: {:.0}, {:.0}, {:.0} (2, 2, 0)",
         counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6],
     ))
 }

@@ -31,8 +31,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     report.table(&["ns an operation", "all", "coherence", "fences", "store buffer"], rows);
     report.finish(format!(
-        "stalled for {:.0} % with MP-SERVER and {:.0} % with HYBCOMB (paper: almost never), {:.0} % \
-         with SHM-SERVER and {:.0} % with CC-SYNCH (over 50 %)",
+        "stalled for {:.0} % with MP-SERVER and {:.0} % with HYBCOMB (paper: almost never), \
+         {:.0} % with SHM-SERVER and {:.0} % with CC-SYNCH (over 50 %)",
         shares[0], shares[1], shares[2], shares[3],
     ))
 }
