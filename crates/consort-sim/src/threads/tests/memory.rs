@@ -149,7 +149,8 @@ fn flags_come_after_data() {
 /// line that others have copies of. In order, never.
 #[test]
 fn stores_without_release_overtake_each_other_on_relaxed_machines_alone() {
-    for (name, may) in [(TILE, true), (XEON, false), (OPTERON, false)] {
+    let relaxed = [(TILE, Relaxed, true), (XEON, Relaxed, false), (OPTERON, Relaxed, false)];
+    for (name, order, may) in relaxed.into_iter().chain([(TILE, Release, false)]) {
         let (shared, flag, overtaken) = (Line::new(), Line::new(), Cell::new(false));
         let all: Vec<u32> = (0..36).collect();
         run(name, &all, async |thread: SimulatedThread| {
@@ -157,8 +158,8 @@ fn stores_without_release_overtake_each_other_on_relaxed_machines_alone() {
                 // The first line is at home at thread 0, which gets it first.
                 thread.store(&flag[0], 0, Relaxed).await;
                 at(&thread, 5).await;
-                thread.store(&shared[0], 1, Relaxed).await;
-                return thread.store(&flag[0], 1, Relaxed).await;
+                thread.store(&shared[0], 1, order).await;
+                return thread.store(&flag[0], 1, order).await;
             }
             at(&thread, 3).await;
             thread.load(&shared[0], Relaxed).await;
@@ -167,8 +168,28 @@ fn stores_without_release_overtake_each_other_on_relaxed_machines_alone() {
             let stale = thread.load(&shared[0], Relaxed).await == 0;
             overtaken.set(overtaken.get() || set && stale);
         });
-        assert_eq!(overtaken.get(), may, "{name}");
+        assert_eq!(overtaken.get(), may, "{name}, {order:?}");
     }
+}
+
+/// The home tells the cores that have a copy one after the other.
+#[test]
+fn a_write_takes_longer_the_more_copies_there_are() {
+    let took = |holders: u32| {
+        let line = Line::new();
+        let all: Vec<u32> = (0..=holders).collect();
+        let outcome = run(TILE, &all, async |thread: SimulatedThread| {
+            if thread.me > 0 {
+                thread.load(&line[0], Relaxed).await;
+                return 0.0;
+            }
+            at(&thread, 10).await;
+            timed(&thread, thread.swap(&line[0], 1, Relaxed)).await
+        });
+        outcome.results[0].unwrap()
+    };
+    let each = coherent(TILE).threads.unwrap().sharer_cycles;
+    near(took(31) - took(1), cycles(TILE, 30.0 * each), "30 copies more");
 }
 
 /// At home, a line executes an operation at a time, each for as long as the description says.
