@@ -124,7 +124,11 @@ impl Point {
 
     /// The mean time of an operation, in nanoseconds.
     pub(super) fn latency_ns(&self) -> f64 {
-        let all = self.clients.iter().map(|tally| tally.latency_ns() * tally.operations as f64);
+        let all = self
+            .clients
+            .iter()
+            .filter(|tally| tally.operations > 0)
+            .map(|tally| tally.latency_ns() * tally.operations as f64);
         all.sum::<f64>() / self.operations() as f64
     }
 
