@@ -16,4 +16,27 @@ impl Draws {
         let index = self.below(all.len() as u64);
         &all[usize::try_from(index).unwrap_or(0)]
     }
+
+    /// Brings them into an order at random.
+    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            let other = usize::try_from(self.below(last as u64 + 1)).unwrap_or(last);
+            all.swap(last, other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_keeps_its_elements() {
+        let (mut order, mut draws) = ((0..20).collect::<Vec<usize>>(), Draws(7));
+        let before = order.clone();
+        draws.shuffle(&mut order);
+        assert_ne!(order, before);
+        order.sort_unstable();
+        assert_eq!(order, before);
+    }
 }

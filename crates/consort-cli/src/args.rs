@@ -11,7 +11,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{
+    PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser,
+};
 use consort::MOST_PES;
 use consort_bench::{harness::Mode, units};
 
@@ -122,6 +124,14 @@ pub(crate) fn block(text: &str) -> Result<usize, String> {
 pub(crate) fn pes(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|pes| (1..=MOST_PES).contains(pes));
     number.ok_or_else(|| format!("`{text}` is no number of PEs: use 1 to {MOST_PES}"))
+}
+
+/// Reads a number from 1 to `most`.
+pub(crate) fn counts(most: usize) -> impl TypedValueParser<Value = usize> {
+    StringValueParser::new().try_map(move |text| {
+        let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| format!("use a number from 1 to {most}"))
+    })
 }
 
 /// Reads a number of seconds.

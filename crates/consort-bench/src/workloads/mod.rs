@@ -5,9 +5,11 @@
 //! 3. [`overlap`]: computation during a nonblocking broadcast;
 //! 4. [`look_up`]: look-ups of choices in compiled wisdom;
 //! 5. [`region`]: parallel regions and barriers of threads, beside those of other libraries;
-//! 6. [`sharing`]: jobs on cores that others use too, and the processor time of waits.
+//! 6. [`sharing`]: jobs on cores that others use too, and the processor time of waits;
+//! 7. [`critical_sections`]: locks and delegation, beside locks of other libraries.
 
 pub mod counting;
+pub mod critical_sections;
 pub mod look_up;
 pub mod online;
 pub mod overlap;

@@ -8,10 +8,12 @@
 //! 2. `text`: the tables for people;
 //! 3. `counting`: workloads with counting puts;
 //! 4. `online`, `overlap`, `look_up`, `region`, `sharing`: refined choices, computation during a
-//!    broadcast, compiled wisdom, parallel regions, cores that others use too.
+//!    broadcast, compiled wisdom, parallel regions, cores that others use too;
+//! 5. `critical_sections`: locks and delegation.
 
 mod arguments;
 mod counting;
+mod critical_sections;
 mod look_up;
 mod online;
 mod options;
@@ -49,6 +51,11 @@ impl Bench {
     /// When options contradict each other, nothing could be measured, or the output file cannot be
     /// written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        if !matches!(self.what, What::CriticalSections(_))
+            && let Some(option) = self.of_critical_sections()
+        {
+            bail!("{option}: only lock, delegate and counter take it");
+        }
         let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
         let measurement = &Measurement::begin(most, interrupt::stop_flag()?);
         let measured = match self.what {
@@ -59,6 +66,7 @@ impl Bench {
             What::LookUp => look_up::run(self, measurement),
             What::Region => region::run(self, measurement),
             What::Sharing => sharing::run(self, measurement),
+            What::CriticalSections(subject) => critical_sections::run(self, subject, measurement),
         };
         let why = match measured {
             Err(error) if interrupt::is_set(&measurement.stop) => {

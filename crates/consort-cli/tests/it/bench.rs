@@ -1,5 +1,6 @@
 //! `consort bench` and `consort reproduce`, from the outside, with the smallest budgets.
 
+mod critical_sections;
 mod openmp;
 mod region;
 

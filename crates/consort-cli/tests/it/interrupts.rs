@@ -44,6 +44,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
         "bench overlap --bytes 8 --pes 2 --budget 600 --json",
         "bench region --pes 3 --budget 600 --json",
         "bench sharing --pes 3 --budget 600 --json",
+        "bench lock --threads 2 --budget 600 --json",
     ] {
         let Output { status, stdout, stderr } = interrupted(line);
         let complaint = String::from_utf8_lossy(&stderr);

@@ -5,10 +5,18 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use consort::{Algorithms, Arrival, Candidate, Collective, SyncModes, Waiting};
-use consort_bench::{harness::Mode, workloads::counting::Workload};
+use consort_bench::{
+    harness::Mode,
+    workloads::{counting::Workload, critical_sections::Subject},
+};
 use consort_tuner::TransferClass;
 
 use crate::args;
+
+/// The most threads that a critical section is measured with.
+const MOST_THREADS: usize = 1024;
+/// The most increments of an operation.
+const MOST_INCREMENTS: usize = 1_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +30,10 @@ Examples:
   consort bench overlap --bytes 256k              computing beside a nonblocking broadcast
   consort bench look-up --budget 1                what asking wisdom takes, in time and memory
   consort bench region --pes 2,8                  parallel regions and barriers, by many libraries
-  consort bench sharing                           a job beside another, and what waits cost";
+  consort bench sharing                           a job beside another, and what waits cost
+  consort bench lock --threads 2 --between 0      locks, beside parking_lot, std and mcslock
+  consort bench delegate --section 20             combining and servers, and their latency
+  consort bench counter --threads 1,2             both, and fetch_add";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
@@ -33,8 +44,10 @@ pub(crate) struct Bench {
     /// hand that send data and count as one), counted-all-to-all or stencil (Synch_p2p);
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
     /// broadcast), look-up (look-ups of choices in wisdom), region (parallel regions and
-    /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP), or sharing (a
-    /// job beside another or beside a busy thread, and the processor time of waits)
+    /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP), sharing (a
+    /// job beside another or beside a busy thread, and the processor time of waits); or a counter
+    /// in critical sections of threads: lock (under each lock), delegate (by each scheme of
+    /// delegation and combining) or counter (under all of them)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -84,6 +97,18 @@ pub(crate) struct Bench {
     /// Without MPI
     #[arg(long, conflicts_with = "mpi")]
     pub(super) no_mpi: bool,
+    /// Of lock, delegate and counter: numbers of threads [default: powers of two up to 8 for each
+    /// usable core]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = args::counts(MOST_THREADS))]
+    pub(super) threads: Vec<usize>,
+    /// Of lock, delegate and counter: increments of an operation, each of another number
+    /// [default: 1]
+    #[arg(long, value_name = "N", value_parser = args::counts(MOST_INCREMENTS))]
+    pub(super) section: Option<usize>,
+    /// Of lock, delegate and counter: the most iterations of a loop between two operations of a
+    /// thread, at random [default: 50]
+    #[arg(long, value_name = "N")]
+    pub(super) between: Option<u32>,
     /// Show blocks of calls in this class of the transfer between cores
     #[arg(long, value_enum, default_value_t = Class::Both)]
     pub(super) class: Class,
@@ -120,6 +145,12 @@ impl Bench {
         let about_peers = !self.mpi.is_empty() || !self.peers.is_empty() || self.no_mpi;
         !named && self.sync.is_empty() && !about_peers
     }
+
+    /// The option that only critical sections have, if one is set.
+    pub(super) fn of_critical_sections(&self) -> Option<&'static str> {
+        let threads = (!self.threads.is_empty()).then_some("--threads");
+        threads.or(self.section.map(|_| "--section")).or(self.between.map(|_| "--between"))
+    }
 }
 
 /// The kinds of work to time.
@@ -139,6 +170,8 @@ pub(crate) enum What {
     Region,
     /// Jobs on cores that others use too.
     Sharing,
+    /// Locks and delegation.
+    CriticalSections(Subject),
 }
 
 impl FromStr for What {
@@ -153,10 +186,16 @@ impl FromStr for What {
             "sharing" => return Ok(Self::Sharing),
             _ => {}
         }
+        if let Some(subject) = Subject::EVERY.into_iter().find(|one| one.name() == text) {
+            return Ok(Self::CriticalSections(subject));
+        }
         text.parse().map(Self::Counting).or_else(|others| {
             let collective = text.parse().map(Self::Collective);
             collective.map_err(|error| {
-                format!("{error}, or {others}, online, overlap, look-up, region, sharing")
+                format!(
+                    "{error}, or {others}, online, overlap, look-up, region, sharing, lock, \
+                     delegate, counter"
+                )
             })
         })
     }

@@ -1,0 +1,320 @@
+//! Threads that use one counter for some time, and what each of them has done.
+//!
+//! Each thread makes an operation, then some iterations of a loop at random, again and again. The
+//! thread that began the block sleeps, and looks at the threads' numbers of operations at the end
+//! of each window. Where threads fit the cores, each is pinned to one, and a window counts if all
+//! threads together lacked at most a tenth of a processor: then each had 90 % of one at least.
+
+use std::{
+    hint::black_box,
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use consort_fabric::statistics::Summary;
+use consort_native::{
+    affinity::{self, CpuId},
+    topology::Topology,
+    usage::processor_time,
+};
+
+use super::counter::Counter;
+use crate::draws::Draws;
+
+/// The time of a window.
+pub(super) const WINDOW: Duration = Duration::from_millis(10);
+/// All threads together lack at most so much of a processor in a window that counts.
+const MOST_LACKING: f64 = 0.1;
+/// One in so many operations is timed at full load.
+const TIMED: u64 = 64;
+/// The most operations that a thread times.
+const MOST_TIMED: usize = 100_000;
+/// The operations of a sample without contention.
+const UNCONTENDED: u32 = 2_000;
+
+/// How a block is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting<'s> {
+    pub(super) threads: usize,
+    /// Increments of an operation.
+    pub(super) increments: usize,
+    /// The most iterations between two operations.
+    pub(super) between: u64,
+    pub(super) length: Duration,
+    /// Whether each operation is timed, and not one in [`TIMED`].
+    pub(super) times_each: bool,
+    /// Whether the counter has a server, which takes a core.
+    pub(super) has_server: bool,
+    pub(super) seed: u64,
+    /// Ends the block.
+    pub(super) stop: &'s AtomicBool,
+}
+
+impl Setting<'_> {
+    /// The core of each thread, and last that of the server; `None` if they outnumber the cores.
+    fn cpus(&self) -> Option<Vec<CpuId>> {
+        Topology::discover().placement(self.threads + usize::from(self.has_server))
+    }
+}
+
+/// What the threads have done in a block.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Millions of operations a second.
+    pub(super) mops: f64,
+    /// The most operations of a thread over the fewest: in each window that counts, or in the whole
+    /// block where threads outnumber the cores.
+    pub(super) fairness: Vec<f64>,
+    /// The median of an operation and the 99th percentile, in nanoseconds.
+    pub(super) latency_ns: Option<(f64, f64)>,
+    /// Whether each thread had a core.
+    pub(super) is_pinned: bool,
+}
+
+/// What one thread shows while it works, in lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Done(AtomicU64);
+
+/// The operations of all threads until some moment.
+struct Look {
+    at: Instant,
+    /// The processor time of all threads.
+    used: Option<Duration>,
+    done: Vec<u64>,
+}
+
+impl Look {
+    fn at(done: &[Done]) -> Self {
+        let used = processor_time();
+        Self {
+            at: Instant::now(),
+            used,
+            done: done.iter().map(|one| one.0.load(Relaxed)).collect(),
+        }
+    }
+
+    fn since(&self, before: &Self) -> Vec<u64> {
+        self.done.iter().zip(&before.done).map(|(now, before)| now - before).collect()
+    }
+
+    /// Whether so many threads had a processor each since `before`.
+    fn counts(&self, before: &Self, threads: usize) -> bool {
+        let passed = self.at.duration_since(before.at).as_secs_f64();
+        let used = self.used.zip(before.used).map(|(now, before)| (now - before).as_secs_f64());
+        used.is_none_or(|used| used >= (threads as f64 - MOST_LACKING) * passed)
+    }
+}
+
+/// The most of some numbers of operations over the fewest. One that made none counts as one.
+fn fairness(done: &[u64]) -> f64 {
+    let (most, fewest) = (done.iter().max(), done.iter().min());
+    most.zip(fewest).map_or(1.0, |(most, fewest)| *most as f64 / (*fewest).max(1) as f64)
+}
+
+/// Measures a block.
+///
+/// # Errors
+/// When the system refuses a thread or a core, or the counter has lost operations.
+pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
+    let cpus = setting.cpus();
+    let cpu = |index: usize| cpus.as_ref().and_then(|cpus| cpus.get(index).copied());
+    let counter = C::new(setting.increments, setting.threads, cpu(setting.threads))?;
+    let done: Vec<Done> = (0..setting.threads).map(|_| Done::default()).collect();
+    let (is_over, barrier) = (AtomicBool::new(false), Barrier::new(setting.threads + 1));
+    let (looks, times) = thread::scope(|scope| {
+        let spawn = |index: usize| {
+            let (counter, done, is_over, barrier) = (&counter, &done[index], &is_over, &barrier);
+            let (cpu, seed) = (cpu(index), setting.seed + index as u64);
+            let work = move || {
+                let pinned = cpu.map(affinity::pin).transpose();
+                barrier.wait();
+                pinned.context("a core is refused")?;
+                anyhow::Ok(use_counter(counter, setting, &done.0, Draws(seed), is_over))
+            };
+            scope.spawn(work)
+        };
+        let workers: Vec<_> = (0..setting.threads).map(spawn).collect();
+        barrier.wait();
+        let looks = watch(&done, setting);
+        is_over.store(true, Relaxed);
+        let join = |worker: thread::ScopedJoinHandle<'_, Result<Vec<f64>>>| {
+            worker.join().expect("a thread returns its errors")
+        };
+        let times: Result<Vec<Vec<f64>>> = workers.into_iter().map(join).collect();
+        (looks, times)
+    });
+    let times = times?.concat();
+    let all: u64 = done.iter().map(|one| one.0.load(Relaxed)).sum();
+    let counted = counter.count();
+    ensure!(counted == Some(all), "{all} operations were made, and {counted:?} counted");
+    let (first, last) = (&looks[0], &looks[looks.len() - 1]);
+    let whole = last.since(first);
+    let runs = setting.threads + usize::from(setting.has_server);
+    let fairness = if cpus.is_none() {
+        vec![fairness(&whole)]
+    } else {
+        let windows = looks.windows(2).filter(|two| two[1].counts(&two[0], runs));
+        windows.map(|two| fairness(&two[1].since(&two[0]))).collect()
+    };
+    let seconds = last.at.duration_since(first.at).as_secs_f64();
+    Ok(Block {
+        mops: whole.iter().sum::<u64>() as f64 / seconds / 1e6,
+        fairness,
+        latency_ns: (!times.is_empty()).then(|| {
+            let summary = Summary::of(&times);
+            (summary.median, summary.p99)
+        }),
+        is_pinned: cpus.is_some(),
+    })
+}
+
+/// Looks at the threads at the end of each window.
+fn watch(done: &[Done], setting: &Setting<'_>) -> Vec<Look> {
+    let mut looks = vec![Look::at(done)];
+    let begun = looks[0].at;
+    // Relaxed: the flag publishes no other data.
+    while begun.elapsed() < setting.length && !setting.stop.load(Relaxed) {
+        thread::sleep(WINDOW);
+        looks.push(Look::at(done));
+    }
+    looks
+}
+
+/// Uses the counter until the block is over. Returns the times of the operations that are timed, in
+/// nanoseconds.
+fn use_counter<C: Counter>(
+    counter: &C,
+    setting: &Setting<'_>,
+    shown: &AtomicU64,
+    mut draws: Draws,
+    is_over: &AtomicBool,
+) -> Vec<f64> {
+    let clock_ns = clock_ns();
+    let (mut times, mut done) = (Vec::new(), 0);
+    let timed = if setting.times_each { 1 } else { TIMED };
+    while !is_over.load(Relaxed) {
+        if done % timed == 0 && times.len() < MOST_TIMED {
+            let begun = Instant::now();
+            counter.operate();
+            times.push((begun.elapsed().as_nanos() as f64 - clock_ns).max(0.0));
+        } else {
+            counter.operate();
+        }
+        done += 1;
+        shown.store(done, Relaxed);
+        for iteration in 0..draws.below(setting.between + 1) {
+            black_box(iteration);
+        }
+    }
+    times
+}
+
+/// The time between two readings of the clock that follow each other.
+fn clock_ns() -> f64 {
+    let mut gaps: Vec<f64> = (0..51).map(|_| Instant::now().elapsed().as_nanos() as f64).collect();
+    consort_fabric::statistics::median(&mut gaps)
+}
+
+/// Times operations of one thread alone, on a core of its own, for about `length`.
+///
+/// # Errors
+/// When the system refuses a thread or a core.
+pub(super) fn uncontended_ns<C: Counter>(increments: usize, length: Duration) -> Result<Vec<f64>> {
+    let cpus = Topology::discover().placement(2);
+    let (mine, other) = cpus.map(|cpus| (cpus[0], cpus[1])).unzip();
+    let counter = C::new(increments, 1, other)?;
+    let _pinned = mine.map(affinity::Pinned::new).transpose().context("a core is refused")?;
+    let mut samples = Vec::new();
+    let begun = Instant::now();
+    // The first sample warms up.
+    while samples.len() < 2 || begun.elapsed() < length {
+        let begun = Instant::now();
+        for _ in 0..UNCONTENDED {
+            black_box(&counter).operate();
+        }
+        samples.push(begun.elapsed().as_nanos() as f64 / f64::from(UNCONTENDED));
+    }
+    samples.remove(0);
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_sync::{Mutex, locks::Mcs};
+
+    use super::*;
+    use crate::workloads::critical_sections::counter::Numbers;
+
+    #[test]
+    fn fairness_is_the_most_over_the_fewest() {
+        assert_eq!(fairness(&[30, 10, 20]), 3.0);
+        assert_eq!(fairness(&[30, 0]), 30.0);
+        assert_eq!(fairness(&[7]), 1.0);
+    }
+
+    #[test]
+    fn a_window_counts_if_no_thread_lacked_a_tenth_of_a_processor() {
+        let at = Instant::now();
+        let look = |ms, used| Look {
+            at: at + Duration::from_millis(ms),
+            used: Some(Duration::from_micros(used)),
+            done: vec![],
+        };
+        assert!(look(10, 19_000).counts(&look(0, 0), 2));
+        assert!(!look(10, 18_900).counts(&look(0, 0), 2));
+        assert!(look(20, 19_000).counts(&look(10, 9_000), 1));
+    }
+
+    #[test]
+    fn a_block_counts_what_threads_have_done() {
+        let stop = AtomicBool::new(false);
+        let setting = Setting {
+            threads: 3,
+            increments: 4,
+            between: 50,
+            length: 3 * WINDOW,
+            times_each: true,
+            has_server: false,
+            seed: 1,
+            stop: &stop,
+        };
+        let measured = block::<Mutex<Numbers, Mcs>>(&setting).unwrap();
+        assert!(measured.mops > 0.0 && measured.latency_ns.is_some(), "{measured:?}");
+        assert!(measured.fairness.iter().all(|ratio| *ratio >= 1.0), "{measured:?}");
+        assert!(!uncontended_ns::<Mutex<Numbers, Mcs>>(1, WINDOW).unwrap().is_empty());
+    }
+
+    #[test]
+    fn lost_operations_are_an_error() {
+        struct Loses;
+        impl Counter for Loses {
+            fn new(_: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
+                Ok(Self)
+            }
+            fn operate(&self) {}
+            fn count(self) -> Option<u64> {
+                Some(0)
+            }
+        }
+        let stop = AtomicBool::new(true);
+        let setting = Setting {
+            threads: 1,
+            increments: 1,
+            between: 0,
+            length: WINDOW,
+            times_each: false,
+            has_server: false,
+            seed: 1,
+            stop: &stop,
+        };
+        // Interrupted at once it may have made none.
+        let made = (0..100).find_map(|_| block::<Loses>(&setting).err());
+        assert!(made.expect("lost").to_string().contains("operations were made"));
+    }
+}

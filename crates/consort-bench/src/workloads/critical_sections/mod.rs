@@ -1,0 +1,19 @@
+//! Critical sections of many threads: under locks, by delegation, and by locks of other libraries.
+//!
+//! 1. `counter`: a counter under each of them;
+//! 2. `row`: the rows of a table, each a counter with its name;
+//! 3. `block`: threads that use one counter for some time, and what they have done;
+//! 4. `race`: blocks of all rows in turn; `figures`: the results, for programs;
+//! 5. `table`: the results, for people.
+
+mod block;
+mod counter;
+mod figures;
+mod race;
+mod row;
+mod table;
+
+pub use figures::Entry;
+pub use race::{Race, Results};
+pub use row::Subject;
+pub use table::show;

@@ -1,0 +1,135 @@
+//! The rows of the tables: a counter under each lock and scheme, with its name.
+
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+use anyhow::Result;
+use consort_sync::{
+    Delegate, Mutex,
+    delegation::{CcSynch, HSynch, HybComb, Locked},
+    locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
+};
+
+use super::{
+    block::{Block, Setting, block, uncontended_ns},
+    counter::{ByMessages, BySlots, BySlotsWithBackoff, Counter, Numbers},
+};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Locks.
+    Lock,
+    /// Schemes of delegation and combining.
+    Delegate,
+    /// Both.
+    Counter,
+}
+
+impl Subject {
+    /// All of them.
+    pub const EVERY: [Self; 3] = [Self::Lock, Self::Delegate, Self::Counter];
+
+    /// The name on the command line and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::Delegate => "delegate",
+            Self::Counter => "counter",
+        }
+    }
+
+    /// The rows, and among them that with which the others are compared. An addition by the
+    /// processor is there only where an operation is one increment.
+    pub(super) fn rows(self, increments: usize) -> Vec<&'static Row> {
+        let (locks, schemes): (&[Row], &[Row]) = match self {
+            Self::Lock => (LOCKS, &[]),
+            Self::Delegate => (&[], SCHEMES),
+            Self::Counter => (LOCKS, SCHEMES),
+        };
+        let peers = PEERS.iter().filter(|row| match row.name {
+            FETCH_ADD => increments == 1,
+            REFERENCE => true,
+            _ => self != Self::Delegate,
+        });
+        locks.iter().chain(schemes).chain(peers).collect()
+    }
+}
+
+/// The row with which the others are compared.
+pub(super) const REFERENCE: &str = "parking_lot Mutex";
+/// The row that is no critical section.
+const FETCH_ADD: &str = "fetch_add";
+
+/// A counter under a lock or a scheme.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) is_peer: bool,
+    /// Whether it takes a thread of its own.
+    pub(super) has_server: bool,
+    /// Measures one block of contention.
+    pub(super) block: fn(&Setting) -> Result<Block>,
+    /// Samples of the time of an operation of one thread alone, in nanoseconds.
+    pub(super) uncontended_ns: fn(usize, Duration) -> Result<Vec<f64>>,
+}
+
+const fn ours<C: Counter>(name: &'static str) -> Row {
+    let (block, uncontended_ns) = (block::<C>, uncontended_ns::<C>);
+    Row { name, is_peer: false, has_server: false, block, uncontended_ns }
+}
+
+const fn server<C: Counter>(name: &'static str) -> Row {
+    Row { has_server: true, ..ours::<C>(name) }
+}
+
+const fn peer<C: Counter>(name: &'static str) -> Row {
+    Row { is_peer: true, ..ours::<C>(name) }
+}
+
+/// The locks; the first is the default.
+const LOCKS: &[Row] = &[
+    ours::<Mutex<Numbers, Handoff>>("Handoff, default"),
+    ours::<Mutex<Numbers, TestAndSet>>("TestAndSet"),
+    ours::<Mutex<Numbers, Ticket>>("Ticket"),
+    ours::<Mutex<Numbers, Mcs>>("Mcs"),
+    ours::<Mutex<Numbers, Clh>>("Clh"),
+    ours::<Mutex<Numbers, HybLock>>("HybLock"),
+];
+
+/// The schemes; the first is the default.
+const SCHEMES: &[Row] = &[
+    ours::<Delegate<Numbers, Locked<Handoff>>>("Locked, default"),
+    ours::<Delegate<Numbers, CcSynch>>("CcSynch"),
+    ours::<Delegate<Numbers, HSynch>>("HSynch"),
+    ours::<Delegate<Numbers, HybComb>>("HybComb"),
+    server::<ByMessages>("MpServer"),
+    server::<BySlots>("ShmServer"),
+    server::<BySlotsWithBackoff>("ShmServer, backoff"),
+];
+
+const PEERS: &[Row] = &[
+    peer::<parking_lot::Mutex<Numbers>>(REFERENCE),
+    peer::<parking_lot::FairMutex<Numbers>>("parking_lot Fair"),
+    peer::<std::sync::Mutex<Numbers>>("std Mutex"),
+    peer::<mcslock::raw::yields::Mutex<Numbers>>("mcslock"),
+    peer::<AtomicU64>(FETCH_ADD),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_subject_has_its_rows_and_the_reference() {
+        let names = |subject: Subject, increments| -> Vec<&str> {
+            subject.rows(increments).iter().map(|row| row.name).collect()
+        };
+        let lengths = Subject::EVERY.map(|subject| names(subject, 1).len());
+        assert_eq!(lengths, [11, 9, 18]);
+        for subject in Subject::EVERY {
+            assert!(names(subject, 1).contains(&REFERENCE));
+            assert!(names(subject, 1).contains(&FETCH_ADD));
+            assert!(!names(subject, 2).contains(&FETCH_ADD));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `consort bench lock`, `delegate` and `counter`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{consort, keys, objects, stdout};
+
+const ENTRY: [&str; 21] = [
+    "bench",
+    "algorithm",
+    "is_peer",
+    "load",
+    "threads",
+    "placement",
+    "increments",
+    "between",
+    "launches",
+    "mops",
+    "ci95_mops",
+    "ratio",
+    "ci95_ratio",
+    "fairness",
+    "fairness_p90",
+    "windows",
+    "block_ms",
+    "median_ns",
+    "ci95_ns",
+    "p99_ns",
+    "context",
+];
+
+const LOCKS: [&str; 6] = ["Handoff, default", "TestAndSet", "Ticket", "Mcs", "Clh", "HybLock"];
+const SCHEMES: [&str; 7] = [
+    "Locked, default",
+    "CcSynch",
+    "HSynch",
+    "HybComb",
+    "MpServer",
+    "ShmServer",
+    "ShmServer, backoff",
+];
+const PEERS: [&str; 5] =
+    ["parking_lot Mutex", "parking_lot Fair", "std Mutex", "mcslock", "fetch_add"];
+
+/// Whether an object has a figure of each kind that belongs to its load, and no other.
+fn has_its_figures(entry: &Value) -> bool {
+    let is = |key: &str| entry[key].as_f64() > Some(0.0);
+    match entry["load"].as_str().expect("a load") {
+        "uncontended" => is("median_ns") && is("ratio") && entry["mops"].is_null(),
+        // A scheme whose server shares a core is slow enough for a rate of nearly 0.
+        "full" => is("median_ns") && entry["mops"].is_number() && entry["between"] == 50,
+        "low" => is("median_ns") && is("p99_ns") && entry["ratio"].is_null(),
+        _ => false,
+    }
+}
+
+#[test]
+fn critical_sections_are_timed_beside_other_libraries() {
+    for (name, ours, peers, loads) in
+        [("lock", &LOCKS[..], &PEERS[..], 1 + 2), ("delegate", &SCHEMES, &PEERS[..1], 1 + 2 * 2)]
+    {
+        // Of more than one increment, so without `fetch_add`.
+        let line = format!("bench {name} --threads 1,3 --section 2 --budget 0");
+        let figures = objects(&format!("{line} --json"));
+        for entry in &figures {
+            assert_eq!(keys(entry), BTreeSet::from(ENTRY));
+            assert_eq!((&entry["bench"], &entry["increments"]), (&name.into(), &2.into()));
+            assert!(has_its_figures(entry), "{entry}");
+        }
+        let peers = peers.iter().filter(|peer| **peer != "fetch_add");
+        for row in ours.iter().chain(peers) {
+            let of_row = figures.iter().filter(|entry| entry["algorithm"] == *row);
+            assert_eq!(of_row.clone().count(), loads, "{row}");
+            assert!(of_row.clone().all(|entry| entry["is_peer"] != ours.contains(row)), "{row}");
+        }
+        let page = stdout(&line);
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+        let rows = page.lines().filter(|line| line.starts_with(' '));
+        assert!(rows.clone().count() > 3 * ours.len(), "{page}");
+        assert!(rows.clone().all(|line| line.chars().count() <= 80), "{page}");
+        assert!(page.contains("3 threads, up to 50 iterations"), "{page}");
+        assert!(page.contains("2 increments"), "{page}");
+    }
+}
+
+#[test]
+fn one_counter_is_under_all_locks_and_schemes() {
+    let figures = objects("bench counter --threads 2 --between 0 --budget 0 --json");
+    let full = figures.iter().filter(|entry| entry["load"] == "full");
+    let names: Vec<&str> = full.map(|entry| entry["algorithm"].as_str().expect("a name")).collect();
+    assert_eq!(names, [&LOCKS[..], &SCHEMES, &PEERS].concat());
+    assert!(figures.iter().all(|entry| entry["between"].is_null() || entry["between"] == 0));
+}
+
+#[test]
+fn bad_options_of_critical_sections_are_refused_with_advice() {
+    for (line, code, part) in [
+        ("bench lock --threads 0", 2, "from 1 to 1024"),
+        ("bench lock --threads 2,1025", 2, "from 1 to 1024"),
+        ("bench lock --threads two", 2, "from 1 to 1024"),
+        ("bench counter --section 0", 2, "from 1 to 1000000"),
+        ("bench delegate --between some", 2, "some"),
+        ("bench lock --pes 2", 1, "lock takes threads, section, between and budget alone"),
+        ("bench delegate --sync loose", 1, "delegate takes threads"),
+        ("bench barrier --threads 2", 1, "--threads: only lock, delegate and counter"),
+        ("bench region --section 2", 1, "--section: only lock, delegate and counter"),
+        ("bench sharing --between 2", 1, "--between: only lock, delegate and counter"),
+    ] {
+        let output = consort(line);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}: {complaint}");
+        assert!(complaint.contains(part), "{line}: {complaint}");
+    }
+}
