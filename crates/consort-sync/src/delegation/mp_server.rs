@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::Relaxed;
 
 use consort_fabric::{Line, Machine, Queue, Thread, Until};
 
@@ -64,7 +64,7 @@ unsafe impl Scheme for MpServer {
 
 impl ServerScheme for MpServer {
     async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
-        m.store(&self.server[0], u64::from(m.thread().0) + 1, Release).await;
+        m.store(&self.server[0], u64::from(m.thread().0) + 1, Relaxed).await;
         m.wake(&self.server[0]);
         loop {
             let [client, operation, argument] = m.receive(self.queue()).await?;

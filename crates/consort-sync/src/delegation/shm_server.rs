@@ -33,8 +33,8 @@ const SLEEPS: usize = 1;
 /// A client sets it to 1 to wake the server.
 const BELL: usize = 2;
 
-/// Scans without a request after which the server sleeps.
-const IDLE_SCANS: u32 = 10_000;
+/// Scans without a request after which the server sleeps; few in a model.
+const IDLE_SCANS: u32 = if cfg!(loom) { 1 } else { 10_000 };
 /// The longest sleep, in nanoseconds: a client may come just before it and not see it.
 const SLEEP_NS: u64 = 1_000_000;
 /// Looks of a client that backs off before it waits as others do.

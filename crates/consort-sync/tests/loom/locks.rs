@@ -2,12 +2,13 @@
 
 #![expect(unsafe_code, reason = "raw locks are released by hand")]
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
 use loom::{cell::UnsafeCell, model::Builder};
 
 use crate::{
+    changes,
     machine::{LoomMachine, block_on},
     shared::{Change, Changes, Shared},
 };
@@ -142,31 +143,8 @@ fn model<R: RawLock + 'static>(script: Script, change: Option<Change>, possible:
     });
 }
 
-/// Whether a changed lock fails a script.
-fn fails<R: RawLock + 'static>(script: Script, change: Change) -> bool {
-    let model = move || model::<R>(script, Some(change), &Changes::default());
-    std::thread::spawn(model).join().is_err()
-}
-
-/// A change, and the line of the source that it is in.
-fn text((site, taken): Change) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(site.file());
-    let source = fs::read_to_string(file).expect("a source file");
-    let line = source.lines().nth(site.line() as usize - 1).expect("a line of it");
-    format!("{taken:?}: {}", line.trim())
-}
-
-/// Runs all scripts; then with each change of the lock, which must fail one of them, but for those
-/// that are listed.
 fn check<R: RawLock + 'static>(of_this_lock: &[Script], not_needed: &[&str]) {
-    let scripts = [SCRIPTS, of_this_lock].concat();
-    let changes = Changes::default();
-    scripts.iter().for_each(|script| model::<R>(*script, None, &changes));
-    let changes = changes.lock().expect("no panic").clone();
-    assert!(!changes.is_empty());
-    let survives = |change: &Change| !scripts.iter().any(|script| fails::<R>(*script, *change));
-    let survivors: Vec<_> = changes.into_iter().filter(survives).map(text).collect();
-    assert_eq!(survivors, not_needed);
+    changes::check(&[SCRIPTS, of_this_lock].concat(), model::<R>, not_needed);
 }
 
 const fn script(threads: &'static [&'static [Step]]) -> Script {

@@ -1,11 +1,11 @@
-//! The machine of the models. It runs what a lock does with loom's atomics, and messages over the
-//! real ring. It can take one thing away: an ordering, or an operation.
+//! The machine of the models. It runs what an algorithm does with loom's atomics, and messages over
+//! the real ring. It can take one thing away: an ordering, or an operation.
 
 #![expect(unsafe_code, reason = "stores may come late")]
 
 use std::{
     cell::{Cell, RefCell},
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     convert::Infallible,
     future::{Future, ready},
     panic::Location,
@@ -27,8 +27,14 @@ use crate::shared::{Shared, Site, Taken, address};
 const NO_ADDRESS: u32 = 4096;
 /// Words of a line of a ring that carry data.
 const LINE_WORDS: usize = 7;
+/// The most words of a message: a line of a ring carries the queue and the message.
+const MESSAGE_WORDS: usize = 3;
 
-/// The atomic of a word. A lock that is changed may take 0 or a state for the address of a node.
+/// Words of the line for a thread's answers: the answer, and 1 while it is there.
+const ANSWER: usize = 0;
+const IS_THERE: usize = 1;
+
+/// The atomic of a word. An algorithm that is changed may take 0 or a state for the address of a node.
 fn atomic(word: &Word) -> &AtomicU64 {
     assert!(address(word) > NO_ADDRESS as usize + 64, "the address of no node");
     word.atomic()
@@ -44,7 +50,9 @@ pub(crate) struct LoomMachine {
     made: Cell<usize>,
     /// The number of the next line in the thread's ring.
     next: Cell<u64>,
-    early: RefCell<VecDeque<(Queue, u64)>>,
+    /// What all words were when a wait with a limit last began.
+    seen: RefCell<HashMap<usize, u64>>,
+    early: RefCell<VecDeque<(Queue, [u64; MESSAGE_WORDS])>>,
     /// Relaxed stores that come after the operation without a release, if that comes next.
     late: RefCell<Vec<(*const Word, u64)>>,
 }
@@ -70,6 +78,7 @@ impl LoomMachine {
             lines: RefCell::default(),
             made: Cell::new(0),
             next: Cell::new(0),
+            seen: RefCell::default(),
             early: RefCell::default(),
             late: RefCell::default(),
         }
@@ -129,11 +138,11 @@ impl LoomMachine {
     fn take_in(&self) {
         let (ring, number) = (&self.shared.rings[self.thread], self.next.get());
         if ring.is_full(number) {
-            let [queue, value, ..] = ring.read(number);
+            let [queue, a, b, c, ..] = ring.read(number);
             ring.empty(number);
             self.changed(ring, number, state_if_free(number) + 2);
             self.next.set(number + 1);
-            self.early.borrow_mut().push_back((Queue(queue), value));
+            self.early.borrow_mut().push_back((Queue(queue), [a, b, c]));
         }
     }
 
@@ -151,7 +160,7 @@ impl LoomMachine {
 impl Machine for LoomMachine {
     type Stop = Infallible;
 
-    const MESSAGE_WORDS: usize = 1;
+    const MESSAGE_WORDS: usize = MESSAGE_WORDS;
 
     fn thread(&self) -> Thread {
         Thread(u32::try_from(self.thread).expect("few threads"))
@@ -279,6 +288,8 @@ impl Machine for LoomMachine {
         _: u64,
     ) -> impl Future<Output = Result<Option<u64>, Infallible>> {
         self.catch_up();
+        // Its time may be over whenever another thread has done something.
+        self.shared.rest_until_change(&mut self.seen.borrow_mut());
         let value = atomic(word).load(Acquire);
         ready(Ok(until.holds(value).then_some(value)))
     }
@@ -308,7 +319,7 @@ impl Machine for LoomMachine {
                 let free = state_if_free(number);
                 self.shared.rest(ring.state(number), |state| state == free);
             }
-            ring.fill(number, &[queue.0, message[0]]);
+            ring.fill(number, &[&[queue.0], message].concat());
             ring.publish(number);
             self.changed(ring, number, state_if_free(number) + 1);
         }
@@ -325,8 +336,8 @@ impl Machine for LoomMachine {
         loop {
             self.take_in();
             let found = self.find(queue).and_then(|index| self.early.borrow_mut().remove(index));
-            if let Some((_, value)) = found {
-                return ready(Ok([value; WORDS]));
+            if let Some((_, message)) = found {
+                return ready(Ok(std::array::from_fn(|index| message[index])));
             } else if does_not_wait {
                 return ready(Ok([0; WORDS]));
             }
@@ -341,11 +352,28 @@ impl Machine for LoomMachine {
         ready(self.find(queue).is_none())
     }
 
-    async fn answer(&self, _: Thread, _: u64) {
-        unreachable!("no lock asks for an answer");
+    #[track_caller]
+    fn answer(&self, to: Thread, value: u64) -> impl Future<Output = ()> {
+        self.catch_up();
+        if !self.is_taken(Location::caller(), Taken::Whole) {
+            let line = &self.shared.answers[to.0 as usize];
+            self.store_now(&line[ANSWER], value, Relaxed);
+            self.store_now(&line[IS_THERE], 1, Release);
+            self.shared.wake(&line[IS_THERE]);
+        }
+        ready(())
     }
 
-    async fn receive_answer(&self) -> Result<u64, Infallible> {
-        unreachable!("no lock asks for an answer");
+    #[track_caller]
+    fn receive_answer(&self) -> impl Future<Output = Result<u64, Infallible>> {
+        self.catch_up();
+        let line = &self.shared.answers[self.thread];
+        if !self.is_taken(Location::caller(), Taken::Whole) {
+            while atomic(&line[IS_THERE]).load(Acquire) == 0 {
+                self.shared.rest(&line[IS_THERE], |is_there| is_there == 1);
+            }
+        }
+        self.store_now(&line[IS_THERE], 0, Relaxed);
+        ready(Ok(atomic(&line[ANSWER]).load(Relaxed)))
     }
 }

@@ -1,7 +1,7 @@
-//! Models of the locks: loom runs each in every interleaving, and lets every load return each value
+//! Models of the locks and of delegation: loom runs each in every interleaving, and lets every load return each value
 //! that the memory model allows.
 //!
-//! The locks are the real ones, on a machine of loom's atomics. Each model also runs with each
+//! The algorithms are the real ones, on a machine of loom's atomics. Each model also runs with each
 //! ordering and each operation taken away in turn, and must then fail; what it does not need is
 //! listed, with the reason why it is there.
 //!
@@ -10,6 +10,8 @@
 //! ```
 #![cfg(loom)]
 
+mod changes;
+mod delegation;
 mod locks;
 mod machine;
 mod shared;

@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use consort_fabric::Word;
+use consort_fabric::{Line, Word};
 use consort_native::Ring;
 
-/// Where a lock calls an operation of its machine.
+/// Where an algorithm calls an operation of its machine.
 pub(crate) type Site = &'static Location<'static>;
 
 /// What is taken away at a site.
@@ -24,16 +24,21 @@ pub(crate) enum Taken {
     Whole,
 }
 
-/// A change of a lock.
+/// A change of an algorithm.
 pub(crate) type Change = (Site, Taken);
 
 /// The changes that can be made at the sites that a model has come by.
 pub(crate) type Changes = Arc<Mutex<BTreeSet<Change>>>;
 
+/// In place of the address of a word: the thread waits for a change of any.
+const ANY: usize = 0;
+
 /// What the threads of a model share. What is not loom's here changes at no point of its own: loom
 /// switches threads only where they use its atomics.
 pub(crate) struct Shared {
     pub(crate) rings: Vec<Ring>,
+    /// A line for each thread, with the answer that it waits for.
+    pub(crate) answers: Vec<Line>,
     pub(crate) stores_exchange: bool,
     pub(crate) change: Option<Change>,
     pub(crate) possible: Changes,
@@ -58,6 +63,7 @@ impl Shared {
     ) -> Self {
         Self {
             rings: (0..threads).map(|_| Ring::default()).collect(),
+            answers: (0..threads).map(|_| Line::default()).collect(),
             stores_exchange,
             change,
             possible: Arc::clone(possible),
@@ -69,6 +75,7 @@ impl Shared {
     /// Notes that a word has a new value.
     pub(crate) fn note(&self, word: &Word, value: u64) {
         self.last.lock().expect("no panic").insert(address(word), value);
+        self.wake_at(ANY);
     }
 
     /// Waits until the word may have another value than one that does not satisfy `holds`. Sleeps
@@ -84,8 +91,24 @@ impl Shared {
         }
     }
 
+    /// Sleeps until another thread changes a word, if none has since the caller was last here.
+    pub(crate) fn rest_until_change(&self, seen: &mut HashMap<usize, u64>) {
+        let last = self.last.lock().expect("no panic").clone();
+        if *seen == last {
+            self.sleepers.lock().expect("no panic").push((ANY, loom::thread::current()));
+            loom::thread::park();
+        } else {
+            *seen = last;
+            loom::thread::yield_now(); // and load newer values
+        }
+    }
+
     pub(crate) fn wake(&self, word: &Word) {
-        let is_awake = |(word_of_it, _): &(usize, _)| *word_of_it == address(word);
+        self.wake_at(address(word));
+    }
+
+    fn wake_at(&self, address: usize) {
+        let is_awake = |(word_of_it, _): &(usize, _)| *word_of_it == address;
         let woken: Vec<_> =
             self.sleepers.lock().expect("no panic").extract_if(.., |it| is_awake(it)).collect();
         woken.into_iter().for_each(|(_, thread)| thread.unpark());

@@ -1,0 +1,35 @@
+//! Runs a model, then again with each change of the algorithm, which must fail.
+
+use std::{fs, path::Path};
+
+use crate::shared::{Change, Changes};
+
+/// Plays a script in all interleavings, with a change if there is one. Notes the changes that are
+/// possible.
+type Model<S> = fn(S, Option<Change>, &Changes);
+
+/// Whether a changed algorithm fails a script.
+fn fails<S: Send + 'static>(script: S, model: Model<S>, change: Change) -> bool {
+    let play = move || model(script, Some(change), &Changes::default());
+    std::thread::spawn(play).join().is_err()
+}
+
+/// A change, and the line of the source that it is in.
+fn text((site, taken): Change) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(site.file());
+    let source = fs::read_to_string(file).expect("a source file");
+    let line = source.lines().nth(site.line() as usize - 1).expect("a line of it");
+    format!("{taken:?}: {}", line.trim())
+}
+
+/// Runs all scripts; then with each change, which must fail one of them, but for those that are
+/// listed.
+pub(crate) fn check<S: Copy + Send + 'static>(scripts: &[S], model: Model<S>, not_needed: &[&str]) {
+    let changes = Changes::default();
+    scripts.iter().for_each(|script| model(*script, None, &changes));
+    let changes = changes.lock().expect("no panic").clone();
+    assert!(!changes.is_empty());
+    let survives = |change: &Change| !scripts.iter().any(|it| fails(*it, model, *change));
+    let survivors: Vec<_> = changes.into_iter().filter(survives).map(text).collect();
+    assert_eq!(survivors, not_needed);
+}
