@@ -134,8 +134,8 @@ impl Served {
 }
 
 impl Service<LoomMachine> for Served {
-    /// The operation is the thread plus one, the argument its how many-th. The result tells both, and how
-    /// many were served before.
+    /// The operation is the thread plus one, the argument its how many-th. The result tells both,
+    /// and how many were served before.
     async fn serve(&self, m: &LoomMachine, operation: u64, argument: u64) -> u64 {
         let operation = operation - 1;
         self.use_cell(usize::try_from(operation).expect("a thread"));

@@ -34,7 +34,8 @@ const MESSAGE_WORDS: usize = 3;
 const ANSWER: usize = 0;
 const IS_THERE: usize = 1;
 
-/// The atomic of a word. An algorithm that is changed may take 0 or a state for the address of a node.
+/// The atomic of a word. An algorithm that is changed may take 0 or a state for the address of a
+/// node.
 fn atomic(word: &Word) -> &AtomicU64 {
     assert!(address(word) > NO_ADDRESS as usize + 64, "the address of no node");
     word.atomic()

@@ -1,5 +1,5 @@
-//! Models of the locks and of delegation: loom runs each in every interleaving, and lets every load return each value
-//! that the memory model allows.
+//! Models of the locks and of delegation: loom runs each in every interleaving, and lets every load
+//! return each value that the memory model allows.
 //!
 //! The algorithms are the real ones, on a machine of loom's atomics. Each model also runs with each
 //! ordering and each operation taken away in turn, and must then fail; what it does not need is
