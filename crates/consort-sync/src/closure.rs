@@ -27,8 +27,9 @@ pub(crate) struct Shared<T> {
 
 /// A closure that a thread executes, of this thread or of one that waits for it.
 struct Frame {
-    /// Whose data it uses.
-    shared: *const (),
+    /// The word of the data that it uses. The address of the data itself may also be that of data
+    /// inside it.
+    poisoned: *const Word,
     /// The closure that waits for it.
     above: *const Frame,
 }
@@ -79,7 +80,7 @@ impl<T> Shared<T> {
     /// Nobody else uses the data.
     #[inline(always)]
     unsafe fn execute<R>(&self, above: *const Frame, closure: impl FnOnce(&mut T) -> R) -> R {
-        let frame = Frame { shared: ptr::from_ref(self).cast(), above };
+        let frame = Frame { poisoned: &raw const self.poisoned, above };
         let before = FRAME.replace(&raw const frame);
         let mut entered = Entered { before, poisoned: self.poisons.then_some(&self.poisoned) };
         // SAFETY: the caller's promise.
@@ -90,17 +91,24 @@ impl<T> Shared<T> {
 
     /// Executes a closure of the calling thread with the data.
     ///
+    /// # Errors
+    /// The closure, to be [refused](refuse) when others may use the data: the data is poisoned.
+    ///
     /// # Panics
-    /// When the closure panics, or the data is poisoned.
+    /// When the closure panics.
     ///
     /// # Safety
     /// Nobody else uses the data.
     #[inline(always)]
-    #[track_caller]
-    pub(crate) unsafe fn execute_here<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
-        assert!(!self.is_poisoned(), "{POISONED}");
+    pub(crate) unsafe fn execute_here<F: FnOnce(&mut T) -> R, R>(
+        &self,
+        closure: F,
+    ) -> Result<R, F> {
+        if self.is_poisoned() {
+            return Err(closure);
+        }
         // SAFETY: the caller's promise.
-        unsafe { self.execute(FRAME.get(), closure) }
+        Ok(unsafe { self.execute(FRAME.get(), closure) })
     }
 
     /// Refuses a closure of the calling thread that would wait for itself.
@@ -124,8 +132,8 @@ impl<T> Shared<T> {
         while !frame.is_null() {
             // SAFETY: a frame is on the stack of a thread that executes its closure, and stays
             // there until the closure returns. Those above wait for it.
-            let Frame { shared, above } = unsafe { &*frame };
-            if ptr::eq(*shared, ptr::from_ref(self).cast()) {
+            let Frame { poisoned, above } = unsafe { &*frame };
+            if ptr::eq(*poisoned, &raw const self.poisoned) {
                 return true;
             }
             frame = *above;
@@ -178,12 +186,24 @@ impl<M: Machine, T> Service<M> for Shared<T> {
 unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(shared: &Shared<T>, state: *mut ()) {
     // SAFETY: the caller's promise.
     let state = unsafe { &mut *state.cast::<State<F, R>>() };
-    let Some(closure) = state.closure.take().filter(|_| !shared.is_poisoned()) else {
+    // A closure that is refused is dropped by its caller: what it holds may panic or use the data.
+    let Some(closure) = state.closure.take_if(|_| !shared.is_poisoned()) else {
         return;
     };
     // SAFETY: the caller's promise.
     let within = || unsafe { shared.execute(state.above, closure) };
     state.result = Some(catch_unwind(AssertUnwindSafe(within)));
+}
+
+/// Drops a closure that is not executed since the data is poisoned.
+///
+/// # Panics
+/// Always.
+#[cold]
+#[track_caller]
+pub(crate) fn refuse<F>(closure: F) -> ! {
+    drop(closure);
+    panic!("{POISONED}")
 }
 
 impl<F, R> Call<F, R> {
@@ -212,10 +232,11 @@ impl<F, R> Call<F, R> {
     #[inline]
     #[track_caller]
     pub(crate) fn finish(self) -> R {
-        match self.0.into_inner().result {
+        let State { closure, result, .. } = self.0.into_inner();
+        match result {
             Some(Ok(result)) => result,
             Some(Err(payload)) => resume_unwind(payload),
-            None => panic!("{POISONED}"),
+            None => refuse(closure),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use consort_native::{NativeMachine, block_on, block_on_patiently};
 
 use crate::{
-    closure::{Call, Shared},
+    closure::{Call, Shared, refuse},
     delegation::{Locked, MpServer, Scheme, ServerScheme, Serverless},
     locks::Handoff,
     threads::ByThread,
@@ -116,7 +116,8 @@ impl<T, S: Serverless> Delegate<T, S> {
         // SAFETY: the scheme executes nothing else meanwhile.
         let section = |closure| unsafe { self.shared.execute_here(closure) };
         match self.kept.scheme.in_place(closure, section) {
-            Ok(result) => result,
+            Ok(Ok(result)) => result,
+            Ok(Err(closure)) => refuse(closure),
             Err(closure) => self.kept.apply(&self.shared, closure),
         }
     }
@@ -182,7 +183,12 @@ where
     ///
     /// # Errors
     /// When the system starts no thread.
+    ///
+    /// # Panics
+    /// When the scheme [streams](ServerScheme::streams): the result of a closure could come after
+    /// the answer that it is there.
     pub fn with(scheme: S, data: T) -> io::Result<Self> {
+        assert!(!scheme.streams(), "closures return results, so answers may not pass the caches");
         let kept = Kept { scheme, locals: ByThread::new() };
         let both = Arc::new((kept, Shared::new(data)));
         let served = Arc::clone(&both);

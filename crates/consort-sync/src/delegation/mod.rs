@@ -37,6 +37,9 @@ pub use shm_server::{Backoff, ShmServer};
 /// unless a scheme is told otherwise (Petrović 2015, section 6.2.2).
 pub const MAX_OPS: u64 = 200;
 
+/// The text of the panic of a second server.
+const SECOND_SERVER: &str = "the scheme has a server already";
+
 /// What is delegated: the data and its operations.
 pub trait Service<M: Machine> {
     /// Executes an operation. No other one is executed meanwhile.
@@ -48,13 +51,14 @@ pub trait Service<M: Machine> {
 /// # Safety
 /// Of all calls of [`Service::serve`] in calls of [`apply`](Self::apply) of one scheme with one
 /// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it.
-/// What came before an `apply` happens before its operation, and that before what comes after.
+/// What came before an `apply` happens before its operation, and that before what comes after,
+/// unless the scheme [streams](ServerScheme::streams).
 /// The operation and argument of each `apply` are served once, before it ends.
 pub unsafe trait Scheme {
     /// The scheme's name in the literature.
     const NAME: &'static str;
-    /// What each thread keeps between its operations. It is the thread's own; another thread may
-    /// have it after this one.
+    /// What each thread keeps between its operations. It is the thread's own, and of this scheme;
+    /// the next thread with the same number may have it after this one.
     type Local: Default;
 
     /// Has an operation executed, and returns its result.
@@ -104,6 +108,9 @@ pub trait ServerScheme: Scheme {
     ///
     /// # Errors
     /// When a wait ends early.
+    ///
+    /// # Panics
+    /// When it was called before: there is one server.
     fn run<M: Machine, S: Service<M>>(
         &self,
         m: &M,
@@ -115,4 +122,10 @@ pub trait ServerScheme: Scheme {
     /// # Errors
     /// When a wait ends early.
     fn stop<M: Machine>(&self, m: &M) -> impl Future<Output = Result<(), M::Stop>>;
+
+    /// Whether answers are written past the caches: what an operation wrote may be seen after its
+    /// answer.
+    fn streams(&self) -> bool {
+        false
+    }
 }

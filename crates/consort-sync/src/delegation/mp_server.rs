@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use consort_fabric::{Line, Machine, Queue, Thread, Until};
 
-use super::{Scheme, ServerScheme, Service};
+use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
 
 /// In place of a client: the server ends.
 const STOP: u64 = u64::MAX;
@@ -43,7 +43,7 @@ impl MpServer {
     }
 }
 
-// SAFETY: one thread executes all operations, that which runs the server.
+// SAFETY: one thread executes all operations, that which runs the server. There is no second one.
 unsafe impl Scheme for MpServer {
     const NAME: &'static str = "MP-SERVER";
     type Local = ();
@@ -64,7 +64,9 @@ unsafe impl Scheme for MpServer {
 
 impl ServerScheme for MpServer {
     async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
-        m.store(&self.server[0], u64::from(m.thread().0) + 1, Relaxed).await;
+        let me = u64::from(m.thread().0) + 1;
+        let first = m.compare_exchange(&self.server[0], 0, me, Relaxed).await;
+        assert!(first.is_ok(), "{SECOND_SERVER}");
         m.wake(&self.server[0]);
         loop {
             let [client, operation, argument] = m.receive(self.queue()).await?;

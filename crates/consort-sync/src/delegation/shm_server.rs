@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use consort_fabric::{Line, Machine, Until};
 
-use super::{Scheme, ServerScheme, Service};
+use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
 
 const OPERATION: usize = 0;
 const ARGUMENT: usize = 1;
@@ -32,6 +32,8 @@ const ENDS: usize = 0;
 const SLEEPS: usize = 1;
 /// A client sets it to 1 to wake the server.
 const BELL: usize = 2;
+/// 1 once there is a server.
+const RUNS: usize = 3;
 
 /// Scans without a request after which the server sleeps; few in a model.
 const IDLE_SCANS: u32 = if cfg!(loom) { 1 } else { 10_000 };
@@ -136,9 +138,9 @@ const fn answers(answer: u64, request: u64) -> bool {
     answer & 1 == request & 1
 }
 
-// SAFETY: one thread executes all operations, that which runs the server. A client writes its
-// request before it releases the number, and the server its answer after the operation; the wait
-// for it acquires.
+// SAFETY: one thread executes all operations, that which runs the server. There is no second one.
+// A client writes its request before it releases the number, and the server its answer after the
+// operation; the wait for it acquires.
 unsafe impl Scheme for ShmServer {
     const NAME: &'static str = "SHM-SERVER";
     type Local = ();
@@ -185,6 +187,7 @@ unsafe impl Scheme for ShmServer {
 
 impl ServerScheme for ShmServer {
     async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
+        assert!(m.swap(&self.server[RUNS], 1, Relaxed).await == 0, "{SECOND_SERVER}");
         let mut idle = 0;
         loop {
             let mut found = false;
@@ -232,5 +235,9 @@ impl ServerScheme for ShmServer {
         m.store(&self.server[BELL], 1, Release).await;
         m.wake(&self.server[BELL]);
         Ok(())
+    }
+
+    fn streams(&self) -> bool {
+        self.streams
     }
 }

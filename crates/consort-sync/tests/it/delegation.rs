@@ -2,8 +2,12 @@
 
 use std::{
     cell::Cell,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{
+        atomic::{AtomicUsize, Ordering::Relaxed},
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
+    time::Duration,
 };
 
 use consort_sync::{
@@ -280,4 +284,86 @@ fn a_server_that_is_dropped_ends() {
 #[should_panic(expected = "the order must name each slot once")]
 fn slots_are_scanned_in_an_order_of_all() {
     let _ = ShmServer::new(3).with_order(&[0, 1, 1]);
+}
+
+/// Data that is as aligned as its delegate, and so may begin at the same address.
+#[derive(Default)]
+#[repr(align(128))]
+struct Aligned(u64);
+
+#[test]
+fn a_delegate_may_be_the_data_of_another() {
+    let outer = Delegate::new(Delegate::new(Aligned::default()));
+    outer.apply(|inner| inner.apply(|data| data.0 += 1));
+    assert_eq!(outer.into_inner().into_inner().0, 1);
+}
+
+/// Ends a test that does not end by itself.
+fn within_limit(program: impl FnOnce() + Send + 'static) {
+    let (ended, end) = mpsc::channel();
+    let program = thread::spawn(move || {
+        program();
+        let _ = ended.send(());
+    });
+    let outcome = end.recv_timeout(Duration::from_secs(20));
+    assert_ne!(outcome, Err(RecvTimeoutError::Timeout), "it hangs");
+    program.join().expect("it ends well");
+}
+
+/// Uses data when it is dropped, and does not take no for an answer.
+struct UsesIt<'d, S: Serverless>(&'d Delegate<u64, S>);
+
+impl<S: Serverless> Drop for UsesIt<'_, S> {
+    fn drop(&mut self) {
+        self.0.apply(|_| {});
+    }
+}
+
+fn a_refused_closure_is_dropped_by_its_caller<S>(scheme: S)
+where
+    S: Serverless<Local: Send> + Send + Sync + 'static,
+{
+    within_limit(move || {
+        let data = Delegate::with(scheme, 0).poisoning();
+        assert_eq!(panic_of(|| data.apply(|_| panic!("boom"))), "boom");
+        for _ in 0..2 {
+            let held = UsesIt(&data);
+            let refused = panic_of(|| data.apply(move |_| drop(held)));
+            assert!(refused.contains("poisoned"), "{refused}");
+        }
+        data.clear_poison();
+        assert_eq!(data.apply(|count| *count), 0);
+    });
+}
+
+#[test]
+fn refused_closures_are_dropped_by_their_callers() {
+    a_refused_closure_is_dropped_by_its_caller(Locked::<Handoff>::new());
+    a_refused_closure_is_dropped_by_its_caller(CcSynch::new());
+    a_refused_closure_is_dropped_by_its_caller(HSynch::new(1, 20, |_| 0));
+    a_refused_closure_is_dropped_by_its_caller(HybComb::new());
+}
+
+#[test]
+fn a_thread_that_unwinds_executes_closures() {
+    struct UsesItToo<'d>(&'d Delegate<u64, CcSynch>);
+    impl Drop for UsesItToo<'_> {
+        fn drop(&mut self) {
+            let boom = panic_of(|| self.0.apply(|_| panic!("boom")));
+            assert_eq!(boom, "boom");
+            self.0.apply(|count| *count += 1);
+        }
+    }
+    let data = Delegate::with(CcSynch::new(), 0);
+    let outer = panic_of(|| {
+        let _data = UsesItToo(&data);
+        panic!("outer");
+    });
+    assert_eq!((outer.as_str(), data.into_inner()), ("outer", 1));
+}
+
+#[test]
+#[should_panic(expected = "answers may not pass the caches")]
+fn results_do_not_pass_the_caches() {
+    let _ = Server::with(ShmServer::new(1).with_streaming(), 0);
 }

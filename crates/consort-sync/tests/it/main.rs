@@ -5,6 +5,7 @@ mod delegation;
 mod locks;
 mod objects;
 mod random;
+mod random_delegates;
 mod simulated;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod thread_ends;

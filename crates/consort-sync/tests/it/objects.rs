@@ -2,8 +2,9 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::Mutex,
+    sync::{Arc, Mutex},
     thread,
+    time::{Duration, Instant},
 };
 
 use consort_fabric::Machine;
@@ -208,4 +209,29 @@ fn nodes_are_used_again() {
         });
     });
     assert!(used.into_inner().expect("no panic").len() < 8);
+}
+
+/// A second one would execute operations beside the first one.
+#[test]
+fn there_is_one_server() {
+    fn refuses_a_second<S: ServerScheme<Local: Send> + Send + Sync + 'static>(scheme: S) {
+        let counter = Arc::new(Counter::new(scheme));
+        let serve = || {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || now!(counter.run(&M)))
+        };
+        let first = serve();
+        now!(counter.fetch_add(&M, &S::Local::default(), 1)); // it runs
+        let second = serve();
+        let end = Instant::now() + Duration::from_secs(20);
+        while !second.is_finished() && Instant::now() < end {
+            thread::yield_now();
+        }
+        assert!(second.is_finished(), "there are two servers");
+        assert!(second.join().is_err(), "the second server is told");
+        now!(counter.stop(&M));
+        first.join().expect("the first server ends well");
+    }
+    refuses_a_second(MpServer::new());
+    refuses_a_second(ShmServer::new(2));
 }

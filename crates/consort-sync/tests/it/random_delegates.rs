@@ -1,0 +1,186 @@
+//! Random programs: threads that come and go use random chains of delegates of all schemes, from
+//! within each other, in one order; some closures panic, and some data is poisoned meanwhile.
+//!
+//! `CONSORT_SEED=N` plays one program alone.
+
+use std::{
+    env,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{
+        atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use consort_fabric::splitmix64;
+use consort_sync::{
+    Delegate, Server,
+    delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer},
+    locks::{Clh, Handoff, HybLock, Mcs, Ticket},
+};
+
+const PROGRAMS: u64 = 40;
+/// A program takes a fraction of a second.
+const LIMIT: Duration = Duration::from_secs(60);
+const STEPS: u64 = 100;
+const KINDS: u64 = 12;
+
+/// Two numbers that are equal whenever nobody is between the two additions.
+type Twins = (u64, u64);
+
+struct OnPurpose;
+
+/// Data under any scheme.
+trait Any: Sync {
+    /// Uses the data, and returns the text that the closure returns.
+    fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String;
+    fn clear_poison(&self) {}
+}
+
+impl<S: Serverless<Local: Send> + Sync> Any for Delegate<Twins, S> {
+    fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
+        self.apply(use_it)
+    }
+
+    fn clear_poison(&self) {
+        Delegate::clear_poison(self);
+    }
+}
+
+impl<S: ServerScheme<Local: Send> + Send + Sync> Any for Server<Twins, S> {
+    fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
+        self.apply(use_it)
+    }
+}
+
+fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
+    fn of<S>(scheme: S, drawn: u64) -> Box<dyn Any>
+    where
+        S: Serverless<Local: Send> + Sync + 'static,
+    {
+        let data = Delegate::with(scheme, (0, 0));
+        Box::new(if drawn.is_multiple_of(4) { data.poisoning() } else { data })
+    }
+    fn served<S>(scheme: S) -> Box<dyn Any>
+    where
+        S: ServerScheme<Local: Send> + Send + Sync + 'static,
+    {
+        Box::new(Server::with(scheme, (0, 0)).expect("a thread"))
+    }
+    let most = [0, 1, 3, 200, u64::MAX][(drawn >> 8) as usize % 5];
+    match kind % KINDS {
+        0 => of(Locked::<Handoff>::new(), drawn),
+        1 => of(Locked::<Mcs>::new(), drawn),
+        2 => of(Locked::<Clh>::new(), drawn),
+        3 => of(Locked::<HybLock>::new(), drawn),
+        4 => of(Locked::<Ticket>::new(), drawn),
+        5 | 6 => of(CcSynch::with_max_ops(most), drawn),
+        7 => of(HSynch::new(2, most, |thread| thread.0 as usize), drawn),
+        8 | 9 => of(HybComb::with_max_ops(most), drawn),
+        10 => served(MpServer::new()),
+        _ => served(ShmServer::new(1 + (drawn >> 16) as usize % 8)),
+    }
+}
+
+/// Delegates, and how often each was used.
+struct Program {
+    delegates: Vec<(Box<dyn Any>, AtomicU64)>,
+    /// One of so many closures panics.
+    panics: u64,
+}
+
+impl Program {
+    fn new(random: &mut u64) -> Self {
+        let mut below = |end| splitmix64(random) % end;
+        // Of one kind, or of all.
+        let (kind, step) = (below(KINDS), below(2));
+        let make = |number| (delegate(kind + step * number, below(1 << 32)), AtomicU64::new(0));
+        Self { delegates: (0..=KINDS / 2).map(make).collect(), panics: 500 + kind * 100 }
+    }
+
+    /// Uses a random set of the delegates from number `from` on, one within the other.
+    fn chain(&self, from: usize, random: &mut u64) -> String {
+        let drawn = splitmix64(random);
+        if drawn.is_multiple_of(self.panics) {
+            resume_unwind(Box::new(OnPurpose));
+        }
+        let Some((delegate, uses)) = self.delegates.get(from) else {
+            return String::new();
+        };
+        if !drawn.is_multiple_of(3) {
+            return self.chain(from + 1, random);
+        }
+        delegate.with(&mut |twins| {
+            uses.fetch_add(1, Relaxed);
+            twins.0 += 1;
+            if (drawn >> 16).is_multiple_of(4) {
+                thread::yield_now();
+            }
+            twins.1 += 1;
+            assert_eq!(twins.0, twins.1, "two threads at once");
+            let inner = self.chain(from + 1, random);
+            format!("{inner} {from}")
+        })
+    }
+
+    /// As [`chain`](Self::chain); mends what it finds poisoned.
+    fn step(&self, random: &mut u64) {
+        match catch_unwind(AssertUnwindSafe(|| self.chain(0, random))) {
+            Ok(text) => assert!(text.split_whitespace().rev().is_sorted(), "{text}"),
+            Err(panic) if panic.is::<OnPurpose>() => {}
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>();
+                let is_poison = text.is_some_and(|text| text.contains("the data is poisoned"));
+                if !is_poison {
+                    resume_unwind(panic);
+                }
+                self.delegates.iter().for_each(|(delegate, _)| delegate.clear_poison());
+            }
+        }
+    }
+}
+
+fn play(seed: u64) {
+    let mut random = seed;
+    let program = Program::new(&mut random);
+    let (threads, lives) = (2 + splitmix64(&mut random) % 15, 1 + splitmix64(&mut random) % 4);
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let (program, mut random) = (&program, seed ^ (number << 32));
+            scope.spawn(move || {
+                for _ in 0..lives {
+                    let mut life = splitmix64(&mut random);
+                    let thread = scope.spawn(move || {
+                        (0..STEPS).for_each(|_| program.step(&mut life));
+                    });
+                    thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+                }
+            });
+        }
+    });
+    for (number, (delegate, uses)) in program.delegates.iter().enumerate() {
+        delegate.clear_poison();
+        let uses = uses.load(Relaxed);
+        delegate.with(&mut |twins| {
+            assert_eq!(*twins, (uses, uses), "delegate {number}");
+            String::new()
+        });
+    }
+}
+
+#[test]
+fn random_programs() {
+    let one = env::var("CONSORT_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    for seed in one.map_or(0..PROGRAMS, |seed| seed..seed + 1) {
+        let (ended, end) = mpsc::channel();
+        let program = thread::spawn(move || {
+            play(seed);
+            let _ = ended.send(());
+        });
+        let outcome = end.recv_timeout(LIMIT);
+        assert!(outcome.is_ok(), "CONSORT_SEED={seed} repeats this: {outcome:?}");
+        program.join().expect("it has ended well");
+    }
+}
