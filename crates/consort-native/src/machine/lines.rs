@@ -26,7 +26,8 @@ struct Pair {
     _unused: Line,
 }
 
-/// The lines that a thread keeps for its next uses.
+/// The lines that a thread keeps for its next uses: none before [`Lines::open`], as if it kept its
+/// most, so a thread that only gives lines leaves them to others.
 pub(super) struct Lines {
     count: Cell<usize>,
     lines: [Cell<Option<&'static Line>>; KEPT],
@@ -34,16 +35,21 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) const fn new() -> Self {
-        Self { count: Cell::new(0), lines: [const { Cell::new(None) }; KEPT] }
+        Self { count: Cell::new(KEPT), lines: [const { Cell::new(None) }; KEPT] }
+    }
+
+    /// Lets a thread that keeps no line keep some, until [`give_all`](Self::give_all).
+    pub(super) fn open(&self) {
+        self.count.set(0);
     }
 
     /// A kept line, the last one that was given; `None` if none is kept.
     #[inline(always)]
     pub(super) fn take(&self) -> Option<&'static Line> {
         let index = self.count.get().checked_sub(1)?;
-        let line = self.lines.get(index)?.get();
+        let line = self.lines.get(index)?.get()?;
         self.count.set(index);
-        line
+        Some(line)
     }
 
     /// Keeps a line, or leaves it to other threads.
@@ -58,9 +64,11 @@ impl Lines {
         }
     }
 
-    /// Leaves all kept lines to other threads.
+    /// Leaves all kept lines, and those that come, to other threads.
     pub(super) fn give_all(&self) {
         pool().extend(std::iter::from_fn(|| self.take()));
+        self.lines.iter().for_each(|line| line.set(None));
+        self.count.set(KEPT);
     }
 }
 
@@ -69,4 +77,25 @@ impl Lines {
 pub(super) fn more() -> &'static Line {
     let left = pool().pop();
     left.unwrap_or_else(|| &Box::leak(Box::<Pair>::default()).used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_kept_between_open_and_give_all() {
+        let lines = Lines::new();
+        let keeps = || {
+            lines.give(more());
+            lines.take().is_some()
+        };
+        assert!(!keeps());
+        lines.open();
+        assert!(keeps());
+        lines.give(more());
+        lines.give_all();
+        assert!(lines.take().is_none());
+        assert!(!keeps());
+    }
 }

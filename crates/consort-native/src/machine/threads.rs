@@ -133,6 +133,7 @@ impl Me {
             Some(line) => line,
             None => {
                 at_end_of_thread(give_back);
+                self.lines.open();
                 super::lines::more()
             }
         }
