@@ -26,6 +26,9 @@ use consort_native::NativeMachine;
 use consort_sync::{Mutex, Raw, locks::Mcs};
 use lock_api::{GuardNoSend, RawMutex};
 
+// SAFETY: only the lock below uses it, which gives each line back once.
+const MACHINE: NativeMachine = unsafe { NativeMachine::new() };
+
 /// Sections of a quarter, and quarters: as for the calls of a team.
 const QUARTER: u64 = 16;
 const QUARTERS: u64 = 8;
@@ -61,7 +64,7 @@ impl ByHand {
         // SAFETY: the address of a node was in another one.
         let node = unsafe { Line::at(next) };
         node[WAITS].atomic().store(0, Release);
-        NativeMachine.give_line(mine);
+        MACHINE.give_line(mine);
     }
 }
 
@@ -73,7 +76,7 @@ unsafe impl RawMutex for ByHand {
 
     #[inline]
     fn lock(&self) -> Held {
-        let mine = NativeMachine.take_line();
+        let mine = MACHINE.take_line();
         mine[NEXT].atomic().store(0, Relaxed);
         let before = self.0.swap(mine.address(), AcqRel);
         if before != 0 {
@@ -96,7 +99,7 @@ unsafe impl RawMutex for ByHand {
         let is_last = mine[NEXT].atomic().load(Relaxed) == 0
             && self.0.compare_exchange(mine.address(), 0, Release, Relaxed).is_ok();
         if is_last {
-            NativeMachine.give_line(mine);
+            MACHINE.give_line(mine);
         } else {
             Self::pass_on(mine);
         }

@@ -8,12 +8,13 @@ use std::{
     thread::{self, Builder, JoinHandle},
 };
 
-use consort_native::{NativeMachine, block_on, block_on_patiently};
+use consort_native::{block_on, block_on_patiently};
 
 use crate::{
     closure::{Call, Shared, refuse},
     delegation::{Locked, MpServer, Scheme, ServerScheme, Serverless},
     locks::Handoff,
+    machine::MACHINE,
     threads::ByThread,
 };
 
@@ -25,8 +26,8 @@ struct Kept<S: Scheme> {
 
 impl<S: Scheme> Drop for Kept<S> {
     fn drop(&mut self) {
-        self.locals.each(|local| S::retire_local(&NativeMachine, local));
-        self.scheme.retire(&NativeMachine);
+        self.locals.each(|local| S::retire_local(&MACHINE, local));
+        self.scheme.retire(&MACHINE);
     }
 }
 
@@ -37,7 +38,7 @@ impl<S: Scheme> Kept<S> {
         let call = Call::new(closure);
         let (operation, argument) = call.request::<T>();
         let local = self.locals.mine();
-        let Ok(_) = block_on(self.scheme.apply(&NativeMachine, local, shared, operation, argument));
+        let Ok(_) = block_on(self.scheme.apply(&MACHINE, local, shared, operation, argument));
         call.finish()
     }
 }
@@ -194,7 +195,7 @@ where
         let served = Arc::clone(&both);
         let serve = move || {
             let (Kept { scheme, .. }, shared) = &*served;
-            let Ok(()) = block_on_patiently(scheme.run(&NativeMachine, shared));
+            let Ok(()) = block_on_patiently(scheme.run(&MACHINE, shared));
         };
         let thread = Builder::new().name("consort-server".into()).spawn(serve)?;
         Ok(Self { both: Some(both), thread: Some(thread) })
@@ -224,7 +225,7 @@ where
 
     fn end(&mut self) {
         if let (Some(both), Some(thread)) = (&self.both, self.thread.take()) {
-            let Ok(()) = block_on(both.0.scheme.stop(&NativeMachine));
+            let Ok(()) = block_on(both.0.scheme.stop(&MACHINE));
             // A closure may hold the last reference; then the server goes on after this.
             if thread.thread().id() != thread::current().id() {
                 // It catches what closures panic with.

@@ -9,6 +9,8 @@ mod delegate;
 pub mod delegation;
 pub mod locks;
 #[cfg(not(loom))]
+mod machine;
+#[cfg(not(loom))]
 mod mutex;
 pub mod objects;
 #[cfg(not(loom))]

@@ -4,10 +4,13 @@
 
 use std::fmt;
 
-use consort_native::{NativeMachine, at_once, block_on};
+use consort_native::{at_once, block_on};
 use lock_api::{GuardNoSend, RawMutex};
 
-use crate::locks::{Handoff, RawLock};
+use crate::{
+    locks::{Handoff, RawLock},
+    machine::MACHINE,
+};
 
 /// A mutex: data of which one thread at a time has a [`MutexGuard`].
 ///
@@ -104,7 +107,7 @@ pub struct Held<R: RawLock> {
 /// Waits until the calling thread holds a lock.
 #[inline(always)]
 pub(crate) fn acquire<R: RawLock>(lock: &R) -> R::Token {
-    match at_once(lock.enter(&NativeMachine)) {
+    match at_once(lock.enter(&MACHINE)) {
         Ok(token) => token,
         Err(place) => wait(lock, place),
     }
@@ -112,7 +115,7 @@ pub(crate) fn acquire<R: RawLock>(lock: &R) -> R::Token {
 
 #[cold]
 fn wait<R: RawLock>(lock: &R, place: R::Place) -> R::Token {
-    let Ok(token) = block_on(lock.wait(&NativeMachine, place));
+    let Ok(token) = block_on(lock.wait(&MACHINE, place));
     token
 }
 
@@ -123,7 +126,7 @@ fn wait<R: RawLock>(lock: &R, place: R::Place) -> R::Token {
 #[inline(always)]
 pub(crate) unsafe fn release<R: RawLock>(lock: &R, token: R::Token) {
     // SAFETY: the caller's promise.
-    if let Err(token) = at_once(unsafe { lock.leave(&NativeMachine, token) }) {
+    if let Err(token) = at_once(unsafe { lock.leave(&MACHINE, token) }) {
         // SAFETY: the thread still holds the lock, and this is what `leave` returned.
         unsafe { pass_on(lock, token) };
     }
@@ -134,7 +137,7 @@ pub(crate) unsafe fn release<R: RawLock>(lock: &R, token: R::Token) {
 #[cold]
 unsafe fn pass_on<R: RawLock>(lock: &R, token: R::Token) {
     // SAFETY: the caller's promise.
-    let Ok(()) = block_on(unsafe { lock.pass_on(&NativeMachine, token) });
+    let Ok(()) = block_on(unsafe { lock.pass_on(&MACHINE, token) });
 }
 
 // SAFETY: `RawLock` promises exclusion. A lock that was forgotten while it was held, and moved, is
@@ -152,7 +155,7 @@ unsafe impl<R: RawLock> RawMutex for Raw<R> {
 
     #[inline]
     fn try_lock(&self) -> Option<Held<R>> {
-        let token = at_once(self.0.try_acquire(&NativeMachine))?;
+        let token = at_once(self.0.try_acquire(&MACHINE))?;
         Some(Held { token, _stays: GuardNoSend::new() })
     }
 
@@ -163,13 +166,13 @@ unsafe impl<R: RawLock> RawMutex for Raw<R> {
     }
 
     fn is_locked(&self) -> bool {
-        at_once(self.0.is_held(&NativeMachine))
+        at_once(self.0.is_held(&MACHINE))
     }
 }
 
 impl<R: RawLock> Drop for Raw<R> {
     fn drop(&mut self) {
-        self.0.retire(&NativeMachine);
+        self.0.retire(&MACHINE);
     }
 }
 

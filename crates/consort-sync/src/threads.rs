@@ -5,7 +5,8 @@
 use std::{array, cell::UnsafeCell, sync::OnceLock};
 
 use consort_fabric::{Machine, Thread};
-use consort_native::NativeMachine;
+
+use crate::machine::MACHINE;
 
 /// Threads of a block.
 const BLOCK: usize = 64;
@@ -49,7 +50,7 @@ impl<L: Default> ByThread<L> {
     }
 
     fn kept(&self) -> &L {
-        let Thread(number) = NativeMachine.thread();
+        let Thread(number) = MACHINE.thread();
         let blocks = self.blocks.get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
         let block = blocks[number as usize / BLOCK]
             .get_or_init(|| Box::new(array::from_fn(|_| UnsafeCell::default())));

@@ -7,6 +7,8 @@
 //! All operations but waits are ready at once. A wait may be pending, and never spins inside
 //! itself.
 
+#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+
 mod line;
 
 use std::{fmt::Debug, future::Future, sync::atomic::Ordering};
@@ -29,7 +31,11 @@ pub struct Queue(pub u64);
 ///
 /// Orderings are those of [`std::sync::atomic`]. All that a thread did before `send` or `answer`
 /// happens before all that the receiver does after it has received the message or the answer.
-pub trait Machine {
+///
+/// # Safety
+/// Locks, and so the data that they protect, rely on what is said here: words have the values that
+/// were stored, a line has one user, a thread one number, and a message one receiver.
+pub unsafe trait Machine {
     /// Why a wait ends early: [`Infallible`](std::convert::Infallible) where nothing ends one.
     type Stop: Debug;
 

@@ -1,5 +1,7 @@
 //! The machine that the program runs on.
 
+#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+
 use std::{
     convert::Infallible,
     future::{Future, poll_fn, ready},
@@ -31,8 +33,22 @@ const ROOM_NAP_NS: u64 = 100_000;
 ///
 /// A future on it never fails. [`block_on`](crate::block_on) drives one. A wait of any other driver
 /// is pending until it is polled again: nothing wakes the task.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NativeMachine;
+#[derive(Clone, Copy, Debug)]
+pub struct NativeMachine(());
+
+impl NativeMachine {
+    /// The machine.
+    ///
+    /// # Safety
+    /// It serves all threads of the program, and what a thread does with it concerns the others. So
+    /// it is used by algorithms alone that give a line back once, after its last use; that send
+    /// messages to queues of their own, and answer who asks them, once; and whose futures are
+    /// driven to their end, one at a time on each thread.
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
 
 /// The ordering of a compare-exchange that fails.
 const fn on_failure(order: Ordering) -> Ordering {
@@ -103,7 +119,9 @@ fn take_early(inbox: &Inbox, queue: Queue) -> Option<Vec<u64>> {
     Some(message)
 }
 
-impl Machine for NativeMachine {
+// SAFETY: words are atomics, a line is kept by one thread or in the pool, numbers are given under a
+// lock, and a ring has one receiver, the thread with its number.
+unsafe impl Machine for NativeMachine {
     type Stop = Infallible;
 
     const MESSAGE_WORDS: usize = Ring::MOST_WORDS - HEAD;

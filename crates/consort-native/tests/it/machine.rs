@@ -1,5 +1,7 @@
 //! Locks and messages on the native machine, for threads of any program.
 
+#![expect(unsafe_code, reason = "the machine is shared by all tests")]
+
 use std::{
     sync::{
         Barrier,
@@ -11,7 +13,10 @@ use std::{
 };
 
 use consort_fabric::{Line, Machine, Queue, Thread, Until};
-use consort_native::{NativeMachine as M, block_on};
+use consort_native::{NativeMachine, block_on};
+
+// SAFETY: each test has queues of its own, answers once, and gives a line back once.
+const M: NativeMachine = unsafe { NativeMachine::new() };
 
 const THREADS: u64 = 6;
 const QUEUE: Queue = Queue(64);
@@ -138,14 +143,15 @@ fn long_messages_stay_together() {
     thread::scope(|scope| {
         let receive = || {
             for _ in 0..THREADS * 40 {
-                let Ok(message) = block_on(M.receive::<{ M::MESSAGE_WORDS / 3 }>(QUEUE));
-                assert_eq!(message, [message[0]; M::MESSAGE_WORDS / 3]);
+                let Ok(message) =
+                    block_on(M.receive::<{ NativeMachine::MESSAGE_WORDS / 3 }>(QUEUE));
+                assert_eq!(message, [message[0]; NativeMachine::MESSAGE_WORDS / 3]);
             }
         };
         let (to, receiver) = receivers(scope, 1, receive).remove(0);
         run(THREADS, |from| {
             for _ in 0..40 {
-                let Ok(()) = block_on(M.send(to, QUEUE, &[from; M::MESSAGE_WORDS / 3]));
+                let Ok(()) = block_on(M.send(to, QUEUE, &[from; NativeMachine::MESSAGE_WORDS / 3]));
             }
         });
         receiver.join().expect("no panic");
@@ -155,7 +161,7 @@ fn long_messages_stay_together() {
 #[test]
 #[should_panic(expected = "at most")]
 fn a_message_longer_than_the_queue_panics() {
-    let Ok(()) = block_on(M.send(M.thread(), QUEUE, &[0; M::MESSAGE_WORDS + 1]));
+    let Ok(()) = block_on(M.send(M.thread(), QUEUE, &[0; NativeMachine::MESSAGE_WORDS + 1]));
 }
 
 #[test]

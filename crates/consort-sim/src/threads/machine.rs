@@ -1,5 +1,7 @@
 //! The machine as a simulated thread sees it.
 
+#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+
 use std::{convert::Infallible, future::ready, sync::atomic::Ordering};
 
 use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
@@ -7,7 +9,9 @@ use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
 use super::thread::SimulatedThread;
 use crate::machines::AtomicOp;
 
-impl Machine for SimulatedThread {
+// SAFETY: values are in the words themselves, all simulated threads run on one thread, each has its
+// own number, queues and lines.
+unsafe impl Machine for SimulatedThread {
     type Stop = Infallible;
 
     const MESSAGE_WORDS: usize = 118;

@@ -1,5 +1,7 @@
 //! Objects of words under every scheme, against sequential ones.
 
+#![expect(unsafe_code, reason = "the machine is shared by all tests")]
+
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex},
@@ -8,7 +10,7 @@ use std::{
 };
 
 use consort_fabric::Machine;
-use consort_native::{NativeMachine as M, block_on};
+use consort_native::{NativeMachine, block_on};
 use consort_sync::{
     delegation::{
         CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Serverless, ShmServer,
@@ -16,6 +18,9 @@ use consort_sync::{
     locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
     objects::{Counter, Part, Queue, Stack, VALUES},
 };
+
+// SAFETY: only schemes and objects use it, and each line that is taken here is given back once.
+const M: NativeMachine = unsafe { NativeMachine::new() };
 
 const THREADS: u64 = 4;
 const EACH: u64 = 1_000;

@@ -1,7 +1,7 @@
 //! The machine of the models. It runs what an algorithm does with loom's atomics, and messages over
 //! the real ring. It can take one thing away: an ordering, or an operation.
 
-#![expect(unsafe_code, reason = "stores may come late")]
+#![expect(unsafe_code, reason = "stores may come late, and locks rely on a machine")]
 
 use std::{
     cell::{Cell, RefCell},
@@ -158,7 +158,8 @@ impl LoomMachine {
     }
 }
 
-impl Machine for LoomMachine {
+// SAFETY: values are in the words themselves, and each thread has its own number, ring and lines.
+unsafe impl Machine for LoomMachine {
     type Stop = Infallible;
 
     const MESSAGE_WORDS: usize = MESSAGE_WORDS;
