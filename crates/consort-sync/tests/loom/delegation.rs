@@ -295,7 +295,9 @@ fn hybcomb() {
 fn mp_server() {
     let scripts = [script(1, &[], &[2]), script(1, &[], &[1, 1])];
     let wait = "Acquire: let server = m.wait_until(&self.server[0], Until::Differs(0)).await?;";
-    changes::check(&scripts, model::<MpServer>, &[wait]);
+    // No script has a second server.
+    let first = "Whole: let first = m.compare_exchange(&self.server[0], 0, me, Relaxed).await;";
+    changes::check(&scripts, model::<MpServer>, &[wait, first]);
 }
 
 /// The exchange after the wait for a slot acquires it. The sleep of the server ends by itself, and
