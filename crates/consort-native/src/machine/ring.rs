@@ -77,7 +77,7 @@ impl Ring {
         self.state(number).atomic().load(Acquire) == Self::state_if_free(number)
     }
 
-    /// Fills a free line that the caller has taken with at most [`LINE_WORDS`] words.
+    /// Fills a free line that the caller has taken with at most seven words.
     #[inline]
     pub fn fill(&self, number: u64, words: &[u64]) {
         for (word, &value) in self.line(number).iter().zip(words) {
