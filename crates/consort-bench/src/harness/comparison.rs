@@ -230,7 +230,7 @@ mod tests {
         let algorithms = Algorithms::here();
         let wisdom = Wisdom::new(algorithms.identity().clone());
         let query = queries(&Grid::new(2, &[]))[1];
-        let point = point(&mut Threads::new(None), &wisdom, &query, Duration::from_millis(30));
+        let point = point(&mut Threads::new(None), &wisdom, &query, Duration::from_millis(300));
         let point = point.unwrap().unwrap();
         assert!(point.gain().is_some() && point.strictness().is_some(), "{point:?}");
         assert!(point.flat_ns.is_some() && point.tree_radix.is_some(), "{point:?}");

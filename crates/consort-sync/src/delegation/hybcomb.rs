@@ -174,10 +174,11 @@ impl HybComb {
             self.execute(m, service).await?;
             completed += 1;
         }
-        // 33 to 35: closes the node. Additions that failed are no requests. Relaxed: what senders
-        // did before comes with their messages.
+        // 33 to 35: closes the node. Additions that failed are no requests. Nothing relies on this
+        // release: it is the fence of a change of combiners (section 6.2.2) at a place where
+        // requests still arrive meanwhile, so more of them are combined.
         let ops = mine.word(m, OPS).await;
-        let total = m.swap(ops, self.max_ops, Relaxed).await.min(self.max_ops);
+        let total = m.swap(ops, self.max_ops, Release).await.min(self.max_ops);
         while completed < total {
             self.execute(m, service).await?;
             completed += 1;
