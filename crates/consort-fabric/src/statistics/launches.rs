@@ -45,8 +45,8 @@ pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
     Some(Summary { median: estimate, ci95, ..Summary::of(&all) })
 }
 
-/// The interval of two to seven medians by Student's t, of their logarithms, since times are positive
-/// and differ by factors; around their own median, and that alone if there are more.
+/// The interval of two to seven medians by Student's t, of their logarithms, since times are
+/// positive and differ by factors; around their own median, and that alone if there are more.
 fn of_few(medians: &[f64]) -> (f64, f64) {
     /// 97.5 % quantiles, by degrees of freedom from 1 on.
     const QUANTILES: [f64; 6] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447];

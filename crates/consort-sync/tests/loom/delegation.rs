@@ -274,8 +274,8 @@ fn h_synch() {
 }
 
 /// Two threads read a node that then is another thread's. New lines of the models hold neither a
-/// number of operations that is free nor the state of a node that has departed, as used ones do. The
-/// release of the swap makes combining last longer.
+/// number of operations that is free nor the state of a node that has departed, as used ones do.
+/// The release of the swap makes combining last longer.
 #[test]
 fn hybcomb() {
     let scripts = [
