@@ -31,6 +31,7 @@ mod heap;
 mod host;
 mod inbox;
 mod launch;
+#[cfg(not(loom))]
 mod machine;
 mod memory;
 mod notifications;
@@ -65,7 +66,6 @@ pub use launch::{
     panic::{Panic, discard, panic_reason},
     sites::Site,
 };
-pub use machine::ring::Ring;
 #[cfg(not(loom))]
 pub use machine::{
     native::NativeMachine,

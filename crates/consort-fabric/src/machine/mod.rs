@@ -10,10 +10,12 @@
 #![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
 
 mod line;
+mod mailbox;
 
 use std::{fmt::Debug, future::Future, sync::atomic::Ordering};
 
 pub use line::{Line, Word};
+pub use mailbox::Mailbox;
 
 use crate::Until;
 

@@ -1,42 +1,21 @@
-//! Threads: each gets a number, an inbox and lines when it first needs them, and leaves them to
+//! Threads: each gets a number, a mailbox and lines when it first needs them, and leaves them to
 //! others when it ends.
 
 use std::{
     cell::Cell,
-    collections::VecDeque,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use consort_fabric::{Line, Queue, Thread};
+use consort_fabric::{Line, Mailbox, Thread};
 
-use super::{lines::Lines, ring::Ring};
+use super::lines::Lines;
 use crate::{progress::patience::Patience, system::thread_end::at_end_of_thread};
 
 /// The most threads that use messages at the same time.
 const MOST: usize = 1 << 14;
 
-/// A message that was taken from the ring while its receiver looked for another one.
-pub(super) type Early = (Queue, Vec<u64>);
-
 /// What a thread that receives messages has. The next thread with the same number goes on with it.
-#[derive(Default)]
-pub(super) struct Inbox {
-    pub(super) ring: Ring,
-    /// Word 0: the number of the next line. Only the receiver uses it.
-    pub(super) next: Line,
-    /// Word 0: an answer. Word 1: 1 while the answer is there.
-    pub(super) answer: Line,
-    /// Messages that came early. Only the receiver uses them.
-    early: Mutex<VecDeque<Early>>,
-}
-
-impl Inbox {
-    pub(super) fn early(&self) -> MutexGuard<'_, VecDeque<Early>> {
-        self.early.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-static INBOXES: [OnceLock<Box<Inbox>>; MOST] = [const { OnceLock::new() }; MOST];
+static MAILBOXES: [OnceLock<Box<Mailbox>>; MOST] = [const { OnceLock::new() }; MOST];
 
 /// The numbers that are given to no thread at present, and the first that never was.
 static FREE: Mutex<(Vec<u32>, u32)> = Mutex::new((Vec::new(), 0));
@@ -45,23 +24,21 @@ fn free() -> MutexGuard<'static, (Vec<u32>, u32)> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The inbox of a thread that has a number.
+/// The mailbox of a thread that has a number.
 #[inline]
-pub(super) fn inbox(thread: Thread) -> &'static Inbox {
-    INBOXES[thread.0 as usize].get_or_init(Box::default)
+pub(super) fn mailbox(thread: Thread) -> &'static Mailbox {
+    MAILBOXES[thread.0 as usize].get_or_init(Box::default)
 }
 
 /// What is known of the calling thread. Nothing in it needs a destructor, so it can be used until
 /// the very end of the thread.
 pub(super) struct Me {
-    thread: Cell<Option<(Thread, &'static Inbox)>>,
+    thread: Cell<Option<(Thread, &'static Mailbox)>>,
     pub(super) lines: Lines,
     pub(super) patience: Cell<Patience>,
     /// The address of the word that the last pending wait looked at, and when the wait ends without
     /// it.
     pub(super) waits_for: Cell<(usize, Option<u64>)>,
-    /// Whether messages came early.
-    pub(super) has_early: Cell<bool>,
 }
 
 thread_local! {
@@ -71,7 +48,6 @@ thread_local! {
             lines: Lines::new(),
             patience: Cell::new(Patience::of_a_guest()),
             waits_for: Cell::new((0, None)),
-            has_early: Cell::new(false),
         }
     };
 }
@@ -93,12 +69,12 @@ pub(super) fn me<R>(use_it: impl FnOnce(&Me) -> R) -> R {
 }
 
 impl Me {
-    /// The thread's number and inbox.
+    /// The thread's number and mailbox.
     ///
     /// # Panics
     /// When too many threads have one.
     #[inline]
-    pub(super) fn thread(&self) -> (Thread, &'static Inbox) {
+    pub(super) fn thread(&self) -> (Thread, &'static Mailbox) {
         match self.thread.get() {
             Some(mine) => mine,
             None => self.enter(),
@@ -106,7 +82,7 @@ impl Me {
     }
 
     #[cold]
-    fn enter(&self) -> (Thread, &'static Inbox) {
+    fn enter(&self) -> (Thread, &'static Mailbox) {
         at_end_of_thread(give_back);
         let number = {
             let (returned, first) = &mut *free();
@@ -120,8 +96,7 @@ impl Me {
                 number
             })
         };
-        let mine = (Thread(number), inbox(Thread(number)));
-        self.has_early.set(!mine.1.early().is_empty());
+        let mine = (Thread(number), mailbox(Thread(number)));
         self.thread.set(Some(mine));
         mine
     }

@@ -18,7 +18,6 @@ mod message;
 mod pair;
 mod parking;
 mod poison;
-mod ring;
 mod stream;
 
 /// Waits as an executor would that never parks.

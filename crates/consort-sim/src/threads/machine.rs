@@ -110,25 +110,23 @@ unsafe impl Machine for SimulatedThread {
     fn wake(&self, _: &Word) {}
 
     async fn send(&self, to: Thread, queue: Queue, message: &[u64]) -> Result<(), Infallible> {
+        let Some(costs) = &self.world.costs.messages else {
+            let (mailbox, mine) = (self.world.mailbox(to.0), self.world.mailbox(self.me));
+            return mailbox.send(self, || &mine, queue, message).await;
+        };
         let most = Self::MESSAGE_WORDS;
         assert!(message.len() <= most, "a message of {} words, more than {most}", message.len());
-        let Some(costs) = &self.world.costs.messages else {
-            self.send_over_lines(to.0, queue.0, message).await;
-            return Ok(());
-        };
         self.begin().await;
         self.world.post(costs, (self.me, to.0), Some(queue.0), message.to_vec()).await;
         Ok(())
     }
 
     async fn receive<const WORDS: usize>(&self, queue: Queue) -> Result<[u64; WORDS], Infallible> {
-        let words = match &self.world.costs.messages {
-            Some(costs) => {
-                self.begin().await;
-                self.world.take_message(costs, self.me, Some(queue.0)).await
-            }
-            None => self.receive_over_lines(queue.0).await,
+        let Some(costs) = &self.world.costs.messages else {
+            return self.world.mailbox(self.me).receive(self, queue).await;
         };
+        self.begin().await;
+        let words = self.world.take_message(costs, self.me, Some(queue.0)).await;
         let found = words.len();
         Ok(words
             .try_into()
@@ -137,15 +135,15 @@ unsafe impl Machine for SimulatedThread {
 
     async fn is_empty(&self, queue: Queue) -> bool {
         if self.world.costs.messages.is_none() {
-            return self.is_empty_over_lines(queue.0).await;
+            return self.world.mailbox(self.me).is_empty(self, queue).await;
         }
         self.begin().await;
-        !self.has_early(queue.0)
+        !self.has_message(queue.0)
     }
 
     async fn answer(&self, to: Thread, value: u64) {
         let Some(costs) = &self.world.costs.messages else {
-            return self.answer_over_lines(to.0, value).await;
+            return self.world.mailbox(to.0).answer(self, value).await;
         };
         self.begin().await;
         self.world.post(costs, (self.me, to.0), None, vec![value]).await;
@@ -153,7 +151,7 @@ unsafe impl Machine for SimulatedThread {
 
     async fn receive_answer(&self) -> Result<u64, Infallible> {
         let Some(costs) = &self.world.costs.messages else {
-            return Ok(self.receive_answer_over_lines().await);
+            return self.world.mailbox(self.me).receive_answer(self).await;
         };
         self.begin().await;
         let words = self.world.take_message(costs, self.me, None).await;

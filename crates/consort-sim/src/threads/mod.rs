@@ -14,7 +14,7 @@
 //! | `coherence` | transactions on lines: queueing, service, copies that become invalid |
 //! | `stores` | store buffers, fences, stores past the caches |
 //! | `prefetch` | lines that are fetched in advance, for reading or for writing |
-//! | `messages`, `rings` | messages, by hardware queues or over cache lines |
+//! | `messages` | messages by hardware queues |
 //! | `tally` | stalls by cause, remote references, counts |
 //! | `thread`, `machine` | a thread, and the machine as it sees it |
 //! | `simulation` | settings, the loop over events, deadlocks |
@@ -29,7 +29,6 @@ mod lines;
 mod machine;
 mod messages;
 mod prefetch;
-mod rings;
 mod simulation;
 mod stores;
 mod tally;

@@ -11,8 +11,8 @@ use super::{
     costs::Access,
     stores::releases,
     tally::{Stall, Tally},
-    traffic::{Kind, Message},
-    world::{Ring, ThreadState, WaitsFor, World},
+    traffic::Kind,
+    world::{ThreadState, WaitsFor, World},
 };
 use crate::{
     engine::{Time, What},
@@ -84,27 +84,8 @@ impl SimulatedThread {
         *self.world.tally(thread.0)
     }
 
-    pub(super) const fn number(&self) -> u32 {
-        self.me
-    }
-
-    pub(super) fn ring_of(&self, thread: u32) -> Rc<Ring> {
-        self.world.ring(thread)
-    }
-
-    /// Keeps a message that the thread has taken from its ring.
-    pub(super) fn keep_early(&self, queue: u64, words: Vec<u64>) {
-        let message = Message { from: self.me, to: self.me, queue: Some(queue), words };
-        self.state().inbox.borrow_mut().admit(message);
-    }
-
-    /// A message that the thread has kept.
-    pub(super) fn early(&self, queue: u64) -> Option<Vec<u64>> {
-        self.state().inbox.borrow_mut().queues.get_mut(&Some(queue))?.pop_front()
-    }
-
     /// Whether a message for a queue is in the thread's buffer.
-    pub(super) fn has_early(&self, queue: u64) -> bool {
+    pub(super) fn has_message(&self, queue: u64) -> bool {
         let inbox = self.state().inbox.borrow();
         inbox.queues.get(&Some(queue)).is_some_and(|queue| !queue.is_empty())
     }

@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use consort_fabric::{Line, Until, Word};
+use consort_fabric::{Line, Mailbox, Until, Word};
 
 use super::{
     costs::Costs,
@@ -110,23 +110,6 @@ impl Inbox {
     }
 }
 
-/// Lines of a thread's ring of messages, where the machine has no queues for them.
-pub(super) const RING_LINES: usize = 64;
-/// Words of such a line that carry data.
-pub(super) const LINE_WORDS: usize = 7;
-
-/// The memory of a thread's incoming messages, where the machine has no queues for them.
-#[derive(Debug)]
-pub(super) struct Ring {
-    /// Word 0: the lines that senders have taken so far.
-    pub(super) taken: &'static Line,
-    pub(super) lines: Vec<&'static Line>,
-    /// The number of the line that the receiver reads next.
-    pub(super) next: Cell<u64>,
-    /// Word 0: an answer. Word 1: whether it is there.
-    pub(super) answer: &'static Line,
-}
-
 /// What a thread has.
 #[derive(Debug, Default)]
 pub(super) struct ThreadState {
@@ -153,7 +136,8 @@ pub(super) struct ThreadState {
     /// Whether the simulation may end without it.
     pub(super) is_server: Cell<bool>,
     pub(super) lines: RefCell<Vec<&'static Line>>,
-    pub(super) ring: RefCell<Option<Rc<Ring>>>,
+    /// Where messages come in if the machine has no queues for them.
+    pub(super) mailbox: RefCell<Option<Rc<Mailbox>>>,
 }
 
 /// The whole state of a simulation.
@@ -228,17 +212,16 @@ impl World {
         self.lines.find(word, self.thread(thread).core)
     }
 
-    /// The ring of a thread.
-    pub(super) fn ring(&self, thread: u32) -> Rc<Ring> {
+    /// The mailbox of a thread, at home where the thread runs.
+    pub(super) fn mailbox(&self, thread: u32) -> Rc<Mailbox> {
         let make = || {
-            Rc::new(Ring {
-                taken: self.take_line(thread),
-                lines: (0..RING_LINES).map(|_| self.take_line(thread)).collect(),
-                next: Cell::new(0),
-                answer: self.take_line(thread),
-            })
+            let mailbox = Mailbox::default();
+            mailbox.lines().flat_map(|line| line.iter()).for_each(|word| {
+                self.find(word, thread);
+            });
+            Rc::new(mailbox)
         };
-        Rc::clone(self.thread(thread).ring.borrow_mut().get_or_insert_with(make))
+        Rc::clone(self.thread(thread).mailbox.borrow_mut().get_or_insert_with(make))
     }
 
     /// A line for a thread: one that it has given back, or one of zeros.

@@ -1,11 +1,11 @@
 //! The machine of the models. It runs what an algorithm does with loom's atomics, and messages over
-//! the real ring. It can take one thing away: an ordering, or an operation.
+//! the real mailboxes. It can take one thing away: an ordering, or an operation.
 
 #![expect(unsafe_code, reason = "stores may come late, and locks rely on a machine")]
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     convert::Infallible,
     future::{Future, ready},
     panic::Location,
@@ -17,22 +17,15 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
-use consort_native::Ring;
+use consort_fabric::{Line, Machine, Mailbox, Queue, Thread, Until, Word};
 use loom::sync::atomic::AtomicU64;
 
 use crate::shared::{Shared, Site, Taken, address};
 
 /// The first words of a new line, which may have any value: the address of no node, and no state.
 const NO_ADDRESS: u32 = 4096;
-/// Words of a line of a ring that carry data.
-const LINE_WORDS: usize = 7;
-/// The most words of a message: a line of a ring carries the queue and the message.
-const MESSAGE_WORDS: usize = 3;
-
-/// Words of the line for a thread's answers: the answer, and 1 while it is there.
-const ANSWER: usize = 0;
-const IS_THERE: usize = 1;
+/// The file that sends messages. It is changed in models of messages alone.
+const MAILBOX: &str = "mailbox.rs";
 
 /// The atomic of a word. An algorithm that is changed may take 0 or a state for the address of a
 /// node.
@@ -49,18 +42,10 @@ pub(crate) struct LoomMachine {
     lines: RefCell<Vec<&'static Line>>,
     /// Lines that it has made.
     made: Cell<usize>,
-    /// The number of the next line in the thread's ring.
-    next: Cell<u64>,
     /// What all words were when a wait with a limit last began.
     seen: RefCell<HashMap<usize, u64>>,
-    early: RefCell<VecDeque<(Queue, [u64; MESSAGE_WORDS])>>,
     /// Relaxed stores that come after the operation without a release, if that comes next.
     late: RefCell<Vec<(*const Word, u64)>>,
-}
-
-/// The state of a line of a ring while it is free.
-fn state_if_free(number: u64) -> u64 {
-    number / (Ring::MOST_WORDS / LINE_WORDS) as u64 * 2
 }
 
 /// The result of a future on the machine.
@@ -78,9 +63,7 @@ impl LoomMachine {
             shared: Arc::clone(shared),
             lines: RefCell::default(),
             made: Cell::new(0),
-            next: Cell::new(0),
             seen: RefCell::default(),
-            early: RefCell::default(),
             late: RefCell::default(),
         }
     }
@@ -92,6 +75,9 @@ impl LoomMachine {
     }
 
     fn is_taken(&self, site: Site, taken: Taken) -> bool {
+        if site.file().ends_with(MAILBOX) != self.shared.changes_mailbox {
+            return false;
+        }
         self.shared.possible.lock().expect("no panic").insert((site, taken));
         self.shared.change == Some((site, taken))
     }
@@ -135,34 +121,16 @@ impl LoomMachine {
         result
     }
 
-    /// Takes in the next message of the thread's ring, if there is one.
-    fn take_in(&self) {
-        let (ring, number) = (&self.shared.rings[self.thread], self.next.get());
-        if ring.is_full(number) {
-            let [queue, a, b, c, ..] = ring.read(number);
-            ring.empty(number);
-            self.changed(ring, number, state_if_free(number) + 2);
-            self.next.set(number + 1);
-            self.early.borrow_mut().push_back((Queue(queue), [a, b, c]));
-        }
-    }
-
-    /// The state of a line of a ring has changed.
-    fn changed(&self, ring: &Ring, number: u64, state: u64) {
-        self.shared.note(ring.state(number), state);
-        self.shared.wake(ring.state(number));
-    }
-
-    fn find(&self, queue: Queue) -> Option<usize> {
-        self.early.borrow().iter().position(|(to, _)| *to == queue)
+    fn mailbox(&self) -> &Mailbox {
+        &self.shared.mailboxes[self.thread]
     }
 }
 
-// SAFETY: values are in the words themselves, and each thread has its own number, ring and lines.
+// SAFETY: values are in the words themselves, and each thread has its own number, mailbox, lines.
 unsafe impl Machine for LoomMachine {
     type Stop = Infallible;
 
-    const MESSAGE_WORDS: usize = MESSAGE_WORDS;
+    const MESSAGE_WORDS: usize = Mailbox::MESSAGE_WORDS;
 
     fn thread(&self) -> Thread {
         Thread(u32::try_from(self.thread).expect("few threads"))
@@ -291,7 +259,8 @@ unsafe impl Machine for LoomMachine {
     ) -> impl Future<Output = Result<Option<u64>, Infallible>> {
         self.catch_up();
         // Its time may be over whenever another thread has done something.
-        self.shared.rest_until_change(&mut self.seen.borrow_mut());
+        self.shared
+            .rest_until_change(&mut self.seen.borrow_mut(), word, |value| until.holds(value));
         let value = atomic(word).load(Acquire);
         ready(Ok(until.holds(value).then_some(value)))
     }
@@ -311,21 +280,12 @@ unsafe impl Machine for LoomMachine {
         queue: Queue,
         message: &[u64],
     ) -> impl Future<Output = Result<(), Infallible>> {
-        self.catch_up();
-        let is_sent = !self.is_taken(Location::caller(), Taken::Whole);
-        if is_sent {
-            let ring = &self.shared.rings[to.0 as usize];
-            let number = ring.take(1);
-            while !ring.is_free(number) {
-                self.take_in(); // as natively: the receiver may itself wait for room
-                let free = state_if_free(number);
-                self.shared.rest(ring.state(number), |state| state == free);
-            }
-            ring.fill(number, &[&[queue.0], message].concat());
-            ring.publish(number);
-            self.changed(ring, number, state_if_free(number) + 1);
+        if self.is_taken(Location::caller(), Taken::Whole) {
+            self.catch_up();
+            return ready(Ok(()));
         }
-        ready(Ok(()))
+        let to = &self.shared.mailboxes[to.0 as usize];
+        ready(block_on(to.send(self, || self.mailbox(), queue, message)))
     }
 
     #[track_caller]
@@ -333,49 +293,33 @@ unsafe impl Machine for LoomMachine {
         &self,
         queue: Queue,
     ) -> impl Future<Output = Result<[u64; WORDS], Infallible>> {
-        self.catch_up();
         let does_not_wait = self.is_taken(Location::caller(), Taken::Whole);
-        loop {
-            self.take_in();
-            let found = self.find(queue).and_then(|index| self.early.borrow_mut().remove(index));
-            if let Some((_, message)) = found {
-                return ready(Ok(std::array::from_fn(|index| message[index])));
-            } else if does_not_wait {
-                return ready(Ok([0; WORDS]));
-            }
-            let (ring, number) = (&self.shared.rings[self.thread], self.next.get());
-            self.shared.rest(ring.state(number), |state| state == state_if_free(number) + 1);
+        if does_not_wait && block_on(self.mailbox().is_empty(self, queue)) {
+            return ready(Ok([0; WORDS]));
         }
+        ready(block_on(self.mailbox().receive(self, queue)))
     }
 
     fn is_empty(&self, queue: Queue) -> impl Future<Output = bool> {
-        self.catch_up();
-        self.take_in();
-        ready(self.find(queue).is_none())
+        ready(block_on(self.mailbox().is_empty(self, queue)))
     }
 
     #[track_caller]
     fn answer(&self, to: Thread, value: u64) -> impl Future<Output = ()> {
-        self.catch_up();
-        if !self.is_taken(Location::caller(), Taken::Whole) {
-            let line = &self.shared.answers[to.0 as usize];
-            self.store_now(&line[ANSWER], value, Relaxed);
-            self.store_now(&line[IS_THERE], 1, Release);
-            self.shared.wake(&line[IS_THERE]);
+        if self.is_taken(Location::caller(), Taken::Whole) {
+            self.catch_up();
+        } else {
+            block_on(self.shared.mailboxes[to.0 as usize].answer(self, value));
         }
         ready(())
     }
 
     #[track_caller]
     fn receive_answer(&self) -> impl Future<Output = Result<u64, Infallible>> {
-        self.catch_up();
-        let line = &self.shared.answers[self.thread];
-        if !self.is_taken(Location::caller(), Taken::Whole) {
-            while atomic(&line[IS_THERE]).load(Acquire) == 0 {
-                self.shared.rest(&line[IS_THERE], |is_there| is_there == 1);
-            }
+        if self.is_taken(Location::caller(), Taken::Whole) {
+            self.catch_up();
+            return ready(Ok(0));
         }
-        self.store_now(&line[IS_THERE], 0, Relaxed);
-        ready(Ok(atomic(&line[ANSWER]).load(Relaxed)))
+        ready(block_on(self.mailbox().receive_answer(self)))
     }
 }

@@ -14,4 +14,5 @@ mod changes;
 mod delegation;
 mod locks;
 mod machine;
+mod messages;
 mod shared;

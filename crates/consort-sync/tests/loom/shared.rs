@@ -6,8 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use consort_fabric::{Line, Word};
-use consort_native::Ring;
+use consort_fabric::{Mailbox, Word};
 
 /// Where an algorithm calls an operation of its machine.
 pub(crate) type Site = &'static Location<'static>;
@@ -36,10 +35,10 @@ const ANY: usize = 0;
 /// What the threads of a model share. What is not loom's here changes at no point of its own: loom
 /// switches threads only where they use its atomics.
 pub(crate) struct Shared {
-    pub(crate) rings: Vec<Ring>,
-    /// A line for each thread, with the answer that it waits for.
-    pub(crate) answers: Vec<Line>,
+    pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) stores_exchange: bool,
+    /// Whether messages themselves are modelled, rather than what uses them.
+    pub(crate) changes_mailbox: bool,
     pub(crate) change: Option<Change>,
     pub(crate) possible: Changes,
     /// The last value of each word, by its address; 0 if there is none.
@@ -62,14 +61,19 @@ impl Shared {
         possible: &Changes,
     ) -> Self {
         Self {
-            rings: (0..threads).map(|_| Ring::default()).collect(),
-            answers: (0..threads).map(|_| Line::default()).collect(),
+            mailboxes: (0..threads).map(|_| Mailbox::default()).collect(),
             stores_exchange,
+            changes_mailbox: false,
             change,
             possible: Arc::clone(possible),
             last: Mutex::default(),
             sleepers: Mutex::default(),
         }
+    }
+
+    /// For a model of messages.
+    pub(crate) fn of_messages(threads: usize, change: Option<Change>, possible: &Changes) -> Self {
+        Self { changes_mailbox: true, ..Self::new(threads, false, change, possible) }
     }
 
     /// Notes that a word has a new value.
@@ -91,10 +95,16 @@ impl Shared {
         }
     }
 
-    /// Sleeps until another thread changes a word, if none has since the caller was last here.
-    pub(crate) fn rest_until_change(&self, seen: &mut HashMap<usize, u64>) {
+    /// Sleeps until another thread changes a word, if none has since the caller was last here and
+    /// this word does not satisfy `holds`.
+    pub(crate) fn rest_until_change(
+        &self,
+        seen: &mut HashMap<usize, u64>,
+        word: &Word,
+        holds: impl Fn(u64) -> bool,
+    ) {
         let last = self.last.lock().expect("no panic").clone();
-        if *seen == last {
+        if *seen == last && !holds(last.get(&address(word)).copied().unwrap_or(0)) {
             self.sleepers.lock().expect("no panic").push((ANY, loom::thread::current()));
             loom::thread::park();
         } else {
