@@ -8,25 +8,32 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     ptr,
-    sync::atomic::Ordering::Relaxed,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use consort_fabric::{Machine, Word};
+use consort_native::at_once;
 
-use crate::delegation::Service;
+use crate::{
+    delegation::{Backlog, Service},
+    detached::Backlogged,
+    machine::MACHINE,
+};
 
-const POISONED: &str = "the data is poisoned: a closure panicked while it used it";
+pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked while it used it";
 
 /// Data that closures use, one at a time.
 pub(crate) struct Shared<T> {
     data: UnsafeCell<T>,
     /// Whether the panic of a closure poisons the data.
-    pub(crate) poisons: bool,
+    pub(crate) poisons: AtomicBool,
     poisoned: Word,
+    /// Closures that nobody waits for.
+    pub(crate) backlog: Backlog,
 }
 
 /// A closure that a thread executes, of this thread or of one that waits for it.
-struct Frame {
+pub(crate) struct Frame {
     /// The word of the data that it uses. The address of the data itself may also be that of data
     /// inside it.
     poisoned: *const Word,
@@ -39,8 +46,14 @@ thread_local! {
     static FRAME: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
-/// How a request is executed: with the data, and where the closure is.
-type Execute<T> = unsafe fn(&Shared<T>, *mut ());
+/// The closure that this thread executes, for a request that the thread waits for.
+pub(crate) fn frame() -> *const Frame {
+    FRAME.get()
+}
+
+/// How a request is executed: with the data, and where the closure is. Of a detached closure, with
+/// the frame that it is executed in besides.
+pub(crate) type Execute<T> = unsafe fn(&Shared<T>, *mut (), *const Frame);
 
 /// A closure on its way.
 pub(crate) struct Call<F, R>(UnsafeCell<State<F, R>>);
@@ -55,7 +68,12 @@ struct State<F, R> {
 
 impl<T> Shared<T> {
     pub(crate) const fn new(data: T) -> Self {
-        Self { data: UnsafeCell::new(data), poisons: false, poisoned: Word::new(0) }
+        Self {
+            data: UnsafeCell::new(data),
+            poisons: AtomicBool::new(false),
+            poisoned: Word::new(0),
+            backlog: Backlog::new(),
+        }
     }
 
     pub(crate) fn is_poisoned(&self) -> bool {
@@ -79,14 +97,45 @@ impl<T> Shared<T> {
     /// # Safety
     /// Nobody else uses the data.
     #[inline(always)]
-    unsafe fn execute<R>(&self, above: *const Frame, closure: impl FnOnce(&mut T) -> R) -> R {
+    pub(crate) unsafe fn execute<R>(
+        &self,
+        above: *const Frame,
+        closure: impl FnOnce(&mut T) -> R,
+    ) -> R {
         let frame = Frame { poisoned: &raw const self.poisoned, above };
         let before = FRAME.replace(&raw const frame);
-        let mut entered = Entered { before, poisoned: self.poisons.then_some(&self.poisoned) };
+        let mut entered = Entered { before, unless_it_returns: Some(self) };
         // SAFETY: the caller's promise.
         let result = closure(unsafe { &mut *self.data.get() });
-        entered.poisoned = None;
+        entered.unless_it_returns = None;
         result
+    }
+
+    /// A closure has panicked.
+    #[cold]
+    fn note_panic(&self) {
+        if self.poisons.load(Relaxed) {
+            self.poisoned.atomic().store(1, Relaxed);
+        }
+    }
+
+    /// Executes the closures that nobody waits for, before one that `above` waits for.
+    ///
+    /// # Safety
+    /// Nobody else uses the data.
+    #[inline(always)]
+    pub(crate) unsafe fn catch_up(&self, above: *const Frame) {
+        if !at_once(self.backlog.is_empty(&MACHINE)) {
+            // SAFETY: the caller's promise.
+            unsafe { self.execute_backlog(above) };
+        }
+    }
+
+    /// # Safety
+    /// Nobody else uses the data.
+    #[cold]
+    unsafe fn execute_backlog(&self, above: *const Frame) {
+        at_once(self.backlog.execute(&MACHINE, &Backlogged { shared: self, above }));
     }
 
     /// Executes a closure of the calling thread with the data.
@@ -104,6 +153,8 @@ impl<T> Shared<T> {
         &self,
         closure: F,
     ) -> Result<R, F> {
+        // SAFETY: the caller's promise.
+        unsafe { self.catch_up(FRAME.get()) };
         if self.is_poisoned() {
             return Err(closure);
         }
@@ -127,7 +178,7 @@ impl<T> Shared<T> {
 
     /// Whether this thread executes a closure with this data, or one that such a closure waits for.
     #[inline]
-    fn is_in_use_here(&self) -> bool {
+    pub(crate) fn is_in_use_here(&self) -> bool {
         let mut frame = FRAME.get();
         while !frame.is_null() {
             // SAFETY: a frame is on the stack of a thread that executes its closure, and stays
@@ -143,18 +194,18 @@ impl<T> Shared<T> {
 }
 
 /// The frame of a closure that this thread executes, until it is dropped.
-struct Entered<'s> {
+struct Entered<'s, T> {
     before: *const Frame,
-    /// What poisons the data, unless the closure returns.
-    poisoned: Option<&'s Word>,
+    /// What hears of a panic.
+    unless_it_returns: Option<&'s Shared<T>>,
 }
 
-impl Drop for Entered<'_> {
+impl<T> Drop for Entered<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         FRAME.set(self.before);
-        if let Some(poisoned) = self.poisoned {
-            poisoned.atomic().store(1, Relaxed);
+        if let Some(shared) = self.unless_it_returns {
+            shared.note_panic();
         }
     }
 }
@@ -162,30 +213,56 @@ impl Drop for Entered<'_> {
 // SAFETY: a scheme executes one closure at a time, each before what comes after it.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
+/// The words of a request.
+pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
+    let execute = (execute as *const ()).expose_provenance();
+    (execute as u64, closure.expose_provenance() as u64)
+}
+
+/// Executes a request.
+///
+/// # Safety
+/// The words are those of a request on data of type `T`, which is executed once, and nobody else
+/// uses the data.
+#[inline]
+pub(crate) unsafe fn execute_words<T>(
+    shared: &Shared<T>,
+    (execute, closure): (u64, u64),
+    above: *const Frame,
+) {
+    let [execute, closure] = [execute, closure].map(|word| {
+        let address = usize::try_from(word).unwrap_or(0);
+        ptr::with_exposed_provenance_mut::<()>(address)
+    });
+    // SAFETY: the first word is a function of this type.
+    let execute = unsafe { mem::transmute::<*mut (), Execute<T>>(execute) };
+    // SAFETY: the second is what that function takes; the rest is the caller's promise.
+    unsafe { execute(shared, closure, above) };
+}
+
 impl<M: Machine, T> Service<M> for Shared<T> {
     #[inline]
     async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
-        let [execute, closure] = [execute, closure].map(|word| {
-            let address = usize::try_from(word).unwrap_or(0);
-            ptr::with_exposed_provenance_mut::<()>(address)
-        });
-        // SAFETY: a scheme passes on the words of `Call::request`, of which the first is a function
-        // of this type.
-        let execute = unsafe { mem::transmute::<*mut (), Execute<T>>(execute) };
-        // SAFETY: the second is what that function takes. A scheme executes each request once,
-        // while its caller waits, and no other one meanwhile.
-        unsafe { execute(self, closure) };
+        // SAFETY: a scheme passes on the words of a request. It executes each once, while its
+        // caller waits, and no other one meanwhile.
+        unsafe { execute_words(self, (execute, closure), ptr::null()) };
         0
     }
 }
 
-/// Executes the closure of a call.
+/// Executes the closure of a call, after those that nobody waits for.
 ///
 /// # Safety
 /// `state` is that of a call with these types, which nobody else uses, nor `shared`'s data.
-unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(shared: &Shared<T>, state: *mut ()) {
+unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
+    shared: &Shared<T>,
+    state: *mut (),
+    _: *const Frame,
+) {
     // SAFETY: the caller's promise.
     let state = unsafe { &mut *state.cast::<State<F, R>>() };
+    // SAFETY: the caller's promise.
+    unsafe { shared.catch_up(state.above) };
     // A closure that is refused is dropped by its caller: what it holds may panic or use the data.
     let Some(closure) = state.closure.take_if(|_| !shared.is_poisoned()) else {
         return;
@@ -220,9 +297,7 @@ impl<F, R> Call<F, R> {
     where
         F: FnOnce(&mut T) -> R,
     {
-        let execute: Execute<T> = execute::<T, F, R>;
-        let execute = (execute as *const ()).expose_provenance();
-        (execute as u64, self.0.get().expose_provenance() as u64)
+        words(execute::<T, F, R>, self.0.get().cast())
     }
 
     /// The result.

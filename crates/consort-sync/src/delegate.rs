@@ -2,46 +2,16 @@
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
-use std::{
-    fmt, io,
-    sync::Arc,
-    thread::{self, Builder, JoinHandle},
-};
-
-use consort_native::{block_on, block_on_patiently};
+use std::{fmt, sync::atomic::Ordering::Relaxed};
 
 use crate::{
-    closure::{Call, Shared, refuse},
-    delegation::{Locked, MpServer, Scheme, ServerScheme, Serverless},
+    batch::Batch,
+    closure::refuse,
+    data::Data,
+    delegation::{Locked, Serverless},
+    detached::Pending,
     locks::Handoff,
-    machine::MACHINE,
-    threads::ByThread,
 };
-
-/// A scheme, with what each thread keeps of it.
-struct Kept<S: Scheme> {
-    scheme: S,
-    locals: ByThread<S::Local>,
-}
-
-impl<S: Scheme> Drop for Kept<S> {
-    fn drop(&mut self) {
-        self.locals.each(|local| S::retire_local(&MACHINE, local));
-        self.scheme.retire(&MACHINE);
-    }
-}
-
-impl<S: Scheme> Kept<S> {
-    #[inline]
-    #[track_caller]
-    fn apply<T, R>(&self, shared: &Shared<T>, closure: impl FnOnce(&mut T) -> R) -> R {
-        let call = Call::new(closure);
-        let (operation, argument) = call.request::<T>();
-        let local = self.locals.mine();
-        let Ok(_) = block_on(self.scheme.apply(&MACHINE, local, shared, operation, argument));
-        call.finish()
-    }
-}
 
 /// Data of which one closure at a time has a reference. Which thread executes a closure depends on
 /// the scheme, the second parameter.
@@ -65,8 +35,7 @@ impl<S: Scheme> Kept<S> {
 /// assert_eq!(words.into_inner().len(), 2);
 /// ```
 pub struct Delegate<T, S: Serverless = Locked<Handoff>> {
-    kept: Kept<S>,
-    shared: Shared<T>,
+    data: Data<T, S>,
 }
 
 impl<T> Delegate<T> {
@@ -78,27 +47,27 @@ impl<T> Delegate<T> {
 }
 
 impl<T, S: Serverless> Delegate<T, S> {
-    /// Data under a scheme that needs no server; for others see [`Server`].
+    /// Data under a scheme that needs no server; for others see [`Server`](crate::Server).
     #[must_use]
     pub const fn with(scheme: S, data: T) -> Self {
-        Self { kept: Kept { scheme, locals: ByThread::new() }, shared: Shared::new(data) }
+        Self { data: Data::new(scheme, data) }
     }
 
     /// Refuses closures after one has panicked, until [`clear_poison`](Self::clear_poison).
     #[must_use]
-    pub const fn poisoning(mut self) -> Self {
-        self.shared.poisons = true;
+    pub fn poisoning(self) -> Self {
+        self.data.shared.poisons.store(true, Relaxed);
         self
     }
 
     /// Whether closures are refused since one has panicked.
     pub fn is_poisoned(&self) -> bool {
-        self.shared.is_poisoned()
+        self.data.shared.is_poisoned()
     }
 
     /// Lets closures use the data again.
     pub fn clear_poison(&self) {
-        self.shared.clear_poison();
+        self.data.shared.clear_poison();
     }
 
     /// Has `closure` executed with the data, and returns its result. It may be executed by another
@@ -113,143 +82,62 @@ impl<T, S: Serverless> Delegate<T, S> {
     #[inline]
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        self.shared.refuse_circle();
+        self.data.shared.refuse_circle();
         // SAFETY: the scheme executes nothing else meanwhile.
-        let section = |closure| unsafe { self.shared.execute_here(closure) };
-        match self.kept.scheme.in_place(closure, section) {
+        let section = |closure| unsafe { self.data.shared.execute_here(closure) };
+        match self.data.kept.scheme.in_place(closure, section) {
             Ok(Ok(result)) => result,
             Ok(Err(closure)) => refuse(closure),
-            Err(closure) => self.kept.apply(&self.shared, closure),
+            Err(closure) => self.data.apply(closure),
         }
+    }
+
+    /// Has `closure` executed with the data, and may return before that. The closures of a thread
+    /// are executed in its order, detached or not: so [`apply`](Self::apply) waits for all that its
+    /// thread has detached.
+    ///
+    /// It waits, and executes closures of others, if there is no other detached closure to be
+    /// executed, or if there are thousands (Klaftenegger, Sagonas and Winblad 2014). If the closure
+    /// panics, nobody is told but the data, if it is [`poisoning`](Self::poisoning). If the data is
+    /// poisoned, the closure is dropped.
+    ///
+    /// # Panics
+    /// When the caller is itself a closure with this data, or such a closure waits for it.
+    #[track_caller]
+    pub fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
+        self.data.detach(closure);
+    }
+
+    /// As [`detach`](Self::detach), for a closure whose result is needed later.
+    ///
+    /// # Panics
+    /// As [`detach`](Self::detach).
+    #[track_caller]
+    pub fn submit<R: Send + 'static>(
+        &self,
+        closure: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> Pending<R> {
+        self.data.submit(closure)
+    }
+
+    /// Closures that are [detached](Self::detach) together.
+    pub const fn batch(&self) -> Batch<'_, T, S> {
+        Batch::new(&self.data)
     }
 
     /// The data, which no other thread uses.
     pub fn get_mut(&mut self) -> &mut T {
-        self.shared.get_mut()
+        self.data.shared.get_mut()
     }
 
     /// The data.
     pub fn into_inner(self) -> T {
-        self.shared.into_inner()
+        self.data.shared.into_inner()
     }
 }
 
 impl<T, S: Serverless> fmt::Debug for Delegate<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delegate").field("scheme", &S::NAME).finish_non_exhaustive()
-    }
-}
-
-/// Data that a thread of its own, the server, uses for all others: it executes their closures.
-///
-/// The data stays in the server's cache. That pays where many threads use it all the time; the
-/// server takes a core.
-///
-/// ```
-/// use consort_sync::Server;
-///
-/// let counter = Server::start(0)?;
-/// std::thread::scope(|scope| {
-///     for _ in 0..4 {
-///         scope.spawn(|| counter.apply(|count| *count += 1));
-///     }
-/// });
-/// assert_eq!(counter.into_inner(), 4);
-/// # Ok::<_, std::io::Error>(())
-/// ```
-pub struct Server<T: Send + 'static, S: ServerScheme + Send + Sync + 'static = MpServer>
-where
-    S::Local: Send,
-{
-    /// `None` once the server has ended.
-    both: Option<Arc<(Kept<S>, Shared<T>)>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl<T: Send + 'static> Server<T> {
-    /// Starts a server with the default scheme, messages.
-    ///
-    /// # Errors
-    /// When the system starts no thread.
-    pub fn start(data: T) -> io::Result<Self> {
-        Self::with(MpServer::new(), data)
-    }
-}
-
-impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Server<T, S>
-where
-    S::Local: Send,
-{
-    /// Starts a server with a scheme.
-    ///
-    /// # Errors
-    /// When the system starts no thread.
-    ///
-    /// # Panics
-    /// When the scheme [streams](ServerScheme::streams): the result of a closure could come after
-    /// the answer that it is there.
-    pub fn with(scheme: S, data: T) -> io::Result<Self> {
-        assert!(!scheme.streams(), "closures return results, so answers may not pass the caches");
-        let kept = Kept { scheme, locals: ByThread::new() };
-        let both = Arc::new((kept, Shared::new(data)));
-        let served = Arc::clone(&both);
-        let serve = move || {
-            let (Kept { scheme, .. }, shared) = &*served;
-            let Ok(()) = block_on_patiently(scheme.run(&MACHINE, shared));
-        };
-        let thread = Builder::new().name("consort-server".into()).spawn(serve)?;
-        Ok(Self { both: Some(both), thread: Some(thread) })
-    }
-
-    /// Has the server execute `closure` with the data, and returns its result.
-    ///
-    /// # Panics
-    /// As [`Delegate::apply`].
-    #[track_caller]
-    pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        let (kept, shared) = self.both.as_deref().expect("the server has not ended");
-        shared.refuse_circle();
-        kept.apply(shared, closure)
-    }
-
-    /// Ends the server and returns the data.
-    ///
-    /// # Panics
-    /// When it is called by a closure of the server.
-    #[must_use]
-    pub fn into_inner(mut self) -> T {
-        self.end();
-        let both = self.both.take().and_then(Arc::into_inner);
-        both.expect("the server has ended").1.into_inner()
-    }
-
-    fn end(&mut self) {
-        if let (Some(both), Some(thread)) = (&self.both, self.thread.take()) {
-            let Ok(()) = block_on(both.0.scheme.stop(&MACHINE));
-            // A closure may hold the last reference; then the server goes on after this.
-            if thread.thread().id() != thread::current().id() {
-                // It catches what closures panic with.
-                let _ = thread.join();
-            }
-        }
-    }
-}
-
-impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Drop for Server<T, S>
-where
-    S::Local: Send,
-{
-    /// Waits until the server has executed what it was given, and ends it.
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> fmt::Debug for Server<T, S>
-where
-    S::Local: Send,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("scheme", &S::NAME).finish_non_exhaustive()
     }
 }

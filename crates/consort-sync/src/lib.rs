@@ -3,10 +3,16 @@
 #![doc = include_str!("lib.md")]
 
 #[cfg(not(loom))]
+mod batch;
+#[cfg(not(loom))]
 mod closure;
+#[cfg(not(loom))]
+mod data;
 #[cfg(not(loom))]
 mod delegate;
 pub mod delegation;
+#[cfg(not(loom))]
+mod detached;
 pub mod locks;
 #[cfg(not(loom))]
 mod machine;
@@ -14,10 +20,15 @@ mod machine;
 mod mutex;
 pub mod objects;
 #[cfg(not(loom))]
+mod server;
+#[cfg(not(loom))]
 mod threads;
 
 #[cfg(not(loom))]
 pub use {
-    delegate::{Delegate, Server},
+    batch::Batch,
+    delegate::Delegate,
+    detached::{Pending, PendingFuture},
     mutex::{Held, Mutex, MutexGuard, Raw},
+    server::Server,
 };

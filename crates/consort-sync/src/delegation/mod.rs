@@ -11,10 +11,11 @@
 //! | [`HybComb`] | one of those that wait | by messages |
 //!
 //! An operation is a word, such as a number or the address of a function, and has an argument and a
-//! result of a word each.
+//! result of a word each. A [`Backlog`] has operations whose threads do not wait.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
+mod backlog;
 mod cc_synch;
 mod h_synch;
 mod hybcomb;
@@ -22,10 +23,11 @@ mod locked;
 mod mp_server;
 mod shm_server;
 
-use std::future::Future;
+use std::future::{Future, ready};
 
 use consort_fabric::Machine;
 
+pub use backlog::Backlog;
 pub use cc_synch::CcSynch;
 pub use h_synch::{HSynch, MyGroup};
 pub use hybcomb::{HybComb, MyNode};
@@ -53,7 +55,8 @@ pub trait Service<M: Machine> {
 /// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it.
 /// What came before an `apply` happens before its operation, and that before what comes after,
 /// unless the scheme [streams](ServerScheme::streams).
-/// The operation and argument of each `apply` are served once, before it ends.
+/// The operation and argument of each `apply` are served once, before it ends; those of each `post`
+/// that returns true once, before the server ends.
 pub unsafe trait Scheme {
     /// The scheme's name in the literature.
     const NAME: &'static str;
@@ -73,6 +76,21 @@ pub unsafe trait Scheme {
         operation: u64,
         argument: u64,
     ) -> impl Future<Output = Result<u64, M::Stop>>;
+
+    /// Has an operation executed later, if the scheme can do so without the caller, and drops its
+    /// result. Returns whether the scheme can.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    fn post<M: Machine>(
+        &self,
+        m: &M,
+        operation: u64,
+        argument: u64,
+    ) -> impl Future<Output = Result<bool, M::Stop>> {
+        let _ = (m, operation, argument);
+        ready(Ok(false))
+    }
 
     /// Returns what a thread keeps to the machine, when nobody uses the scheme any more.
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {

@@ -13,6 +13,8 @@ use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
 
 /// In place of a client: the server ends.
 const STOP: u64 = u64::MAX;
+/// In place of a client: nobody waits for the answer.
+const NOBODY: u64 = u64::MAX - 1;
 
 /// MP-SERVER: a thread executes the operations that it is sent.
 #[derive(Debug, Default)]
@@ -60,6 +62,16 @@ unsafe impl Scheme for MpServer {
         self.send(m, [u64::from(m.thread().0), operation, argument]).await?;
         m.receive_answer().await
     }
+
+    async fn post<M: Machine>(
+        &self,
+        m: &M,
+        operation: u64,
+        argument: u64,
+    ) -> Result<bool, M::Stop> {
+        self.send(m, [NOBODY, operation, argument]).await?;
+        Ok(true)
+    }
 }
 
 impl ServerScheme for MpServer {
@@ -74,6 +86,9 @@ impl ServerScheme for MpServer {
                 return Ok(());
             }
             let result = service.serve(m, operation, argument).await;
+            if client == NOBODY {
+                continue;
+            }
             let client = u32::try_from(client).expect("a thread was made a word");
             m.answer(Thread(client), result).await;
         }

@@ -2,86 +2,17 @@
 
 use std::{
     cell::Cell,
-    sync::{
-        atomic::{AtomicUsize, Ordering::Relaxed},
-        mpsc::{self, RecvTimeoutError},
-    },
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     thread,
-    time::Duration,
 };
 
 use consort_sync::{
     Delegate, Server,
-    delegation::{
-        Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer,
-    },
-    locks::{Handoff, Mcs},
+    delegation::{CcSynch, HSynch, HybComb, Locked, Serverless, ShmServer},
+    locks::Handoff,
 };
 
-/// Data under some scheme.
-trait Applies<T>: Sync {
-    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R;
-    fn into_inner(self) -> T;
-}
-
-impl<T: Send, S: Serverless + Sync> Applies<T> for Delegate<T, S>
-where
-    S::Local: Send,
-{
-    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        Self::apply(self, closure)
-    }
-
-    fn into_inner(self) -> T {
-        Self::into_inner(self)
-    }
-}
-
-impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Applies<T> for Server<T, S>
-where
-    S::Local: Send,
-{
-    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        Self::apply(self, closure)
-    }
-
-    fn into_inner(self) -> T {
-        Self::into_inner(self)
-    }
-}
-
-/// A test for each scheme, which gets a maker of data under it.
-macro_rules! for_each_scheme {
-    ($($test:ident),* $(,)?) => {
-        for_each_scheme! { @modules [$($test),*]
-            handoff: |data| Delegate::with(Locked::<Handoff>::new(), data);
-            mcs: |data| Delegate::with(Locked::<Mcs>::new(), data);
-            cc_synch: |data| Delegate::with(CcSynch::new(), data);
-            cc_synch_alone: |data| Delegate::with(CcSynch::with_max_ops(0), data);
-            cc_synch_few: |data| Delegate::with(CcSynch::with_max_ops(2), data);
-            h_synch: |data| Delegate::with(HSynch::new(2, 20, |thread| thread.0 as usize), data);
-            hybcomb: |data| Delegate::with(HybComb::new(), data);
-            hybcomb_alone: |data| Delegate::with(HybComb::with_max_ops(0), data);
-            hybcomb_few: |data| Delegate::with(HybComb::with_max_ops(2), data);
-            hybcomb_unbounded: |data| Delegate::with(HybComb::with_max_ops(u64::MAX), data);
-            mp_server: |data| Server::with(MpServer::new(), data).expect("a thread");
-            shm_server: |data| Server::with(ShmServer::new(100), data).expect("a thread");
-            shm_server_shared: |data| Server::with(ShmServer::new(2), data).expect("a thread");
-            shm_server_backing_off: |data| {
-                let scheme = ShmServer::new(100)
-                    .with_every_second_line()
-                    .with_backoff(Backoff::Every(500));
-                Server::with(scheme, data).expect("a thread")
-            }
-        }
-    };
-    (@modules $tests:tt $($module:ident: |$data:ident| $make:expr);*) => {
-        $(mod $module { use super::*; for_each_scheme! { @tests $tests |$data| $make } })*
-    };
-    (@tests [$($test:ident),*] |$data:ident| $make:expr) => {
-        $(#[test] fn $test() { super::$test(|$data| $make, |$data| $make); })*
-    };
-}
+use crate::schemes::{Applies, for_each_scheme, panic_of, within_limit};
 
 for_each_scheme! {
     each_closure_is_executed_once_and_alone,
@@ -219,14 +150,6 @@ fn a_closure_may_use_other_data<D: Applies<u64>, E: Applies<u64>>(
     assert!(outer.into_inner() < 4 * 300);
 }
 
-/// What `program` panics with.
-fn panic_of(program: impl FnOnce()) -> String {
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
-    let payload = result.expect_err("it panics");
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
-
 fn a_closure_that_uses_its_own_data_is_refused<D: Applies<u64>, U>(
     make: impl Fn(u64) -> D,
     _: impl Fn(u64) -> U,
@@ -296,18 +219,6 @@ fn a_delegate_may_be_the_data_of_another() {
     let outer = Delegate::new(Delegate::new(Aligned::default()));
     outer.apply(|inner| inner.apply(|data| data.0 += 1));
     assert_eq!(outer.into_inner().into_inner().0, 1);
-}
-
-/// Ends a test that does not end by itself.
-fn within_limit(program: impl FnOnce() + Send + 'static) {
-    let (ended, end) = mpsc::channel();
-    let program = thread::spawn(move || {
-        program();
-        let _ = ended.send(());
-    });
-    let outcome = end.recv_timeout(Duration::from_secs(20));
-    assert_ne!(outcome, Err(RecvTimeoutError::Timeout), "it hangs");
-    program.join().expect("it ends well");
 }
 
 /// Uses data when it is dropped, and does not take no for an answer.

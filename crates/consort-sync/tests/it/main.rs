@@ -2,10 +2,12 @@
 #![cfg(not(loom))]
 
 mod delegation;
+mod detached;
 mod locks;
 mod objects;
 mod random;
 mod random_delegates;
+mod schemes;
 mod simulated;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod thread_ends;

@@ -7,6 +7,7 @@ use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
         mpsc,
     },
@@ -16,7 +17,7 @@ use std::{
 
 use consort_fabric::splitmix64;
 use consort_sync::{
-    Delegate, Server,
+    Delegate, Pending, Server,
     delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer},
     locks::{Clh, Handoff, HybLock, Mcs, Ticket},
 };
@@ -36,8 +37,13 @@ struct OnPurpose;
 trait Any: Sync {
     /// Uses the data, and returns the text that the closure returns.
     fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String;
-    fn clear_poison(&self) {}
+    fn clear_poison(&self);
+    fn detach(&self, use_it: Work);
+    fn submit(&self, use_it: Work) -> Pending<()>;
+    fn detach_all(&self, uses: Vec<Work>);
 }
+
+type Work = Box<dyn FnOnce(&mut Twins) + Send>;
 
 impl<S: Serverless<Local: Send> + Sync> Any for Delegate<Twins, S> {
     fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
@@ -45,13 +51,43 @@ impl<S: Serverless<Local: Send> + Sync> Any for Delegate<Twins, S> {
     }
 
     fn clear_poison(&self) {
-        Delegate::clear_poison(self);
+        Self::clear_poison(self);
+    }
+
+    fn detach(&self, use_it: Work) {
+        Self::detach(self, use_it);
+    }
+
+    fn submit(&self, use_it: Work) -> Pending<()> {
+        Self::submit(self, use_it)
+    }
+
+    fn detach_all(&self, uses: Vec<Work>) {
+        let mut batch = self.batch();
+        uses.into_iter().for_each(|use_it| batch.push(use_it));
     }
 }
 
 impl<S: ServerScheme<Local: Send> + Send + Sync> Any for Server<Twins, S> {
     fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
         self.apply(use_it)
+    }
+
+    fn clear_poison(&self) {
+        Self::clear_poison(self);
+    }
+
+    fn detach(&self, use_it: Work) {
+        Self::detach(self, use_it);
+    }
+
+    fn submit(&self, use_it: Work) -> Pending<()> {
+        Self::submit(self, use_it)
+    }
+
+    fn detach_all(&self, uses: Vec<Work>) {
+        let mut batch = self.batch();
+        uses.into_iter().for_each(|use_it| batch.push(use_it));
     }
 }
 
@@ -63,11 +99,12 @@ fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
         let data = Delegate::with(scheme, (0, 0));
         Box::new(if drawn.is_multiple_of(4) { data.poisoning() } else { data })
     }
-    fn served<S>(scheme: S) -> Box<dyn Any>
+    fn served<S>(scheme: S, drawn: u64) -> Box<dyn Any>
     where
         S: ServerScheme<Local: Send> + Send + Sync + 'static,
     {
-        Box::new(Server::with(scheme, (0, 0)).expect("a thread"))
+        let data = Server::with(scheme, (0, 0)).expect("a thread");
+        Box::new(if drawn.is_multiple_of(4) { data.poisoning() } else { data })
     }
     let most = [0, 1, 3, 200, u64::MAX][(drawn >> 8) as usize % 5];
     match kind % KINDS {
@@ -79,14 +116,14 @@ fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
         5 | 6 => of(CcSynch::with_max_ops(most), drawn),
         7 => of(HSynch::new(2, most, |thread| thread.0 as usize), drawn),
         8 | 9 => of(HybComb::with_max_ops(most), drawn),
-        10 => served(MpServer::new()),
-        _ => served(ShmServer::new(1 + (drawn >> 16) as usize % 8)),
+        10 => served(MpServer::new(), drawn),
+        _ => served(ShmServer::new(1 + (drawn >> 16) as usize % 8), drawn),
     }
 }
 
 /// Delegates, and how often each was used.
 struct Program {
-    delegates: Vec<(Box<dyn Any>, AtomicU64)>,
+    delegates: Vec<(Box<dyn Any>, Arc<AtomicU64>)>,
     /// One of so many closures panics.
     panics: u64,
 }
@@ -96,7 +133,7 @@ impl Program {
         let mut below = |end| splitmix64(random) % end;
         // Of one kind, or of all.
         let (kind, step) = (below(KINDS), below(2));
-        let make = |number| (delegate(kind + step * number, below(1 << 32)), AtomicU64::new(0));
+        let make = |number| (delegate(kind + step * number, below(1 << 32)), Arc::default());
         Self { delegates: (0..=KINDS / 2).map(make).collect(), panics: 500 + kind * 100 }
     }
 
@@ -125,9 +162,53 @@ impl Program {
         })
     }
 
-    /// As [`chain`](Self::chain); mends what it finds poisoned.
+    /// A closure for a delegate that some other thread may execute. Sometimes it panics.
+    fn work(&self, number: usize, random: &mut u64) -> Work {
+        let (uses, drawn) = (Arc::clone(&self.delegates[number].1), splitmix64(random));
+        let panics = drawn.is_multiple_of(self.panics);
+        Box::new(move |twins| {
+            uses.fetch_add(1, Relaxed);
+            twins.0 += 1;
+            twins.1 += 1;
+            assert_eq!(twins.0, twins.1, "two threads at once");
+            if panics {
+                resume_unwind(Box::new(OnPurpose));
+            }
+        })
+    }
+
+    /// Has closures executed by the way. Waits for one of them.
+    fn detach(&self, random: &mut u64) -> String {
+        let drawn = splitmix64(random);
+        let number = (drawn >> 8) as usize % self.delegates.len();
+        let (delegate, _) = &self.delegates[number];
+        match drawn % 3 {
+            0 => delegate.detach(self.work(number, random)),
+            1 => {
+                let count = (drawn >> 16) % 100;
+                delegate.detach_all((0..count).map(|_| self.work(number, random)).collect());
+            }
+            _ => {
+                let pending = delegate.submit(self.work(number, random));
+                let inner = self.chain(0, random);
+                pending.wait();
+                return inner;
+            }
+        }
+        String::new()
+    }
+
+    fn any(&self, random: &mut u64) -> String {
+        if splitmix64(random).is_multiple_of(3) {
+            self.detach(random)
+        } else {
+            self.chain(0, random)
+        }
+    }
+
+    /// As [`chain`](Self::chain) or [`detach`](Self::detach); mends what it finds poisoned.
     fn step(&self, random: &mut u64) {
-        match catch_unwind(AssertUnwindSafe(|| self.chain(0, random))) {
+        match catch_unwind(AssertUnwindSafe(|| self.any(random))) {
             Ok(text) => assert!(text.split_whitespace().rev().is_sorted(), "{text}"),
             Err(panic) if panic.is::<OnPurpose>() => {}
             Err(panic) => {

@@ -10,6 +10,7 @@
 //! ```
 #![cfg(loom)]
 
+mod backlog;
 mod changes;
 mod delegation;
 mod locks;

@@ -1,0 +1,90 @@
+//! Data under a scheme, whoever executes the closures.
+
+use std::ptr;
+
+use consort_fabric::Machine;
+use consort_native::{at_once, block_on};
+
+use crate::{
+    closure::{Call, Shared, frame},
+    delegation::Scheme,
+    detached::{Pending, detached, nothing, submitted},
+    machine::MACHINE,
+    threads::ByThread,
+};
+
+/// How many detached closures, about, may be there before their threads wait.
+const MOST_DETACHED: u64 = 1 << 12;
+
+/// A scheme, with what each thread keeps of it.
+pub(crate) struct Kept<S: Scheme> {
+    pub(crate) scheme: S,
+    locals: ByThread<S::Local>,
+}
+
+impl<S: Scheme> Drop for Kept<S> {
+    fn drop(&mut self) {
+        self.locals.each(|local| S::retire_local(&MACHINE, local));
+        self.scheme.retire(&MACHINE);
+    }
+}
+
+pub(crate) struct Data<T, S: Scheme> {
+    pub(crate) kept: Kept<S>,
+    pub(crate) shared: Shared<T>,
+}
+
+impl<T, S: Scheme> Data<T, S> {
+    pub(crate) const fn new(scheme: S, data: T) -> Self {
+        Self { kept: Kept { scheme, locals: ByThread::new() }, shared: Shared::new(data) }
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(crate) fn apply<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
+        let call = Call::new(closure);
+        self.request(call.request::<T>());
+        call.finish()
+    }
+
+    /// Has a request executed, and waits for that.
+    #[inline]
+    fn request(&self, (operation, argument): (u64, u64)) {
+        let Kept { scheme, locals } = &self.kept;
+        let local = locals.mine();
+        let Ok(_) = block_on(scheme.apply(&MACHINE, local, &self.shared, operation, argument));
+    }
+
+    #[track_caller]
+    pub(crate) fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
+        self.shared.refuse_circle();
+        self.push(detached(closure));
+    }
+
+    #[track_caller]
+    pub(crate) fn submit<R: Send + 'static>(
+        &self,
+        closure: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> Pending<R> {
+        self.shared.refuse_circle();
+        let (request, pending) = submitted(closure);
+        self.push(request);
+        pending
+    }
+
+    /// Adds a request to the backlog, and sees to it that it is executed.
+    pub(crate) fn push(&self, (operation, argument): (u64, u64)) {
+        Machine::thread(&MACHINE); // now: a thread that finds no number panics
+        let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
+        if before == 0 {
+            let (operation, argument) = nothing::<T>(ptr::null());
+            let Ok(is_posted) = block_on(self.kept.scheme.post(&MACHINE, operation, argument));
+            if is_posted {
+                return;
+            }
+        }
+        if before == 0 || before >= MOST_DETACHED {
+            self.request(nothing::<T>(frame()));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Detached operations, whose threads go on meanwhile: Klaftenegger, Sagonas and Winblad 2014.
+//!
+//! A thread pushes its operation on a list (Treiber 1986). Whoever executes an operation takes the
+//! whole list first, and executes what is there in the order in which it came. The thread that
+//! finds the list empty sees to it that an operation follows, so the others need not.
+
+#![expect(unsafe_code, reason = "nodes are linked by addresses")]
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use consort_fabric::{Line, Machine, Word};
+
+use super::Service;
+
+/// Words of a node.
+const NEXT: usize = 0;
+const BEFORE: usize = 1;
+const OPERATION: usize = 2;
+const ARGUMENT: usize = 3;
+
+/// Operations that nobody waits for and nobody has executed yet.
+#[derive(Debug, Default)]
+pub struct Backlog {
+    /// The address of the newest node; 0 if there is none.
+    newest: Word,
+}
+
+/// The node of an address that is not 0.
+fn node(address: u64) -> &'static Line {
+    // SAFETY: `newest` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
+    unsafe { Line::at(address) }
+}
+
+#[cfg(not(loom))]
+impl Backlog {
+    /// Without operations.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { newest: Word::new(0) }
+    }
+}
+
+impl Backlog {
+    /// Adds an operation. Returns how many were there before: 0 exactly if there was none, else
+    /// about how many. In the first case the caller has a further operation executed.
+    pub async fn push<M: Machine>(&self, m: &M, operation: u64, argument: u64) -> u64 {
+        let mine = m.take_line();
+        m.store(&mine[OPERATION], operation, Relaxed).await;
+        m.store(&mine[ARGUMENT], argument, Relaxed).await;
+        // Acquire, here and in the exchange: pairs with its release, so that the node is there.
+        let mut newest = m.load(&self.newest, Acquire).await;
+        loop {
+            let before = match newest {
+                0 => 0,
+                // A node that was taken meanwhile shows any number, and then the exchange fails, or
+                // it is the newest again.
+                other => m.load(&node(other)[BEFORE], Relaxed).await.saturating_add(1),
+            };
+            m.store(&mine[NEXT], newest, Relaxed).await;
+            m.store(&mine[BEFORE], before, Relaxed).await;
+            // Release: pairs with the acquire in `execute`, too.
+            match m.compare_exchange(&self.newest, newest, mine.address(), AcqRel).await {
+                Ok(_) => return before,
+                Err(now) => newest = now,
+            }
+        }
+    }
+
+    /// Whether there is no operation. It sees what the caller has pushed, and what was pushed
+    /// before anything that the caller has acquired.
+    #[inline(always)]
+    pub async fn is_empty<M: Machine>(&self, m: &M) -> bool {
+        m.load(&self.newest, Relaxed).await == 0
+    }
+
+    /// Executes the operations that are there. Their results are dropped. The caller executes no
+    /// other one meanwhile, nor does anybody else.
+    pub async fn execute<M: Machine, S: Service<M>>(&self, m: &M, service: &S) {
+        let (mut newest, mut oldest) = (m.swap(&self.newest, 0, Acquire).await, 0);
+        while newest != 0 {
+            let next = m.load(&node(newest)[NEXT], Relaxed).await;
+            m.store(&node(newest)[NEXT], oldest, Relaxed).await;
+            (oldest, newest) = (newest, next);
+        }
+        while oldest != 0 {
+            let node = node(oldest);
+            oldest = m.load(&node[NEXT], Relaxed).await;
+            let operation = m.load(&node[OPERATION], Relaxed).await;
+            let argument = m.load(&node[ARGUMENT], Relaxed).await;
+            m.give_line(node);
+            service.serve(m, operation, argument).await;
+        }
+    }
+}

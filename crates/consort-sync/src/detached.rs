@@ -1,0 +1,204 @@
+//! Closures whose threads go on meanwhile: detached ones, and those with a result for later.
+
+#![expect(unsafe_code, reason = "closures travel as words between threads")]
+
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::Pin,
+    task::{Context, Poll},
+    thread,
+};
+
+use consort_fabric::Machine;
+use consort_native::discard;
+
+use crate::{
+    closure::{Frame, POISONED, Shared, execute_words, words},
+    delegation::Service,
+};
+
+/// What executes the closures of a backlog.
+pub(crate) struct Backlogged<'s, T> {
+    pub(crate) shared: &'s Shared<T>,
+    /// What waits for whoever executes them.
+    pub(crate) above: *const Frame,
+}
+
+impl<M: Machine, T> Service<M> for Backlogged<'_, T> {
+    #[inline]
+    async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
+        // SAFETY: these words were pushed on the backlog, which gives each once, to a thread that
+        // uses the data alone.
+        unsafe { execute_words(self.shared, (execute, closure), self.above) };
+        0
+    }
+}
+
+/// Executes the closures of the backlog.
+///
+/// # Safety
+/// Nobody else uses `shared`'s data. `above` is a frame of a thread that waits, or null.
+unsafe fn execute_nothing<T>(shared: &Shared<T>, above: *mut (), _: *const Frame) {
+    // SAFETY: the caller's promise.
+    unsafe { shared.catch_up(above.cast()) };
+}
+
+/// A request that has the closures of the backlog executed, and nothing else. A closure that waits
+/// for that has this frame.
+pub(crate) fn nothing<T>(above: *const Frame) -> (u64, u64) {
+    words(execute_nothing::<T>, above.cast_mut().cast())
+}
+
+/// Executes a closure within a frame, or drops it there if the data is poisoned: that may use the
+/// data too. Returns what the closure returned, `None` if it was dropped.
+///
+/// # Errors
+/// What it panicked with.
+///
+/// # Safety
+/// Nobody else uses `shared`'s data.
+unsafe fn execute_or_drop<T, R>(
+    shared: &Shared<T>,
+    closure: impl FnOnce(&mut T) -> R,
+    above: *const Frame,
+) -> thread::Result<Option<R>> {
+    let refuses = shared.is_poisoned();
+    let use_it = |data: &mut T| {
+        if refuses {
+            drop(closure);
+            None
+        } else {
+            Some(closure(data))
+        }
+    };
+    // SAFETY: the caller's promise.
+    catch_unwind(AssertUnwindSafe(|| unsafe { shared.execute(above, use_it) }))
+}
+
+/// Executes a detached closure.
+///
+/// # Safety
+/// `closure` is that of [`detached`] with these types, and nobody else uses `shared`'s data.
+unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
+    shared: &Shared<T>,
+    closure: *mut (),
+    above: *const Frame,
+) {
+    // SAFETY: the caller's promise.
+    let closure = unsafe { Box::from_raw(closure.cast::<F>()) };
+    // SAFETY: the caller's promise.
+    if let Err(payload) = unsafe { execute_or_drop(shared, closure, above) } {
+        discard(payload);
+    }
+}
+
+/// A request for a backlog. It must be executed once, while what it refers to is there.
+pub(crate) fn detached<T, F: FnOnce(&mut T) + Send>(closure: F) -> (u64, u64) {
+    words(execute_detached::<T, F>, Box::into_raw(Box::new(closure)).cast())
+}
+
+/// A closure, and where its result goes.
+struct Submitted<F, R> {
+    closure: F,
+    sender: oneshot::Sender<thread::Result<R>>,
+}
+
+/// Executes a closure and sends its result. That wakes a task, or drops the result, whose panics
+/// are none of the data's.
+///
+/// # Safety
+/// `submitted` is that of [`submitted`] with these types, and nobody else uses `shared`'s data.
+unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
+    shared: &Shared<T>,
+    submitted: *mut (),
+    above: *const Frame,
+) {
+    // SAFETY: the caller's promise.
+    let Submitted { closure, sender } =
+        *unsafe { Box::from_raw(submitted.cast::<Submitted<F, R>>()) };
+    // SAFETY: the caller's promise.
+    let result = unsafe { execute_or_drop(shared, closure, above) }.transpose();
+    let send = |_: &mut T| {
+        let send = || drop(result.map(|result| sender.send(result)));
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(send)) {
+            discard(payload);
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { shared.execute(above, send) };
+}
+
+/// A request for a backlog, as [`detached`]'s, and where the result comes.
+pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64), Pending<R>) {
+    let (sender, receiver) = oneshot::channel();
+    let submitted = Box::into_raw(Box::new(Submitted { closure, sender }));
+    (words(execute_submitted::<T, F, R>, submitted.cast()), Pending(receiver))
+}
+
+/// The result of a closure that its thread does not wait for. It can be waited for, or awaited.
+///
+/// The closure is executed also if this is dropped.
+///
+/// ```
+/// use consort_sync::Delegate;
+///
+/// let words = Delegate::new(vec!["a"]);
+/// let count = words.submit(|words| {
+///     words.push("b");
+///     words.len()
+/// });
+/// assert_eq!(count.wait(), 2);
+/// # fn is_future<F: Future<Output = usize> + Send>(_: F) {}
+/// let count = words.submit(|words| words.len());
+/// is_future(async { count.await });
+/// ```
+#[derive(Debug)]
+#[must_use = "a closure without a result can be detached"]
+pub struct Pending<R>(oneshot::Receiver<thread::Result<R>>);
+
+/// The result of a closure, for an executor.
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PendingFuture<R>(oneshot::AsyncReceiver<thread::Result<R>>);
+
+/// What a closure returned.
+///
+/// # Panics
+/// With what the closure panicked with. When it was refused.
+fn finish<R>(received: Result<thread::Result<R>, oneshot::RecvError>) -> R {
+    match received {
+        Ok(Ok(result)) => result,
+        Ok(Err(payload)) => resume_unwind(payload),
+        Err(_) => panic!("{POISONED}"),
+    }
+}
+
+impl<R> Pending<R> {
+    /// Waits for the result.
+    ///
+    /// # Panics
+    /// When the closure panicked, with its payload. When the data was poisoned.
+    pub fn wait(self) -> R {
+        finish(self.0.recv())
+    }
+}
+
+impl<R> IntoFuture for Pending<R> {
+    type Output = R;
+    type IntoFuture = PendingFuture<R>;
+
+    fn into_future(self) -> PendingFuture<R> {
+        PendingFuture(self.0.into_future())
+    }
+}
+
+impl<R> Future for PendingFuture<R> {
+    type Output = R;
+
+    /// # Panics
+    /// As [`Pending::wait`]. When the result was returned before.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
+        Pin::new(&mut self.0).poll(context).map(finish)
+    }
+}

@@ -1,0 +1,184 @@
+//! Data that a thread of its own uses for all others.
+
+use std::{
+    fmt, io,
+    sync::{Arc, atomic::Ordering::Relaxed, mpsc},
+    thread::{self, Builder, JoinHandle},
+};
+
+use consort_fabric::Machine;
+use consort_native::{block_on, block_on_patiently};
+
+use crate::{
+    batch::Batch,
+    data::Data,
+    delegation::{MpServer, ServerScheme},
+    detached::Pending,
+    machine::MACHINE,
+};
+
+/// Data that a thread of its own, the server, uses for all others: it executes their closures.
+///
+/// The data stays in the server's cache. That pays where many threads use it all the time; the
+/// server takes a core.
+///
+/// ```
+/// use consort_sync::Server;
+///
+/// let counter = Server::start(0)?;
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| counter.apply(|count| *count += 1));
+///     }
+/// });
+/// assert_eq!(counter.into_inner(), 4);
+/// # Ok::<_, std::io::Error>(())
+/// ```
+pub struct Server<T: Send + 'static, S: ServerScheme + Send + Sync + 'static = MpServer>
+where
+    S::Local: Send,
+{
+    /// `None` once the server has ended.
+    data: Option<Arc<Data<T, S>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<T: Send + 'static> Server<T> {
+    /// Starts a server with the default scheme, messages.
+    ///
+    /// # Errors
+    /// When the system starts no thread, or too many threads use messages.
+    pub fn start(data: T) -> io::Result<Self> {
+        Self::with(MpServer::new(), data)
+    }
+}
+
+impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Server<T, S>
+where
+    S::Local: Send,
+{
+    /// Starts a server with a scheme.
+    ///
+    /// # Errors
+    /// When the system starts no thread, or too many threads use messages.
+    ///
+    /// # Panics
+    /// When the scheme [streams](ServerScheme::streams): the result of a closure could come after
+    /// the answer that it is there.
+    pub fn with(scheme: S, data: T) -> io::Result<Self> {
+        assert!(!scheme.streams(), "closures return results, so answers may not pass the caches");
+        let data = Arc::new(Data::new(scheme, data));
+        let served = Arc::clone(&data);
+        let (starts, started) = mpsc::channel();
+        let serve = move || {
+            Machine::thread(&MACHINE); // panics if there are too many
+            let _ = starts.send(());
+            let Ok(()) = block_on_patiently(served.kept.scheme.run(&MACHINE, &served.shared));
+        };
+        let thread = Builder::new().name("consort-server".into()).spawn(serve)?;
+        if started.recv().is_err() {
+            return Err(io::Error::other("too many threads use messages"));
+        }
+        Ok(Self { data: Some(data), thread: Some(thread) })
+    }
+
+    /// Refuses closures after one has panicked, until [`clear_poison`](Self::clear_poison).
+    #[must_use]
+    pub fn poisoning(self) -> Self {
+        self.data().shared.poisons.store(true, Relaxed);
+        self
+    }
+
+    /// Whether closures are refused since one has panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.data().shared.is_poisoned()
+    }
+
+    /// Lets closures use the data again.
+    pub fn clear_poison(&self) {
+        self.data().shared.clear_poison();
+    }
+
+    fn data(&self) -> &Data<T, S> {
+        self.data.as_deref().expect("the server has not ended")
+    }
+
+    /// Has the server execute `closure` with the data, and returns its result.
+    ///
+    /// # Panics
+    /// As [`Delegate::apply`](crate::Delegate::apply).
+    #[track_caller]
+    pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
+        let data = self.data();
+        data.shared.refuse_circle();
+        data.apply(closure)
+    }
+
+    /// As [`Delegate::detach`](crate::Delegate::detach). The caller waits only while there are
+    /// thousands.
+    ///
+    /// # Panics
+    /// As [`Delegate::detach`](crate::Delegate::detach).
+    #[track_caller]
+    pub fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
+        self.data().detach(closure);
+    }
+
+    /// As [`Delegate::submit`](crate::Delegate::submit).
+    ///
+    /// # Panics
+    /// As [`Delegate::detach`](crate::Delegate::detach).
+    #[track_caller]
+    pub fn submit<R: Send + 'static>(
+        &self,
+        closure: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> Pending<R> {
+        self.data().submit(closure)
+    }
+
+    /// Closures that are [detached](Self::detach) together.
+    pub fn batch(&self) -> Batch<'_, T, S> {
+        Batch::new(self.data())
+    }
+
+    /// Ends the server and returns the data.
+    ///
+    /// # Panics
+    /// When it is called by a closure of the server.
+    #[must_use]
+    pub fn into_inner(mut self) -> T {
+        self.end();
+        let data = self.data.take().and_then(Arc::into_inner);
+        data.expect("the server has ended").shared.into_inner()
+    }
+
+    fn end(&mut self) {
+        if let (Some(data), Some(thread)) = (&self.data, self.thread.take()) {
+            let Ok(()) = block_on(data.kept.scheme.stop(&MACHINE));
+            // A closure may hold the last reference; then the server goes on after this.
+            if thread.thread().id() != thread::current().id() {
+                // It catches what closures panic with.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Drop for Server<T, S>
+where
+    S::Local: Send,
+{
+    /// Waits until the server has executed what it was given, and ends it.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> fmt::Debug for Server<T, S>
+where
+    S::Local: Send,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("scheme", &S::NAME).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,172 @@
+//! Every scheme under one interface, and a test for each.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
+
+use consort_sync::{
+    Batch, Delegate, Pending, Server,
+    delegation::{Scheme, ServerScheme, Serverless},
+};
+
+/// Data under some scheme.
+pub(crate) trait Applies<T>: Sync {
+    type Scheme: Scheme;
+
+    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R;
+    fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static);
+    fn submit<R: Send + 'static>(
+        &self,
+        closure: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> Pending<R>;
+    fn batch(&self) -> Batch<'_, T, Self::Scheme>;
+    fn poisoning(self) -> Self;
+    fn is_poisoned(&self) -> bool;
+    fn into_inner(self) -> T;
+}
+
+impl<T: Send, S: Serverless + Sync> Applies<T> for Delegate<T, S>
+where
+    S::Local: Send,
+{
+    type Scheme = S;
+
+    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
+        Self::apply(self, closure)
+    }
+
+    fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
+        Self::detach(self, closure);
+    }
+
+    fn submit<R: Send + 'static>(
+        &self,
+        closure: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> Pending<R> {
+        Self::submit(self, closure)
+    }
+
+    fn batch(&self) -> Batch<'_, T, S> {
+        Self::batch(self)
+    }
+
+    fn poisoning(self) -> Self {
+        Self::poisoning(self)
+    }
+
+    fn is_poisoned(&self) -> bool {
+        Self::is_poisoned(self)
+    }
+
+    fn into_inner(self) -> T {
+        Self::into_inner(self)
+    }
+}
+
+impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Applies<T> for Server<T, S>
+where
+    S::Local: Send,
+{
+    type Scheme = S;
+
+    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
+        Self::apply(self, closure)
+    }
+
+    fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
+        Self::detach(self, closure);
+    }
+
+    fn submit<R: Send + 'static>(
+        &self,
+        closure: impl FnOnce(&mut T) -> R + Send + 'static,
+    ) -> Pending<R> {
+        Self::submit(self, closure)
+    }
+
+    fn batch(&self) -> Batch<'_, T, S> {
+        Self::batch(self)
+    }
+
+    fn poisoning(self) -> Self {
+        Self::poisoning(self)
+    }
+
+    fn is_poisoned(&self) -> bool {
+        Self::is_poisoned(self)
+    }
+
+    fn into_inner(self) -> T {
+        Self::into_inner(self)
+    }
+}
+
+/// What `program` panics with.
+pub(crate) fn panic_of(program: impl FnOnce()) -> String {
+    let result = catch_unwind(AssertUnwindSafe(program));
+    let payload = result.expect_err("it panics");
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// Ends a test that does not end by itself.
+pub(crate) fn within_limit(program: impl FnOnce() + Send + 'static) {
+    let (ended, end) = mpsc::channel();
+    let program = thread::spawn(move || {
+        program();
+        let _ = ended.send(());
+    });
+    let outcome = end.recv_timeout(Duration::from_secs(20));
+    assert_ne!(outcome, Err(RecvTimeoutError::Timeout), "it hangs");
+    program.join().expect("it ends well");
+}
+
+/// A test for each scheme, which gets a maker of data under it.
+macro_rules! for_each_scheme {
+    ($($test:ident),* $(,)?) => {
+        $crate::schemes::for_each_scheme! { @modules [$($test),*]
+            handoff: |data| Delegate::with(Locked::<Handoff>::new(), data);
+            mcs: |data| Delegate::with(Locked::<Mcs>::new(), data);
+            cc_synch: |data| Delegate::with(CcSynch::new(), data);
+            cc_synch_alone: |data| Delegate::with(CcSynch::with_max_ops(0), data);
+            cc_synch_few: |data| Delegate::with(CcSynch::with_max_ops(2), data);
+            h_synch: |data| Delegate::with(HSynch::new(2, 20, |thread| thread.0 as usize), data);
+            hybcomb: |data| Delegate::with(HybComb::new(), data);
+            hybcomb_alone: |data| Delegate::with(HybComb::with_max_ops(0), data);
+            hybcomb_few: |data| Delegate::with(HybComb::with_max_ops(2), data);
+            hybcomb_unbounded: |data| Delegate::with(HybComb::with_max_ops(u64::MAX), data);
+            mp_server: |data| Server::with(MpServer::new(), data).expect("a thread");
+            shm_server: |data| Server::with(ShmServer::new(100), data).expect("a thread");
+            shm_server_shared: |data| Server::with(ShmServer::new(2), data).expect("a thread");
+            shm_server_backing_off: |data| {
+                let scheme = ShmServer::new(100)
+                    .with_every_second_line()
+                    .with_backoff(Backoff::Every(500));
+                Server::with(scheme, data).expect("a thread")
+            }
+        }
+    };
+    (@modules $tests:tt $($module:ident: |$data:ident| $make:expr);*) => {
+        $(mod $module {
+            #[allow(unused_imports, reason = "a module uses few of them")]
+            use $crate::schemes::makers::*;
+            $crate::schemes::for_each_scheme! { @tests $tests |$data| $make }
+        })*
+    };
+    (@tests [$($test:ident),*] |$data:ident| $make:expr) => {
+        $(#[test] fn $test() { super::$test(|$data| $make, |$data| $make); })*
+    };
+}
+pub(crate) use for_each_scheme;
+
+/// What the makers of data use.
+pub(crate) mod makers {
+    pub(crate) use consort_sync::{
+        Delegate, Server,
+        delegation::{Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
+        locks::{Handoff, Mcs},
+    };
+}
