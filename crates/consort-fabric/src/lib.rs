@@ -41,7 +41,7 @@ pub use fabric::Fabric;
 pub use kernel::Kernel;
 pub use layout::Layout;
 pub use local::Local;
-pub use machine::{Line, Machine, Mailbox, Queue, Thread, Word};
+pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Word};
 pub use messages::Messages;
 pub use model::MachineModel;
 pub use notifications::{Event, Notification, Notifications, Then};

@@ -41,6 +41,20 @@ impl Word {
     }
 }
 
+/// Two words that a machine may exchange at once, on one line.
+#[derive(Debug, Default)]
+#[repr(C, align(16))]
+pub struct Pair([Word; 2]);
+
+impl Deref for Pair {
+    type Target = [Word; 2];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Word; 2] {
+        &self.0
+    }
+}
+
 /// A cache line of eight words.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
@@ -81,6 +95,18 @@ impl Line {
         // SAFETY: `address` was called on a line that lives as long as the program and exposed its
         // provenance. All access to a line is atomic, so sharing it is sound.
         unsafe { &*line }
+    }
+}
+
+#[cfg(not(loom))]
+impl Line {
+    /// The line as four pairs of words.
+    #[inline(always)]
+    #[must_use]
+    #[expect(unsafe_code, reason = "a view of the same words")]
+    pub const fn pairs(&self) -> &[Pair; 4] {
+        // SAFETY: both are eight words in a row, and a line is aligned to more than a pair.
+        unsafe { &*std::ptr::from_ref(self).cast::<[Pair; 4]>() }
     }
 }
 

@@ -14,10 +14,13 @@ mod mailbox;
 
 use std::{fmt::Debug, future::Future, sync::atomic::Ordering};
 
-pub use line::{Line, Word};
+pub use line::{Line, Pair, Word};
 pub use mailbox::Mailbox;
 
 use crate::Until;
+
+/// The text of the panic of a machine that exchanges no pairs.
+const NO_PAIRS: &str = "this machine exchanges no pairs of words";
 
 /// The number of a thread, by which others send messages to it. It is given to another thread only
 /// after the first one has ended.
@@ -75,6 +78,26 @@ pub unsafe trait Machine {
         new: u64,
         order: Ordering,
     ) -> impl Future<Output = Result<u64, u64>>;
+    /// Whether the machine has [`Machine::compare_exchange_pair`]. It is always the same.
+    fn has_pairs(&self) -> bool {
+        false
+    }
+    /// Writes `new` to two words if they are `current`, at once: no other operation comes between.
+    /// Returns the old values: `Ok` if they were replaced. The words may also be read and written
+    /// one by one. A failure has the ordering of the load in `order`.
+    ///
+    /// # Panics
+    /// When the machine cannot: see [`Machine::has_pairs`].
+    fn compare_exchange_pair(
+        &self,
+        pair: &Pair,
+        current: [u64; 2],
+        new: [u64; 2],
+        order: Ordering,
+    ) -> impl Future<Output = Result<[u64; 2], [u64; 2]>> {
+        let _ = (pair, current, new, order);
+        async { panic!("{NO_PAIRS}") }
+    }
     /// A fence.
     fn fence(&self, order: Ordering) -> impl Future<Output = ()>;
     /// Rests for about this number of processor cycles: a backoff.

@@ -3,12 +3,14 @@
 //! | file | what |
 //! | --- | --- |
 //! | `native` | the machine |
+//! | `pair` | two words that are exchanged at once, where the processor can |
 //! | `threads` | numbers of threads, and what each has: messages, an answer, lines |
 //! | `sleep` | where threads sleep, by the word that they wait for |
 //! | `wait` | the driver of a wait: polls, yields, sleeps |
 
 mod lines;
 pub(crate) mod native;
+mod pair;
 mod sleep;
 mod threads;
 pub(crate) mod wait;

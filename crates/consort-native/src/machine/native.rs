@@ -12,9 +12,10 @@ use std::{
     task::Poll,
 };
 
-use consort_fabric::{Line, Machine, Mailbox, Queue, Thread, Until, Word};
+use consort_fabric::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
 
 use super::{
+    pair,
     sleep,
     threads::{mailbox, me},
 };
@@ -136,6 +137,22 @@ unsafe impl Machine for NativeMachine {
         order: Ordering,
     ) -> impl Future<Output = Result<u64, u64>> {
         ready(word.atomic().compare_exchange(current, new, order, on_failure(order)))
+    }
+
+    #[inline(always)]
+    fn has_pairs(&self) -> bool {
+        pair::is_there()
+    }
+
+    #[inline(always)]
+    fn compare_exchange_pair(
+        &self,
+        pair: &Pair,
+        current: [u64; 2],
+        new: [u64; 2],
+        _: Ordering,
+    ) -> impl Future<Output = Result<[u64; 2], [u64; 2]>> {
+        ready(pair::compare_exchange(pair, current, new))
     }
 
     #[inline(always)]

@@ -20,6 +20,9 @@ pub struct Threads {
     pub loop_cycles: f64,
     /// Where atomic operations are executed.
     pub atomics: AtomicsAt,
+    /// Whether two words of a line can be compared and exchanged at once.
+    #[serde(default)]
+    pub pairs: bool,
     /// The order in which stores leave the store buffer.
     pub stores: StoreOrder,
     /// The entries of the store buffer.

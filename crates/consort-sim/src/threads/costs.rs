@@ -60,6 +60,8 @@ pub(super) struct Costs {
     pub(super) spin: Time,
     pub(super) loop_cycles: f64,
     pub(super) atomics_at_home: bool,
+    /// Whether two words are compared and exchanged at once.
+    pub(super) pairs: bool,
     pub(super) in_order: bool,
     pub(super) claims_lines: bool,
     pub(super) store_buffer: usize,
@@ -106,6 +108,7 @@ impl Costs {
             spin: cycles(threads.spin_cycles),
             loop_cycles: threads.loop_cycles,
             atomics_at_home: threads.atomics == AtomicsAt::Home,
+            pairs: threads.pairs,
             in_order: threads.stores == StoreOrder::InOrder,
             claims_lines: threads.claims_lines,
             store_buffer: threads.store_buffer,

@@ -2,12 +2,29 @@
 
 #![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
 
-use std::{convert::Infallible, future::ready, sync::atomic::Ordering};
+use std::{array::from_ref, convert::Infallible, future::ready, sync::atomic::Ordering};
 
-use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
+use consort_fabric::{Line, Machine, Pair, Queue, Thread, Until, Word};
 
 use super::thread::SimulatedThread;
 use crate::machines::AtomicOp;
+
+impl SimulatedThread {
+    async fn exchange<const WORDS: usize>(
+        &self,
+        words: &[Word; WORDS],
+        current: [u64; WORDS],
+        new: [u64; WORDS],
+        order: Ordering,
+    ) -> Result<[u64; WORDS], [u64; WORDS]> {
+        let replace = |old| (old == current).then_some(new);
+        let old = self.atomic(words, AtomicOp::CompareExchange, order, replace).await;
+        let mut tally = self.world.tally(self.me);
+        tally.exchanges += 1;
+        tally.failed_exchanges += u64::from(old != current);
+        if old == current { Ok(old) } else { Err(old) }
+    }
+}
 
 // SAFETY: values are in the words themselves, all simulated threads run on one thread, each has its
 // own number, queues and lines.
@@ -58,11 +75,14 @@ unsafe impl Machine for SimulatedThread {
     }
 
     async fn swap(&self, word: &Word, value: u64, order: Ordering) -> u64 {
-        self.atomic(word, AtomicOp::Swap, order, |_| Some(value)).await
+        let [old] = self.atomic(from_ref(word), AtomicOp::Swap, order, |_| Some([value])).await;
+        old
     }
 
     async fn fetch_add(&self, word: &Word, by: u64, order: Ordering) -> u64 {
-        self.atomic(word, AtomicOp::FetchAdd, order, |old| Some(old.wrapping_add(by))).await
+        let add = |[old]: [u64; 1]| Some([old.wrapping_add(by)]);
+        let [old] = self.atomic(from_ref(word), AtomicOp::FetchAdd, order, add).await;
+        old
     }
 
     async fn compare_exchange(
@@ -72,12 +92,23 @@ unsafe impl Machine for SimulatedThread {
         new: u64,
         order: Ordering,
     ) -> Result<u64, u64> {
-        let replace = |old| (old == current).then_some(new);
-        let old = self.atomic(word, AtomicOp::CompareExchange, order, replace).await;
-        let mut tally = self.world.tally(self.me);
-        tally.exchanges += 1;
-        tally.failed_exchanges += u64::from(old != current);
-        if old == current { Ok(old) } else { Err(old) }
+        let exchanged = self.exchange(from_ref(word), [current], [new], order).await;
+        exchanged.map(|[old]| old).map_err(|[old]| old)
+    }
+
+    fn has_pairs(&self) -> bool {
+        self.world.costs.pairs
+    }
+
+    async fn compare_exchange_pair(
+        &self,
+        pair: &Pair,
+        current: [u64; 2],
+        new: [u64; 2],
+        order: Ordering,
+    ) -> Result<[u64; 2], [u64; 2]> {
+        assert!(self.has_pairs(), "the machine that is simulated exchanges no pairs of words");
+        self.exchange(pair, current, new, order).await
     }
 
     async fn fence(&self, order: Ordering) {

@@ -143,17 +143,18 @@ impl SimulatedThread {
         world.accessed(self.me, line, missed, self.clock());
     }
 
-    /// An atomic operation that writes what `new` makes of the old value, which it returns.
-    pub(super) async fn atomic(
+    /// An atomic operation on words of one line, which writes what `new` makes of the old values.
+    /// Returns these.
+    pub(super) async fn atomic<const WORDS: usize>(
         &self,
-        word: &Word,
+        words: &[Word; WORDS],
         op: AtomicOp,
         order: Ordering,
-        new: impl FnOnce(u64) -> Option<u64>,
-    ) -> u64 {
+        new: impl FnOnce([u64; WORDS]) -> Option<[u64; WORDS]>,
+    ) -> [u64; WORDS] {
         self.begin().await;
         let (world, state) = (&*self.world, self.state());
-        let (line, place) = world.find(word, self.me);
+        let (line, first) = world.find(&words[0], self.me);
         if world.costs.in_order {
             world.drain(self.me, Stall::Fence, |state| state.stores.get() == 0).await;
         } else {
@@ -180,9 +181,15 @@ impl SimulatedThread {
             self.served().await;
         }
         let mut line = world.lines.at(line);
-        let old = line.value(place, word, self.me);
-        if let Some(new) = new(old) {
-            line.set(place, word, new);
+        let mut place = (first..).zip(words);
+        let old = std::array::from_fn(|index| {
+            let place = first + u8::try_from(index).unwrap_or(0);
+            line.value(place, &words[index], self.me)
+        });
+        for new in new(old).into_iter().flatten() {
+            if let Some((place, word)) = place.next() {
+                line.set(place, word, new);
+            }
         }
         for spinner in line.spinners.drain(..) {
             world.engine.wake(spinner);

@@ -64,6 +64,27 @@ fn loads_stores_and_atomics_cost_what_the_table_says() {
 }
 
 #[test]
+fn pairs_are_exchanged_at_once_where_they_can_be() {
+    for (name, has_pairs) in [(TILE, false), (XEON, true), (OPTERON, true)] {
+        let line = Line::new();
+        run(name, &[0, 4, 9], async |thread: SimulatedThread| {
+            assert_eq!(thread.has_pairs(), has_pairs, "{name}");
+            let (pair, mut seen) = (&line.pairs()[2], [0, 0]);
+            let mut left = if has_pairs { 20 } else { 0 };
+            while left > 0 {
+                let [first, second] = seen;
+                let new = [first + 1, second + 2];
+                let exchanged = thread.compare_exchange_pair(pair, seen, new, Relaxed).await;
+                left -= u32::from(exchanged.is_ok());
+                seen = exchanged.unwrap_or_else(|old| old);
+            }
+        });
+        let all = if has_pairs { [60, 120] } else { [0, 0] };
+        assert_eq!([4, 5].map(|word: usize| line[word].atomic().load(Relaxed)), all, "{name}");
+    }
+}
+
+#[test]
 fn a_store_is_seen_late_by_others() {
     for name in MACHINES {
         let line = Line::new();
