@@ -110,6 +110,15 @@ impl Line {
     }
 }
 
+#[cfg(loom)]
+impl Line {
+    /// # Panics
+    /// Always: no machine of loom exchanges pairs.
+    pub fn pairs(&self) -> &[Pair; 4] {
+        unreachable!("loom's atomics are no pairs")
+    }
+}
+
 impl Deref for Line {
     type Target = [Word; 8];
 

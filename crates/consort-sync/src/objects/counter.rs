@@ -1,27 +1,23 @@
-//! A counter.
+//! A counter under a scheme.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use consort_fabric::{Line, Machine};
 
-use super::VALUES;
-use crate::delegation::{Scheme, ServerScheme, Service};
+use super::{Object, Part, Sequential, VALUES};
+use crate::delegation::Scheme;
 
-/// A counter, modulo [`VALUES`], under a scheme.
-#[derive(Debug, Default)]
-pub struct Counter<S> {
-    scheme: S,
-    count: Count,
-}
+/// A counter, modulo [`VALUES`].
+pub type Counter<S> = Object<S, Count>;
 
 /// Word 0: the count.
 #[derive(Debug, Default)]
-struct Count(Line);
+pub struct Count(Line);
 
-impl<M: Machine> Service<M> for Count {
+impl Sequential for Count {
     /// Adds the argument and returns the count before.
     #[inline]
-    async fn serve(&self, m: &M, _: u64, by: u64) -> u64 {
+    async fn serve<M: Machine>(&self, m: &M, _: Part, by: u64) -> u64 {
         let count = m.load(&self.0[0], Relaxed).await;
         m.store(&self.0[0], count.wrapping_add(by) % VALUES, Relaxed).await;
         count
@@ -32,7 +28,7 @@ impl<S: Scheme> Counter<S> {
     /// A counter of 0.
     #[must_use]
     pub fn new(scheme: S) -> Self {
-        Self { scheme, count: Count::default() }
+        Self::of(scheme, None, Count::default())
     }
 
     /// Adds to the counter and returns the count before.
@@ -42,27 +38,9 @@ impl<S: Scheme> Counter<S> {
     pub async fn fetch_add<M: Machine>(
         &self,
         m: &M,
-        local: &S::Local,
+        local: &[S::Local; 2],
         by: u64,
     ) -> Result<u64, M::Stop> {
-        self.scheme.apply(m, local, &self.count, 0, by).await
-    }
-}
-
-impl<S: ServerScheme> Counter<S> {
-    /// Serves all threads, until [`stop`](Self::stop) is called.
-    ///
-    /// # Errors
-    /// When a wait ends early.
-    pub async fn run<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
-        self.scheme.run(m, &self.count).await
-    }
-
-    /// Lets the server end.
-    ///
-    /// # Errors
-    /// When a wait ends early.
-    pub async fn stop<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
-        self.scheme.stop(m).await
+        self.apply(m, local, Part::Put, by).await
     }
 }

@@ -1,30 +1,105 @@
-//! Concurrent objects of words: a counter, a stack and a queue. Each is sequential code, which any
-//! scheme makes concurrent, on any [`Machine`](consort_fabric::Machine).
+//! Concurrent objects of words, on any [`Machine`]: counters, stacks and queues.
 //!
-//! Values have 62 bits, since the answers of some schemes have a bit less than a word, and one more
-//! number says that an object is empty.
+//! | object | source |
+//! | --- | --- |
+//! | [`Counter`], [`Stack`] | sequential code under a scheme |
+//! | [`Queue`] | the same; or under two, Michael and Scott 1996 |
+//! | [`FetchAdd`] | a counter that the processor increments |
+//! | [`Treiber`] | a stack without locks, Treiber 1986 |
+//! | [`Lcrq`] | a queue without locks, Morrison and Afek 2013; also for clusters of cores |
+//!
+//! Values are words: see each [`Container`] for how many bits. [`Words`] is a container for the
+//! threads of a program, and [`Boxes`] one of values of any type.
+
+#![expect(unsafe_code, reason = "containers of addresses are trusted to return each once")]
 
 mod counter;
+mod crq;
+#[cfg(not(loom))]
+mod faces;
+mod fetch_add;
+mod lcrq;
+mod object;
 mod queue;
 mod stack;
+mod treiber;
 
-pub use counter::Counter;
-pub use queue::{Part, Queue};
-pub use stack::Stack;
+use std::future::Future;
+
+use consort_fabric::Machine;
+
+pub use counter::{Count, Counter};
+pub use fetch_add::FetchAdd;
+pub use lcrq::{Clusters, Lcrq, MyRings};
+pub use object::{Object, Part, Sequential};
+pub use queue::{List, Queue};
+pub use stack::{Pile, Stack};
+pub use treiber::Treiber;
+
+#[cfg(not(loom))]
+pub use faces::{Boxes, Words};
 
 /// The first number that is no value.
+///
+/// Values have 62 bits, since the answers of some schemes have a bit less than a word, and one more
+/// number says that an object is empty.
 pub const VALUES: u64 = 1 << 62;
 
 /// The result of a removal from an empty object.
 const EMPTY: u64 = VALUES;
 
-/// The value of a result; `None` if the object was empty.
-fn value(result: u64) -> Option<u64> {
-    (result != EMPTY).then_some(result)
+/// A queue or a stack of words.
+///
+/// # Safety
+/// Each word that was put is taken once at most, and not by [`take`](Self::take) what was not put.
+/// What came before a `put` happens before what comes after the `take` of its word.
+pub unsafe trait Container {
+    /// What each thread keeps between its operations. It is the thread's own, and of this object;
+    /// the next thread with the same number may have it after this one.
+    type Local: Default;
+
+    /// The first number that is no value of this container.
+    fn values(&self) -> u64 {
+        VALUES
+    }
+
+    /// Appends a value to a queue, or puts it on a stack.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    ///
+    /// # Panics
+    /// When the number is no value.
+    fn put<M: Machine>(
+        &self,
+        m: &M,
+        local: &Self::Local,
+        value: u64,
+    ) -> impl Future<Output = Result<(), M::Stop>>;
+
+    /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    fn take<M: Machine>(
+        &self,
+        m: &M,
+        local: &Self::Local,
+    ) -> impl Future<Output = Result<Option<u64>, M::Stop>>;
+
+    /// Returns what a thread keeps to the machine, when nobody uses the container any more.
+    fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
+        let _ = (m, local);
+    }
+
+    /// Returns its memory to the machine, with the values that are left, when nobody uses it any
+    /// more.
+    fn retire<M: Machine>(&mut self, m: &M);
 }
 
 /// # Panics
 /// When a number is no value.
-fn check(value: u64) {
-    assert!(value < VALUES, "a value has 62 bits; {value:#x} has more");
+#[inline]
+fn check(value: u64, values: u64) {
+    assert!(value < values, "{value:#x} is no value: values are less than {values:#x}");
 }

@@ -3,6 +3,7 @@
 
 mod delegation;
 mod detached;
+mod linearizable;
 mod locks;
 mod objects;
 mod random;

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::{Arc, Mutex},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -13,10 +13,14 @@ use consort_fabric::Machine;
 use consort_native::{NativeMachine, block_on};
 use consort_sync::{
     delegation::{
-        CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Serverless, ShmServer,
+        CcSynch, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme, Serverless,
+        ShmServer,
     },
     locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
-    objects::{Counter, Part, Queue, Stack, VALUES},
+    objects::{
+        Boxes, Clusters, Container, Counter, Lcrq, MyRings, Object, Part, Queue, Sequential, Stack,
+        Treiber, VALUES, Words,
+    },
 };
 
 // SAFETY: only schemes and objects use it, and each line that is taken here is given back once.
@@ -33,12 +37,12 @@ macro_rules! now {
     }};
 }
 
-/// Runs `program` on several threads, each with what it keeps of two schemes.
-fn run<L: Default, R: Send>(program: impl Fn(u64, &[L; 2]) -> R + Sync) -> Vec<R> {
+/// Runs `program` on several threads, each with what it keeps.
+fn run<L: Default, R: Send>(program: impl Fn(u64, &L) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let start = |number| {
             let program = &program;
-            scope.spawn(move || program(number, &<[L; 2]>::default()))
+            scope.spawn(move || program(number, &L::default()))
         };
         let threads: Vec<_> = (0..THREADS).map(start).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -47,7 +51,7 @@ fn run<L: Default, R: Send>(program: impl Fn(u64, &[L; 2]) -> R + Sync) -> Vec<R
 
 /// Each value of `fetch_add` is returned once, and in order to each thread.
 fn counts<S: Scheme + Sync>(counter: &Counter<S>) {
-    let seen = run::<S::Local, _>(|_, [local, _]| {
+    let seen = run::<[S::Local; 2], _>(|_, local| {
         (0..EACH).map(|_| now!(counter.fetch_add(&M, local, 1))).collect::<Vec<_>>()
     });
     assert!(seen.iter().all(|seen| seen.is_sorted()));
@@ -55,99 +59,114 @@ fn counts<S: Scheme + Sync>(counter: &Counter<S>) {
     assert!(all.into_iter().eq(0..THREADS * EACH));
 }
 
-/// What is pushed is popped once; a value that a thread pushes below its others comes after them.
-fn stacks<S: Scheme + Sync>(stack: &Stack<S>) {
-    let popped = run::<S::Local, _>(|thread, [local, _]| {
-        let mut popped = Vec::new();
-        for number in 0..EACH {
-            now!(stack.push(&M, local, thread << 32 | number));
-            if number % 3 != 0 {
-                popped.extend(now!(stack.pop(&M, local)));
-            }
-        }
-        popped
-    });
-    let left = std::iter::from_fn(|| now!(stack.pop(&M, &S::Local::default()))).collect::<Vec<_>>();
-    assert!(below_are_older(&left), "what is left of a thread's values is in the order of pushes");
-    all_once(popped.concat().into_iter().chain(left));
-}
-
-/// Whether of each thread's values the later pushed ones come first.
-fn below_are_older(values: &[u64]) -> bool {
-    (0..THREADS).all(|thread| {
-        let mine = values.iter().filter(|&&value| value >> 32 == thread);
-        mine.rev().is_sorted()
-    })
-}
-
-/// What is appended is taken once, and in the order of each appending thread.
-fn queues<S: Scheme + Sync>(queue: &Queue<S>) {
-    let taken = run::<S::Local, _>(|thread, [append, take]| {
+/// What is put is taken once. Returns what each thread has taken, and last what was left.
+fn put_and_take<C: Container + Sync>(container: &C) -> Vec<Vec<u64>> {
+    let mut taken = run::<C::Local, _>(|thread, local| {
         let mut taken = Vec::new();
         for number in 0..EACH {
-            now!(queue.append(&M, append, thread << 32 | number));
+            now!(container.put(&M, local, thread << 16 | number));
             if number % 3 != 0 {
-                taken.extend(now!(queue.take(&M, take)));
+                taken.extend(now!(container.take(&M, local)));
             }
         }
         taken
     });
-    let left = std::iter::from_fn(|| now!(queue.take(&M, &S::Local::default()))).collect();
-    for taken in taken.iter().chain([&left]) {
-        for from in 0..THREADS {
-            assert!(taken.iter().filter(|&&value| value >> 32 == from).is_sorted());
-        }
-    }
-    all_once(taken.concat().into_iter().chain(left));
+    let local = C::Local::default();
+    taken.push(std::iter::from_fn(|| now!(container.take(&M, &local))).collect());
+    let mut values = taken.concat();
+    values.sort_unstable();
+    let all = (0..THREADS).flat_map(|thread| (0..EACH).map(move |number| thread << 16 | number));
+    assert!(values.into_iter().eq(all));
+    taken
 }
 
-fn all_once(values: impl Iterator<Item = u64>) {
-    let mut values: Vec<u64> = values.collect();
-    values.sort_unstable();
-    let all = (0..THREADS).flat_map(|thread| (0..EACH).map(move |number| thread << 32 | number));
-    assert!(values.into_iter().eq(all));
+/// The values that a thread has put, of those that another one has taken.
+fn of(taken: &[u64], thread: u64) -> impl DoubleEndedIterator<Item = u64> {
+    taken.iter().copied().filter(move |value| value >> 16 == thread)
+}
+
+/// A value that a thread pushes below its others comes after them.
+fn stacks<C: Container + Sync>(stack: &C) {
+    let taken = put_and_take(stack);
+    let left = &taken[taken.len() - 1];
+    assert!((0..THREADS).all(|thread| of(left, thread).rev().is_sorted()));
+}
+
+/// The values of each thread come in their order.
+fn queues<C: Container + Sync>(queue: &C) {
+    for taken in put_and_take(queue) {
+        assert!((0..THREADS).all(|thread| of(&taken, thread).is_sorted()));
+    }
 }
 
 /// All objects under a scheme whose threads serve themselves.
 fn without_server<S: Serverless + Sync>(scheme: impl Fn() -> S) {
     counts(&Counter::new(scheme()));
-    let stack = Stack::new(scheme());
+    let mut stack = Stack::new(scheme());
     stacks(&stack);
     stack.retire(&M);
-    for queue in [Queue::new(&M, scheme()), Queue::with_two(&M, scheme(), scheme())] {
+    for mut queue in [Queue::new(&M, scheme()), Queue::with_two(&M, scheme(), scheme())] {
         queues(&queue);
         queue.retire(&M);
     }
 }
 
+/// Uses an object while its servers run.
+fn served<S: ServerScheme + Sync, D: Sequential + Sync>(
+    object: &Object<S, D>,
+    use_it: impl Fn(&Object<S, D>),
+) {
+    thread::scope(|scope| {
+        for &part in object.parts() {
+            scope.spawn(move || now!(object.run(&M, part)));
+        }
+        use_it(object);
+        object.parts().iter().for_each(|&part| now!(object.stop(&M, part)));
+    });
+}
+
 /// All objects under a scheme with a server.
 fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
-    let counter = Counter::new(scheme());
-    thread::scope(|scope| {
-        scope.spawn(|| now!(counter.run(&M)));
-        counts(&counter);
-        now!(counter.stop(&M));
-    });
-    let stack = Stack::new(scheme());
-    thread::scope(|scope| {
-        scope.spawn(|| now!(stack.run(&M)));
-        stacks(&stack);
-        now!(stack.stop(&M));
-    });
+    served(&Counter::new(scheme()), counts);
+    let mut stack = Stack::new(scheme());
+    served(&stack, stacks);
     stack.retire(&M);
-    let one = (Queue::new(&M, scheme()), vec![Part::Append]);
-    let two = (Queue::with_two(&M, scheme(), scheme()), vec![Part::Append, Part::Take]);
-    for (queue, parts) in [one, two] {
-        thread::scope(|scope| {
-            for &part in &parts {
-                let queue = &queue;
-                scope.spawn(move || now!(queue.run(&M, part)));
-            }
-            queues(&queue);
-            parts.iter().for_each(|&part| now!(queue.stop(&M, part)));
-        });
+    for mut queue in [Queue::new(&M, scheme()), Queue::with_two(&M, scheme(), scheme())] {
+        served(&queue, queues);
         queue.retire(&M);
     }
+}
+
+#[test]
+fn treiber() {
+    let mut stack = Treiber::new();
+    stacks(&stack);
+    stack.retire(&M);
+}
+
+/// With small rings threads append new ones all the time, and use them again.
+#[test]
+fn lcrq() {
+    let clusters = Clusters { of: |thread| thread.0 as usize % 2, wait_ns: 1_000 };
+    for cells in [1, 8, Lcrq::RING_SIZE] {
+        let plain = [Lcrq::new(&M, cells), Lcrq::packed(cells)];
+        for mut queue in plain.into_iter().chain([Lcrq::new(&M, cells).with_clusters(clusters)]) {
+            queues(&queue);
+            queue.retire(&M);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "a ring of 12 cells: no power of two")]
+fn the_cells_of_a_ring_are_a_power_of_two() {
+    let _ = Lcrq::packed(12);
+}
+
+#[test]
+#[should_panic(expected = "is no value: values are less than 0xffffffff")]
+fn packed_values_have_32_bits() {
+    now!(Lcrq::packed(8).put(&M, &MyRings::default(), u32::MAX.into()));
 }
 
 macro_rules! under {
@@ -176,44 +195,81 @@ under! {
 #[test]
 fn one_thread_has_what_it_expects() {
     let (queue, stack) = (Queue::new(&M, CcSynch::new()), Stack::new(HybComb::new()));
-    let local = <HybComb as Scheme>::Local::default();
+    let (locals, mine) = (<[MyNode; 2]>::default(), <[(); 2]>::default());
     let (mut expected, mut pile) = (VecDeque::new(), Vec::new());
     for step in 0..1_000_u64 {
         if step.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 < 2 {
-            now!(queue.append(&M, &(), step));
-            now!(stack.push(&M, &local, step));
+            now!(queue.put(&M, &mine, step));
+            now!(stack.put(&M, &locals, step));
             expected.push_back(step);
             pile.push(step);
         } else {
-            assert_eq!(now!(queue.take(&M, &())), expected.pop_front());
-            assert_eq!(now!(stack.pop(&M, &local)), pile.pop());
+            assert_eq!(now!(queue.take(&M, &mine)), expected.pop_front());
+            assert_eq!(now!(stack.take(&M, &locals)), pile.pop());
         }
     }
 }
 
 #[test]
-#[should_panic(expected = "a value has 62 bits")]
+#[should_panic(expected = "is no value: values are less than 0x4000000000000000")]
 fn larger_numbers_are_no_values() {
-    now!(Stack::new(CcSynch::new()).push(&M, &(), VALUES));
+    now!(Stack::new(CcSynch::new()).put(&M, &Default::default(), VALUES));
 }
 
 /// A line that an object gives back is used for the next one, not another.
 #[test]
 fn nodes_are_used_again() {
-    let used = Mutex::new(BTreeSet::new());
+    fn lines_of(a_round: impl Fn()) -> usize {
+        let round = |_| {
+            a_round();
+            let line = M.take_line();
+            let address = line.address();
+            M.give_line(line);
+            address
+        };
+        (0..1_000).map(round).collect::<BTreeSet<_>>().len()
+    }
+    let mut used = Vec::new();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..1_000 {
-                let stack = Stack::new(CcSynch::new());
-                now!(stack.push(&M, &(), 1));
-                stack.retire(&M);
-                let line = M.take_line();
-                used.lock().expect("no panic").insert(line.address());
-                M.give_line(line);
+        let stack = || {
+            let mut stack = Stack::new(CcSynch::new());
+            now!(stack.put(&M, &Default::default(), 1));
+            stack.retire(&M);
+        };
+        let queue =
+            || drop(Boxes::<u8, Queue<_>>::new(Words::with_two(CcSynch::new(), CcSynch::new())));
+        let lcrq = || Words::<Lcrq>::with_rings_of(4).put(1);
+        let treiber = || Words::<Treiber>::default().put(1);
+        let count = scope
+            .spawn(move || [lines_of(stack), lines_of(queue), lines_of(lcrq), lines_of(treiber)]);
+        used.extend(count.join().expect("no panic"));
+    });
+    assert!(used.iter().all(|&lines| lines < 8), "{used:?}");
+}
+
+/// What boxes hold is dropped once, whether it was taken or left.
+#[test]
+fn boxes_drop_their_values() {
+    fn drops<C: Container<Local: Send> + Sync>(words: Words<C>) {
+        let (value, boxes) = (Arc::new(()), Boxes::new(words));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    (0..100).for_each(|_| boxes.put(Arc::clone(&value)));
+                    (0..50).for_each(|_| assert!(boxes.take().is_some()));
+                });
             }
         });
-    });
-    assert!(used.into_inner().expect("no panic").len() < 8);
+        let left = usize::try_from(THREADS * 50).expect("few");
+        assert_eq!(Arc::strong_count(&value), left + 1);
+        drop(boxes);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+    drops(Words::<Treiber>::default());
+    drops(Words::with_two(Locked::<Handoff>::new(), Locked::<Handoff>::new()));
+    if M.has_pairs() {
+        drops(Words::<Lcrq>::with_rings_of(16));
+    }
 }
 
 /// A second one would execute operations beside the first one.
@@ -223,10 +279,10 @@ fn there_is_one_server() {
         let counter = Arc::new(Counter::new(scheme));
         let serve = || {
             let counter = Arc::clone(&counter);
-            thread::spawn(move || now!(counter.run(&M)))
+            thread::spawn(move || now!(counter.run(&M, Part::Put)))
         };
         let first = serve();
-        now!(counter.fetch_add(&M, &S::Local::default(), 1)); // it runs
+        now!(counter.fetch_add(&M, &Default::default(), 1)); // it runs
         let second = serve();
         let end = Instant::now() + Duration::from_secs(20);
         while !second.is_finished() && Instant::now() < end {
@@ -234,7 +290,7 @@ fn there_is_one_server() {
         }
         assert!(second.is_finished(), "there are two servers");
         assert!(second.join().is_err(), "the second server is told");
-        now!(counter.stop(&M));
+        now!(counter.stop(&M, Part::Put));
         first.join().expect("the first server ends well");
     }
     refuses_a_second(MpServer::new());

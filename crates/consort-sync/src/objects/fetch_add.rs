@@ -1,0 +1,17 @@
+//! A counter that the processor increments: what others are compared with.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use consort_fabric::{Line, Machine};
+
+/// A counter by an atomic addition.
+#[derive(Debug, Default)]
+pub struct FetchAdd(Line);
+
+impl FetchAdd {
+    /// Adds to the counter, wrapping around, and returns the count before.
+    #[inline]
+    pub async fn fetch_add<M: Machine>(&self, m: &M, by: u64) -> u64 {
+        m.fetch_add(&self.0[0], by, Relaxed).await
+    }
+}

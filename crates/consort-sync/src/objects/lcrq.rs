@@ -1,0 +1,347 @@
+//! LCRQ: Morrison and Afek 2013, section 3, Figure 4, with the correction of their revised version;
+//! LCRQ+H, for clusters of cores, section 4.3.
+//!
+//! A list of rings. Values are put into the last one; when it is closed, a new ring with the value
+//! is appended. They are taken from the first one, which leaves the list when it is closed and
+//! empty.
+//!
+//! A ring that has left the list is used again when nobody may still use it. Each thread shows the
+//! first and the last ring that it has last used: its hazards (Michael 2004, sections 2 and 3). It
+//! looks after the fence whether that ring is still in its place; who looks for a ring that nobody
+//! shows does so after a fence of its own. A thread shows a ring until it uses another one, so an
+//! operation on the same ring as the last one needs no fence, and a thread that rests keeps two
+//! rings from being used again. Rings are freed with the queue.
+//!
+//! For clusters each ring has a cluster whose turn it is. A thread of another one waits for a time
+//! before it makes it the turn of its own.
+
+#![expect(unsafe_code, reason = "rings are linked by addresses")]
+
+use std::{
+    cell::Cell,
+    sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+};
+
+use consort_fabric::{Line, Machine, Thread, Until};
+
+use super::{
+    Container, check,
+    crq::{CLUSTER, Form, NEXT, NEXT_SPARE, Ring},
+};
+
+/// The ends of the list, and the words of a thread's hazards.
+const FIRST: usize = 0;
+const LAST: usize = 1;
+/// The next thread's hazards; 0 if there are none.
+const NEXT_THREAD: usize = 2;
+
+/// Words of `lists`: rings out of use, and the hazards of threads; 0 if there are none.
+const SPARE: usize = 0;
+const THREADS: usize = 1;
+
+/// LCRQ: a queue that threads use without waiting for each other.
+#[derive(Debug)]
+pub struct Lcrq {
+    /// Words 0: the addresses of the first and the last ring.
+    ends: [Line; 2],
+    lists: Line,
+    form: Form,
+    ring_size: usize,
+    clusters: Option<Clusters>,
+}
+
+/// Clusters of cores, such as sockets: LCRQ+H.
+#[derive(Clone, Copy, Debug)]
+pub struct Clusters {
+    /// The cluster of a thread. It is called once by each thread.
+    pub of: fn(Thread) -> usize,
+    /// How long a thread waits for the turn of its own cluster, in nanoseconds.
+    pub wait_ns: u64,
+}
+
+/// What a thread keeps of an [`Lcrq`].
+#[derive(Debug, Default)]
+pub struct MyRings {
+    hazards: Cell<Option<&'static Line>>,
+    /// What the hazards are.
+    shown: [Cell<u64>; 2],
+    cluster: Cell<Option<u64>>,
+}
+
+/// # Safety
+/// The address is that of a ring, which is not freed before the reference ends.
+unsafe fn ring<'r>(address: u64) -> &'r Ring {
+    #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
+    let ring = std::ptr::with_exposed_provenance::<Ring>(address as usize);
+    // SAFETY: the caller's promise. All that changes in a ring is atomic.
+    unsafe { &*ring }
+}
+
+impl Lcrq {
+    /// The cells of a ring, natively (Petrović 2015, section 7.2.3).
+    pub const RING_SIZE: usize = 1 << 17;
+
+    /// An empty queue whose rings have so many cells, a power of two. Where the machine exchanges
+    /// [pairs](Machine::has_pairs), values have 62 bits, and elsewhere 32, without the last number.
+    ///
+    /// # Panics
+    /// When the size is no power of two.
+    #[must_use]
+    pub fn new<M: Machine>(m: &M, ring_size: usize) -> Self {
+        Self::of(if m.has_pairs() { Form::Pairs } else { Form::Packed }, ring_size)
+    }
+
+    /// The same with values of 32 bits, without the last number, on any machine.
+    ///
+    /// # Panics
+    /// When the size is no power of two.
+    #[must_use]
+    pub fn packed(ring_size: usize) -> Self {
+        Self::of(Form::Packed, ring_size)
+    }
+
+    fn of(form: Form, ring_size: usize) -> Self {
+        assert!(ring_size.is_power_of_two(), "a ring of {ring_size} cells: no power of two");
+        let ends: [Line; 2] = Default::default();
+        let first = Self::allocate(form, ring_size);
+        ends.iter().for_each(|end| end[0].atomic().store(first, Relaxed));
+        Self { ends, lists: Line::default(), form, ring_size, clusters: None }
+    }
+
+    /// Has the threads of a cluster use a ring in turns: LCRQ+H.
+    #[must_use]
+    pub const fn with_clusters(mut self, clusters: Clusters) -> Self {
+        self.clusters = Some(clusters);
+        self
+    }
+
+    /// The address of a new ring.
+    fn allocate(form: Form, ring_size: usize) -> u64 {
+        Box::into_raw(Box::new(Ring::new(form, ring_size))).expose_provenance() as u64
+    }
+
+    /// The hazards of the calling thread, which are in the list.
+    async fn hazards<M: Machine>(&self, m: &M, mine: &MyRings) -> &'static Line {
+        if let Some(hazards) = mine.hazards.get() {
+            return hazards;
+        }
+        let hazards = m.take_line();
+        m.store(&hazards[FIRST], 0, Relaxed).await;
+        m.store(&hazards[LAST], 0, Relaxed).await;
+        let mut next = m.load(&self.lists[THREADS], Relaxed).await;
+        loop {
+            m.store(&hazards[NEXT_THREAD], next, Relaxed).await;
+            let (list, new) = (&self.lists[THREADS], hazards.address());
+            // Pairs with the load in `is_shown`.
+            match m.compare_exchange(list, next, new, Release).await {
+                Ok(_) => break,
+                Err(other) => next = other,
+            }
+        }
+        mine.hazards.set(Some(hazards));
+        hazards
+    }
+
+    /// The ring at an end of the list, with its address. It is not used again before the thread's
+    /// next call for the same end.
+    #[inline]
+    async fn at_end<'q, M: Machine>(
+        &'q self,
+        m: &M,
+        mine: &'q MyRings,
+        end: usize,
+    ) -> (u64, &'q Ring) {
+        // Pairs with the releases of those who change the ends.
+        let mut address = m.load(&self.ends[end][0], Acquire).await;
+        while mine.shown[end].get() != address {
+            // Pairs with the acquire in `is_shown`: the thread is done with the ring of before.
+            m.store(&self.hazards(m, mine).await[end], address, Release).await;
+            mine.shown[end].set(address);
+            m.fence(SeqCst).await; // and that of `spare`: one of the two sees what the other wrote
+            address = m.load(&self.ends[end][0], Acquire).await;
+        }
+        // SAFETY: a ring is freed if it has left the list and no thread shows it, or with the
+        // queue. This one was in the list when the thread already showed it.
+        (address, unsafe { ring(address) })
+    }
+
+    /// Waits for the turn of the thread's cluster at a ring, but not for long.
+    #[inline]
+    async fn await_turn<M: Machine>(
+        &self,
+        m: &M,
+        mine: &MyRings,
+        ring: &Ring,
+    ) -> Result<(), M::Stop> {
+        let Some(Clusters { of, wait_ns }) = self.clusters else { return Ok(()) };
+        let cluster = mine.cluster.get().unwrap_or_else(|| of(m.thread()) as u64 + 1);
+        mine.cluster.set(Some(cluster));
+        let turn = &ring.links[CLUSTER];
+        let mut now = m.load(turn, Relaxed).await;
+        if now != cluster && now != 0 {
+            let end_ns = m.now_ns().saturating_add(wait_ns);
+            let came = m.wait_until_time(turn, Until::Equals(cluster), end_ns).await?;
+            now = if came.is_some() { cluster } else { m.load(turn, Relaxed).await };
+        }
+        if now != cluster && m.compare_exchange(turn, now, cluster, Relaxed).await.is_ok() {
+            m.wake(turn);
+        }
+        Ok(())
+    }
+
+    /// A ring that nobody else uses.
+    async fn new_ring<M: Machine>(&self, m: &M) -> u64 {
+        // Pairs with the release in `leave`.
+        let mut next = m.swap(&self.lists[SPARE], 0, AcqRel).await;
+        let mut found = None;
+        m.fence(SeqCst).await; // and that of `at_end`
+        while next != 0 {
+            let address = next;
+            // SAFETY: it is a ring in the list that this thread alone has now. Rings of that list
+            // are freed below or with the queue.
+            let spare = unsafe { ring(address) };
+            next = m.load(&spare.links[NEXT_SPARE], Relaxed).await;
+            if found.is_some() || self.is_shown(m, address).await {
+                self.leave(m, address).await;
+            } else if spare.open(m).await {
+                found = Some(address);
+            } else {
+                // SAFETY: it has left the list of rings in use, no thread shows it, and any that
+                // read its address before looks first whether it is still in that list.
+                unsafe { Self::free(address) };
+            }
+        }
+        found.unwrap_or_else(|| Self::allocate(self.form, self.ring_size))
+    }
+
+    /// Whether a thread shows a ring.
+    async fn is_shown<M: Machine>(&self, m: &M, address: u64) -> bool {
+        let mut next = m.load(&self.lists[THREADS], Acquire).await;
+        while next != 0 {
+            // SAFETY: the list has addresses of lines, which are memory for ever.
+            let hazards = unsafe { Line::at(next) };
+            for end in [FIRST, LAST] {
+                // Pairs with the release in `at_end`.
+                if m.load(&hazards[end], Acquire).await == address {
+                    return true;
+                }
+            }
+            next = m.load(&hazards[NEXT_THREAD], Relaxed).await;
+        }
+        false
+    }
+
+    /// Adds a ring to those out of use.
+    async fn leave<M: Machine>(&self, m: &M, address: u64) {
+        // SAFETY: the caller has taken it out of a list, and nobody frees it before it is in one.
+        let links = unsafe { &ring(address).links };
+        let mut next = m.load(&self.lists[SPARE], Relaxed).await;
+        loop {
+            m.store(&links[NEXT_SPARE], next, Relaxed).await;
+            match m.compare_exchange(&self.lists[SPARE], next, address, Release).await {
+                Ok(_) => return,
+                Err(other) => next = other,
+            }
+        }
+    }
+
+    /// # Safety
+    /// The address is that of a ring, which nobody uses any more.
+    unsafe fn free(address: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
+        let ring = std::ptr::with_exposed_provenance_mut::<Ring>(address as usize);
+        // SAFETY: `allocate` made it of a box. The rest is the caller's promise.
+        drop(unsafe { Box::from_raw(ring) });
+    }
+}
+
+// SAFETY: a cell is exchanged for one with a value, and then, by the thread with the same ticket,
+// for one without it; both release and acquire. A ring leaves the list when it is closed and
+// empty, and is not used again while a thread may have it.
+unsafe impl Container for Lcrq {
+    type Local = MyRings;
+
+    fn values(&self) -> u64 {
+        self.form.values()
+    }
+
+    #[inline]
+    async fn put<M: Machine>(&self, m: &M, mine: &MyRings, value: u64) -> Result<(), M::Stop> {
+        check(value, self.values());
+        loop {
+            let (address, last) = self.at_end(m, mine, LAST).await;
+            self.await_turn(m, mine, last).await?;
+            if last.put(m, value).await {
+                return Ok(());
+            }
+            let mut next = m.load(&last.links[NEXT], Acquire).await;
+            if next == 0 {
+                let new = self.new_ring(m).await;
+                // SAFETY: nobody else has it yet.
+                let spare = unsafe { ring(new) };
+                spare.put(m, value).await;
+                // Pairs with the acquires of those who go on to it.
+                match m.compare_exchange(&last.links[NEXT], 0, new, AcqRel).await {
+                    Ok(_) => {
+                        let _ = m.compare_exchange(&self.ends[LAST][0], address, new, AcqRel).await;
+                        return Ok(());
+                    }
+                    Err(other) => {
+                        spare.take(m).await;
+                        self.leave(m, new).await;
+                        next = other;
+                    }
+                }
+            }
+            let _ = m.compare_exchange(&self.ends[LAST][0], address, next, AcqRel).await;
+        }
+    }
+
+    #[inline]
+    async fn take<M: Machine>(&self, m: &M, mine: &MyRings) -> Result<Option<u64>, M::Stop> {
+        loop {
+            let (address, first) = self.at_end(m, mine, FIRST).await;
+            self.await_turn(m, mine, first).await?;
+            let value = first.take(m).await;
+            if value.is_some() {
+                return Ok(value);
+            }
+            let next = m.load(&first.links[NEXT], Acquire).await;
+            if next == 0 {
+                return Ok(None);
+            }
+            // The correction: a value may have come before the ring was closed.
+            let value = first.take(m).await;
+            if value.is_some() {
+                return Ok(value);
+            }
+            // The last ring is never one that has left the list.
+            let _ = m.compare_exchange(&self.ends[LAST][0], address, next, AcqRel).await;
+            if m.compare_exchange(&self.ends[FIRST][0], address, next, AcqRel).await.is_ok() {
+                self.leave(m, address).await;
+            }
+        }
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        let lists =
+            [(self.ends[FIRST][0].atomic(), NEXT), (self.lists[SPARE].atomic(), NEXT_SPARE)];
+        for (list, link) in lists {
+            let mut next = list.load(Relaxed);
+            while next != 0 {
+                let address = next;
+                // SAFETY: it is a ring in one of the two lists, and not freed yet.
+                next = unsafe { ring(address) }.links[link].atomic().load(Relaxed);
+                // SAFETY: nobody uses the queue any more; the ring was in one list.
+                unsafe { Self::free(address) };
+            }
+        }
+        let mut next = self.lists[THREADS].atomic().load(Relaxed);
+        while next != 0 {
+            // SAFETY: the list has addresses of lines.
+            let hazards = unsafe { Line::at(next) };
+            next = hazards[NEXT_THREAD].atomic().load(Relaxed);
+            m.give_line(hazards);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Sequential code that a scheme makes concurrent.
+//!
+//! One scheme executes all operations, or one those that put and another those that take: then the
+//! code itself says how the two agree.
+
+#![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
+
+use std::future::Future;
+
+use consort_fabric::Machine;
+
+use super::{Container, EMPTY, VALUES, check};
+use crate::delegation::{Scheme, ServerScheme, Service};
+
+/// Operations of a container, and what executes them if an object has two schemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Putting, and taking too if the object has one scheme.
+    Put,
+    /// Taking.
+    Take,
+}
+
+/// Data in words, and its operations one at a time.
+pub trait Sequential {
+    /// Executes an operation. No other one of its part is executed meanwhile.
+    fn serve<M: Machine>(&self, m: &M, operation: Part, argument: u64)
+    -> impl Future<Output = u64>;
+
+    /// Returns the memory of the data to the machine.
+    fn retire<M: Machine>(&mut self, m: &M) {
+        let _ = m;
+    }
+}
+
+/// Sequential code under one scheme or two.
+#[derive(Debug, Default)]
+pub struct Object<S, D> {
+    put: S,
+    /// `None` if the other scheme serves both.
+    take: Option<S>,
+    data: Served<D>,
+}
+
+/// Data, for schemes.
+#[derive(Debug, Default)]
+struct Served<D>(D);
+
+impl<M: Machine, D: Sequential> Service<M> for Served<D> {
+    #[inline]
+    async fn serve(&self, m: &M, operation: u64, argument: u64) -> u64 {
+        let part = if operation == Part::Put as u64 { Part::Put } else { Part::Take };
+        self.0.serve(m, part, argument).await
+    }
+}
+
+impl<S, D> Object<S, D> {
+    pub(super) const fn of(put: S, take: Option<S>, data: D) -> Self {
+        Self { put, take, data: Served(data) }
+    }
+
+    fn scheme(&self, part: Part) -> &S {
+        self.take.as_ref().filter(|_| part == Part::Take).unwrap_or(&self.put)
+    }
+
+    /// The parts that have a scheme each.
+    pub fn parts(&self) -> &'static [Part] {
+        if self.take.is_some() { &[Part::Put, Part::Take] } else { &[Part::Put] }
+    }
+}
+
+impl<S: Scheme, D: Sequential> Object<S, D> {
+    /// What each scheme answers. `local` is what the thread keeps of both.
+    #[inline]
+    pub(super) async fn apply<M: Machine>(
+        &self,
+        m: &M,
+        local: &[S::Local; 2],
+        part: Part,
+        argument: u64,
+    ) -> Result<u64, M::Stop> {
+        let second = usize::from(self.take.is_some() && part == Part::Take);
+        let scheme = self.scheme(part);
+        scheme.apply(m, &local[second], &self.data, part as u64, argument).await
+    }
+}
+
+impl<S: ServerScheme, D: Sequential> Object<S, D> {
+    /// Serves all threads with one of its [`parts`](Self::parts), until [`stop`](Self::stop) is
+    /// called.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    pub async fn run<M: Machine>(&self, m: &M, part: Part) -> Result<(), M::Stop> {
+        self.scheme(part).run(m, &self.data).await
+    }
+
+    /// Lets the server of a part end.
+    ///
+    /// # Errors
+    /// When a wait ends early.
+    pub async fn stop<M: Machine>(&self, m: &M, part: Part) -> Result<(), M::Stop> {
+        self.scheme(part).stop(m).await
+    }
+}
+
+/// A list of nodes in which each value is once.
+///
+/// # Safety
+/// As [`Container`]'s, if operations of one part are executed one at a time.
+pub unsafe trait Nodes: Sequential {}
+
+// SAFETY: a scheme serves each request once, and no other one of the part meanwhile; the rest is
+// the promise of `Nodes`.
+unsafe impl<S: Scheme, D: Nodes> Container for Object<S, D> {
+    type Local = [S::Local; 2];
+
+    #[inline]
+    async fn put<M: Machine>(&self, m: &M, local: &Self::Local, value: u64) -> Result<(), M::Stop> {
+        check(value, VALUES);
+        self.apply(m, local, Part::Put, value).await.map(|_| ())
+    }
+
+    #[inline]
+    async fn take<M: Machine>(&self, m: &M, local: &Self::Local) -> Result<Option<u64>, M::Stop> {
+        let taken = self.apply(m, local, Part::Take, 0).await?;
+        Ok((taken != EMPTY).then_some(taken))
+    }
+
+    fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
+        local.iter_mut().for_each(|local| S::retire_local(m, local));
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        self.data.0.retire(m);
+        self.put.retire(m);
+        self.take.iter_mut().for_each(|scheme| scheme.retire(m));
+    }
+}

@@ -1,0 +1,148 @@
+//! Treiber's stack: Treiber 1986, IBM research report RJ 5118.
+//!
+//! A list of nodes. A thread prepares a new list and exchanges the address of the uppermost node
+//! for that of its own; if another thread was first, it tries again. A count beside the address
+//! goes up with each value that is taken, so that an exchange fails if its node was taken, used
+//! again and put again meanwhile. It is a word where the machine exchanges pairs. Elsewhere
+//! address and count share a word: a thread that sleeps while exactly a multiple of 2^22 values
+//! are taken may then lose values.
+//!
+//! Nodes are lines, which are memory for ever, so a node that is gone may be read: the exchange
+//! then fails.
+
+#![expect(unsafe_code, reason = "nodes are linked by addresses")]
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use consort_fabric::{Line, Machine};
+
+use super::{Container, VALUES, check};
+
+/// Words of a node.
+const VALUE: usize = 0;
+const BELOW: usize = 1;
+
+/// The bits of an address that are not 0, where it shares a word with the count.
+const LOWEST_BIT: u32 = 6;
+const HIGHEST_BIT: u32 = 48;
+const COUNT_BITS: u32 = 64 - (HIGHEST_BIT - LOWEST_BIT);
+
+/// Treiber's stack.
+#[derive(Debug, Default)]
+pub struct Treiber {
+    /// The address of the uppermost node, 0 if there is none, and the count: two words or one.
+    top: Line,
+}
+
+/// Address and count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Top {
+    address: u64,
+    count: u64,
+}
+
+impl Top {
+    const fn packed(self) -> u64 {
+        self.address << (COUNT_BITS - LOWEST_BIT) | self.count & ((1 << COUNT_BITS) - 1)
+    }
+
+    const fn unpacked(word: u64) -> Self {
+        let count = word & ((1 << COUNT_BITS) - 1);
+        Self { address: word >> COUNT_BITS << LOWEST_BIT, count }
+    }
+}
+
+/// The node at an address that was read from a stack.
+fn node(address: u64) -> &'static Line {
+    // SAFETY: `top` and `BELOW` hold addresses of nodes, or 0, which the callers exclude. `BELOW`
+    // of a line that is another's by now is not used, since the exchange fails.
+    unsafe { Line::at(address) }
+}
+
+impl Treiber {
+    /// An empty stack.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Two words are read one after the other. If the exchange with what was read succeeds, the
+    /// count was the same all the time, so nothing was taken, and the address is that of a node
+    /// that is still uppermost.
+    #[inline]
+    async fn top<M: Machine>(&self, m: &M) -> Top {
+        if m.has_pairs() {
+            let count = m.load(&self.top[1], Acquire).await;
+            Top { count, address: m.load(&self.top[0], Acquire).await }
+        } else {
+            Top::unpacked(m.load(&self.top[0], Acquire).await)
+        }
+    }
+
+    /// # Errors
+    /// What the top was instead.
+    #[inline]
+    async fn exchange<M: Machine>(&self, m: &M, old: Top, new: Top) -> Result<(), Top> {
+        if m.has_pairs() {
+            let pair = |top: Top| [top.address, top.count];
+            let top = &self.top.pairs()[0];
+            let result = m.compare_exchange_pair(top, pair(old), pair(new), AcqRel).await;
+            return result.map(|_| ()).map_err(|[address, count]| Top { address, count });
+        }
+        let result = m.compare_exchange(&self.top[0], old.packed(), new.packed(), AcqRel).await;
+        result.map(|_| ()).map_err(Top::unpacked)
+    }
+}
+
+// SAFETY: an exchange that succeeds takes the uppermost node off the list, or puts one on it; it
+// releases and acquires.
+unsafe impl Container for Treiber {
+    type Local = ();
+
+    #[inline]
+    async fn put<M: Machine>(&self, m: &M, (): &(), value: u64) -> Result<(), M::Stop> {
+        check(value, VALUES);
+        let line = m.take_line();
+        let address = line.address();
+        assert!(address >> HIGHEST_BIT == 0 || m.has_pairs(), "an address of 48 bits");
+        m.store(&line[VALUE], value, Relaxed).await;
+        let mut top = self.top(m).await;
+        loop {
+            m.store(&line[BELOW], top.address, Relaxed).await;
+            // Pairs with the acquire in `take`.
+            match self.exchange(m, top, Top { address, ..top }).await {
+                Ok(()) => return Ok(()),
+                Err(other) => top = other,
+            }
+        }
+    }
+
+    #[inline]
+    async fn take<M: Machine>(&self, m: &M, (): &()) -> Result<Option<u64>, M::Stop> {
+        let mut top = self.top(m).await;
+        while top.address != 0 {
+            let line = node(top.address);
+            let below = m.load(&line[BELOW], Relaxed).await;
+            let new = Top { address: below, count: top.count.wrapping_add(1) };
+            match self.exchange(m, top, new).await {
+                Ok(()) => {
+                    let value = m.load(&line[VALUE], Relaxed).await;
+                    m.give_line(line);
+                    return Ok(Some(value));
+                }
+                Err(other) => top = other,
+            }
+        }
+        Ok(None)
+    }
+
+    fn retire<M: Machine>(&mut self, m: &M) {
+        let top = self.top[0].atomic().load(Relaxed);
+        let mut top = if m.has_pairs() { top } else { Top::unpacked(top).address };
+        while top != 0 {
+            let line = node(top);
+            top = line[BELOW].atomic().load(Relaxed);
+            m.give_line(line);
+        }
+    }
+}
