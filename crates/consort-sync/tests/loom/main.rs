@@ -12,6 +12,7 @@
 
 mod backlog;
 mod changes;
+mod containers;
 mod delegation;
 mod locks;
 mod machine;
