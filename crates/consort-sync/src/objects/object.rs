@@ -59,7 +59,8 @@ impl<S, D> Object<S, D> {
         Self { put, take, data: Served(data) }
     }
 
-    fn scheme(&self, part: Part) -> &S {
+    /// The scheme that executes a part.
+    pub fn scheme(&self, part: Part) -> &S {
         self.take.as_ref().filter(|_| part == Part::Take).unwrap_or(&self.put)
     }
 

@@ -28,16 +28,20 @@ pub(super) fn coherent(name: &str) -> Result<Coherent> {
 }
 
 /// So many threads on the TILE-Gx, thread `i` on core `i`; each section increments so many words.
-pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point> {
-    let setting = Setting {
+pub(super) fn tile(way: Way, threads: u32, increments: usize) -> Setting {
+    Setting {
         machine: TILE,
         placement: (0..threads).collect(),
         way,
         increments,
         longest_loop: TILE_LOOP,
         by_pointer: false,
-    };
-    setting.run()
+    }
+}
+
+/// What comes of such threads.
+pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point> {
+    tile(way, threads, increments).run()
 }
 
 /// An x86 machine of the thesis.

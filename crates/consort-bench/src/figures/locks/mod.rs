@@ -1,13 +1,14 @@
-//! T8 to T11 and T13 to T15 (Petrović 2015, chapters 6 and 7): locks and delegation on the TILE-Gx,
+//! T8 to T15 (Petrović 2015, chapters 6 and 7): locks and delegation on the TILE-Gx,
 //! the Xeon and the Opteron of the thesis, simulated. The code is that of `consort-sync`.
 //!
 //! 1. `run`: an object under a lock or a scheme on a simulated machine; `machines`: the thesis'
 //!    machines, and where threads run;
 //! 2. `report`: figures with the thesis' values, as a page;
-//! 3. `queue_locks`, `delegation`, `stalls`, `combining`: T8, T9, T10, T11, on the TILE-Gx;
+//! 3. `queue_locks`, `delegation`, `stalls`, `combining`, `containers`: T8 to T12, on the TILE-Gx;
 //! 4. `optimizations`, `sections`: T13, T15, on the Xeon and the Opteron; `references`: T14.
 
 pub mod combining;
+pub mod containers;
 pub mod delegation;
 pub mod machines;
 pub mod optimizations;

@@ -178,51 +178,54 @@ impl<M: consort_fabric::Machine> Service<M> for Data {
 #[repr(align(128))]
 struct Aligned<T>(T);
 
-impl Setting {
-    /// Runs it.
+/// An object that threads use under a scheme.
+pub(super) trait Subject {
+    /// Threads that apply operations.
     ///
     /// # Errors
     /// When the machine has no such hardware threads.
-    pub(super) fn run(&self) -> Result<Point> {
-        match self.way {
-            Way::TestAndSet => self.apply(Locked::<TestAndSet>::new()),
-            Way::Mcs => self.apply(Locked::<Mcs>::new()),
-            Way::Clh => self.apply(Locked::<Clh>::new()),
-            Way::HybLock => self.apply(Locked::<HybLock>::new()),
-            Way::CcSynch(most) => self.apply(CcSynch::with_max_ops(most)),
-            Way::HybComb(most) => self.apply(HybComb::with_max_ops(most)),
-            Way::HSynch(most) => self.apply(HSynch::new(8, most, |thread| thread.0 as usize)),
-            Way::Mp => self.serve(MpServer::new(), |_| &[]),
-            Way::Shm(slots) => self.serve(slots.make(self.placement.len()), ShmServer::lines),
-            Way::FetchAdd => self.add(),
-        }
-    }
+    fn apply<S: Scheme>(&self, setting: &Setting, scheme: impl Fn() -> S) -> Result<Point>;
 
-    fn data(&self) -> Data {
-        let (increments, by_pointer) = (self.increments, self.by_pointer);
-        Data { increments, by_pointer, ..Data::default() }
-    }
+    /// The same, but for the first ones, which are servers. Their schemes have these `lines`.
+    ///
+    /// # Errors
+    /// When the machine has no such hardware threads.
+    fn serve<S: ServerScheme>(
+        &self,
+        setting: &Setting,
+        scheme: impl Fn() -> S,
+        lines: impl Fn(&S) -> &[Line],
+    ) -> Result<Point>;
+}
 
-    /// Threads that apply operations under a scheme.
-    fn apply<S: Scheme>(&self, scheme: S) -> Result<Point> {
-        let (scheme, data) = (Aligned(scheme), self.data());
-        let outcome = self.simulate(async |m: SimulatedThread| {
+/// Words that a section increments.
+struct Increments;
+
+impl Subject for Increments {
+    fn apply<S: Scheme>(&self, setting: &Setting, scheme: impl Fn() -> S) -> Result<Point> {
+        let (scheme, data) = (Aligned(scheme()), setting.data());
+        let outcome = setting.simulate(async |m: SimulatedThread| {
             if m.thread().0 == 0 {
                 m.announce(&data.words);
             }
             let local = S::Local::default();
-            self.repeat(&m, async || {
-                let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
-            })
-            .await;
+            setting
+                .repeat(&m, async || {
+                    let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
+                })
+                .await;
         })?;
-        Ok(self.point(outcome, 0))
+        Ok(setting.point(outcome, 0))
     }
 
-    /// The same, but for the first thread, which is the server.
-    fn serve<S: ServerScheme>(&self, scheme: S, lines: impl Fn(&S) -> &[Line]) -> Result<Point> {
-        let (scheme, data) = (Aligned(scheme), self.data());
-        let outcome = self.simulate(async |m: SimulatedThread| {
+    fn serve<S: ServerScheme>(
+        &self,
+        setting: &Setting,
+        scheme: impl Fn() -> S,
+        lines: impl Fn(&S) -> &[Line],
+    ) -> Result<Point> {
+        let (scheme, data) = (Aligned(scheme()), setting.data());
+        let outcome = setting.simulate(async |m: SimulatedThread| {
             if m.thread().0 == 0 {
                 m.announce(&data.words);
                 m.announce(lines(&scheme.0));
@@ -230,12 +233,51 @@ impl Setting {
                 return;
             }
             let local = S::Local::default();
-            self.repeat(&m, async || {
-                let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
-            })
-            .await;
+            setting
+                .repeat(&m, async || {
+                    let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
+                })
+                .await;
         })?;
-        Ok(self.point(outcome, 1))
+        Ok(setting.point(outcome, 1))
+    }
+}
+
+impl Setting {
+    /// Has sections increment words.
+    ///
+    /// # Errors
+    /// When the machine has no such hardware threads.
+    pub(super) fn run(&self) -> Result<Point> {
+        self.run_on(&Increments)
+    }
+
+    /// Has threads use an object.
+    ///
+    /// # Errors
+    /// When the machine has no such hardware threads.
+    pub(super) fn run_on(&self, subject: &impl Subject) -> Result<Point> {
+        match self.way {
+            Way::TestAndSet => subject.apply(self, Locked::<TestAndSet>::new),
+            Way::Mcs => subject.apply(self, Locked::<Mcs>::new),
+            Way::Clh => subject.apply(self, Locked::<Clh>::new),
+            Way::HybLock => subject.apply(self, Locked::<HybLock>::new),
+            Way::CcSynch(most) => subject.apply(self, || CcSynch::with_max_ops(most)),
+            Way::HybComb(most) => subject.apply(self, || HybComb::with_max_ops(most)),
+            Way::HSynch(most) => {
+                subject.apply(self, || HSynch::new(8, most, |thread| thread.0 as usize))
+            }
+            Way::Mp => subject.serve(self, MpServer::new, |_| &[]),
+            Way::Shm(slots) => {
+                subject.serve(self, || slots.make(self.placement.len()), ShmServer::lines)
+            }
+            Way::FetchAdd => self.add(),
+        }
+    }
+
+    fn data(&self) -> Data {
+        let (increments, by_pointer) = (self.increments, self.by_pointer);
+        Data { increments, by_pointer, ..Data::default() }
     }
 
     /// Threads that add to a word.
@@ -251,7 +293,7 @@ impl Setting {
     }
 
     /// A thread's operations, for as long as the simulation lasts.
-    async fn repeat(&self, m: &SimulatedThread, operation: impl AsyncFn()) {
+    pub(super) async fn repeat(&self, m: &SimulatedThread, operation: impl AsyncFn()) {
         m.pause(m.random(BEGIN_CYCLES)).await;
         loop {
             m.operation(operation()).await;
@@ -259,14 +301,17 @@ impl Setting {
         }
     }
 
-    fn simulate(&self, program: impl AsyncFn(SimulatedThread)) -> Result<ThreadsOutcome<()>> {
+    pub(super) fn simulate(
+        &self,
+        program: impl AsyncFn(SimulatedThread),
+    ) -> Result<ThreadsOutcome<()>> {
         let machine = Machine::find(self.machine)?;
         let simulation = ThreadSimulation::on(machine, 0).placed(self.placement.clone());
         Ok(simulation.run_for(WARM_UP_NS, MEASURED_NS, program)?)
     }
 
     /// What came of a simulation whose first threads are servers.
-    fn point(&self, outcome: ThreadsOutcome<()>, servers: usize) -> Point {
+    pub(super) fn point(&self, outcome: ThreadsOutcome<()>, servers: usize) -> Point {
         let ThreadsOutcome { mut tallies, measured_ns, .. } = outcome;
         let busiest = (0..tallies.len())
             .min_by(|&a, &b| tallies[a].idle_ns().total_cmp(&tallies[b].idle_ns()));
