@@ -7,6 +7,10 @@ mod batch;
 #[cfg(not(loom))]
 mod closure;
 #[cfg(not(loom))]
+mod containers;
+#[cfg(not(loom))]
+mod counter;
+#[cfg(not(loom))]
 mod data;
 #[cfg(not(loom))]
 mod delegate;
@@ -27,6 +31,8 @@ mod threads;
 #[cfg(not(loom))]
 pub use {
     batch::Batch,
+    containers::{Boxes, Queue, Stack},
+    counter::Counter,
     delegate::Delegate,
     detached::{Pending, PendingFuture},
     mutex::{Held, Mutex, MutexGuard, Raw},

@@ -26,9 +26,10 @@ impl Sequential for Count {
 
 impl<S: Scheme> Counter<S> {
     /// A counter of 0.
+    #[cfg(not(loom))]
     #[must_use]
-    pub fn new(scheme: S) -> Self {
-        Self::of(scheme, None, Count::default())
+    pub const fn new(scheme: S) -> Self {
+        Self::of(scheme, None, Count(Line::new()))
     }
 
     /// Adds to the counter and returns the count before.

@@ -324,6 +324,18 @@ unsafe impl Container for Lcrq {
     }
 
     fn retire<M: Machine>(&mut self, m: &M) {
+        let mut next = self.lists[THREADS].atomic().swap(0, Relaxed);
+        while next != 0 {
+            // SAFETY: the list has addresses of lines.
+            let hazards = unsafe { Line::at(next) };
+            next = hazards[NEXT_THREAD].atomic().load(Relaxed);
+            m.give_line(hazards);
+        }
+    }
+}
+
+impl Drop for Lcrq {
+    fn drop(&mut self) {
         let lists =
             [(self.ends[FIRST][0].atomic(), NEXT), (self.lists[SPARE].atomic(), NEXT_SPARE)];
         for (list, link) in lists {
@@ -335,13 +347,6 @@ unsafe impl Container for Lcrq {
                 // SAFETY: nobody uses the queue any more; the ring was in one list.
                 unsafe { Self::free(address) };
             }
-        }
-        let mut next = self.lists[THREADS].atomic().load(Relaxed);
-        while next != 0 {
-            // SAFETY: the list has addresses of lines.
-            let hazards = unsafe { Line::at(next) };
-            next = hazards[NEXT_THREAD].atomic().load(Relaxed);
-            m.give_line(hazards);
         }
     }
 }

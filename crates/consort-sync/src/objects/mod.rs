@@ -9,20 +9,21 @@
 //! | [`Lcrq`] | a queue without locks, Morrison and Afek 2013; also for clusters of cores |
 //!
 //! Values are words: see each [`Container`] for how many bits. [`Words`] is a container for the
-//! threads of a program, and [`Boxes`] one of values of any type.
+//! threads of a program; values of any type are in [`Stack`](crate::Stack) and
+//! [`Queue`](crate::Queue).
 
 #![expect(unsafe_code, reason = "containers of addresses are trusted to return each once")]
 
 mod counter;
 mod crq;
-#[cfg(not(loom))]
-mod faces;
 mod fetch_add;
 mod lcrq;
 mod object;
 mod queue;
 mod stack;
 mod treiber;
+#[cfg(not(loom))]
+mod words;
 
 use std::future::Future;
 
@@ -37,7 +38,7 @@ pub use stack::{Pile, Stack};
 pub use treiber::Treiber;
 
 #[cfg(not(loom))]
-pub use faces::{Boxes, Words};
+pub use words::Words;
 
 /// The first number that is no value.
 ///

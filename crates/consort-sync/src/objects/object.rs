@@ -84,6 +84,18 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
         let scheme = self.scheme(part);
         scheme.apply(m, &local[second], &self.data, part as u64, argument).await
     }
+
+    /// As [`Container::retire_local`].
+    pub fn retire_local<M: Machine>(m: &M, local: &mut [S::Local; 2]) {
+        local.iter_mut().for_each(|local| S::retire_local(m, local));
+    }
+
+    /// As [`Container::retire`].
+    pub fn retire<M: Machine>(&mut self, m: &M) {
+        self.data.0.retire(m);
+        self.put.retire(m);
+        self.take.iter_mut().for_each(|scheme| scheme.retire(m));
+    }
 }
 
 impl<S: ServerScheme, D: Sequential> Object<S, D> {
@@ -129,12 +141,10 @@ unsafe impl<S: Scheme, D: Nodes> Container for Object<S, D> {
     }
 
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
-        local.iter_mut().for_each(|local| S::retire_local(m, local));
+        Self::retire_local(m, local);
     }
 
     fn retire<M: Machine>(&mut self, m: &M) {
-        self.data.0.retire(m);
-        self.put.retire(m);
-        self.take.iter_mut().for_each(|scheme| scheme.retire(m));
+        self.retire(m);
     }
 }

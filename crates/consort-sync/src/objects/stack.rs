@@ -63,8 +63,9 @@ unsafe impl Nodes for Pile {}
 
 impl<S: Scheme> Stack<S> {
     /// An empty stack.
+    #[cfg(not(loom))]
     #[must_use]
-    pub fn new(scheme: S) -> Self {
-        Self::of(scheme, None, Pile::default())
+    pub const fn new(scheme: S) -> Self {
+        Self::of(scheme, None, Pile(Line::new()))
     }
 }

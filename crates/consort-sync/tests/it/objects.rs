@@ -12,13 +12,14 @@ use std::{
 use consort_fabric::Machine;
 use consort_native::{NativeMachine, block_on};
 use consort_sync::{
+    Boxes,
     delegation::{
         CcSynch, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme, Serverless,
         ShmServer,
     },
     locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
-        Boxes, Clusters, Container, Counter, Lcrq, MyRings, Object, Part, Queue, Sequential, Stack,
+        Clusters, Container, Counter, Lcrq, MyRings, Object, Part, Queue, Sequential, Stack,
         Treiber, VALUES, Words,
     },
 };
@@ -236,12 +237,14 @@ fn nodes_are_used_again() {
             now!(stack.put(&M, &Default::default(), 1));
             stack.retire(&M);
         };
-        let queue =
-            || drop(Boxes::<u8, Queue<_>>::new(Words::with_two(CcSynch::new(), CcSynch::new())));
+        let queue = || drop(Boxes::<u8, Queue<_>>::with_two(CcSynch::new(), CcSynch::new()));
         let lcrq = || Words::<Lcrq>::with_rings_of(4).put(1);
+        let counter = || assert_eq!(consort_sync::Counter::with(HybComb::new()).fetch_add(1), 0);
         let treiber = || Words::<Treiber>::default().put(1);
-        let count = scope
-            .spawn(move || [lines_of(stack), lines_of(queue), lines_of(lcrq), lines_of(treiber)]);
+        let count = scope.spawn(move || {
+            let lists = [lines_of(stack), lines_of(queue), lines_of(lcrq)];
+            [&lists[..], &[lines_of(treiber), lines_of(counter)]].concat()
+        });
         used.extend(count.join().expect("no panic"));
     });
     assert!(used.iter().all(|&lines| lines < 8), "{used:?}");
@@ -250,8 +253,8 @@ fn nodes_are_used_again() {
 /// What boxes hold is dropped once, whether it was taken or left.
 #[test]
 fn boxes_drop_their_values() {
-    fn drops<C: Container<Local: Send> + Sync>(words: Words<C>) {
-        let (value, boxes) = (Arc::new(()), Boxes::new(words));
+    fn drops<C: Container<Local: Send> + Sync>(boxes: Boxes<Arc<()>, C>) {
+        let value = Arc::new(());
         thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
@@ -265,11 +268,12 @@ fn boxes_drop_their_values() {
         drop(boxes);
         assert_eq!(Arc::strong_count(&value), 1);
     }
-    drops(Words::<Treiber>::default());
-    drops(Words::with_two(Locked::<Handoff>::new(), Locked::<Handoff>::new()));
-    if M.has_pairs() {
-        drops(Words::<Lcrq>::with_rings_of(16));
-    }
+    drops(consort_sync::Stack::new());
+    drops(consort_sync::Queue::with_two(CcSynch::new(), CcSynch::new()));
+    drops(Boxes::<_, Treiber>::default());
+    let lcrq = Boxes::<_, Lcrq>::with_rings_of(16);
+    assert_eq!(lcrq.is_some(), M.has_pairs());
+    lcrq.into_iter().for_each(drops);
 }
 
 /// A second one would execute operations beside the first one.

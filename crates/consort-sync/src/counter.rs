@@ -1,0 +1,92 @@
+//! A counter for any threads.
+
+use std::fmt;
+
+use consort_native::{block_on, block_on_patiently};
+
+use crate::{
+    delegation::{Locked, Scheme, ServerScheme},
+    locks::Handoff,
+    machine::MACHINE,
+    objects::{self, Part},
+    threads::ByThread,
+};
+
+/// A counter that threads share. How they do so is the parameter, a scheme: for comparing schemes,
+/// since the processor's own addition, as of an `AtomicU64`, is faster than most.
+///
+/// ```
+/// use consort_sync::{Counter, delegation::HybComb};
+///
+/// static VISITS: Counter = Counter::new();
+/// let tickets = Counter::with(HybComb::new());
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| (VISITS.fetch_add(1), tickets.fetch_add(10)));
+///     }
+/// });
+/// assert_eq!((VISITS.fetch_add(0), tickets.fetch_add(0)), (4, 40));
+/// ```
+pub struct Counter<S: Scheme = Locked<Handoff>> {
+    counter: objects::Counter<S>,
+    locals: ByThread<[S::Local; 2]>,
+}
+
+impl Counter {
+    /// A counter of 0 under the default scheme, a lock.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with(Locked::new())
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Scheme> Counter<S> {
+    /// A counter of 0 under a scheme.
+    #[must_use]
+    pub const fn with(scheme: S) -> Self {
+        Self { counter: objects::Counter::new(scheme), locals: ByThread::new() }
+    }
+
+    /// Adds to the counter, modulo [`VALUES`](objects::VALUES), and returns the count before.
+    #[inline]
+    pub fn fetch_add(&self, by: u64) -> u64 {
+        let Ok(before) = block_on(self.counter.fetch_add(&MACHINE, self.locals.mine(), by));
+        before
+    }
+}
+
+/// Under a scheme with a server, a thread serves the others.
+impl<S: ServerScheme> Counter<S> {
+    /// Serves all threads, until [`stop`](Self::stop) is called.
+    ///
+    /// # Panics
+    /// When a server runs already.
+    pub fn run(&self) {
+        let Ok(()) = block_on_patiently(self.counter.run(&MACHINE, Part::Put));
+    }
+
+    /// Lets the server end.
+    pub fn stop(&self) {
+        let Ok(()) = block_on(self.counter.stop(&MACHINE, Part::Put));
+    }
+}
+
+impl<S: Scheme> Drop for Counter<S> {
+    fn drop(&mut self) {
+        self.locals.each(|local| objects::Counter::<S>::retire_local(&MACHINE, local));
+        self.counter.retire(&MACHINE);
+    }
+}
+
+impl<S: Scheme> fmt::Debug for Counter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counter").field("scheme", &S::NAME).finish_non_exhaustive()
+    }
+}
