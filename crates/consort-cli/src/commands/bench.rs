@@ -9,7 +9,7 @@
 //! 3. `counting`: workloads with counting puts;
 //! 4. `online`, `overlap`, `look_up`, `region`, `sharing`: refined choices, computation during a
 //!    broadcast, compiled wisdom, parallel regions, cores that others use too;
-//! 5. `critical_sections`: locks and delegation.
+//! 5. `critical_sections`: locks and delegation, stacks and queues.
 
 mod arguments;
 mod counting;
@@ -54,7 +54,7 @@ impl Bench {
         if !matches!(self.what, What::CriticalSections(_))
             && let Some(option) = self.of_critical_sections()
         {
-            bail!("{option}: only lock, delegate and counter take it");
+            bail!("{option}: only lock, delegate, counter, stack and queue take it");
         }
         let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
         let measurement = &Measurement::begin(most, interrupt::stop_flag()?);

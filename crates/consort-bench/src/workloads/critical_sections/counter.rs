@@ -8,7 +8,9 @@ use anyhow::{Context, Result};
 use consort_native::affinity::{CpuId, Pinned};
 use consort_sync::{
     Delegate, Server,
-    delegation::{Backoff, CcSynch, HSynch, HybComb, Locked, MAX_OPS, MpServer, ShmServer},
+    delegation::{
+        Backoff, CcSynch, HSynch, HybComb, Locked, MAX_OPS, MpServer, Scheme, Serverless, ShmServer,
+    },
     locks::RawLock,
 };
 use lock_api::RawMutex;
@@ -40,10 +42,10 @@ impl Numbers {
     }
 }
 
-/// A counter of which threads make operations, one at a time.
+/// An object of which threads make operations: a counter, or a [`Container`](super::containers).
 pub(super) trait Counter: Sync + Sized {
-    /// A counter whose operations are so many increments, for so many threads. A server runs on
-    /// `cpu`, if that is given.
+    /// An object for so many threads. The operations of a counter are so many increments. A server
+    /// runs on `cpu`, if that is given.
     ///
     /// # Errors
     /// When the system starts no server, or refuses the core.
@@ -52,8 +54,8 @@ pub(super) trait Counter: Sync + Sized {
     /// Makes an operation.
     fn operate(&self);
 
-    /// The number of operations that were made; `None` if increments were lost.
-    fn count(self) -> Option<u64>;
+    /// Whether it is as so many operations leave it.
+    fn has_made(self, operations: u64) -> bool;
 }
 
 impl<R: RawMutex + Sync> Counter for lock_api::Mutex<R, Numbers> {
@@ -66,8 +68,8 @@ impl<R: RawMutex + Sync> Counter for lock_api::Mutex<R, Numbers> {
         self.lock().increment();
     }
 
-    fn count(self) -> Option<u64> {
-        self.into_inner().count()
+    fn has_made(self, operations: u64) -> bool {
+        self.into_inner().count() == Some(operations)
     }
 }
 
@@ -81,8 +83,8 @@ impl Counter for std::sync::Mutex<Numbers> {
         self.lock().expect("no operation panics").increment();
     }
 
-    fn count(self) -> Option<u64> {
-        self.into_inner().expect("no operation panics").count()
+    fn has_made(self, operations: u64) -> bool {
+        self.into_inner().expect("no operation panics").count() == Some(operations)
     }
 }
 
@@ -97,8 +99,8 @@ impl Counter for mcslock::raw::yields::Mutex<Numbers> {
         self.lock_then(Numbers::increment);
     }
 
-    fn count(self) -> Option<u64> {
-        self.into_inner().count()
+    fn has_made(self, operations: u64) -> bool {
+        self.into_inner().count() == Some(operations)
     }
 }
 
@@ -113,42 +115,54 @@ impl Counter for AtomicU64 {
         self.fetch_add(1, Relaxed);
     }
 
-    fn count(self) -> Option<u64> {
-        Some(self.into_inner())
+    fn has_made(self, operations: u64) -> bool {
+        self.into_inner() == operations
     }
 }
 
-/// A scheme without a server, as it is measured.
-pub(super) trait Scheme: consort_sync::delegation::Serverless {
+/// A scheme, as it is measured.
+pub(super) trait Made: Scheme {
     fn make(threads: usize) -> Self;
 }
 
-impl<R: RawLock> Scheme for Locked<R> {
+impl<R: RawLock> Made for Locked<R> {
     fn make(_: usize) -> Self {
         Self::new()
     }
 }
 
-impl Scheme for CcSynch {
+impl Made for CcSynch {
     fn make(_: usize) -> Self {
         Self::new()
     }
 }
 
-impl Scheme for HSynch {
+impl Made for HSynch {
     /// One group: the groups would be the last-level caches, and most machines have one.
     fn make(_: usize) -> Self {
         Self::new(1, MAX_OPS, |_| 0)
     }
 }
 
-impl Scheme for HybComb {
+impl Made for HybComb {
     fn make(_: usize) -> Self {
         Self::new()
     }
 }
 
-impl<S: Scheme + Sync> Counter for Delegate<Numbers, S>
+impl Made for MpServer {
+    fn make(_: usize) -> Self {
+        Self::new()
+    }
+}
+
+impl Made for ShmServer {
+    fn make(threads: usize) -> Self {
+        Self::new(threads + MORE_SLOTS)
+    }
+}
+
+impl<S: Made + Serverless + Sync> Counter for Delegate<Numbers, S>
 where
     S::Local: Send,
 {
@@ -161,8 +175,8 @@ where
         self.apply(Numbers::increment);
     }
 
-    fn count(self) -> Option<u64> {
-        self.into_inner().count()
+    fn has_made(self, operations: u64) -> bool {
+        self.into_inner().count() == Some(operations)
     }
 }
 
@@ -179,7 +193,7 @@ const LOOK: u64 = 100;
 const MORE_SLOTS: usize = 8;
 
 /// Starts a server on a core, which the calling thread leaves again.
-fn on<S>(cpu: Option<CpuId>, start: impl FnOnce() -> std::io::Result<S>) -> Result<S> {
+pub(super) fn on<S>(cpu: Option<CpuId>, start: impl FnOnce() -> std::io::Result<S>) -> Result<S> {
     let _pinned = cpu.map(Pinned::new).transpose().context("a core is refused")?;
     start().context("the system starts no server")
 }
@@ -189,7 +203,7 @@ macro_rules! counter_on_a_server {
     ($name:ident, $scheme:expr) => {
         impl Counter for $name {
             fn new(increments: usize, threads: usize, cpu: Option<CpuId>) -> Result<Self> {
-                let scheme = $scheme(threads + MORE_SLOTS);
+                let scheme = $scheme(threads);
                 on(cpu, || Server::with(scheme, Numbers::new(increments))).map(Self)
             }
 
@@ -198,17 +212,17 @@ macro_rules! counter_on_a_server {
                 self.0.apply(Numbers::increment);
             }
 
-            fn count(self) -> Option<u64> {
-                self.0.into_inner().count()
+            fn has_made(self, operations: u64) -> bool {
+                self.0.into_inner().count() == Some(operations)
             }
         }
     };
 }
 
-counter_on_a_server!(ByMessages, |_| MpServer::new());
-counter_on_a_server!(BySlots, ShmServer::new);
-counter_on_a_server!(BySlotsWithBackoff, |clients| {
-    ShmServer::new(clients).with_backoff(Backoff::Every(LOOK))
+counter_on_a_server!(ByMessages, MpServer::make);
+counter_on_a_server!(BySlots, ShmServer::make);
+counter_on_a_server!(BySlotsWithBackoff, |threads| {
+    ShmServer::make(threads).with_backoff(Backoff::Every(LOOK))
 });
 
 #[cfg(test)]

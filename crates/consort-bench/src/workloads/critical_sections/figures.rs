@@ -14,7 +14,7 @@ fn fourth(value: f64) -> f64 {
 /// What was measured of one row. A key that does not apply is null.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
-    /// The subject: lock, delegate or counter.
+    /// The subject: lock, delegate, counter, stack or queue.
     pub bench: &'static str,
     /// The lock or the scheme, or another library's lock.
     pub algorithm: &'static str,
@@ -27,8 +27,8 @@ pub struct Entry {
     pub threads: usize,
     /// Whether each thread had a core, and a server another one.
     pub placement: &'static str,
-    /// The increments of an operation.
-    pub increments: usize,
+    /// The increments of an operation; of a stack or a queue it puts a value and takes one.
+    pub increments: Option<usize>,
     /// The most iterations between two operations.
     pub between: Option<u64>,
     /// The number of launches, over which medians and intervals are.
@@ -125,7 +125,7 @@ impl Results {
             load: "uncontended",
             threads: 1,
             placement: "one thread a core",
-            increments: self.increments,
+            increments: self.subject.increments().then_some(self.increments),
             between: None,
             launches: None,
             mops: None,

@@ -1,12 +1,14 @@
-//! Critical sections of many threads: under locks, by delegation, and by locks of other libraries.
+//! Critical sections of many threads: under locks, by delegation, and by locks of other libraries;
+//! stacks and queues, also without locks.
 //!
-//! 1. `counter`: a counter under each of them;
-//! 2. `row`: the rows of a table, each a counter with its name;
-//! 3. `block`: threads that use one counter for some time, and what they have done;
+//! 1. `counter`: a counter under each of them; `containers`: a stack and a queue;
+//! 2. `row`: the rows of a table, each an object with its name;
+//! 3. `block`: threads that use one object for some time, and what they have done;
 //! 4. `race`: blocks of all rows in turn; `figures`: the results, for programs;
 //! 5. `table`: the results, for people.
 
 mod block;
+mod containers;
 mod counter;
 mod figures;
 mod race;

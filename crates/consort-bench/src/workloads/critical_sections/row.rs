@@ -1,16 +1,19 @@
-//! The rows of the tables: a counter under each lock and scheme, with its name.
+//! The rows of the tables: an object under each lock and scheme, with its name.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{collections::VecDeque, sync::atomic::AtomicU64, time::Duration};
 
 use anyhow::Result;
 use consort_sync::{
     Delegate, Mutex,
-    delegation::{CcSynch, HSynch, HybComb, Locked},
+    delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
     locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
+    objects::{self, Lcrq, Treiber, Words},
 };
+use crossbeam_queue::{ArrayQueue, SegQueue};
 
 use super::{
     block::{Block, Setting, block, uncontended_ns},
+    containers::{Balanced, OfTwo, Served},
     counter::{ByMessages, BySlots, BySlotsWithBackoff, Counter, Numbers},
 };
 
@@ -23,11 +26,16 @@ pub enum Subject {
     Delegate,
     /// Both.
     Counter,
+    /// Stacks.
+    Stack,
+    /// Queues.
+    Queue,
 }
 
 impl Subject {
     /// All of them.
-    pub const EVERY: [Self; 3] = [Self::Lock, Self::Delegate, Self::Counter];
+    pub const EVERY: [Self; 5] =
+        [Self::Lock, Self::Delegate, Self::Counter, Self::Stack, Self::Queue];
 
     /// The name on the command line and in JSON.
     #[must_use]
@@ -36,18 +44,28 @@ impl Subject {
             Self::Lock => "lock",
             Self::Delegate => "delegate",
             Self::Counter => "counter",
+            Self::Stack => "stack",
+            Self::Queue => "queue",
         }
+    }
+
+    /// Whether operations are increments.
+    #[must_use]
+    pub const fn increments(self) -> bool {
+        !matches!(self, Self::Stack | Self::Queue)
     }
 
     /// The rows, and among them that with which the others are compared. An addition by the
     /// processor is there only where an operation is one increment.
     pub(super) fn rows(self, increments: usize) -> Vec<&'static Row> {
-        let (locks, schemes): (&[Row], &[Row]) = match self {
-            Self::Lock => (LOCKS, &[]),
-            Self::Delegate => (&[], SCHEMES),
-            Self::Counter => (LOCKS, SCHEMES),
+        let (locks, schemes, peers): (&[Row], &[Row], &[Row]) = match self {
+            Self::Lock => (LOCKS, &[], PEERS),
+            Self::Delegate => (&[], SCHEMES, PEERS),
+            Self::Counter => (LOCKS, SCHEMES, PEERS),
+            Self::Stack => (&STACKS, MORE_STACKS, STACK_PEERS),
+            Self::Queue => (&QUEUES, MORE_QUEUES, QUEUE_PEERS),
         };
-        let peers = PEERS.iter().filter(|row| match row.name {
+        let peers = peers.iter().filter(|row| match row.name {
             FETCH_ADD => increments == 1,
             REFERENCE => true,
             _ => self != Self::Delegate,
@@ -61,7 +79,7 @@ pub(super) const REFERENCE: &str = "parking_lot Mutex";
 /// The row that is no critical section.
 const FETCH_ADD: &str = "fetch_add";
 
-/// A counter under a lock or a scheme.
+/// An object under a lock or a scheme.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) is_peer: bool,
@@ -115,6 +133,59 @@ const PEERS: &[Row] = &[
     peer::<AtomicU64>(FETCH_ADD),
 ];
 
+type Stacked<S> = Balanced<Words<objects::Stack<S>>>;
+type ServedStack<S> = Balanced<Served<Words<objects::Stack<S>>>>;
+type Queued<S> = Balanced<Words<objects::Queue<S>>>;
+type ServedQueue<S> = Balanced<Served<Words<objects::Queue<S>>>>;
+type QueuedOfTwo<S> = Balanced<OfTwo<S>>;
+
+/// A container under each lock and each scheme; the first is the default.
+macro_rules! under_all {
+    ($container:ident, $served:ident) => {
+        [
+            ours::<$container<Locked<Handoff>>>("Handoff, default"),
+            ours::<$container<Locked<TestAndSet>>>("TestAndSet"),
+            ours::<$container<Locked<Ticket>>>("Ticket"),
+            ours::<$container<Locked<Mcs>>>("Mcs"),
+            ours::<$container<Locked<Clh>>>("Clh"),
+            ours::<$container<Locked<HybLock>>>("HybLock"),
+            ours::<$container<CcSynch>>("CcSynch"),
+            ours::<$container<HSynch>>("HSynch"),
+            ours::<$container<HybComb>>("HybComb"),
+            server::<$served<MpServer>>("MpServer"),
+            server::<$served<ShmServer>>("ShmServer"),
+        ]
+    };
+}
+
+const STACKS: [Row; 11] = under_all!(Stacked, ServedStack);
+const QUEUES: [Row; 11] = under_all!(Queued, ServedQueue);
+
+const MORE_STACKS: &[Row] = &[
+    ours::<Balanced<consort_sync::Stack<u64>>>("Stack<u64>, in boxes"),
+    ours::<Balanced<Words<Treiber>>>("Treiber"),
+];
+
+const MORE_QUEUES: &[Row] = &[
+    ours::<QueuedOfTwo<Locked<Handoff>>>("Handoff, 2 locks"),
+    ours::<QueuedOfTwo<Locked<Mcs>>>("Mcs, 2 locks"),
+    ours::<QueuedOfTwo<CcSynch>>("CcSynch, 2 combiners"),
+    ours::<Balanced<consort_sync::Queue<u64>>>("Queue<u64>, in boxes"),
+    ours::<Balanced<Words<Lcrq>>>("Lcrq"),
+];
+
+const STACK_PEERS: &[Row] = &[
+    peer::<Balanced<parking_lot::Mutex<Vec<u64>>>>(REFERENCE),
+    peer::<Balanced<std::sync::Mutex<Vec<u64>>>>("std Mutex"),
+];
+
+const QUEUE_PEERS: &[Row] = &[
+    peer::<Balanced<parking_lot::Mutex<VecDeque<u64>>>>(REFERENCE),
+    peer::<Balanced<std::sync::Mutex<VecDeque<u64>>>>("std Mutex"),
+    peer::<Balanced<SegQueue<u64>>>("SegQueue"),
+    peer::<Balanced<ArrayQueue<u64>>>("ArrayQueue"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,10 +196,10 @@ mod tests {
             subject.rows(increments).iter().map(|row| row.name).collect()
         };
         let lengths = Subject::EVERY.map(|subject| names(subject, 1).len());
-        assert_eq!(lengths, [11, 9, 18]);
+        assert_eq!(lengths, [11, 9, 18, 15, 20]);
         for subject in Subject::EVERY {
             assert!(names(subject, 1).contains(&REFERENCE));
-            assert!(names(subject, 1).contains(&FETCH_ADD));
+            assert_eq!(names(subject, 1).contains(&FETCH_ADD), subject.increments());
             assert!(!names(subject, 2).contains(&FETCH_ADD));
         }
     }

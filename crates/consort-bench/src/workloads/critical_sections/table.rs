@@ -13,11 +13,12 @@ use crate::{
 /// Adds the results to a page.
 pub fn show(page: &mut Page, results: &Results) {
     let Results { increments, between, .. } = results;
-    page.paragraph(format!(
-        "{}: an operation is {} in a critical section",
-        results.subject.name(),
-        counted(*increments as u64, "increment")
-    ));
+    let operation = if results.subject.increments() {
+        format!("is {} in a critical section", counted(*increments as u64, "increment"))
+    } else {
+        "puts a value and takes one".to_owned()
+    };
+    page.paragraph(format!("{}: an operation {operation}", results.subject.name()));
     if !results.uncontended.is_empty() {
         page.lines("\n");
         page.paragraph("1 thread alone, operations in a row");

@@ -33,7 +33,9 @@ Examples:
   consort bench sharing                           a job beside another, and what waits cost
   consort bench lock --threads 2 --between 0      locks, beside parking_lot, std and mcslock
   consort bench delegate --section 20             combining and servers, and their latency
-  consort bench counter --threads 1,2             both, and fetch_add";
+  consort bench counter --threads 1,2             both, and fetch_add
+  consort bench stack --threads 2 --between 0     under all of these, and Treiber's
+  consort bench queue --threads 2,8               the same, LCRQ, and crossbeam's queues";
 
 /// Time a collective, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
@@ -45,9 +47,10 @@ pub(crate) struct Bench {
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
     /// broadcast), look-up (look-ups of choices in wisdom), region (parallel regions and
     /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP), sharing (a
-    /// job beside another or beside a busy thread, and the processor time of waits); or a counter
-    /// in critical sections of threads: lock (under each lock), delegate (by each scheme of
-    /// delegation and combining) or counter (under all of them)
+    /// job beside another or beside a busy thread, and the processor time of waits); a counter in
+    /// critical sections of threads: lock (under each lock), delegate (by each scheme of
+    /// delegation and combining) or counter (under all of them); or a container of threads: stack
+    /// or queue (under all of them, without locks, and of crossbeam)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
@@ -170,7 +173,7 @@ pub(crate) enum What {
     Region,
     /// Jobs on cores that others use too.
     Sharing,
-    /// Locks and delegation.
+    /// Locks and delegation, stacks and queues.
     CriticalSections(Subject),
 }
 
@@ -194,7 +197,7 @@ impl FromStr for What {
             collective.map_err(|error| {
                 format!(
                     "{error}, or {others}, online, overlap, look-up, region, sharing, lock, \
-                     delegate, counter"
+                     delegate, counter, stack, queue"
                 )
             })
         })

@@ -1,4 +1,4 @@
-//! `consort bench lock`, `delegate` and `counter`: critical sections of many threads.
+//! `consort bench lock`, `delegate`, `counter`, `stack` and `queue`: objects of many threads.
 
 use anyhow::{Result, ensure};
 use consort_bench::{
@@ -21,9 +21,11 @@ pub(super) fn run(bench: &Bench, subject: Subject, measurement: &Measurement) ->
     let stop = &*measurement.stop;
     let name = subject.name();
     let others = bench.pes.is_empty() && bench.bytes.is_empty() && bench.waiting.is_none();
+    let section = bench.section.is_none() || subject.increments();
     ensure!(
-        bench.is_plain() && others && !bench.rewrite,
-        "{name} takes threads, section, between and budget alone"
+        bench.is_plain() && others && section && !bench.rewrite,
+        "{name} takes threads, {}between and budget alone",
+        if subject.increments() { "section, " } else { "" }
     );
     let threads = match &bench.threads[..] {
         [] => &threads(Topology::discover().usable_cores()),

@@ -1,4 +1,4 @@
-//! `consort bench lock`, `delegate` and `counter`.
+//! `consort bench lock`, `delegate`, `counter`, `stack` and `queue`.
 
 use std::collections::BTreeSet;
 
@@ -94,6 +94,43 @@ fn one_counter_is_under_all_locks_and_schemes() {
 }
 
 #[test]
+fn stacks_and_queues_are_timed_beside_other_libraries() {
+    let schemes = [&LOCKS[..], &SCHEMES[1..6]].concat();
+    for (name, others) in [
+        ("stack", &["Stack<u64>, in boxes", "Treiber", "parking_lot Mutex", "std Mutex"][..]),
+        (
+            "queue",
+            &[
+                "Handoff, 2 locks",
+                "Mcs, 2 locks",
+                "CcSynch, 2 combiners",
+                "Queue<u64>, in boxes",
+                "Lcrq",
+                "parking_lot Mutex",
+                "std Mutex",
+                "SegQueue",
+                "ArrayQueue",
+            ],
+        ),
+    ] {
+        let line = format!("bench {name} --threads 2 --budget 0");
+        let figures = objects(&format!("{line} --json"));
+        let full = figures.iter().filter(|entry| entry["load"] == "full");
+        let names: Vec<&str> =
+            full.map(|entry| entry["algorithm"].as_str().expect("a name")).collect();
+        assert_eq!(names, [&schemes[..], others].concat());
+        for entry in &figures {
+            assert_eq!(keys(entry), BTreeSet::from(ENTRY));
+            assert!(entry["bench"] == name && entry["increments"].is_null(), "{entry}");
+            assert!(has_its_figures(entry), "{entry}");
+        }
+        let page = stdout(&line);
+        assert!(page.contains(&format!("{name}: an operation puts a value and takes one")));
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    }
+}
+
+#[test]
 fn bad_options_of_critical_sections_are_refused_with_advice() {
     for (line, code, part) in [
         ("bench lock --threads 0", 2, "from 1 to 1024"),
@@ -103,9 +140,18 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
         ("bench delegate --between some", 2, "some"),
         ("bench lock --pes 2", 1, "lock takes threads, section, between and budget alone"),
         ("bench delegate --sync loose", 1, "delegate takes threads"),
-        ("bench barrier --threads 2", 1, "--threads: only lock, delegate and counter"),
-        ("bench region --section 2", 1, "--section: only lock, delegate and counter"),
-        ("bench sharing --between 2", 1, "--between: only lock, delegate and counter"),
+        ("bench stack --section 2", 1, "stack takes threads, between and budget alone"),
+        (
+            "bench barrier --threads 2",
+            1,
+            "--threads: only lock, delegate, counter, stack and queue",
+        ),
+        ("bench region --section 2", 1, "--section: only lock, delegate, counter, stack and queue"),
+        (
+            "bench sharing --between 2",
+            1,
+            "--between: only lock, delegate, counter, stack and queue",
+        ),
     ] {
         let output = consort(line);
         let complaint = String::from_utf8_lossy(&output.stderr);
