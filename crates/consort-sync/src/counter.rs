@@ -57,8 +57,7 @@ impl<S: Scheme> Counter<S> {
     /// Adds to the counter, modulo [`VALUES`](objects::VALUES), and returns the count before.
     #[inline]
     pub fn fetch_add(&self, by: u64) -> u64 {
-        let Ok(before) = block_on(self.counter.fetch_add(&MACHINE, self.locals.mine(), by));
-        before
+        self.counter.apply_here(self.locals.mine(), Part::Put, by)
     }
 }
 

@@ -174,5 +174,4 @@ unsafe impl Scheme for CcSynch {
     }
 }
 
-// SAFETY: it executes nothing in place.
-unsafe impl Serverless for CcSynch {}
+impl Serverless for CcSynch {}

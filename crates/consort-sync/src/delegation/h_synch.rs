@@ -66,5 +66,4 @@ unsafe impl Scheme for HSynch {
     }
 }
 
-// SAFETY: it executes nothing in place.
-unsafe impl Serverless for HSynch {}
+impl Serverless for HSynch {}

@@ -271,5 +271,4 @@ unsafe impl Scheme for HybComb {
     }
 }
 
-// SAFETY: it executes nothing in place.
-unsafe impl Serverless for HybComb {}
+impl Serverless for HybComb {}

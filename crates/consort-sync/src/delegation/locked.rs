@@ -48,10 +48,6 @@ unsafe impl<R: RawLock> Scheme for Locked<R> {
     fn retire<M: Machine>(&mut self, m: &M) {
         self.lock.retire(m);
     }
-}
-
-// SAFETY: the lock excludes.
-unsafe impl<R: RawLock> Serverless for Locked<R> {
     #[cfg(not(loom))]
     #[inline(always)]
     fn in_place<I, T>(&self, input: I, section: impl FnOnce(I) -> T) -> Result<T, I> {
@@ -59,6 +55,8 @@ unsafe impl<R: RawLock> Serverless for Locked<R> {
         Ok(section(input))
     }
 }
+
+impl<R: RawLock> Serverless for Locked<R> {}
 
 /// A lock that the calling thread holds until this is dropped.
 #[cfg(not(loom))]

@@ -52,7 +52,8 @@ pub trait Service<M: Machine> {
 ///
 /// # Safety
 /// Of all calls of [`Service::serve`] in calls of [`apply`](Self::apply) of one scheme with one
-/// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it.
+/// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it;
+/// so does a section in [`in_place`](Self::in_place).
 /// What came before an `apply` happens before its operation, and that before what comes after,
 /// unless the scheme [streams](ServerScheme::streams).
 /// The operation and argument of each `apply` are served once, before it ends; those of each `post`
@@ -101,15 +102,9 @@ pub unsafe trait Scheme {
     fn retire<M: Machine>(&mut self, m: &M) {
         let _ = m;
     }
-}
 
-/// A scheme whose operations are executed by the threads that apply them.
-///
-/// # Safety
-/// As [`Scheme`]'s, also between sections that are executed in place and operations.
-pub unsafe trait Serverless: Scheme {
-    /// Executes a section in place, if the scheme has each thread execute its own. Otherwise
-    /// returns its input.
+    /// Executes a section in place, on the native machine, if the scheme has each thread execute its
+    /// own. Otherwise returns its input.
     ///
     /// # Errors
     /// The input: nothing was executed.
@@ -119,6 +114,10 @@ pub unsafe trait Serverless: Scheme {
         Err(input)
     }
 }
+
+/// A scheme whose operations are executed by the threads that apply them.
+///
+pub trait Serverless: Scheme {}
 
 /// A scheme whose operations one thread executes, the server.
 pub trait ServerScheme: Scheme {

@@ -323,6 +323,10 @@ unsafe impl Container for Lcrq {
         }
     }
 
+    fn waits(&self) -> bool {
+        self.clusters.is_some()
+    }
+
     fn retire<M: Machine>(&mut self, m: &M) {
         let mut next = self.lists[THREADS].atomic().swap(0, Relaxed);
         while next != 0 {

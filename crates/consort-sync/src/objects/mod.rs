@@ -28,6 +28,11 @@ mod words;
 use std::future::Future;
 
 use consort_fabric::Machine;
+#[cfg(not(loom))]
+use consort_native::{at_once, block_on};
+
+#[cfg(not(loom))]
+use crate::machine::MACHINE;
 
 pub use counter::{Count, Counter};
 pub use fetch_add::FetchAdd;
@@ -88,6 +93,29 @@ pub unsafe trait Container {
         local: &Self::Local,
     ) -> impl Future<Output = Result<Option<u64>, M::Stop>>;
 
+    /// Whether its operations may wait.
+    fn waits(&self) -> bool {
+        true
+    }
+
+    /// As [`put`](Self::put), for a thread of the program.
+    ///
+    /// # Panics
+    /// When the number is no value.
+    #[cfg(not(loom))]
+    #[inline]
+    fn put_here(&self, local: &Self::Local, value: u64) {
+        let Ok(()) = drive(self.put(&MACHINE, local, value), self.waits());
+    }
+
+    /// As [`take`](Self::take), for a thread of the program.
+    #[cfg(not(loom))]
+    #[inline]
+    fn take_here(&self, local: &Self::Local) -> Option<u64> {
+        let Ok(value) = drive(self.take(&MACHINE, local), self.waits());
+        value
+    }
+
     /// Returns what a thread keeps to the machine, when nobody uses the container any more.
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
         let _ = (m, local);
@@ -96,6 +124,13 @@ pub unsafe trait Container {
     /// Returns its memory to the machine, with the values that are left, when nobody uses it any
     /// more.
     fn retire<M: Machine>(&mut self, m: &M);
+}
+
+/// The result of a future on the native machine, which is inlined if it never waits.
+#[cfg(not(loom))]
+#[inline(always)]
+fn drive<T>(future: impl Future<Output = T>, waits: bool) -> T {
+    if waits { block_on(future) } else { at_once(future) }
 }
 
 /// # Panics

@@ -8,9 +8,13 @@
 use std::future::Future;
 
 use consort_fabric::Machine;
+#[cfg(not(loom))]
+use consort_native::{at_once, block_on};
 
 use super::{Container, EMPTY, VALUES, check};
 use crate::delegation::{Scheme, ServerScheme, Service};
+#[cfg(not(loom))]
+use crate::machine::MACHINE;
 
 /// Operations of a container, and what executes them if an object has two schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +25,7 @@ pub enum Part {
     Take,
 }
 
-/// Data in words, and its operations one at a time.
+/// Data in words, and its operations one at a time, which wait for nothing.
 pub trait Sequential {
     /// Executes an operation. No other one of its part is executed meanwhile.
     fn serve<M: Machine>(&self, m: &M, operation: Part, argument: u64)
@@ -85,6 +89,17 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
         scheme.apply(m, &local[second], &self.data, part as u64, argument).await
     }
 
+    /// The same for a thread of the program.
+    #[cfg(not(loom))]
+    #[inline]
+    pub(crate) fn apply_here(&self, local: &[S::Local; 2], part: Part, argument: u64) -> u64 {
+        let serve = |argument| at_once(self.data.0.serve(&MACHINE, part, argument));
+        self.scheme(part).in_place(argument, serve).unwrap_or_else(|argument| {
+            let Ok(result) = block_on(self.apply(&MACHINE, local, part, argument));
+            result
+        })
+    }
+
     /// As [`Container::retire_local`].
     pub fn retire_local<M: Machine>(m: &M, local: &mut [S::Local; 2]) {
         local.iter_mut().for_each(|local| S::retire_local(m, local));
@@ -117,6 +132,11 @@ impl<S: ServerScheme, D: Sequential> Object<S, D> {
     }
 }
 
+/// The value of a result; `None` if the object was empty.
+fn taken(result: u64) -> Option<u64> {
+    (result != EMPTY).then_some(result)
+}
+
 /// A list of nodes in which each value is once.
 ///
 /// # Safety
@@ -136,8 +156,20 @@ unsafe impl<S: Scheme, D: Nodes> Container for Object<S, D> {
 
     #[inline]
     async fn take<M: Machine>(&self, m: &M, local: &Self::Local) -> Result<Option<u64>, M::Stop> {
-        let taken = self.apply(m, local, Part::Take, 0).await?;
-        Ok((taken != EMPTY).then_some(taken))
+        Ok(taken(self.apply(m, local, Part::Take, 0).await?))
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    fn put_here(&self, local: &Self::Local, value: u64) {
+        check(value, VALUES);
+        self.apply_here(local, Part::Put, value);
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    fn take_here(&self, local: &Self::Local) -> Option<u64> {
+        taken(self.apply_here(local, Part::Take, 0))
     }
 
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {

@@ -136,6 +136,10 @@ unsafe impl Container for Treiber {
         Ok(None)
     }
 
+    fn waits(&self) -> bool {
+        false
+    }
+
     fn retire<M: Machine>(&mut self, m: &M) {
         let top = self.top[0].atomic().load(Relaxed);
         let mut top = if m.has_pairs() { top } else { Top::unpacked(top).address };

@@ -40,7 +40,7 @@ impl<C: Container> Words<C> {
     /// When the number is no [value](Container::values).
     #[inline]
     pub fn put(&self, value: u64) {
-        let Ok(()) = block_on(self.container.put(&MACHINE, self.locals.mine(), value));
+        self.container.put_here(self.locals.mine(), value);
     }
 
     /// The first number that is no value.
@@ -51,8 +51,7 @@ impl<C: Container> Words<C> {
     /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
     #[inline]
     pub fn take(&self) -> Option<u64> {
-        let Ok(value) = block_on(self.container.take(&MACHINE, self.locals.mine()));
-        value
+        self.container.take_here(self.locals.mine())
     }
 }
 
