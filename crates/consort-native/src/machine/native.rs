@@ -15,8 +15,7 @@ use std::{
 use consort_fabric::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
 
 use super::{
-    pair,
-    sleep,
+    pair, sleep,
     threads::{mailbox, me},
 };
 use crate::system::clock;
