@@ -196,14 +196,15 @@ fn use_counter<C: Counter>(
 ) -> Vec<f64> {
     let clock_ns = clock_ns();
     let (mut times, mut done) = (Vec::new(), 0);
+    let mut operate = counter.operations();
     let timed = if setting.times_each { 1 } else { TIMED };
     while !is_over.load(Relaxed) {
         if done % timed == 0 && times.len() < MOST_TIMED {
             let begun = Instant::now();
-            counter.operate();
+            operate();
             times.push((begun.elapsed().as_nanos() as f64 - clock_ns).max(0.0));
         } else {
-            counter.operate();
+            operate();
         }
         done += 1;
         shown.store(done, Relaxed);
@@ -229,13 +230,13 @@ pub(super) fn uncontended_ns<C: Counter>(increments: usize, length: Duration) ->
     let (mine, other) = cpus.map(|cpus| (cpus[0], cpus[1])).unzip();
     let counter = C::new(increments, 1, other)?;
     let _pinned = mine.map(affinity::Pinned::new).transpose().context("a core is refused")?;
-    let mut samples = Vec::new();
+    let (mut samples, mut operate) = (Vec::new(), black_box(&counter).operations());
     let begun = Instant::now();
     // The first sample warms up.
     while samples.len() < 2 || begun.elapsed() < length {
         let begun = Instant::now();
         for _ in 0..UNCONTENDED {
-            black_box(&counter).operate();
+            operate();
         }
         samples.push(begun.elapsed().as_nanos() as f64 / f64::from(UNCONTENDED));
     }

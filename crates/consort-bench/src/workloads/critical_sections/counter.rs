@@ -29,7 +29,7 @@ impl Numbers {
     }
 
     #[inline(always)]
-    fn increment(&mut self) {
+    pub(super) fn increment(&mut self) {
         self.first += 1;
         for number in &mut self.others {
             *number += 1;
@@ -53,6 +53,12 @@ pub(super) trait Counter: Sync + Sized {
 
     /// Makes an operation.
     fn operate(&self);
+
+    /// What makes the operations of a thread, one after the other.
+    #[inline(always)]
+    fn operations(&self) -> impl FnMut() {
+        || self.operate()
+    }
 
     /// Whether it is as so many operations leave it.
     fn has_made(self, operations: u64) -> bool;
@@ -181,7 +187,7 @@ where
 }
 
 /// A counter on a server's core: by messages.
-pub(super) struct ByMessages(Server<Numbers>);
+pub(super) struct ByMessages(pub(super) Server<Numbers>);
 /// The same by slots, whose clients look at them all the time.
 pub(super) struct BySlots(Server<Numbers, ShmServer>);
 /// The same with clients that look now and then.

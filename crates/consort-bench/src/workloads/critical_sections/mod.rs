@@ -1,7 +1,8 @@
 //! Critical sections of many threads: under locks, by delegation, and by locks of other libraries;
 //! stacks and queues, also without locks.
 //!
-//! 1. `counter`: a counter under each of them; `containers`: a stack and a queue;
+//! 1. `counter`: a counter under each of them; `detached`: one whose threads go on meanwhile;
+//!    `containers`: a stack and a queue;
 //! 2. `row`: the rows of a table, each an object with its name;
 //! 3. `block`: threads that use one object for some time, and what they have done;
 //! 4. `race`: blocks of all rows in turn; `figures`: the results, for programs;
@@ -10,6 +11,7 @@
 mod block;
 mod containers;
 mod counter;
+mod detached;
 mod figures;
 mod race;
 mod row;

@@ -15,6 +15,7 @@ use super::{
     block::{Block, Setting, block, uncontended_ns},
     containers::{Balanced, OfTwo, Served},
     counter::{ByMessages, BySlots, BySlotsWithBackoff, Counter, Numbers},
+    detached::{Batched, Detached},
 };
 
 /// What is compared.
@@ -123,6 +124,11 @@ const SCHEMES: &[Row] = &[
     server::<ByMessages>("MpServer"),
     server::<BySlots>("ShmServer"),
     server::<BySlotsWithBackoff>("ShmServer, backoff"),
+    ours::<Detached<Delegate<Numbers, Locked<Handoff>>>>("Locked, detached"),
+    ours::<Batched<Delegate<Numbers, Locked<Handoff>>>>("Locked, batch"),
+    ours::<Batched<Delegate<Numbers, CcSynch>>>("CcSynch, batch"),
+    server::<Detached<ByMessages>>("MpServer, detached"),
+    server::<Batched<ByMessages>>("MpServer, batch"),
 ];
 
 const PEERS: &[Row] = &[
@@ -196,7 +202,7 @@ mod tests {
             subject.rows(increments).iter().map(|row| row.name).collect()
         };
         let lengths = Subject::EVERY.map(|subject| names(subject, 1).len());
-        assert_eq!(lengths, [11, 9, 18, 15, 20]);
+        assert_eq!(lengths, [11, 14, 23, 15, 20]);
         for subject in Subject::EVERY {
             assert!(names(subject, 1).contains(&REFERENCE));
             assert_eq!(names(subject, 1).contains(&FETCH_ADD), subject.increments());

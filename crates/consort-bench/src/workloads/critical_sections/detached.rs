@@ -1,0 +1,112 @@
+//! A counter whose threads do not wait for each operation, but for many together.
+
+use anyhow::Result;
+use consort_native::affinity::CpuId;
+use consort_sync::{
+    Batch, Delegate,
+    delegation::{MpServer, Scheme, Serverless},
+};
+
+use super::counter::{ByMessages, Counter, Made, Numbers};
+
+/// After so many operations a thread waits until they are executed.
+const TOGETHER: u32 = 1024;
+
+/// A counter that executes operations without their thread.
+pub(super) trait Detaches: Counter {
+    type Scheme: Scheme;
+
+    fn detach(&self);
+    fn batch(&self) -> Batch<'_, Numbers, Self::Scheme>;
+}
+
+impl<S: Made + Serverless + Sync> Detaches for Delegate<Numbers, S>
+where
+    S::Local: Send,
+{
+    type Scheme = S;
+
+    #[inline(always)]
+    fn detach(&self) {
+        Self::detach(self, Numbers::increment);
+    }
+
+    fn batch(&self) -> Batch<'_, Numbers, S> {
+        Self::batch(self)
+    }
+}
+
+impl Detaches for ByMessages {
+    type Scheme = MpServer;
+
+    #[inline(always)]
+    fn detach(&self) {
+        self.0.detach(Numbers::increment);
+    }
+
+    fn batch(&self) -> Batch<'_, Numbers, MpServer> {
+        self.0.batch()
+    }
+}
+
+/// Operations that are detached one by one.
+pub(super) struct Detached<C>(C);
+/// Operations that are detached in batches.
+pub(super) struct Batched<C>(C);
+
+impl<C: Detaches> Counter for Detached<C> {
+    fn new(increments: usize, threads: usize, cpu: Option<CpuId>) -> Result<Self> {
+        C::new(increments, threads, cpu).map(Self)
+    }
+
+    fn operate(&self) {
+        self.0.operate();
+    }
+
+    #[inline(always)]
+    fn operations(&self) -> impl FnMut() {
+        let mut left = TOGETHER;
+        move || {
+            left -= 1;
+            if left == 0 {
+                left = TOGETHER;
+                self.0.operate();
+            } else {
+                self.0.detach();
+            }
+        }
+    }
+
+    fn has_made(self, operations: u64) -> bool {
+        self.0.has_made(operations)
+    }
+}
+
+impl<C: Detaches> Counter for Batched<C> {
+    fn new(increments: usize, threads: usize, cpu: Option<CpuId>) -> Result<Self> {
+        C::new(increments, threads, cpu).map(Self)
+    }
+
+    fn operate(&self) {
+        self.0.operate();
+    }
+
+    #[inline(always)]
+    fn operations(&self) -> impl FnMut() {
+        let (mut batch, mut left) = (self.0.batch(), TOGETHER);
+        move || {
+            left -= 1;
+            if left == 0 {
+                left = TOGETHER;
+                batch.deliver();
+                self.0.operate();
+            } else {
+                batch.push(Numbers::increment);
+            }
+        }
+    }
+
+    fn has_made(self, operations: u64) -> bool {
+        self.0.has_made(operations)
+    }
+}
