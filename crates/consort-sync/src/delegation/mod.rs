@@ -103,8 +103,8 @@ pub unsafe trait Scheme {
         let _ = m;
     }
 
-    /// Executes a section in place, on the native machine, if the scheme has each thread execute its
-    /// own. Otherwise returns its input.
+    /// Executes a section in place, on the native machine, if the scheme has each thread execute
+    /// its own. Otherwise returns its input.
     ///
     /// # Errors
     /// The input: nothing was executed.
