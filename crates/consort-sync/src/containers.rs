@@ -1,13 +1,11 @@
-//! Stacks and queues of values of any type, for any threads.
+//! Stacks and queues for any threads: the standard library's, under a scheme.
 
-#![expect(unsafe_code, reason = "values travel as the addresses of their boxes")]
-
-use std::{fmt, marker::PhantomData};
+use std::{collections::VecDeque, fmt};
 
 use crate::{
+    delegate::Delegate,
     delegation::{Locked, Serverless},
     locks::Handoff,
-    objects::{self, Container, Lcrq, Treiber, VALUES, Words},
 };
 
 /// A stack that threads share. How they do so is the second parameter, a scheme.
@@ -15,82 +13,23 @@ use crate::{
 /// ```
 /// use consort_sync::{Stack, delegation::CcSynch};
 ///
-/// let stack = Stack::new();
-/// stack.put("below".to_owned());
-/// stack.put("above".to_owned());
-/// assert_eq!(stack.take().as_deref(), Some("above"));
+/// static WORDS: Stack<String> = Stack::new();
+/// WORDS.push("below".to_owned());
+/// WORDS.push("above".to_owned());
+/// assert_eq!(WORDS.pop().as_deref(), Some("above"));
 ///
-/// let numbers: Stack<u64, CcSynch> = Stack::with(CcSynch::new());
+/// let numbers = Stack::with(CcSynch::new());
 /// std::thread::scope(|scope| {
 ///     for number in 0..4 {
 ///         let numbers = &numbers;
-///         scope.spawn(move || numbers.put(number));
+///         scope.spawn(move || numbers.push(number));
 ///     }
 /// });
-/// assert_eq!(std::iter::from_fn(|| numbers.take()).sum::<u64>(), 6);
+/// assert_eq!(std::iter::from_fn(|| numbers.pop()).sum::<u64>(), 6);
 /// ```
-pub type Stack<T, S = Locked<Handoff>> = Boxes<T, objects::Stack<S>>;
-
-/// A queue that threads share: first in, first out. How they do so is the second parameter, a
-/// scheme.
-///
-/// ```
-/// use consort_sync::{Queue, delegation::Locked, locks::Mcs};
-///
-/// let queue = Queue::new();
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| (0..100).for_each(|number| queue.put(format!("{number}"))));
-///     let mut next = 0;
-///     while next < 100 {
-///         if let Some(text) = queue.take() {
-///             assert_eq!(text, next.to_string());
-///             next += 1;
-///         }
-///     }
-/// });
-///
-/// let of_two: Queue<u64, Locked<Mcs>> = Queue::with_two(Locked::new(), Locked::new());
-/// of_two.put(7);
-/// assert_eq!((of_two.take(), of_two.take()), (Some(7), None));
-/// ```
-pub type Queue<T, S = Locked<Handoff>> = Boxes<T, objects::Queue<S>>;
-
-/// A [`Stack`], a [`Queue`], or one without locks: [`Treiber`] or [`Lcrq`]. Each value is in a box.
-/// Those that are left are dropped with it.
-///
-/// ```
-/// use consort_sync::{Boxes, objects::Treiber};
-///
-/// let stack = Boxes::<String, Treiber>::default();
-/// std::thread::scope(|scope| {
-///     for word in ["first", "second"] {
-///         let stack = &stack;
-///         scope.spawn(move || stack.put(word.to_owned()));
-///     }
-/// });
-/// assert!(stack.take().is_some_and(|word| word == "first" || word == "second"));
-/// ```
-///
-/// A box may be opened by another thread than that which closed it.
-///
-/// ```
-/// # use consort_sync::Stack;
-/// # use std::cell::Cell;
-/// static STACK: std::sync::OnceLock<Stack<Cell<u8>>> = std::sync::OnceLock::new();
-/// ```
-/// ```compile_fail,E0277
-/// # use consort_sync::Stack;
-/// # use std::rc::Rc;
-/// static STACK: std::sync::OnceLock<Stack<Rc<u8>>> = std::sync::OnceLock::new();
-/// ```
-pub struct Boxes<T, C: Container> {
-    words: Words<C>,
-    _values: PhantomData<T>,
+pub struct Stack<T, S: Serverless = Locked<Handoff>> {
+    values: Delegate<Vec<T>, S>,
 }
-
-// SAFETY: a value is in one box, which one thread opens, after it was put; nobody has a reference
-// to it meanwhile. So values are moved between threads.
-unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for Boxes<T, C> {}
 
 impl<T> Stack<T> {
     /// An empty stack under the default scheme, a lock.
@@ -100,40 +39,80 @@ impl<T> Stack<T> {
     }
 }
 
+impl<T> Default for Stack<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T, S: Serverless> Stack<T, S> {
-    /// An empty stack under a scheme that needs no server; for others see [`Words`].
+    /// An empty stack under a scheme.
     #[must_use]
     pub const fn with(scheme: S) -> Self {
-        Self::of(Words::<objects::Stack<S>>::with(scheme))
+        Self { values: Delegate::with(scheme, Vec::new()) }
     }
+}
+
+impl<T: Send, S: Serverless> Stack<T, S> {
+    /// Puts a value on top.
+    #[inline]
+    pub fn push(&self, value: T) {
+        self.values.apply(|values| values.push(value));
+    }
+
+    /// Takes the value on top; `None` if the stack is empty.
+    #[inline]
+    #[must_use]
+    pub fn pop(&self) -> Option<T> {
+        self.values.apply(Vec::pop)
+    }
+
+    /// How many values there are at present.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.apply(|values| values.len())
+    }
+
+    /// Whether there is none at present.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T, S: Serverless> fmt::Debug for Stack<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").field("scheme", &S::NAME).finish_non_exhaustive()
+    }
+}
+
+/// A queue that threads share: first in, first out. How they do so is the second parameter, a scheme.
+///
+/// ```
+/// use consort_sync::Queue;
+///
+/// let queue = Queue::new();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| (0..100).for_each(|number| queue.push(format!("{number}"))));
+///     let mut next = 0;
+///     while next < 100 {
+///         if let Some(text) = queue.pop() {
+///             assert_eq!(text, next.to_string());
+///             next += 1;
+///         }
+///     }
+/// });
+/// assert!(queue.is_empty());
+/// ```
+pub struct Queue<T, S: Serverless = Locked<Handoff>> {
+    values: Delegate<VecDeque<T>, S>,
 }
 
 impl<T> Queue<T> {
     /// An empty queue under the default scheme, a lock.
     #[must_use]
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self::with(Locked::new())
-    }
-}
-
-impl<T, S: Serverless> Queue<T, S> {
-    /// An empty queue under a scheme that needs no server; for others see [`Words`].
-    #[must_use]
-    pub fn with(scheme: S) -> Self {
-        Self::of(Words::<objects::Queue<S>>::with(scheme))
-    }
-
-    /// An empty queue with a scheme for those who put and one for those who take: they do not wait
-    /// for each other.
-    #[must_use]
-    pub fn with_two(put: S, take: S) -> Self {
-        Self::of(Words::with_two(put, take))
-    }
-}
-
-impl<T> Default for Stack<T> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -143,57 +122,43 @@ impl<T> Default for Queue<T> {
     }
 }
 
-impl<T> Default for Boxes<T, Treiber> {
-    /// An empty stack.
-    fn default() -> Self {
-        Self::of(Words::<Treiber>::default())
-    }
-}
-
-impl<T> Boxes<T, Lcrq> {
-    /// An empty queue with rings of so many cells, a power of two; `None` where the processor
-    /// exchanges no pairs of words, since addresses are no [values](Container::values) of it then.
-    ///
-    /// # Panics
-    /// When the size is no power of two.
+impl<T, S: Serverless> Queue<T, S> {
+    /// An empty queue under a scheme.
     #[must_use]
-    pub fn with_rings_of(cells: usize) -> Option<Self> {
-        let words = Words::<Lcrq>::with_rings_of(cells);
-        (words.values() >= VALUES).then(|| Self::of(words))
+    pub const fn with(scheme: S) -> Self {
+        Self { values: Delegate::with(scheme, VecDeque::new()) }
     }
 }
 
-impl<T, C: Container> Boxes<T, C> {
-    /// Uses an empty container, whose values are all of [`VALUES`].
-    const fn of(words: Words<C>) -> Self {
-        Self { words, _values: PhantomData }
-    }
-
-    /// Appends a value to a queue, or puts it on a stack.
+impl<T: Send, S: Serverless> Queue<T, S> {
+    /// Appends a value.
     #[inline]
-    pub fn put(&self, value: T) {
-        self.words.put(Box::into_raw(Box::new(value)).expose_provenance() as u64);
+    pub fn push(&self, value: T) {
+        self.values.apply(|values| values.push_back(value));
     }
 
-    /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
+    /// Takes the first value; `None` if the queue is empty.
     #[inline]
     #[must_use]
-    pub fn take(&self) -> Option<T> {
-        #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
-        let address = self.words.take()? as usize;
-        // SAFETY: all words are of boxes that `put` has given up, and each is taken once.
-        Some(*unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<T>(address)) })
+    pub fn pop(&self) -> Option<T> {
+        self.values.apply(VecDeque::pop_front)
+    }
+
+    /// How many values there are at present.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.apply(|values| values.len())
+    }
+
+    /// Whether there is none at present.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
-impl<T, C: Container> Drop for Boxes<T, C> {
-    fn drop(&mut self) {
-        while self.take().is_some() {}
-    }
-}
-
-impl<T, C: Container> fmt::Debug for Boxes<T, C> {
+impl<T, S: Serverless> fmt::Debug for Queue<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Boxes").finish_non_exhaustive()
+        f.debug_struct("Queue").field("scheme", &S::NAME).finish_non_exhaustive()
     }
 }

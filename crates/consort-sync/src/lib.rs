@@ -5,6 +5,8 @@
 #[cfg(not(loom))]
 mod batch;
 #[cfg(not(loom))]
+mod boxes;
+#[cfg(not(loom))]
 mod closure;
 #[cfg(not(loom))]
 mod containers;
@@ -31,7 +33,8 @@ mod threads;
 #[cfg(not(loom))]
 pub use {
     batch::Batch,
-    containers::{Boxes, Queue, Stack},
+    boxes::Boxes,
+    containers::{Queue, Stack},
     counter::Counter,
     delegate::Delegate,
     detached::{Pending, PendingFuture},

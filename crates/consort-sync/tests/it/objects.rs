@@ -237,7 +237,7 @@ fn nodes_are_used_again() {
             now!(stack.put(&M, &Default::default(), 1));
             stack.retire(&M);
         };
-        let queue = || drop(Boxes::<u8, Queue<_>>::with_two(CcSynch::new(), CcSynch::new()));
+        let queue = || drop(Boxes::<u8, Queue<_>>::queue_of_two(CcSynch::new(), CcSynch::new()));
         let lcrq = || Words::<Lcrq>::with_rings_of(4).put(1);
         let counter = || assert_eq!(consort_sync::Counter::with(HybComb::new()).fetch_add(1), 0);
         let treiber = || Words::<Treiber>::default().put(1);
@@ -268,8 +268,8 @@ fn boxes_drop_their_values() {
         drop(boxes);
         assert_eq!(Arc::strong_count(&value), 1);
     }
-    drops(consort_sync::Stack::new());
-    drops(consort_sync::Queue::with_two(CcSynch::new(), CcSynch::new()));
+    drops(Boxes::stack(CcSynch::new()));
+    drops(Boxes::queue_of_two(CcSynch::new(), CcSynch::new()));
     drops(Boxes::<_, Treiber>::default());
     let lcrq = Boxes::<_, Lcrq>::with_rings_of(16);
     assert_eq!(lcrq.is_some(), M.has_pairs());

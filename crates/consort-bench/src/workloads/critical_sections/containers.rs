@@ -12,7 +12,6 @@ use std::{
 use anyhow::Result;
 use consort_native::affinity::CpuId;
 use consort_sync::{
-    Boxes,
     delegation::{Scheme, ServerScheme},
     objects::{self, Lcrq, Object, Part, Sequential, Treiber, Words},
 };
@@ -150,8 +149,8 @@ containers! {
         |two: &Self, value| two.0.put(value), |two: &Self| two.0.take();
     [] Words<Treiber>, |_| Self::default(), Self::put, Self::take;
     [] Words<Lcrq>, |_| Self::default(), Self::put, Self::take;
-    [] consort_sync::Stack<u64>, |_| consort_sync::Stack::new(), Boxes::put, Boxes::take;
-    [] consort_sync::Queue<u64>, |_| consort_sync::Queue::new(), Boxes::put, Boxes::take;
+    [] consort_sync::Stack<u64>, |_| Self::new(), Self::push, Self::pop;
+    [] consort_sync::Queue<u64>, |_| Self::new(), Self::push, Self::pop;
     [] SegQueue<u64>, |_| Self::new(), Self::push, Self::pop;
     [] ArrayQueue<u64>, |_| Self::new(ROOM),
         |queue: &Self, value| queue.push(value).expect("there is room"), Self::pop;

@@ -145,11 +145,11 @@ type Queued<S> = Balanced<Words<objects::Queue<S>>>;
 type ServedQueue<S> = Balanced<Served<Words<objects::Queue<S>>>>;
 type QueuedOfTwo<S> = Balanced<OfTwo<S>>;
 
-/// A container under each lock and each scheme; the first is the default.
+/// A list of nodes under each lock and each scheme.
 macro_rules! under_all {
     ($container:ident, $served:ident) => {
         [
-            ours::<$container<Locked<Handoff>>>("Handoff, default"),
+            ours::<$container<Locked<Handoff>>>("Handoff"),
             ours::<$container<Locked<TestAndSet>>>("TestAndSet"),
             ours::<$container<Locked<Ticket>>>("Ticket"),
             ours::<$container<Locked<Mcs>>>("Mcs"),
@@ -168,7 +168,7 @@ const STACKS: [Row; 11] = under_all!(Stacked, ServedStack);
 const QUEUES: [Row; 11] = under_all!(Queued, ServedQueue);
 
 const MORE_STACKS: &[Row] = &[
-    ours::<Balanced<consort_sync::Stack<u64>>>("Stack<u64>, in boxes"),
+    ours::<Balanced<consort_sync::Stack<u64>>>("Stack, default"),
     ours::<Balanced<Words<Treiber>>>("Treiber"),
 ];
 
@@ -176,7 +176,7 @@ const MORE_QUEUES: &[Row] = &[
     ours::<QueuedOfTwo<Locked<Handoff>>>("Handoff, 2 locks"),
     ours::<QueuedOfTwo<Locked<Mcs>>>("Mcs, 2 locks"),
     ours::<QueuedOfTwo<CcSynch>>("CcSynch, 2 combiners"),
-    ours::<Balanced<consort_sync::Queue<u64>>>("Queue<u64>, in boxes"),
+    ours::<Balanced<consort_sync::Queue<u64>>>("Queue, default"),
     ours::<Balanced<Words<Lcrq>>>("Lcrq"),
 ];
 

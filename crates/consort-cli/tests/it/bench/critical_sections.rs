@@ -97,14 +97,14 @@ fn one_counter_is_under_all_locks_and_schemes() {
 fn stacks_and_queues_are_timed_beside_other_libraries() {
     let schemes = [&LOCKS[..], &SCHEMES[1..6]].concat();
     for (name, others) in [
-        ("stack", &["Stack<u64>, in boxes", "Treiber", "parking_lot Mutex", "std Mutex"][..]),
+        ("stack", &["Stack, default", "Treiber", "parking_lot Mutex", "std Mutex"][..]),
         (
             "queue",
             &[
                 "Handoff, 2 locks",
                 "Mcs, 2 locks",
                 "CcSynch, 2 combiners",
-                "Queue<u64>, in boxes",
+                "Queue, default",
                 "Lcrq",
                 "parking_lot Mutex",
                 "std Mutex",

@@ -1,0 +1,136 @@
+//! Stacks and queues of the literature, of values of any type, for any threads.
+
+#![expect(unsafe_code, reason = "values travel as the addresses of their boxes")]
+
+use std::{fmt, marker::PhantomData};
+
+use crate::{
+    delegation::Serverless,
+    objects::{self, Container, Lcrq, Treiber, VALUES, Words},
+};
+
+/// A stack or a queue of the literature: a list of nodes under a scheme, or one without locks,
+/// [`Treiber`] or [`Lcrq`]. Each value is in a box. Those that are left are dropped with it.
+///
+/// They pay where many cores wait for each other. On few cores [`Stack`](crate::Stack) and
+/// [`Queue`](crate::Queue) are faster.
+///
+/// ```
+/// use consort_sync::{Boxes, objects::Treiber};
+///
+/// let stack = Boxes::<String, Treiber>::default();
+/// std::thread::scope(|scope| {
+///     for word in ["first", "second"] {
+///         let stack = &stack;
+///         scope.spawn(move || stack.put(word.to_owned()));
+///     }
+/// });
+/// assert!(stack.take().is_some_and(|word| word == "first" || word == "second"));
+/// ```
+///
+/// A box may be opened by another thread than that which closed it.
+///
+/// ```
+/// # use consort_sync::{Boxes, objects::Treiber};
+/// # use std::cell::Cell;
+/// static STACK: std::sync::OnceLock<Boxes<Cell<u8>, Treiber>> = std::sync::OnceLock::new();
+/// ```
+/// ```compile_fail,E0277
+/// # use consort_sync::{Boxes, objects::Treiber};
+/// # use std::rc::Rc;
+/// static STACK: std::sync::OnceLock<Boxes<Rc<u8>, Treiber>> = std::sync::OnceLock::new();
+/// ```
+pub struct Boxes<T, C: Container> {
+    words: Words<C>,
+    _values: PhantomData<T>,
+}
+
+// SAFETY: a value is in one box, which one thread opens, after it was put; nobody has a reference
+// to it meanwhile. So values are moved between threads.
+unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for Boxes<T, C> {}
+
+impl<T, S: Serverless> Boxes<T, objects::Stack<S>> {
+    /// An empty stack under a scheme that needs no server; for others see [`Words`].
+    #[must_use]
+    pub const fn stack(scheme: S) -> Self {
+        Self::of(Words::<objects::Stack<S>>::with(scheme))
+    }
+}
+
+impl<T, S: Serverless> Boxes<T, objects::Queue<S>> {
+    /// An empty queue under a scheme that needs no server; for others see [`Words`].
+    #[must_use]
+    pub fn queue(scheme: S) -> Self {
+        Self::of(Words::<objects::Queue<S>>::with(scheme))
+    }
+
+    /// An empty queue with a scheme for those who put and one for those who take: they do not wait
+    /// for each other (Michael and Scott 1996).
+    ///
+    /// ```
+    /// use consort_sync::{Boxes, delegation::Locked, locks::Mcs};
+    ///
+    /// let queue = Boxes::queue_of_two(Locked::<Mcs>::new(), Locked::new());
+    /// queue.put(7);
+    /// assert_eq!((queue.take(), queue.take()), (Some(7), None));
+    /// ```
+    #[must_use]
+    pub fn queue_of_two(put: S, take: S) -> Self {
+        Self::of(Words::with_two(put, take))
+    }
+}
+
+impl<T> Default for Boxes<T, Treiber> {
+    /// An empty stack.
+    fn default() -> Self {
+        Self::of(Words::<Treiber>::default())
+    }
+}
+
+impl<T> Boxes<T, Lcrq> {
+    /// An empty queue with rings of so many cells, a power of two; `None` where the processor
+    /// exchanges no pairs of words, since addresses are no [values](Container::values) of it then.
+    ///
+    /// # Panics
+    /// When the size is no power of two.
+    #[must_use]
+    pub fn with_rings_of(cells: usize) -> Option<Self> {
+        let words = Words::<Lcrq>::with_rings_of(cells);
+        (words.values() >= VALUES).then(|| Self::of(words))
+    }
+}
+
+impl<T, C: Container> Boxes<T, C> {
+    /// Uses an empty container, whose values are all of [`VALUES`].
+    const fn of(words: Words<C>) -> Self {
+        Self { words, _values: PhantomData }
+    }
+
+    /// Appends a value to a queue, or puts it on a stack.
+    #[inline]
+    pub fn put(&self, value: T) {
+        self.words.put(Box::into_raw(Box::new(value)).expose_provenance() as u64);
+    }
+
+    /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
+    #[inline]
+    #[must_use]
+    pub fn take(&self) -> Option<T> {
+        #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
+        let address = self.words.take()? as usize;
+        // SAFETY: all words are of boxes that `put` has given up, and each is taken once.
+        Some(*unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<T>(address)) })
+    }
+}
+
+impl<T, C: Container> Drop for Boxes<T, C> {
+    fn drop(&mut self) {
+        while self.take().is_some() {}
+    }
+}
+
+impl<T, C: Container> fmt::Debug for Boxes<T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Boxes").finish_non_exhaustive()
+    }
+}
