@@ -217,18 +217,17 @@ fn larger_numbers_are_no_values() {
     now!(Stack::new(CcSynch::new()).put(&M, &Default::default(), VALUES));
 }
 
-/// A line that an object gives back is used for the next one, not another.
+/// The lines that an object gives back are used for the next one, not others.
 #[test]
 fn nodes_are_used_again() {
     fn lines_of(a_round: impl Fn()) -> usize {
         let round = |_| {
             a_round();
-            let line = M.take_line();
-            let address = line.address();
-            M.give_line(line);
-            address
+            let lines = [(); 8].map(|()| M.take_line());
+            lines.iter().for_each(|line| M.give_line(line));
+            lines.map(|line| line.address())
         };
-        (0..1_000).map(round).collect::<BTreeSet<_>>().len()
+        (0..1_000).flat_map(round).collect::<BTreeSet<_>>().len()
     }
     let mut used = Vec::new();
     thread::scope(|scope| {
@@ -247,7 +246,7 @@ fn nodes_are_used_again() {
         });
         used.extend(count.join().expect("no panic"));
     });
-    assert!(used.iter().all(|&lines| lines < 8), "{used:?}");
+    assert!(used.iter().all(|&lines| lines < 32), "{used:?}");
 }
 
 /// What boxes hold is dropped once, whether it was taken or left.
