@@ -86,7 +86,8 @@ impl<T, S: Serverless> fmt::Debug for Stack<T, S> {
     }
 }
 
-/// A queue that threads share: first in, first out. How they do so is the second parameter, a scheme.
+/// A queue that threads share: first in, first out. How they do so is the second parameter, a
+/// scheme.
 ///
 /// ```
 /// use consort_sync::Queue;
