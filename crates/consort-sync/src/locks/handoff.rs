@@ -1,5 +1,5 @@
 //! A lock that lets threads barge for a while and then hands itself over: the scheme of Linux's
-//! mutexes since 2016 (Long), with a queue as in MCS.
+//! mutexes since 2016 (Long), with an MCS lock as the queue.
 //!
 //! The lock is taken by whoever finds it free, which is fast: the holder often is the one that had
 //! it before, and has lock and data in its cache. The others queue up. The first of the queue looks
@@ -19,27 +19,19 @@
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use consort_fabric::{Line, Machine, Until, Word};
 
-use super::RawLock;
+use super::{Mcs, RawLock};
 
 const HELD: u64 = 1;
 const ASKED: u64 = 2;
 /// One release, in `state`.
 const RELEASE: u64 = 4;
 
-/// The node's word with the address of the next node, 0 if there is none yet.
-const NEXT: usize = 0;
-/// The node's word that says what its thread waits for.
-const STATE: usize = 1;
-/// It is not the first of the queue.
-const QUEUED: u64 = 0;
-/// It is the first.
-const FIRST: u64 = 1;
-/// It holds the lock.
-const HOLDER: u64 = 2;
+/// The word of a node, which `Mcs` leaves to the holder, that is 1 once its thread has the lock.
+const HANDED: usize = 2;
 
 /// The first rest between two looks at the lock, the longest of a thread that has not queued up
 /// yet, and that of the first of the queue, in cycles.
@@ -58,16 +50,10 @@ const RAPID: u64 = 400;
 #[derive(Debug, Default)]
 pub struct Handoff {
     state: Word,
-    /// The last node of the queue, 0 while it is empty.
-    last: Word,
+    /// Who holds it is the first of the queue.
+    queue: Mcs,
     /// The node of the thread that has asked.
     first: Word,
-}
-
-/// The node at an address that was read from a lock or from a node.
-fn node(address: u64) -> &'static Line {
-    // SAFETY: `last`, `first` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
-    unsafe { Line::at(address) }
 }
 
 impl Handoff {
@@ -103,42 +89,12 @@ impl Handoff {
         None
     }
 
-    /// Waits in the queue until it is the first there.
-    async fn queue_up<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
-        m.store(&mine[NEXT], 0, Relaxed).await;
-        m.store(&mine[STATE], QUEUED, Relaxed).await;
-        let before = m.swap(&self.last, mine.address(), AcqRel).await;
-        if before != 0 {
-            let next = &node(before)[NEXT];
-            m.store(next, mine.address(), Release).await; // pairs with the acquire in `leave_queue`
-            m.wake(next);
-            m.wait_until(&mine[STATE], Until::Equals(FIRST)).await?;
-        }
-        Ok(())
-    }
-
-    /// Leaves the queue: the next one is the first now.
-    async fn leave_queue<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
-        let mut next = m.load(&mine[NEXT], Acquire).await;
-        if next == 0 {
-            if m.compare_exchange(&self.last, mine.address(), 0, Release).await.is_ok() {
-                m.give_line(mine);
-                return Ok(());
-            }
-            next = m.wait_until(&mine[NEXT], Until::Differs(0)).await?;
-        }
-        let state = &node(next)[STATE];
-        m.store(state, FIRST, Release).await;
-        m.wake(state);
-        m.give_line(mine);
-        Ok(())
-    }
-
     /// Waits for the lock as the first of the queue. Returns its state without `HELD`.
     async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<u64, M::Stop> {
         if let Some(taken) = self.watch(m, LONGEST_REST, TURN).await {
             return Ok(taken);
         }
+        m.store(&mine[HANDED], 0, Relaxed).await;
         m.store(&self.first, mine.address(), Relaxed).await;
         loop {
             let state = m.load(&self.state, Relaxed).await;
@@ -149,22 +105,22 @@ impl Handoff {
                 if state & HELD == 0 {
                     return Ok(state);
                 }
-                m.wait_until(&mine[STATE], Until::Equals(HOLDER)).await?;
+                m.wait_until(&mine[HANDED], Until::Equals(1)).await?;
                 return Ok(m.load(&self.state, Relaxed).await & !HELD);
             }
         }
     }
 }
 
-// SAFETY: a thread holds the lock if it set `HELD`, or once the holder has made it `HOLDER`. Only
-// the holder clears `HELD`, or makes another thread the holder, and only one thread, the first of
-// the queue, can have asked. The release of either store pairs with the acquire of the exchange, or
+// SAFETY: a thread holds the lock if it set `HELD`, or once the holder has set its `HANDED`. Only
+// the holder clears `HELD`, or sets `HANDED`, and only one thread, the holder of the queue, can
+// have asked. The release of either store pairs with the acquire of the exchange, or
 // of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     const BARGES: bool = true;
     #[cfg(not(loom))]
-    const NEW: Self = Self { state: Word::new(0), last: Word::new(0), first: Word::new(0) };
+    const NEW: Self = Self { state: Word::new(0), queue: Mcs::NEW, first: Word::new(0) };
 
     /// The state without `HELD`.
     type Token = u64;
@@ -179,10 +135,10 @@ unsafe impl RawLock for Handoff {
         if let Some(taken) = self.watch(m, LONGEST_BEFORE, 2 * LONGEST_BEFORE).await {
             return Ok(taken);
         }
-        let mine = m.take_line();
-        self.queue_up(m, mine).await?;
+        let mine = self.queue.acquire(m).await?;
         let taken = self.take_as_first(m, mine).await?;
-        self.leave_queue(m, mine).await?;
+        // SAFETY: the thread holds the queue, with this token.
+        unsafe { self.queue.release(m, mine) }.await?;
         Ok(taken)
     }
 
@@ -206,10 +162,11 @@ unsafe impl RawLock for Handoff {
     /// Hands the lock over to the thread that has asked.
     async unsafe fn pass_on<M: Machine>(&self, m: &M, taken: u64) -> Result<(), M::Stop> {
         m.fence(Acquire).await; // pairs with the release of the exchange that sets `ASKED`
-        let state = &node(m.load(&self.first, Relaxed).await)[STATE];
+        // SAFETY: who asks stores the address of its node before it sets `ASKED`.
+        let first = unsafe { Line::at(m.load(&self.first, Relaxed).await) };
         m.store(&self.state, taken.wrapping_add(RELEASE) | HELD, Relaxed).await;
-        m.store(state, HOLDER, Release).await; // pairs with the acquire of the wait
-        m.wake(state);
+        m.store(&first[HANDED], 1, Release).await; // pairs with the acquire of the wait
+        m.wake(&first[HANDED]);
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! The MCS lock: Mellor-Crummey and Scott 1991, section 2.4.
 //!
 //! One word: the last node of a queue, 0 while the lock is free. Each thread has a node, a line, in
-//! which it waits; the thread before it tells it there that it is served.
+//! which it waits; the thread before it tells it there that it is served. Two words of the line are
+//! the lock's, the others the holder's.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
