@@ -4,22 +4,30 @@
 //! The lock is taken by whoever finds it free, which is fast: the holder often is the one that had
 //! it before, and has lock and data in its cache. The others queue up. The first of the queue looks
 //! at the lock now and then, and takes it if it is free and not in rapid use: to take turns at each
-//! section would cost both threads a transfer of the line. After some microseconds it asks for the
-//! lock, and the holder then hands it over. So a thread waits for a turn of each thread before it,
-//! and nobody starves.
+//! section would cost both threads a transfer of the line. After a millisecond, or as soon as the
+//! use is not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for
+//! a turn of each thread before it, and nobody starves.
 //!
-//! The word `state` has the bits `HELD` and `ASKED`, and above them the number of releases so far,
-//! which says how rapidly the lock is used.
+//! A turn is as long because the next of the queue sleeps where threads outnumber the cores, and
+//! takes some 50 us to wake. It sleeps between its looks too: a thread that spins or yields may
+//! keep the holder off the one core that they share, for some milliseconds, and turns of random
+//! length are unfair.
 //!
-//! | bits | what |
+//! | `state` | what |
 //! | --- | --- |
-//! | none | the lock is free |
+//! | 0 | the lock is free |
 //! | `HELD` | somebody holds it |
 //! | `HELD` and `ASKED` | the first of the queue, at `first`, is to get it |
+//!
+//! Who wants the lock tries at once to exchange 0 for `HELD`: to look first would cost a transfer
+//! more of a line that another thread has written.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::{
+    mem::replace,
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+};
 
 use consort_fabric::{Line, Machine, Until, Word};
 
@@ -27,8 +35,6 @@ use super::{Mcs, RawLock};
 
 const HELD: u64 = 1;
 const ASKED: u64 = 2;
-/// One release, in `state`.
-const RELEASE: u64 = 4;
 
 /// The word of a node, which `Mcs` leaves to the holder, that is 1 once its thread has the lock.
 const HANDED: usize = 2;
@@ -38,18 +44,24 @@ const HANDED: usize = 2;
 const FIRST_REST: u64 = 80;
 const LONGEST_BEFORE: u64 = if cfg!(loom) { FIRST_REST / 2 } else { 1_000 };
 const LONGEST_REST: u64 = 4_000;
-/// Cycles of rest after which the first of the queue asks for the lock: a turn. In a model it looks
-/// once.
-const TURN: u64 = if cfg!(loom) { FIRST_REST } else { 60_000 };
+/// Cycles of rest after which the first of the queue looks only between naps, while the use is
+/// rapid. In a model it looks once.
+const SPIN: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
+/// How long a nap takes at most.
+const NAP_NS: u64 = 100_000;
+/// The time after which it asks for the lock: a turn. None in a model.
+const TURN_NS: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
 /// The lock is in rapid use if it is released more often than once in so many cycles, the time of
 /// some transfers of a line.
 const RAPID: u64 = 400;
 
-/// A lock that is taken by who comes while it is free, but for at most a turn of some microseconds
-/// while others wait. No thread starves.
+/// A lock that is taken by who comes while it is free, but for at most a turn of about a
+/// millisecond while others wait. No thread starves.
 #[derive(Debug, Default)]
 pub struct Handoff {
     state: Word,
+    /// The releases so far, which say how rapidly the lock is used. Only the holder counts.
+    releases: Word,
     /// Who holds it is the first of the queue.
     queue: Mcs,
     /// The node of the thread that has asked.
@@ -57,56 +69,62 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// Takes the lock if it is free. Returns its state before that.
+    /// Takes the lock if it is free.
     #[inline(always)]
-    async fn take<M: Machine>(&self, m: &M) -> Option<u64> {
-        let state = m.load(&self.state, Relaxed).await;
-        if state & HELD != 0 {
-            return None;
-        }
-        m.compare_exchange(&self.state, state, state | HELD, Acquire).await.ok()
+    async fn take<M: Machine>(&self, m: &M) -> Option<()> {
+        m.compare_exchange(&self.state, 0, HELD, Acquire).await.ok().map(|_| ())
+    }
+
+    /// Whether the lock is not in rapid use. There were so many `releases` when the caller looked
+    /// last, at least so many cycles ago.
+    async fn is_quiet<M: Machine>(&self, m: &M, releases: &mut u64, cycles: u64) -> bool {
+        let now = m.load(&self.releases, Relaxed).await;
+        let passed = now.wrapping_sub(replace(releases, now));
+        passed.saturating_mul(RAPID) <= cycles.max(RAPID)
     }
 
     /// Looks at the lock after ever longer rests, up to `longest`, and takes it if it is free and
-    /// not in rapid use. `None` after rests of `cycles`.
-    async fn watch<M: Machine>(&self, m: &M, longest: u64, cycles: u64) -> Option<u64> {
+    /// not in rapid use. Returns whether it did, after rests of `cycles` at most.
+    async fn watch<M: Machine>(&self, m: &M, longest: u64, cycles: u64) -> bool {
         let (mut rest, mut rested) = (FIRST_REST, 0);
-        let mut last = m.load(&self.state, Relaxed).await;
+        let mut releases = m.load(&self.releases, Relaxed).await;
         while rested < cycles {
             m.pause(rest).await;
-            rested += rest;
-            let state = m.load(&self.state, Relaxed).await;
-            let releases = (state.wrapping_sub(last)) / RELEASE;
-            if state & HELD == 0
-                && releases.saturating_mul(RAPID) <= rest.max(RAPID)
-                && let Some(taken) = self.take(m).await
+            if self.is_quiet(m, &mut releases, rest).await
+                && m.load(&self.state, Relaxed).await == 0
+                && self.take(m).await.is_some()
             {
-                return Some(taken);
+                return true;
             }
-            last = state;
+            rested += rest;
             rest = (2 * rest).min(longest);
         }
-        None
+        false
     }
 
-    /// Waits for the lock as the first of the queue. Returns its state without `HELD`.
-    async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<u64, M::Stop> {
-        if let Some(taken) = self.watch(m, LONGEST_REST, TURN).await {
-            return Ok(taken);
-        }
+    /// Waits for the lock as the first of the queue.
+    async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
         m.store(&mine[HANDED], 0, Relaxed).await;
+        let (turn_ends, mut rest) = (m.now_ns() + TURN_NS, SPIN);
+        let mut releases = m.load(&self.releases, Relaxed).await;
+        if self.watch(m, LONGEST_REST, SPIN).await {
+            return Ok(());
+        }
+        while !self.is_quiet(m, &mut releases, rest).await && m.now_ns() < turn_ends {
+            let nap_ends = turn_ends.min(m.now_ns() + NAP_NS);
+            m.wait_until_time(&mine[HANDED], Until::Equals(1), nap_ends).await?;
+            rest = NAP_NS; // in cycles it is more
+        }
         m.store(&self.first, mine.address(), Relaxed).await;
         loop {
-            let state = m.load(&self.state, Relaxed).await;
-            let (new, order) =
-                if state & HELD == 0 { (state | HELD, Acquire) } else { (state | ASKED, Release) };
-            // The release pairs with the acquire in `pass_on`.
-            if m.compare_exchange(&self.state, state, new, order).await.is_ok() {
-                if state & HELD == 0 {
-                    return Ok(state);
-                }
+            if self.take(m).await.is_some() {
+                return Ok(());
+            }
+            // Pairs with the acquire in `pass_on`.
+            let asked = m.compare_exchange(&self.state, HELD, HELD | ASKED, Release).await;
+            if asked.is_ok() {
                 m.wait_until(&mine[HANDED], Until::Equals(1)).await?;
-                return Ok(m.load(&self.state, Relaxed).await & !HELD);
+                return Ok(());
             }
         }
     }
@@ -114,36 +132,34 @@ impl Handoff {
 
 // SAFETY: a thread holds the lock if it set `HELD`, or once the holder has set its `HANDED`. Only
 // the holder clears `HELD`, or sets `HANDED`, and only one thread, the holder of the queue, can
-// have asked. The release of either store pairs with the acquire of the exchange, or
-// of the wait.
+// have asked. The release of either store pairs with the acquire of the exchange, or of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     const BARGES: bool = true;
     #[cfg(not(loom))]
-    const NEW: Self = Self { state: Word::new(0), queue: Mcs::NEW, first: Word::new(0) };
+    const NEW: Self =
+        Self { state: Word::new(0), releases: Word::new(0), queue: Mcs::NEW, first: Word::new(0) };
 
-    /// The state without `HELD`.
-    type Token = u64;
+    type Token = ();
     type Place = ();
 
     #[inline(always)]
-    async fn enter<M: Machine>(&self, m: &M) -> Result<u64, ()> {
+    async fn enter<M: Machine>(&self, m: &M) -> Result<(), ()> {
         self.take(m).await.ok_or(())
     }
 
-    async fn wait<M: Machine>(&self, m: &M, (): ()) -> Result<u64, M::Stop> {
-        if let Some(taken) = self.watch(m, LONGEST_BEFORE, 2 * LONGEST_BEFORE).await {
-            return Ok(taken);
+    async fn wait<M: Machine>(&self, m: &M, (): ()) -> Result<(), M::Stop> {
+        if self.watch(m, LONGEST_BEFORE, 2 * LONGEST_BEFORE).await {
+            return Ok(());
         }
         let mine = self.queue.acquire(m).await?;
-        let taken = self.take_as_first(m, mine).await?;
+        self.take_as_first(m, mine).await?;
         // SAFETY: the thread holds the queue, with this token.
-        unsafe { self.queue.release(m, mine) }.await?;
-        Ok(taken)
+        unsafe { self.queue.release(m, mine) }.await
     }
 
     #[inline(always)]
-    async fn try_acquire<M: Machine>(&self, m: &M) -> Option<u64> {
+    async fn try_acquire<M: Machine>(&self, m: &M) -> Option<()> {
         self.take(m).await
     }
 
@@ -152,19 +168,20 @@ unsafe impl RawLock for Handoff {
     }
 
     #[inline(always)]
-    async unsafe fn leave<M: Machine>(&self, m: &M, taken: u64) -> Result<(), u64> {
-        let free = taken.wrapping_add(RELEASE);
+    async unsafe fn leave<M: Machine>(&self, m: &M, (): ()) -> Result<(), ()> {
+        let releases = m.load(&self.releases, Relaxed).await;
+        m.store(&self.releases, releases.wrapping_add(1), Relaxed).await;
         // Pairs with the acquire in `take`.
-        let freed = m.compare_exchange(&self.state, taken | HELD, free, Release).await;
-        freed.map(|_| ()).map_err(|_| taken)
+        let freed = m.compare_exchange(&self.state, HELD, 0, Release).await;
+        freed.map(|_| ()).map_err(|_| ())
     }
 
     /// Hands the lock over to the thread that has asked.
-    async unsafe fn pass_on<M: Machine>(&self, m: &M, taken: u64) -> Result<(), M::Stop> {
+    async unsafe fn pass_on<M: Machine>(&self, m: &M, (): ()) -> Result<(), M::Stop> {
         m.fence(Acquire).await; // pairs with the release of the exchange that sets `ASKED`
         // SAFETY: who asks stores the address of its node before it sets `ASKED`.
         let first = unsafe { Line::at(m.load(&self.first, Relaxed).await) };
-        m.store(&self.state, taken.wrapping_add(RELEASE) | HELD, Relaxed).await;
+        m.store(&self.state, HELD, Relaxed).await;
         m.store(&first[HANDED], 1, Release).await; // pairs with the acquire of the wait
         m.wake(&first[HANDED]);
         Ok(())

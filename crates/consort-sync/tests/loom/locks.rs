@@ -163,11 +163,13 @@ const SCRIPTS: &[Script] = &[
     script(&[&[Lock(0)], &[Lock(0)], &[Lock(0)]]),
 ];
 
-/// Two threads meet in the queue, and the first one leaves it quickly.
+/// Two threads meet in the queue, and the first one leaves it quickly. The number of releases says
+/// only whether to wait a little longer.
 #[test]
 fn handoff() {
     let threads: &[&[_]] = &[&[Hold], &[Lock(0)], &[Lock(0)]];
-    check::<Handoff>(&[Script { threads, preemptions: 3 }], &[]);
+    let counts = "Whole: m.store(&self.releases, releases.wrapping_add(1), Relaxed).await;";
+    check::<Handoff>(&[Script { threads, preemptions: 3 }], &[counts]);
 }
 
 /// The exchange after the wait has the ordering that the lock needs, but waits always acquire.
