@@ -68,7 +68,7 @@ pub(super) struct Block {
     /// Millions of operations a second.
     pub(super) mops: f64,
     /// The most operations of a thread over the fewest: in each window that counts, or in the whole
-    /// block where threads outnumber the cores.
+    /// block where none does, or where threads outnumber the cores.
     pub(super) fairness: Vec<f64>,
     /// The median of an operation and the 99th percentile, in nanoseconds.
     pub(super) latency_ns: Option<(f64, f64)>,
@@ -155,12 +155,14 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     let (first, last) = (&looks[0], &looks[looks.len() - 1]);
     let whole = last.since(first);
     let runs = setting.threads + usize::from(setting.has_server);
-    let fairness = if cpus.is_none() {
-        vec![fairness(&whole)]
-    } else {
-        let windows = looks.windows(2).filter(|two| two[1].counts(&two[0], runs));
+    let windows = looks.windows(2).filter(|two| two[1].counts(&two[0], runs));
+    let of_windows: Vec<f64> = if cpus.is_some() {
         windows.map(|two| fairness(&two[1].since(&two[0]))).collect()
+    } else {
+        Vec::new()
     };
+    // Threads that sleep while they wait never have their processors.
+    let fairness = if of_windows.is_empty() { vec![fairness(&whole)] } else { of_windows };
     let seconds = last.at.duration_since(first.at).as_secs_f64();
     Ok(Block {
         mops: whole.iter().sum::<u64>() as f64 / seconds / 1e6,
@@ -173,12 +175,21 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     })
 }
 
-/// Looks at the threads at the end of each window.
+/// Looks at the threads at the end of each window, from when each has made an operation: one that
+/// the system has not started yet is not treated unfairly. It waits for that as long as for the
+/// block at most.
 fn watch(done: &[Done], setting: &Setting<'_>) -> Vec<Look> {
+    let begun = Instant::now();
+    let goes_on = |begun: Instant| {
+        // Relaxed: the flag publishes no other data.
+        begun.elapsed() < setting.length && !setting.stop.load(Relaxed)
+    };
+    while done.iter().any(|one| one.0.load(Relaxed) == 0) && goes_on(begun) {
+        thread::sleep(WINDOW / 10);
+    }
     let mut looks = vec![Look::at(done)];
     let begun = looks[0].at;
-    // Relaxed: the flag publishes no other data.
-    while begun.elapsed() < setting.length && !setting.stop.load(Relaxed) {
+    while goes_on(begun) {
         thread::sleep(WINDOW);
         looks.push(Look::at(done));
     }

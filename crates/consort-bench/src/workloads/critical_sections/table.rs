@@ -57,7 +57,7 @@ fn notes(results: &Results) -> Vec<String> {
     notes.push(format!(
         "Fairness: the most operations of a thread over the fewest, the median and the 90th \
          percentile; of pinned threads over windows of 10 ms in which each had 90 % of a \
-         processor, of others over {}.",
+         processor, of others, and where there is no such window, over {}.",
         time(results.length.as_secs_f64() * 1e9)
     ));
     if results.subject != Subject::Lock {
