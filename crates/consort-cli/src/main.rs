@@ -13,7 +13,8 @@ use clap::Parser;
 
 use commands::{
     bench::Bench, calibrate::Calibrate, explain::Explain, machines::Machines, model::Model,
-    predict::Predict, reproduce::Reproduce, sim::Sim, topo::Topo, tune::Tune, wisdom::Wisdom,
+    predict::Predict, reproduce::Reproduce, sim::Sim, sync::Sync, topo::Topo, tune::Tune,
+    wisdom::Wisdom,
 };
 
 const EXAMPLES: &str = "\
@@ -21,6 +22,7 @@ Examples:
   consort tune                                   measure this machine, once, in under a minute
   consort explain reduce --bytes 8k --pes 2      what serves such a call, and why
   consort bench broadcast --bytes 8,8k,1M        times, beside the machine's limits
+  consort sync advise --section 100 --threads 8  which lock such sections should be under
   consort reproduce                              the papers' claims, and how each stands
   consort sim broadcast                          on a machine that is not here, step by step
   consort model scc                              the same machine by formula
@@ -50,6 +52,7 @@ enum Command {
     Predict(Predict),
     Reproduce(Reproduce),
     Sim(Sim),
+    Sync(Sync),
     Model(Model),
 }
 
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Predict(predict) => predict.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Sim(sim) => sim.run().map(done),
+        Command::Sync(sync) => sync.run(),
         Command::Model(model) => model.run().map(done),
     };
     result.unwrap_or_else(|error| {

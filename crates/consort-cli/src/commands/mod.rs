@@ -8,6 +8,7 @@ pub(crate) mod model;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod sim;
+pub(crate) mod sync;
 pub(crate) mod topo;
 pub(crate) mod tune;
 pub(crate) mod wisdom;

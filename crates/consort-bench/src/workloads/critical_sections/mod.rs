@@ -6,8 +6,9 @@
 //! 2. `row`: the rows of a table, each an object with its name;
 //! 3. `block`: threads that use one object for some time, and what they have done;
 //! 4. `race`: blocks of all rows in turn; `figures`: the results, for programs;
-//! 5. `table`: the results, for people.
+//! 5. `table`: the results, for people; `advice`: what to use.
 
+mod advice;
 mod block;
 mod containers;
 mod counter;
@@ -17,6 +18,7 @@ mod race;
 mod row;
 mod table;
 
+pub use advice::{advise, increments_of, measure};
 pub use figures::Entry;
 pub use race::{Race, Results};
 pub use row::Subject;

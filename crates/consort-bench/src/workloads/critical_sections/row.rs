@@ -106,7 +106,7 @@ const fn peer<C: Counter>(name: &'static str) -> Row {
 }
 
 /// The locks; the first is the default.
-const LOCKS: &[Row] = &[
+pub(super) const LOCKS: &[Row] = &[
     ours::<Mutex<Numbers, Handoff>>("Handoff, default"),
     ours::<Mutex<Numbers, TestAndSet>>("TestAndSet"),
     ours::<Mutex<Numbers, Ticket>>("Ticket"),
@@ -116,7 +116,7 @@ const LOCKS: &[Row] = &[
 ];
 
 /// The schemes; the first is the default.
-const SCHEMES: &[Row] = &[
+pub(super) const SCHEMES: &[Row] = &[
     ours::<Delegate<Numbers, Locked<Handoff>>>("Locked, default"),
     ours::<Delegate<Numbers, CcSynch>>("CcSynch"),
     ours::<Delegate<Numbers, HSynch>>("HSynch"),

@@ -159,3 +159,23 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
         assert!(complaint.contains(part), "{line}: {complaint}");
     }
 }
+
+#[test]
+fn advice_names_a_type_and_why() {
+    let page = stdout("sync advise --section 100 --threads 3 --budget 0");
+    assert!(page.contains("Use Mutex<T") || page.contains("Use Delegate<T"), "{page}");
+    assert!(page.contains("default") && page.contains("other libraries"), "{page}");
+    let rows = page.lines().filter(|line| line.starts_with(' '));
+    assert!(rows.clone().count() > LOCKS.len() + SCHEMES.len(), "{page}");
+    assert!(rows.clone().all(|line| line.chars().count() <= 80), "{page}");
+    for (line, part) in [
+        ("sync advise --section 0 --threads 2", "from 1 to 1000000"),
+        ("sync advise --section 10 --threads 0", "from 1 to 1024"),
+        ("sync advise --section 10", "--threads"),
+    ] {
+        let output = consort(line);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {complaint}");
+        assert!(complaint.contains(part), "{line}: {complaint}");
+    }
+}

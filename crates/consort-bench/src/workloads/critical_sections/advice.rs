@@ -1,0 +1,147 @@
+//! Which lock or scheme to use for a section of some length: measured, and why.
+
+use std::{sync::atomic::AtomicBool, time::Duration};
+
+use anyhow::{Context, Result};
+use consort_fabric::statistics::median;
+
+use super::{
+    block::{WINDOW, uncontended_ns},
+    counter::Numbers,
+    race::{Contended, Race, Results},
+    row::{LOCKS, SCHEMES, Subject},
+};
+use crate::{
+    page::Page,
+    units::{counted, ratio},
+};
+
+/// The increments of the operation by which the time of one increment is measured.
+const MANY: usize = 10_001;
+/// A row that made so much more than the default is worth naming.
+const WORTH: f64 = 1.1;
+/// The most operations of a thread over the fewest, of a row that is advised.
+const UNFAIR: f64 = 4.0;
+
+/// The increments of a section of about so many nanoseconds on this machine, one at least.
+///
+/// # Errors
+/// When the system refuses a core.
+pub fn increments_of(section_ns: usize) -> Result<usize> {
+    let time = |increments| {
+        let mut samples = uncontended_ns::<std::sync::Mutex<Numbers>>(increments, WINDOW)?;
+        anyhow::Ok(Duration::from_secs_f64(median(&mut samples) / 1e9))
+    };
+    let many_ns = (time(MANY)?.saturating_sub(time(1)?)).as_nanos().max(1);
+    let increments = section_ns as u128 * (MANY - 1) as u128 / many_ns;
+    Ok(usize::try_from(increments).unwrap_or(usize::MAX).max(1))
+}
+
+/// Measures all locks and schemes with such a section.
+///
+/// # Errors
+/// When the system refuses threads or cores.
+pub fn measure(
+    increments: usize,
+    threads: usize,
+    between: u64,
+    budget: Duration,
+    stop: &AtomicBool,
+) -> Result<Results> {
+    let threads = &[threads];
+    Race { subject: Subject::Counter, threads, increments, between, budget, stop }.run()
+}
+
+/// How a row is written in a program.
+fn written(name: &str) -> String {
+    let is_in = |rows: &[super::row::Row]| rows.iter().any(|row| row.name == name);
+    let short = name.split(',').next().unwrap_or(name);
+    let has_server = SCHEMES.iter().any(|row| row.name == name && row.has_server);
+    match name {
+        _ if name == LOCKS[0].name => "Mutex<T>".to_owned(),
+        _ if name == SCHEMES[0].name => "Delegate<T>".to_owned(),
+        _ if is_in(LOCKS) => format!("Mutex<T, {short}>"),
+        _ if has_server => format!("Server<T, {short}>"),
+        _ => format!("Delegate<T, {short}>"),
+    }
+}
+
+/// Whether no thread of a row was left far behind.
+fn is_fair(one: &Contended) -> bool {
+    one.fairness.as_ref().is_none_or(|fairness| fairness.median <= UNFAIR)
+}
+
+/// Adds to a page what to use, and why.
+///
+/// # Errors
+/// When the default was not measured: an interrupt came before.
+pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
+    let rate = |one: &&Contended| one.mops.median;
+    let best_of = |ours: bool| {
+        let those = results.contended.iter().filter(|one| one.is_peer != ours && is_fair(one));
+        // An addition by the processor is no section.
+        let sections = those.filter(|one| !one.name.starts_with("fetch"));
+        sections.max_by(|one, other| rate(one).total_cmp(&rate(other)))
+    };
+    let default = results.contended.iter().find(|one| one.name == LOCKS[0].name);
+    let default = default.context("nothing was measured: it was interrupted")?;
+    let best = best_of(true).unwrap_or(default);
+    let gain = rate(&best) / rate(&default);
+    // Beyond what chance does.
+    let is_worth = gain > WORTH && best.mops.ci95.0 > default.mops.ci95.1;
+    let chosen = if is_worth { best } else { default };
+    page.paragraph(format!(
+        "Use {}: {:.2} million sections a second with {}.",
+        written(chosen.name),
+        rate(&chosen),
+        counted(chosen.threads as u64, "thread"),
+    ));
+    page.paragraph(if is_worth {
+        format!("It makes {} of what the default makes, Mutex<T>.", ratio(gain))
+    } else if best.name == default.name {
+        "It is the default, and nothing else here makes more.".to_owned()
+    } else {
+        let (most, by) = (ratio(gain), written(best.name));
+        format!("It is the default. The most is {most} of it, by {by}: too little to tell.")
+    });
+    if let Some(peer) = best_of(false) {
+        let over = ratio(rate(&chosen) / rate(&peer));
+        page.paragraph(format!("Of other libraries the most is by {}: {over} of it.", peer.name));
+    }
+    if chosen.threads > results.cores {
+        page.paragraph(format!(
+            "The threads outnumber the {}: under locks of strict order all wait for one that does \
+             not run, and a server may not run either.",
+            counted(results.cores as u64, "core")
+        ));
+    }
+    page.paragraph(format!(
+        "Left out: rows of which one thread made over {UNFAIR} times the operations of another."
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_section_has_more_increments() {
+        assert_eq!(increments_of(0).unwrap(), 1);
+        let (short, long) = (increments_of(1_000).unwrap(), increments_of(100_000).unwrap());
+        assert!(short > 10 && long > 10 * short, "{short} {long}");
+    }
+
+    #[test]
+    fn rows_are_written_as_types() {
+        for (name, text) in [
+            ("Handoff, default", "Mutex<T>"),
+            ("Clh", "Mutex<T, Clh>"),
+            ("Locked, default", "Delegate<T>"),
+            ("CcSynch", "Delegate<T, CcSynch>"),
+            ("ShmServer, backoff", "Server<T, ShmServer>"),
+        ] {
+            assert_eq!(written(name), text);
+        }
+    }
+}
