@@ -8,158 +8,114 @@ use crate::{
     locks::Handoff,
 };
 
-/// A stack that threads share. How they do so is the second parameter, a scheme.
-///
-/// ```
-/// use consort_sync::{Stack, delegation::CcSynch};
-///
-/// static WORDS: Stack<String> = Stack::new();
-/// WORDS.push("below".to_owned());
-/// WORDS.push("above".to_owned());
-/// assert_eq!(WORDS.pop().as_deref(), Some("above"));
-///
-/// let numbers = Stack::with(CcSynch::new());
-/// std::thread::scope(|scope| {
-///     for number in 0..4 {
-///         let numbers = &numbers;
-///         scope.spawn(move || numbers.push(number));
-///     }
-/// });
-/// assert_eq!(std::iter::from_fn(|| numbers.pop()).sum::<u64>(), 6);
-/// ```
-pub struct Stack<T, S: Serverless = Locked<Handoff>> {
-    values: Delegate<Vec<T>, S>,
+/// Values in a container of the standard library.
+macro_rules! container {
+    ($(#[$doc:meta])* $name:ident, $values:ident, $push:ident, $pop:ident) => {
+        $(#[$doc])*
+        pub struct $name<T, S: Serverless = Locked<Handoff>> {
+            values: Delegate<$values<T>, S>,
+        }
+
+        impl<T> $name<T> {
+            /// An empty one under the default scheme, a lock.
+            #[must_use]
+            pub const fn new() -> Self {
+                Self::with(Locked::new())
+            }
+        }
+
+        impl<T> Default for $name<T> {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl<T, S: Serverless> $name<T, S> {
+            /// An empty one under a scheme.
+            #[must_use]
+            pub const fn with(scheme: S) -> Self {
+                Self { values: Delegate::with(scheme, $values::new()) }
+            }
+        }
+
+        impl<T: Send, S: Serverless> $name<T, S> {
+            /// Puts a value on top of a stack, or at the end of a queue.
+            #[inline]
+            pub fn push(&self, value: T) {
+                self.values.apply(|values| values.$push(value));
+            }
+
+            /// Takes the value on top of a stack, or the first of a queue; `None` if there is none.
+            #[inline]
+            #[must_use]
+            pub fn pop(&self) -> Option<T> {
+                self.values.apply($values::$pop)
+            }
+
+            /// How many values there are at present.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.values.apply(|values| values.len())
+            }
+
+            /// Whether there is none at present.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+        }
+
+        impl<T, S: Serverless> fmt::Debug for $name<T, S> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut it = f.debug_struct(stringify!($name));
+                it.field("scheme", &S::NAME).finish_non_exhaustive()
+            }
+        }
+    };
 }
 
-impl<T> Stack<T> {
-    /// An empty stack under the default scheme, a lock.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::with(Locked::new())
-    }
+container! {
+    /// A stack that threads share. How they do so is the second parameter, a scheme.
+    ///
+    /// ```
+    /// use consort_sync::{Stack, delegation::CcSynch};
+    ///
+    /// static WORDS: Stack<String> = Stack::new();
+    /// WORDS.push("below".to_owned());
+    /// WORDS.push("above".to_owned());
+    /// assert_eq!(WORDS.pop().as_deref(), Some("above"));
+    ///
+    /// let numbers = Stack::with(CcSynch::new());
+    /// std::thread::scope(|scope| {
+    ///     for number in 0..4 {
+    ///         let numbers = &numbers;
+    ///         scope.spawn(move || numbers.push(number));
+    ///     }
+    /// });
+    /// assert_eq!(std::iter::from_fn(|| numbers.pop()).sum::<u64>(), 6);
+    /// ```
+    Stack, Vec, push, pop
 }
 
-impl<T> Default for Stack<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T, S: Serverless> Stack<T, S> {
-    /// An empty stack under a scheme.
-    #[must_use]
-    pub const fn with(scheme: S) -> Self {
-        Self { values: Delegate::with(scheme, Vec::new()) }
-    }
-}
-
-impl<T: Send, S: Serverless> Stack<T, S> {
-    /// Puts a value on top.
-    #[inline]
-    pub fn push(&self, value: T) {
-        self.values.apply(|values| values.push(value));
-    }
-
-    /// Takes the value on top; `None` if the stack is empty.
-    #[inline]
-    #[must_use]
-    pub fn pop(&self) -> Option<T> {
-        self.values.apply(Vec::pop)
-    }
-
-    /// How many values there are at present.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.values.apply(|values| values.len())
-    }
-
-    /// Whether there is none at present.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl<T, S: Serverless> fmt::Debug for Stack<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stack").field("scheme", &S::NAME).finish_non_exhaustive()
-    }
-}
-
-/// A queue that threads share: first in, first out. How they do so is the second parameter, a
-/// scheme.
-///
-/// ```
-/// use consort_sync::Queue;
-///
-/// let queue = Queue::new();
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| (0..100).for_each(|number| queue.push(format!("{number}"))));
-///     let mut next = 0;
-///     while next < 100 {
-///         if let Some(text) = queue.pop() {
-///             assert_eq!(text, next.to_string());
-///             next += 1;
-///         }
-///     }
-/// });
-/// assert!(queue.is_empty());
-/// ```
-pub struct Queue<T, S: Serverless = Locked<Handoff>> {
-    values: Delegate<VecDeque<T>, S>,
-}
-
-impl<T> Queue<T> {
-    /// An empty queue under the default scheme, a lock.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::with(Locked::new())
-    }
-}
-
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T, S: Serverless> Queue<T, S> {
-    /// An empty queue under a scheme.
-    #[must_use]
-    pub const fn with(scheme: S) -> Self {
-        Self { values: Delegate::with(scheme, VecDeque::new()) }
-    }
-}
-
-impl<T: Send, S: Serverless> Queue<T, S> {
-    /// Appends a value.
-    #[inline]
-    pub fn push(&self, value: T) {
-        self.values.apply(|values| values.push_back(value));
-    }
-
-    /// Takes the first value; `None` if the queue is empty.
-    #[inline]
-    #[must_use]
-    pub fn pop(&self) -> Option<T> {
-        self.values.apply(VecDeque::pop_front)
-    }
-
-    /// How many values there are at present.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.values.apply(|values| values.len())
-    }
-
-    /// Whether there is none at present.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl<T, S: Serverless> fmt::Debug for Queue<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("scheme", &S::NAME).finish_non_exhaustive()
-    }
+container! {
+    /// A queue that threads share: first in, first out. How they do so is the second parameter, a
+    /// scheme.
+    ///
+    /// ```
+    /// use consort_sync::Queue;
+    ///
+    /// let queue = Queue::new();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| (0..100).for_each(|number| queue.push(format!("{number}"))));
+    ///     let mut next = 0;
+    ///     while next < 100 {
+    ///         if let Some(text) = queue.pop() {
+    ///             assert_eq!(text, next.to_string());
+    ///             next += 1;
+    ///         }
+    ///     }
+    /// });
+    /// assert!(queue.is_empty());
+    /// ```
+    Queue, VecDeque, push_back, pop_front
 }

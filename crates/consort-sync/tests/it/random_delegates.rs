@@ -22,6 +22,8 @@ use consort_sync::{
     locks::{Clh, Handoff, HybLock, Mcs, Ticket},
 };
 
+use crate::schemes::Applies;
+
 const PROGRAMS: u64 = 40;
 /// A program takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -45,44 +47,21 @@ trait Any: Sync {
 
 type Work = Box<dyn FnOnce(&mut Twins) + Send>;
 
-impl<S: Serverless<Local: Send> + Sync> Any for Delegate<Twins, S> {
+impl<D: Applies<Twins>> Any for D {
     fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
         self.apply(use_it)
     }
 
     fn clear_poison(&self) {
-        Self::clear_poison(self);
+        Applies::clear_poison(self);
     }
 
     fn detach(&self, use_it: Work) {
-        Self::detach(self, use_it);
+        Applies::detach(self, use_it);
     }
 
     fn submit(&self, use_it: Work) -> Pending<()> {
-        Self::submit(self, use_it)
-    }
-
-    fn detach_all(&self, uses: Vec<Work>) {
-        let mut batch = self.batch();
-        uses.into_iter().for_each(|use_it| batch.push(use_it));
-    }
-}
-
-impl<S: ServerScheme<Local: Send> + Send + Sync> Any for Server<Twins, S> {
-    fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String {
-        self.apply(use_it)
-    }
-
-    fn clear_poison(&self) {
-        Self::clear_poison(self);
-    }
-
-    fn detach(&self, use_it: Work) {
-        Self::detach(self, use_it);
-    }
-
-    fn submit(&self, use_it: Work) -> Pending<()> {
-        Self::submit(self, use_it)
+        Applies::submit(self, use_it)
     }
 
     fn detach_all(&self, uses: Vec<Work>) {
@@ -92,19 +71,20 @@ impl<S: ServerScheme<Local: Send> + Send + Sync> Any for Server<Twins, S> {
 }
 
 fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
+    fn either(data: impl Applies<Twins> + 'static, drawn: u64) -> Box<dyn Any> {
+        Box::new(if drawn.is_multiple_of(4) { data.poisoning() } else { data })
+    }
     fn of<S>(scheme: S, drawn: u64) -> Box<dyn Any>
     where
         S: Serverless<Local: Send> + Sync + 'static,
     {
-        let data = Delegate::with(scheme, (0, 0));
-        Box::new(if drawn.is_multiple_of(4) { data.poisoning() } else { data })
+        either(Delegate::with(scheme, (0, 0)), drawn)
     }
     fn served<S>(scheme: S, drawn: u64) -> Box<dyn Any>
     where
         S: ServerScheme<Local: Send> + Send + Sync + 'static,
     {
-        let data = Server::with(scheme, (0, 0)).expect("a thread");
-        Box::new(if drawn.is_multiple_of(4) { data.poisoning() } else { data })
+        either(Server::with(scheme, (0, 0)).expect("a thread"), drawn)
     }
     let most = [0, 1, 3, 200, u64::MAX][(drawn >> 8) as usize % 5];
     match kind % KINDS {

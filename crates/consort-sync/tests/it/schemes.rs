@@ -25,83 +25,63 @@ pub(crate) trait Applies<T>: Sync {
     fn batch(&self) -> Batch<'_, T, Self::Scheme>;
     fn poisoning(self) -> Self;
     fn is_poisoned(&self) -> bool;
+    fn clear_poison(&self);
     fn into_inner(self) -> T;
 }
 
-impl<T: Send, S: Serverless + Sync> Applies<T> for Delegate<T, S>
-where
-    S::Local: Send,
-{
-    type Scheme = S;
+/// The methods of a [`Delegate`] or a [`Server`].
+macro_rules! its_own {
+    ($($bound:tt)*) => {
+        $($bound)* {
+            type Scheme = S;
 
-    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        Self::apply(self, closure)
-    }
+            fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
+                Self::apply(self, closure)
+            }
 
-    fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
-        Self::detach(self, closure);
-    }
+            fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
+                Self::detach(self, closure);
+            }
 
-    fn submit<R: Send + 'static>(
-        &self,
-        closure: impl FnOnce(&mut T) -> R + Send + 'static,
-    ) -> Pending<R> {
-        Self::submit(self, closure)
-    }
+            fn submit<R: Send + 'static>(
+                &self,
+                closure: impl FnOnce(&mut T) -> R + Send + 'static,
+            ) -> Pending<R> {
+                Self::submit(self, closure)
+            }
 
-    fn batch(&self) -> Batch<'_, T, S> {
-        Self::batch(self)
-    }
+            fn batch(&self) -> Batch<'_, T, S> {
+                Self::batch(self)
+            }
 
-    fn poisoning(self) -> Self {
-        Self::poisoning(self)
-    }
+            fn poisoning(self) -> Self {
+                Self::poisoning(self)
+            }
 
-    fn is_poisoned(&self) -> bool {
-        Self::is_poisoned(self)
-    }
+            fn is_poisoned(&self) -> bool {
+                Self::is_poisoned(self)
+            }
 
-    fn into_inner(self) -> T {
-        Self::into_inner(self)
-    }
+            fn clear_poison(&self) {
+                Self::clear_poison(self);
+            }
+
+            fn into_inner(self) -> T {
+                Self::into_inner(self)
+            }
+        }
+    };
 }
 
-impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Applies<T> for Server<T, S>
-where
-    S::Local: Send,
-{
-    type Scheme = S;
+its_own! {
+    impl<T: Send, S: Serverless<Local: Send> + Sync> Applies<T> for Delegate<T, S>
+}
 
-    fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        Self::apply(self, closure)
-    }
-
-    fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
-        Self::detach(self, closure);
-    }
-
-    fn submit<R: Send + 'static>(
-        &self,
-        closure: impl FnOnce(&mut T) -> R + Send + 'static,
-    ) -> Pending<R> {
-        Self::submit(self, closure)
-    }
-
-    fn batch(&self) -> Batch<'_, T, S> {
-        Self::batch(self)
-    }
-
-    fn poisoning(self) -> Self {
-        Self::poisoning(self)
-    }
-
-    fn is_poisoned(&self) -> bool {
-        Self::is_poisoned(self)
-    }
-
-    fn into_inner(self) -> T {
-        Self::into_inner(self)
-    }
+its_own! {
+    impl<T, S> Applies<T> for Server<T, S>
+    where
+        T: Send + 'static,
+        S: ServerScheme<Local: Send> + Send + Sync + 'static,
 }
 
 /// What `program` panics with.

@@ -54,6 +54,13 @@ pub(super) struct Detached<C>(C);
 /// Operations that are detached in batches.
 pub(super) struct Batched<C>(C);
 
+/// Whether the next operation is one in [`TOGETHER`].
+#[inline(always)]
+const fn is_last(done: &mut u32) -> bool {
+    *done = done.wrapping_add(1);
+    done.is_multiple_of(TOGETHER)
+}
+
 impl<C: Detaches> Counter for Detached<C> {
     fn new(increments: usize, threads: usize, cpu: Option<CpuId>) -> Result<Self> {
         C::new(increments, threads, cpu).map(Self)
@@ -65,11 +72,9 @@ impl<C: Detaches> Counter for Detached<C> {
 
     #[inline(always)]
     fn operations(&self) -> impl FnMut() {
-        let mut left = TOGETHER;
+        let mut done = 0;
         move || {
-            left -= 1;
-            if left == 0 {
-                left = TOGETHER;
+            if is_last(&mut done) {
                 self.0.operate();
             } else {
                 self.0.detach();
@@ -93,11 +98,9 @@ impl<C: Detaches> Counter for Batched<C> {
 
     #[inline(always)]
     fn operations(&self) -> impl FnMut() {
-        let (mut batch, mut left) = (self.0.batch(), TOGETHER);
+        let (mut batch, mut done) = (self.0.batch(), 0);
         move || {
-            left -= 1;
-            if left == 0 {
-                left = TOGETHER;
+            if is_last(&mut done) {
                 batch.deliver();
                 self.0.operate();
             } else {
