@@ -284,8 +284,8 @@ pub const CLAIMS: &[Claim] = &[
         // Section 6.2.4, figure 6.8: "almost twofold"; "similar to that of the HYBLOCK queue";
         // "the numbers nearly match".
         bounds: &[
-            bound(TILE, "queue, MP-SERVER-1 / SHM-SERVER-1 or CC-SYNCH-1, most", 2.0),
-            bound(TILE, "queue, HYBCOMB-1 / SHM-SERVER-1 or CC-SYNCH-1, most", 1.5),
+            bound(TILE, "queue, MP-SERVER-1 / best over shared memory", 2.0),
+            bound(TILE, "queue, HYBCOMB-1 / best over shared memory", 1.5),
             bound(TILE, "queue, HYBLOCK-2 / HYBLOCK-1", 2.0),
             bound(TILE, "queue, LCRQ / HYBLOCK-2", 1.0),
             bound(TILE, "MP-SERVER, stack / queue", 1.0),

@@ -174,8 +174,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         mops.iter().zip(third).map(|(mops, third)| mops / third).fold(0.0, f64::max)
     };
     let (mp, hybcomb) = (over_third(&queues[0]), over_third(&queues[1]));
-    report.add(TILE, "queue, MP-SERVER-1 / SHM-SERVER-1 or CC-SYNCH-1, most", "x", mp);
-    report.add(TILE, "queue, HYBCOMB-1 / SHM-SERVER-1 or CC-SYNCH-1, most", "x", hybcomb);
+    report.add(TILE, "queue, MP-SERVER-1 / best over shared memory", "x", mp);
+    report.add(TILE, "queue, HYBCOMB-1 / best over shared memory", "x", hybcomb);
     let at_all = |mops: &[Vec<f64>]| mops.iter().map(|mops| mops[mops.len() - 1]).collect();
     let (queues, stacks): (Vec<f64>, Vec<f64>) = (at_all(&queues), at_all(&stacks));
     let two = report.add(TILE, "queue, HYBLOCK-2 / HYBLOCK-1", "x", queues[5] / queues[6]);
