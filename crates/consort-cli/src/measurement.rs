@@ -23,6 +23,8 @@ pub(crate) struct Measurement {
     pub(crate) stop: Arc<AtomicBool>,
     watch: Watch,
     begun: Context,
+    /// Whether no result depends on the load of the machine.
+    simulated: bool,
 }
 
 /// An object of a result with its context, in one line.
@@ -38,7 +40,12 @@ impl Measurement {
     pub(crate) fn begin(pes: u32, stop: Arc<AtomicBool>) -> Self {
         let watch = Watch::begin(pes);
         let begun = Context::begin(&watch, COMMIT);
-        Self { stop, watch, begun }
+        Self { stop, watch, begun, simulated: false }
+    }
+
+    /// The same, for results of simulations alone: the load of the machine does not disturb them.
+    pub(crate) fn of_simulations_alone(self, simulated: bool) -> Self {
+        Self { simulated, ..self }
     }
 
     /// The time since the start.
@@ -58,7 +65,7 @@ impl Measurement {
 
     /// What has disturbed the measurement so far.
     pub(crate) fn busy(&self, switches: &Switches) -> Option<String> {
-        self.watch.busy(switches)
+        self.watch.busy(switches).filter(|_| !self.simulated)
     }
 
     /// Warns on standard error of what has disturbed the measurement so far.
@@ -92,7 +99,8 @@ impl Measurement {
             return output::print(&format!("{}{busy}{}", self.heading(), text()));
         };
         self.warn(switches);
-        let context = &self.begun.end(&self.watch, switches, interrupt::is_set(&self.stop));
+        let ended = self.begun.end(&self.watch, switches, interrupt::is_set(&self.stop));
+        let context = &Context { busy: self.busy(switches), ..ended };
         let objects: Vec<_> = objects.iter().map(|object| InContext { object, context }).collect();
         output::write_json_lines(path, &objects)
     }

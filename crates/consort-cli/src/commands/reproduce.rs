@@ -92,7 +92,9 @@ impl Reproduce {
             "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
         );
         let pes = self.pes.unwrap_or(u32::MAX);
-        let measurement = &Measurement::begin(pes, interrupt::stop_flag()?);
+        let simulated = !self.claims.is_empty() && claims().all(is_simulated);
+        let measurement =
+            &Measurement::begin(pes, interrupt::stop_flag()?).of_simulations_alone(simulated);
         let mut run = Run { measurement, simulating: Duration::ZERO };
         let budget = if self.claims.is_empty() {
             self.all_in_brief(&mut run)
