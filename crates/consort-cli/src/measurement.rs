@@ -109,3 +109,18 @@ impl Measurement {
 fn sentence(busy: &str) -> String {
     format!("the machine was busy: {busy}; figures may be too high")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_times_depend_on_the_load() {
+        let many = Switches::of(1000, 2, Duration::from_secs(1));
+        let begin = |simulated| {
+            Measurement::begin(1, Arc::default()).of_simulations_alone(simulated).busy(&many)
+        };
+        assert!(begin(false).is_some());
+        assert_eq!(begin(true), None);
+    }
+}

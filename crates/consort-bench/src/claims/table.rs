@@ -271,6 +271,8 @@ pub const CLAIMS: &[Claim] = &[
             bound(TILE, "HYBCOMB, CAS an operation, most", 0.7),
             bound(TILE, "HYBCOMB, most / least operations", 1.2),
             bound(TILE, "MP-SERVER, most / least operations", 1.1),
+            // Figure 6.6c: "reaches the desired combining rate".
+            bound(TILE, "CC-SYNCH, combined, 36 threads", 200.0),
         ],
         least_pes: 1,
         place: Place::Simulated,

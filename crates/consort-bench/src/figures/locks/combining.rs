@@ -1,4 +1,4 @@
-//! T11: what HYBCOMB costs, and whether it is fair.
+//! T11: what HYBCOMB costs, whether it is fair, and how many operations it combines.
 
 use anyhow::Result;
 
@@ -10,7 +10,8 @@ use super::{
     run::Way,
 };
 
-/// T11: compare-exchanges and fairness of HYBCOMB (section 6.2.3).
+/// T11: compare-exchanges and fairness of HYBCOMB, and combining rates (section 6.2.3 and figure
+/// 6.6c).
 ///
 /// # Errors
 /// When a simulation fails.
@@ -21,9 +22,17 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         let point = on_tile(Way::HybComb(MAX_OPS), threads, 1)?;
         (most, unfair) = (most.max(point.exchanges()), unfair.max(point.fairness()));
         let exchanges = format!("{:.2}", point.exchanges());
-        rows.push(vec![threads.to_string(), exchanges, format!("{:.2}", point.fairness())]);
+        let fairness = format!("{:.2}", point.fairness());
+        let cc = on_tile(Way::CcSynch(MAX_OPS), threads, 1)?;
+        let [rate, cc] = [point, cc].map(|point| format!("{:.1}", point.combined));
+        rows.push(vec![threads.to_string(), exchanges, fairness, rate, cc]);
     }
-    report.table(&["threads", "CAS an operation", "most / least operations"], rows);
+    let header = ["threads", "CAS an operation", "most / least operations", "HYBCOMB combines"];
+    report.table(&[&header[..], &["CC-SYNCH combines"]].concat(), rows);
+    for (name, way) in [("HYBCOMB", Way::HybComb(MAX_OPS)), ("CC-SYNCH", Way::CcSynch(MAX_OPS))] {
+        let combined = on_tile(way, TILES, 1)?.combined;
+        report.add(TILE, format!("{name}, combined, 36 threads"), "operations", combined);
+    }
     let alone = on_tile(Way::HybComb(MAX_OPS), 1, 1)?.exchanges();
     report.add(TILE, "HYBCOMB, CAS an operation, 1 thread", "CAS", alone);
     let all = on_tile(Way::HybComb(MAX_OPS), TILES, 1)?.exchanges();

@@ -4,7 +4,7 @@
 //! Each thread applies operations in a loop. Between two it runs an empty loop of a random length.
 //! Threads begin at different times. What they do in the first part of the time is not counted.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::{cell::Cell, sync::atomic::Ordering::Relaxed};
 
 use anyhow::Result;
 use consort_fabric::{Line, Machine as _, splitmix64};
@@ -104,6 +104,8 @@ pub(super) struct Point {
     pub(super) servicing: Tally,
     measured_ns: f64,
     pub(super) mops: f64,
+    /// The operations of others that a combiner executes beside its own.
+    pub(super) combined: f64,
 }
 
 impl Point {
@@ -158,10 +160,15 @@ struct Data {
     stack: Line,
     increments: usize,
     by_pointer: bool,
+    /// Executions, and those by the thread that asked for them.
+    executed: Cell<[u64; 2]>,
 }
 
 impl<M: consort_fabric::Machine> Service<M> for Data {
-    async fn serve(&self, m: &M, _: u64, _: u64) -> u64 {
+    /// Executes an operation of the thread with number `of`.
+    async fn serve(&self, m: &M, _: u64, of: u64) -> u64 {
+        let [all, own] = self.executed.get();
+        self.executed.set([all + 1, own + u64::from(u64::from(m.thread().0) == of)]);
         for word in self.stack.iter().take(CALL_STORES).filter(|_| self.by_pointer) {
             m.store(word, 0, Relaxed).await;
         }
@@ -171,6 +178,15 @@ impl<M: consort_fabric::Machine> Service<M> for Data {
             m.store(word, old + 1, Relaxed).await;
         }
         old
+    }
+}
+
+impl Data {
+    /// Executions for others for each by the thread that asked: a combiner executes its own
+    /// operation once.
+    fn combined(&self) -> f64 {
+        let [all, own] = self.executed.get();
+        (all - own) as f64 / own as f64
     }
 }
 
@@ -208,14 +224,14 @@ impl Subject for Increments {
             if m.thread().0 == 0 {
                 m.announce(&data.words);
             }
-            let local = S::Local::default();
+            let (local, me) = (S::Local::default(), u64::from(m.thread().0));
             setting
                 .repeat(&m, async || {
-                    let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
+                    let Ok(_) = scheme.0.apply(&m, &local, &data, 0, me).await;
                 })
                 .await;
         })?;
-        Ok(setting.point(outcome, 0))
+        Ok(Point { combined: data.combined(), ..setting.point(outcome, 0) })
     }
 
     fn serve<S: ServerScheme>(
@@ -232,10 +248,10 @@ impl Subject for Increments {
                 let Ok(()) = scheme.0.run(&m, &data).await;
                 return;
             }
-            let local = S::Local::default();
+            let (local, me) = (S::Local::default(), u64::from(m.thread().0));
             setting
                 .repeat(&m, async || {
-                    let Ok(_) = scheme.0.apply(&m, &local, &data, 0, 0).await;
+                    let Ok(_) = scheme.0.apply(&m, &local, &data, 0, me).await;
                 })
                 .await;
         })?;
@@ -319,6 +335,6 @@ impl Setting {
         let clients = tallies.split_off(servers);
         let operations: u64 = clients.iter().map(|tally| tally.operations).sum();
         let mops = operations as f64 / measured_ns * 1e3;
-        Point { clients, servicing, measured_ns, mops }
+        Point { clients, servicing, measured_ns, mops, combined: 0.0 }
     }
 }
