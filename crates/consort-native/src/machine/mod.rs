@@ -6,9 +6,11 @@
 //! | `pair` | two words that are exchanged at once, where the processor can |
 //! | `threads` | numbers of threads, and what each has: messages, an answer, lines |
 //! | `sleep` | where threads sleep, by the word that they wait for |
+//! | `monitor` | how the processor itself waits for a line |
 //! | `wait` | the driver of a wait: polls, yields, sleeps |
 
 mod lines;
+mod monitor;
 pub(crate) mod native;
 mod pair;
 mod sleep;

@@ -15,7 +15,7 @@ use std::{
 use consort_fabric::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
 
 use super::{
-    pair, sleep,
+    monitor, pair, sleep,
     threads::{mailbox, me},
 };
 use crate::system::clock;
@@ -53,19 +53,28 @@ const fn on_failure(order: Ordering) -> Ordering {
     }
 }
 
-/// Notes the word that a pending wait looked at, for a thread that goes to sleep, and when the wait
-/// ends without it.
-fn pending<T>(word: &Word, end: Option<u64>) -> Poll<T> {
-    me(|me| me.waits_for.set((sleep::address(word), end)));
-    Poll::Pending
+/// Looks at a word by `test`. If the wait is pending, it notes the word, for a thread that goes to
+/// sleep, and when the wait ends without it.
+#[inline(always)]
+fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<T> {
+    if let Some(output) = test() {
+        return Poll::Ready(output);
+    }
+    me(|me| {
+        me.waits_for.set((sleep::address(word), end));
+        if !me.watches.get() {
+            return Poll::Pending;
+        }
+        monitor::watch(word);
+        // What was stored before that is no reason for the processor to end its wait.
+        test().map_or(Poll::Pending, Poll::Ready)
+    })
 }
 
 /// Waits until a word satisfies `until`.
 fn reaches(word: &Word, until: Until) -> impl Future<Output = u64> {
-    poll_fn(move |_| {
-        let value = word.atomic().load(Acquire);
-        if until.holds(value) { Poll::Ready(value) } else { pending(word, None) }
-    })
+    let test = move || Some(word.atomic().load(Acquire)).filter(|&value| until.holds(value));
+    poll_fn(move |_| look(word, None, test))
 }
 
 /// The caller's mailbox.
@@ -181,14 +190,16 @@ unsafe impl Machine for NativeMachine {
         at_ns: u64,
     ) -> Result<Option<u64>, Infallible> {
         let wait = poll_fn(|_| {
-            let value = word.atomic().load(Acquire);
-            if until.holds(value) {
-                Poll::Ready(Some(value))
-            } else if clock::now_ns() >= at_ns {
-                Poll::Ready(None)
-            } else {
-                pending(word, Some(at_ns))
-            }
+            look(word, Some(at_ns), || {
+                let value = word.atomic().load(Acquire);
+                if until.holds(value) {
+                    Some(Some(value))
+                } else if clock::now_ns() >= at_ns {
+                    Some(None)
+                } else {
+                    None
+                }
+            })
         });
         Ok(wait.await)
     }

@@ -39,6 +39,8 @@ pub(super) struct Me {
     /// The address of the word that the last pending wait looked at, and when the wait ends without
     /// it.
     pub(super) waits_for: Cell<(usize, Option<u64>)>,
+    /// Whether the next pending wait has the processor watch its word.
+    pub(super) watches: Cell<bool>,
 }
 
 thread_local! {
@@ -48,6 +50,7 @@ thread_local! {
             lines: Lines::new(),
             patience: Cell::new(Patience::of_a_guest()),
             waits_for: Cell::new((0, None)),
+            watches: Cell::new(false),
         }
     };
 }

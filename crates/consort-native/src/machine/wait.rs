@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    monitor,
     sleep::announce,
     threads::{Me, me},
 };
@@ -49,13 +50,19 @@ pub fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Nothing is watched but the future.
+/// Nothing is watched but the future, by the thread; its word, by the processor.
 struct Unwatched;
 
 impl Watch for Unwatched {
+    /// One pause, or the processor's own wait in place of all that are left.
     #[inline(always)]
-    fn spin(&self, _: &mut u32) {
-        std::hint::spin_loop();
+    fn spin(&self, left: &mut u32) {
+        if me(|me| me.watches.get()) {
+            monitor::wait();
+            *left = 0;
+        } else {
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -83,6 +90,7 @@ impl Pauses {
             return 0;
         }
         yields.yield_now();
+        me.watches.set(monitor::is_there());
         POLLS_PER_YIELD
     }
 }
@@ -97,7 +105,10 @@ impl Idle for Pauses {
 impl Drop for Pauses {
     fn drop(&mut self) {
         if let Some(yields) = &self.yields {
-            me(|me| me.patience.set(yields.next_patience()));
+            me(|me| {
+                me.patience.set(yields.next_patience());
+                me.watches.set(false);
+            });
         }
     }
 }
