@@ -16,6 +16,7 @@
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
 mod backlog;
+mod backoff;
 mod cc_synch;
 mod h_synch;
 mod hybcomb;
@@ -28,12 +29,13 @@ use std::future::{Future, ready};
 use consort_fabric::Machine;
 
 pub use backlog::Backlog;
+pub use backoff::Backoff;
 pub use cc_synch::CcSynch;
 pub use h_synch::{HSynch, MyGroup};
 pub use hybcomb::{HybComb, MyNode};
 pub use locked::Locked;
 pub use mp_server::MpServer;
-pub use shm_server::{Backoff, ShmServer};
+pub use shm_server::ShmServer;
 
 /// The most requests of other threads that a combiner executes before another one takes its place,
 /// unless a scheme is told otherwise (Petrović 2015, section 6.2.2).

@@ -18,7 +18,10 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use consort_fabric::{Line, Machine, Until};
 
-use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
+use super::{
+    SECOND_SERVER, Scheme, ServerScheme, Service,
+    backoff::{Backoff, Search},
+};
 
 const OPERATION: usize = 0;
 const ARGUMENT: usize = 1;
@@ -34,23 +37,17 @@ const SLEEPS: usize = 1;
 const BELL: usize = 2;
 /// 1 once there is a server.
 const RUNS: usize = 3;
+/// The cycles between two looks of a client, if the server finds them out.
+const PAUSE: usize = 4;
 
 /// Scans without a request after which the server sleeps; few in a model.
 const IDLE_SCANS: u32 = if cfg!(loom) { 1 } else { 10_000 };
 /// The longest sleep, in nanoseconds: a client may come just before it and not see it.
 const SLEEP_NS: u64 = 1_000_000;
+/// Answers after which those past the caches are made visible.
+const MOST_STREAMED: u64 = 4096;
 /// Looks of a client that backs off before it waits as others do.
 const LOOKS: u32 = 64;
-
-/// How a client waits for its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backoff {
-    /// It looks all the time.
-    Spins,
-    /// It looks once in so many cycles. A client that looks all the time takes the line from the
-    /// server, which fetched it ahead for writing (section 7.1.3).
-    Every(u64),
-}
 
 /// SHM-SERVER: a thread executes the operations that it finds in the clients' slots.
 #[derive(Debug)]
@@ -166,17 +163,17 @@ unsafe impl Scheme for ShmServer {
             m.store(&self.server[BELL], 1, Release).await;
             m.wake(&self.server[BELL]);
         }
-        let answer = match self.backoff {
-            Backoff::Spins => m.wait_until(&slot[ANSWER], Until::Differs(last)).await?,
-            Backoff::Every(cycles) => {
-                let mut looks = 0;
-                while looks < LOOKS && m.load(&slot[ANSWER], Relaxed).await == last {
-                    m.pause(cycles).await;
-                    looks += 1;
-                }
-                m.wait_until(&slot[ANSWER], Until::Differs(last)).await?
-            }
+        let cycles = match self.backoff {
+            Backoff::Spins => 0,
+            Backoff::Every(cycles) => cycles,
+            Backoff::Tuned => m.load(&self.server[PAUSE], Relaxed).await,
         };
+        let mut looks = if cycles == 0 { LOOKS } else { 0 };
+        while looks < LOOKS && m.load(&slot[ANSWER], Relaxed).await == last {
+            m.pause(cycles).await;
+            looks += 1;
+        }
+        let answer = m.wait_until(&slot[ANSWER], Until::Differs(last)).await?;
         if shared {
             m.store(&slot[OWNER], 0, Release).await;
             m.wake(&slot[OWNER]);
@@ -188,9 +185,11 @@ unsafe impl Scheme for ShmServer {
 impl ServerScheme for ShmServer {
     async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
         assert!(m.swap(&self.server[RUNS], 1, Relaxed).await == 0, "{SECOND_SERVER}");
+        let mut search = Search::new(self.order.len());
         let mut idle = 0;
+        let mut streamed = 0;
         loop {
-            let mut found = false;
+            let mut found = 0;
             for &index in &self.order {
                 let slot = self.slot(index);
                 // Pairs with the release of the client.
@@ -198,7 +197,7 @@ impl ServerScheme for ShmServer {
                 if answers(m.load(&slot[ANSWER], Relaxed).await, request) {
                     continue;
                 }
-                found = true;
+                found += 1;
                 let operation = m.load(&slot[OPERATION], Relaxed).await;
                 let argument = m.load(&slot[ARGUMENT], Relaxed).await;
                 let result = service.serve(m, operation, argument).await;
@@ -210,10 +209,24 @@ impl ServerScheme for ShmServer {
                 }
                 m.wake(&slot[ANSWER]);
             }
-            idle = if found { 0 } else { idle + 1 };
-            if found {
+            if self.streams {
+                // What is streamed may stay in the core for long.
+                streamed += found;
+                if streamed > 0 && found == 0 || streamed >= MOST_STREAMED {
+                    m.fence(Release).await;
+                    streamed = 0;
+                }
+            }
+            if found > 0 {
+                idle = 0;
+                if self.backoff == Backoff::Tuned
+                    && let Some(cycles) = search.note(found, || m.now_ns())
+                {
+                    m.store(&self.server[PAUSE], cycles, Relaxed).await;
+                }
                 continue;
             }
+            idle += 1;
             if m.load(&self.server[ENDS], Acquire).await != 0 {
                 return Ok(());
             }
@@ -221,6 +234,7 @@ impl ServerScheme for ShmServer {
             if idle == IDLE_SCANS {
                 m.store(&self.server[BELL], 0, Relaxed).await;
                 m.swap(&self.server[SLEEPS], 1, AcqRel).await;
+                search.forget_window();
             } else if idle > IDLE_SCANS {
                 let bell = &self.server[BELL];
                 m.wait_until_time(bell, Until::Differs(0), m.now_ns() + SLEEP_NS).await?;

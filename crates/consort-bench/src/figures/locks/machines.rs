@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use consort_sim::machines::{Coherent, Kind, Layout, Machine};
+use consort_sync::delegation::Backoff;
 
 use super::run::{Point, Setting, Slots, Way};
 
@@ -51,21 +52,27 @@ pub(super) struct X86 {
     /// The clients that leave no core idle but what is said of the server's.
     pub(super) clients: usize,
     /// The cycles between two looks of a client that attain a high throughput.
-    pub(super) backoff: u64,
+    pub(super) backoff: Backoff,
     /// The same besides streaming stores.
-    pub(super) streaming_backoff: u64,
+    pub(super) streaming_backoff: Backoff,
     /// Whether slots are every second line.
     every_second: bool,
 }
 
 /// Both machines (sections 7.2.1 and 7.2.2).
 pub(super) const BOTH: [X86; 2] = [
-    X86 { machine: XEON, clients: 158, backoff: 5000, streaming_backoff: 3000, every_second: true },
+    X86 {
+        machine: XEON,
+        clients: 158,
+        backoff: Backoff::Every(5000),
+        streaming_backoff: Backoff::Every(3000),
+        every_second: true,
+    },
     X86 {
         machine: OPTERON,
         clients: 47,
-        backoff: 1500,
-        streaming_backoff: 1500,
+        backoff: Backoff::Every(1500),
+        streaming_backoff: Backoff::Every(1500),
         every_second: false,
     },
 ];

@@ -20,6 +20,8 @@ use consort_sync::{
 /// The times that are not counted and that are, in nanoseconds of virtual time.
 const WARM_UP_NS: f64 = 150_000.0;
 const MEASURED_NS: f64 = 400_000.0;
+/// How much longer a server warms up that searches for its clients' backoff.
+const SEARCH: f64 = 16.0;
 /// Threads begin within so many cycles.
 const BEGIN_CYCLES: u64 = 60_000;
 /// Lines of the data: 64 words.
@@ -44,11 +46,18 @@ pub(super) enum Way {
     FetchAdd,
 }
 
+impl Way {
+    /// Whether it finds its parameters while it runs.
+    fn searches(&self) -> bool {
+        matches!(self, Self::Shm(Slots { backoff: Some(Backoff::Tuned), .. }))
+    }
+}
+
 /// The slots of SHM-SERVER.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slots {
     pub(super) every_second: bool,
-    pub(super) backoff: Option<u64>,
+    pub(super) backoff: Option<Backoff>,
     pub(super) streams: bool,
     pub(super) shuffled: bool,
 }
@@ -61,8 +70,8 @@ impl Slots {
         if self.every_second {
             server = server.with_every_second_line();
         }
-        if let Some(cycles) = self.backoff {
-            server = server.with_backoff(Backoff::Every(cycles));
+        if let Some(backoff) = self.backoff {
+            server = server.with_backoff(backoff);
         }
         if self.streams {
             server = server.with_streaming();
@@ -323,7 +332,8 @@ impl Setting {
     ) -> Result<ThreadsOutcome<()>> {
         let machine = Machine::find(self.machine)?;
         let simulation = ThreadSimulation::on(machine, 0).placed(self.placement.clone());
-        Ok(simulation.run_for(WARM_UP_NS, MEASURED_NS, program)?)
+        let warm_up = WARM_UP_NS * if self.way.searches() { SEARCH } else { 1.0 };
+        Ok(simulation.run_for(warm_up, MEASURED_NS, program)?)
     }
 
     /// What came of a simulation whose first threads are servers.

@@ -1,5 +1,7 @@
 //! The thesis' claims on its machines, as far as the simulation reaches them.
 
+use consort_sync::delegation::Backoff;
+
 use super::{
     containers::{QUEUES, STACKS},
     delegation::{MAX_OPS, schemes},
@@ -140,4 +142,17 @@ fn an_optimized_server_beats_the_others() {
         assert!(server > add && server > h && server > cc, "{server}, {add}, {h}, {cc}");
         assert!(x86.machine != XEON || h > 1.5 * cc, "{h} and {cc}");
     }
+}
+
+/// F3: a server finds a backoff with which it is as fast as with the best that is known.
+#[test]
+fn a_server_finds_the_backoff_of_its_clients() {
+    let x86 = BOTH[1];
+    let run = |backoff| {
+        let slots = Slots { backoff, ..Slots::default() };
+        [1, x86.clients].map(|clients| x86.serve(slots, clients, 1).unwrap().mops)
+    };
+    let [alone, crowded] = run(Some(Backoff::Tuned));
+    assert!(alone > 0.9 * run(None)[0], "{alone}");
+    assert!(crowded > 0.9 * run(Some(x86.backoff))[1], "{crowded}");
 }

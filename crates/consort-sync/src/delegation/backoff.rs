@@ -1,0 +1,162 @@
+//! How clients of a server wait for their answers, and what finds out how long they should.
+
+/// How a client waits for its answer.
+///
+/// A client that looks all the time takes its line from the server, which has fetched it ahead for
+/// writing: the collision of spinning and prefetching (Petrović 2015, section 7.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backoff {
+    /// It looks all the time.
+    Spins,
+    /// It looks once in so many cycles.
+    Every(u64),
+    /// It looks once in so many cycles as the server finds out to be the best, while it runs.
+    Tuned,
+}
+
+/// Cycles between two looks that a server tries.
+const TRIED: [u64; 8] = [0, 125, 250, 500, 1000, 2000, 4000, 8000];
+/// The requests of a slot in a window: those of the first part are not timed.
+const SETTLING: u64 = 4;
+const WINDOW: u64 = 16;
+/// The fewest requests in a window, where slots are few.
+const FEWEST: u64 = 64;
+/// Windows between two searches: the fewest, and the most once searches find the same.
+const RESTS: [u32; 2] = [128, 4096];
+
+/// A search for the backoff with which a server executes the most requests. It tries each for a
+/// window, stays with the best, and searches again later: sooner if that has changed.
+#[derive(Debug)]
+pub(super) struct Search {
+    /// What is tried, in `TRIED`; beyond it, the server rests.
+    tried: usize,
+    /// The fewest nanoseconds of a window so far, and with what.
+    best: (u64, usize),
+    /// What the last search found.
+    found: usize,
+    /// Windows of the present rest, and those left of it.
+    rest: u32,
+    left: u32,
+    requests: u64,
+    began_ns: u64,
+    /// A window's requests.
+    settling: u64,
+    window: u64,
+}
+
+impl Search {
+    /// For a server with so many slots. It begins with the first that is tried.
+    pub(super) fn new(slots: usize) -> Self {
+        let slots = slots as u64;
+        Self {
+            tried: 0,
+            best: (u64::MAX, 0),
+            found: 0,
+            rest: RESTS[0],
+            left: 0,
+            requests: 0,
+            began_ns: 0,
+            settling: (slots * SETTLING).max(FEWEST / 2),
+            window: (slots * WINDOW).max(FEWEST),
+        }
+    }
+
+    /// The server had nothing to do, so the window says nothing.
+    pub(super) fn forget_window(&mut self) {
+        self.requests = 0;
+    }
+
+    /// Notes that a scan has found so many requests. Returns the cycles that clients are to wait
+    /// from now on, if that is new.
+    pub(super) fn note(&mut self, requests: u64, now_ns: impl FnOnce() -> u64) -> Option<u64> {
+        let before = self.requests;
+        self.requests += requests;
+        if before < self.settling && self.requests >= self.settling {
+            self.began_ns = now_ns();
+        } else if self.requests >= self.window {
+            self.requests = 0;
+            return self.next(now_ns() - self.began_ns);
+        }
+        None
+    }
+
+    /// After a window of so many nanoseconds.
+    fn next(&mut self, ns: u64) -> Option<u64> {
+        if self.tried < TRIED.len() {
+            self.best = self.best.min((ns, self.tried));
+            self.tried += 1;
+            if self.tried == TRIED.len() {
+                let (_, best) = self.best;
+                let same = best == self.found;
+                self.rest = if same { (self.rest * 2).min(RESTS[1]) } else { RESTS[0] };
+                (self.found, self.left) = (best, self.rest);
+                return Some(TRIED[best]);
+            }
+        } else if self.left > 0 {
+            self.left -= 1;
+            return None;
+        } else {
+            (self.tried, self.best) = (0, (u64::MAX, 0));
+        }
+        Some(TRIED[self.tried])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests of a server whose request takes what `ns` says at each backoff: how many it
+    /// executed with each, and the last.
+    fn run(
+        search: &mut Search,
+        clock: &mut u64,
+        requests: u64,
+        ns: impl Fn(u64) -> u64,
+    ) -> ([u64; 8], u64) {
+        let (mut used, mut cycles) = ([0; 8], TRIED[search.found]);
+        for _ in 0..requests {
+            used[TRIED.iter().position(|&tried| tried == cycles).unwrap()] += 1;
+            *clock += ns(cycles);
+            cycles = search.note(1, || *clock).unwrap_or(cycles);
+        }
+        (used, cycles)
+    }
+
+    #[test]
+    fn the_best_is_found_and_used_nearly_all_the_time() {
+        for best in TRIED {
+            let mut search = Search::new(10);
+            let (used, _) = run(&mut search, &mut 0, 200_000, |cycles| 10 + cycles.abs_diff(best));
+            let place = TRIED.iter().position(|&tried| tried == best).unwrap();
+            assert!(used[place] > 190_000, "{best}: {used:?}");
+            assert!(used.iter().all(|&used| used > 0), "{used:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_found() {
+        let mut search = Search::new(10);
+        let mut clock = 0;
+        let (_, cycles) = run(&mut search, &mut clock, 20_000, |cycles| 10 + cycles);
+        assert_eq!(cycles, 0);
+        let (used, _) = run(&mut search, &mut clock, 400_000, |cycles| 10 + cycles.abs_diff(1000));
+        assert!(used[4] > 200_000, "{used:?}");
+    }
+
+    #[test]
+    fn a_server_that_was_idle_does_not_count_that_time() {
+        let mut search = Search::new(10);
+        let mut clock = 0;
+        let mut cycles = 0_u64;
+        for request in 0..20_000 {
+            if request % 70 == 69 {
+                clock += if cycles == 500 { 1_000_000 } else { 0 };
+                search.forget_window();
+            }
+            clock += 10 + cycles.abs_diff(500);
+            cycles = search.note(1, || clock).unwrap_or(cycles);
+        }
+        assert_eq!(search.found, 3);
+    }
+}
