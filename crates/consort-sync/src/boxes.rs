@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "values travel as the addresses of their boxes")]
 
-use std::{fmt, marker::PhantomData};
+use std::{cell::Cell, fmt, marker::PhantomData};
 
 use crate::{
     delegation::Serverless,
@@ -40,9 +40,23 @@ use crate::{
 /// # use std::rc::Rc;
 /// static STACK: std::sync::OnceLock<Boxes<Rc<u8>, Treiber>> = std::sync::OnceLock::new();
 /// ```
+///
+/// A value that borrows lives as long as the container's type says.
+///
+/// ```compile_fail,E0597
+/// # use consort_sync::{Boxes, objects::Treiber};
+/// let stack = Boxes::<&'static str, Treiber>::default();
+/// {
+///     let word = "short-lived".to_owned();
+///     stack.put(&word);
+/// }
+/// assert_eq!(stack.take(), Some("short-lived"));
+/// ```
 pub struct Boxes<T, C: Container> {
     words: Words<C>,
-    _values: PhantomData<T>,
+    /// Values are put through shared references, as into a cell: so no other type will do, not even
+    /// one that differs in a lifetime alone.
+    _values: PhantomData<Cell<T>>,
 }
 
 // SAFETY: a value is in one box, which one thread opens, after it was put; nobody has a reference
