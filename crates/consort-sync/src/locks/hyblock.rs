@@ -73,8 +73,9 @@ unsafe impl RawLock for HybLock {
         if first == ALLOW {
             return Ok(None);
         }
-        // The next thread came before the lock.
-        let [_allow] = m.receive(self.queue()).await?;
+        // The next thread came before the lock. No further one follows, unless this thread holds
+        // the lock already: then it waits for ever, as with any lock.
+        while m.receive(self.queue()).await? != [ALLOW] {}
         Ok(Some(thread(first)))
     }
 

@@ -4,6 +4,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+        mpsc::{self, RecvTimeoutError},
     },
     thread,
     time::{Duration, Instant},
@@ -38,6 +39,7 @@ for_each_lock! {
     attempts_and_waits_mix,
     locks_nest_and_are_released_in_any_order,
     a_lock_that_was_forgotten_may_be_dropped,
+    a_thread_does_not_get_a_lock_twice,
     a_panic_releases,
     nobody_starves_where_that_is_promised,
 }
@@ -161,6 +163,23 @@ fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
         drop(moved);
         assert_eq!(Arc::strong_count(&inner), 1);
     }
+}
+
+/// Also if another thread wants it then.
+fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
+    let mutex: &Mutex<(), R> = Box::leak(Box::new(Mutex::new(())));
+    let (second, end) = mpsc::channel();
+    thread::spawn(move || {
+        let _first = mutex.lock();
+        thread::spawn(|| {
+            thread::sleep(Duration::from_millis(50)); // until the other one waits
+            drop(mutex.lock());
+        });
+        let _second = mutex.lock();
+        let _ = second.send(());
+    });
+    let outcome = end.recv_timeout(Duration::from_millis(200));
+    assert_eq!(outcome, Err(RecvTimeoutError::Timeout), "it waits for ever");
 }
 
 fn a_panic_releases<R: Lock>() {
