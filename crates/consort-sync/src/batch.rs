@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "closures of all types lie in one array")]
 
 use std::{
+    any::Any,
     fmt,
     marker::PhantomData,
     mem::{self, MaybeUninit},
@@ -108,9 +109,9 @@ impl<T> Closures<T> {
         }
     }
 
-    /// As [`take_all`](Self::take_all), with what `with` gives them. What they panic with is
-    /// dropped.
-    fn take_each(&mut self, with: impl Fn(&mut Self)) {
+    /// As [`take_all`](Self::take_all), with what `with` gives them. What they panic with goes to
+    /// `discard`.
+    fn take_each(&mut self, with: impl Fn(&mut Self), discard: impl Fn(Box<dyn Any + Send>)) {
         while self.begin < self.words.len() {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| with(self))) {
                 discard(payload);
@@ -121,7 +122,7 @@ impl<T> Closures<T> {
 
 impl<T> Drop for Closures<T> {
     fn drop(&mut self) {
-        self.take_each(|it| it.take_all(None));
+        self.take_each(|it| it.take_all(None), discard);
     }
 }
 
@@ -132,12 +133,15 @@ impl<T> Drop for Closures<T> {
 unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const Frame) {
     // SAFETY: the caller's promise.
     let mut closures = unsafe { Box::from_raw(closures.cast::<Closures<T>>()) };
-    closures.take_each(|closures| {
+    let take = |closures: &mut Closures<T>| {
         let refuses = shared.is_poisoned();
         let take = |data: &mut T| closures.take_all((!refuses).then_some(data));
         // SAFETY: the caller's promise.
         unsafe { shared.execute(above, take) };
-    });
+    };
+    // SAFETY: the caller's promise.
+    let discard = |payload| unsafe { shared.discard(above, payload) };
+    closures.take_each(take, discard);
 }
 
 /// Closures that are executed together, in their order: some hundred, or fewer large ones. To add

@@ -12,7 +12,7 @@ use std::{
 };
 
 use consort_fabric::{Machine, Word};
-use consort_native::at_once;
+use consort_native::{at_once, discard};
 
 use crate::{
     delegation::{Backlog, Service},
@@ -109,6 +109,16 @@ impl<T> Shared<T> {
         let result = closure(unsafe { &mut *self.data.get() });
         entered.unless_it_returns = None;
         result
+    }
+
+    /// Drops what a closure panicked with, within a frame: that may use the data too.
+    ///
+    /// # Safety
+    /// Nobody else uses the data.
+    #[cold]
+    pub(crate) unsafe fn discard(&self, above: *const Frame, payload: Box<dyn Any + Send>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.execute(above, |_| discard(payload)) };
     }
 
     /// A closure has panicked.

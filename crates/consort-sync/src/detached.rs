@@ -89,7 +89,8 @@ unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
     let closure = unsafe { Box::from_raw(closure.cast::<F>()) };
     // SAFETY: the caller's promise.
     if let Err(payload) = unsafe { execute_or_drop(shared, closure, above) } {
-        discard(payload);
+        // SAFETY: the caller's promise.
+        unsafe { shared.discard(above, payload) };
     }
 }
 

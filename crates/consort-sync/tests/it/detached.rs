@@ -4,7 +4,7 @@
 use std::{
     pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     task::{Context, Poll, Wake, Waker},
@@ -20,6 +20,7 @@ for_each_scheme! {
     a_detached_panic_is_told_to_nobody,
     a_panic_comes_to_whoever_waits,
     refused_closures_are_dropped_once,
+    what_nobody_catches_may_not_use_the_data,
     a_closure_may_not_detach_with_its_own_data,
     closures_may_detach_with_other_data,
     results_are_awaited,
@@ -147,6 +148,35 @@ fn refused_closures_are_dropped_once<D: Applies<u64>, U>(
     assert!(panic_of(|| data.apply(|_| ())).contains("the data is poisoned"));
     assert_eq!(dropped.load(Relaxed), 20);
     assert_eq!(data.into_inner(), 0);
+}
+
+/// Uses data when it is dropped, and leaves what that panics with.
+struct Uses<D: Applies<u64> + 'static>(&'static D, Arc<Mutex<Vec<String>>>);
+
+impl<D: Applies<u64> + 'static> Drop for Uses<D> {
+    fn drop(&mut self) {
+        let text = panic_of(|| self.0.apply(|count| *count += 1));
+        self.1.lock().expect("nobody panics with it").push(text);
+    }
+}
+
+/// The payload of a panic is dropped where the closure was executed.
+fn what_nobody_catches_may_not_use_the_data<D, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U)
+where
+    D: Applies<u64> + 'static,
+{
+    let data: &D = Box::leak(Box::new(make(0)));
+    within_limit(|| {
+        let texts = Arc::default();
+        let uses = || Uses(data, Arc::clone(&texts));
+        let [one, other] = [uses(), uses()];
+        data.detach(|_| std::panic::resume_unwind(Box::new(one)));
+        data.batch().push(|_| std::panic::resume_unwind(Box::new(other)));
+        assert_eq!(data.apply(|count| *count), 0);
+        let texts = texts.lock().expect("nobody panics with it");
+        assert_eq!(texts.len(), 2);
+        assert!(texts.iter().all(|text| text.contains("wait for itself")), "{texts:?}");
+    });
 }
 
 fn a_closure_may_not_detach_with_its_own_data<D: Applies<u64>, U>(
