@@ -71,7 +71,7 @@ impl<S: ServerScheme> Counter<S> {
         let Ok(()) = block_on_patiently(self.counter.run(&MACHINE, Part::Put));
     }
 
-    /// Lets the server end.
+    /// Lets the server end. Operations after that wait for ever.
     pub fn stop(&self) {
         let Ok(()) = block_on(self.counter.stop(&MACHINE, Part::Put));
     }

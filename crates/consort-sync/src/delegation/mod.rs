@@ -136,7 +136,7 @@ pub trait ServerScheme: Scheme {
         service: &S,
     ) -> impl Future<Output = Result<(), M::Stop>>;
 
-    /// Lets the server end. No operation may be applied any more.
+    /// Lets the server end. No operation may be applied any more: it would wait for ever.
     ///
     /// # Errors
     /// When a wait ends early.

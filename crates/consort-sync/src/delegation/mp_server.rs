@@ -11,6 +11,11 @@ use consort_fabric::{Line, Machine, Queue, Thread, Until};
 
 use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
 
+/// Words of the server's line: its thread plus one, 0 before it runs.
+const SERVER: usize = 0;
+/// 1 once the server was told to end.
+const ENDS: usize = 1;
+
 /// In place of a client: the server ends.
 const STOP: u64 = u64::MAX;
 /// In place of a client: nobody waits for the answer.
@@ -19,7 +24,6 @@ const NOBODY: u64 = u64::MAX - 1;
 /// MP-SERVER: a thread executes the operations that it is sent.
 #[derive(Debug, Default)]
 pub struct MpServer {
-    /// Word 0: the server's thread plus one; 0 before it runs.
     server: Line,
 }
 
@@ -39,7 +43,7 @@ impl MpServer {
     }
 
     async fn send<M: Machine>(&self, m: &M, message: [u64; 3]) -> Result<(), M::Stop> {
-        let server = m.wait_until(&self.server[0], Until::Differs(0)).await?;
+        let server = m.wait_until(&self.server[SERVER], Until::Differs(0)).await?;
         let server = u32::try_from(server - 1).expect("a thread was made a word");
         m.send(Thread(server), self.queue(), &message).await
     }
@@ -77,9 +81,9 @@ unsafe impl Scheme for MpServer {
 impl ServerScheme for MpServer {
     async fn run<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
         let me = u64::from(m.thread().0) + 1;
-        let first = m.compare_exchange(&self.server[0], 0, me, Relaxed).await;
+        let first = m.compare_exchange(&self.server[SERVER], 0, me, Relaxed).await;
         assert!(first.is_ok(), "{SECOND_SERVER}");
-        m.wake(&self.server[0]);
+        m.wake(&self.server[SERVER]);
         loop {
             let [client, operation, argument] = m.receive(self.queue()).await?;
             if client == STOP {
@@ -95,6 +99,10 @@ impl ServerScheme for MpServer {
     }
 
     async fn stop<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
-        self.send(m, [STOP, 0, 0]).await
+        // A second message would be there for a later scheme at the same address.
+        if m.swap(&self.server[ENDS], 1, Relaxed).await == 0 {
+            self.send(m, [STOP, 0, 0]).await?;
+        }
+        Ok(())
     }
 }

@@ -150,7 +150,7 @@ where
         let Ok(()) = block_on_patiently(self.container.run(&MACHINE, part));
     }
 
-    /// Lets the server of a part end.
+    /// Lets the server of a part end. Its operations after that wait for ever.
     pub fn stop(&self, part: Part) {
         let Ok(()) = block_on(self.container.stop(&MACHINE, part));
     }

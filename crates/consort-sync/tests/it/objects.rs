@@ -24,6 +24,8 @@ use consort_sync::{
     },
 };
 
+use crate::schemes::within_limit;
+
 // SAFETY: only schemes and objects use it, and each line that is taken here is given back once.
 const M: NativeMachine = unsafe { NativeMachine::new() };
 
@@ -298,4 +300,26 @@ fn there_is_one_server() {
     }
     refuses_a_second(MpServer::new());
     refuses_a_second(ShmServer::new(2));
+}
+
+/// The second time sends nothing that a later server at the same address could find.
+#[test]
+fn a_server_may_be_stopped_twice() {
+    fn stops<S: ServerScheme<Local: Send> + Sync>(scheme: impl Fn() -> S) {
+        for _ in 0..3 {
+            let counter = consort_sync::Counter::with(scheme());
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    counter.fetch_add(1);
+                    counter.stop();
+                    counter.stop();
+                });
+                counter.run();
+            });
+        }
+    }
+    within_limit(|| {
+        stops(MpServer::new);
+        stops(|| ShmServer::new(2));
+    });
 }
