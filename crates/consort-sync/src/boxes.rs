@@ -137,9 +137,19 @@ impl<T, C: Container> Boxes<T, C> {
     }
 }
 
+/// Drops the values that are left.
+struct Rest<'b, T, C: Container>(&'b Boxes<T, C>);
+
+impl<T, C: Container> Drop for Rest<'_, T, C> {
+    fn drop(&mut self) {
+        while self.0.take().is_some() {}
+    }
+}
+
 impl<T, C: Container> Drop for Boxes<T, C> {
     fn drop(&mut self) {
-        while self.take().is_some() {}
+        let rest = Rest(self); // drops those after one whose destructor panics
+        while rest.0.take().is_some() {}
     }
 }
 

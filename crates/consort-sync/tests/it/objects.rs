@@ -24,7 +24,7 @@ use consort_sync::{
     },
 };
 
-use crate::schemes::within_limit;
+use crate::schemes::{panic_of, within_limit};
 
 // SAFETY: only schemes and objects use it, and each line that is taken here is given back once.
 const M: NativeMachine = unsafe { NativeMachine::new() };
@@ -322,4 +322,20 @@ fn a_server_may_be_stopped_twice() {
         stops(MpServer::new);
         stops(|| ShmServer::new(2));
     });
+}
+
+struct Panics(Arc<()>);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        assert_ne!(Arc::strong_count(&self.0), 4, "on purpose");
+    }
+}
+
+#[test]
+fn boxes_drop_their_values_also_if_one_panics() {
+    let (boxes, count) = (Boxes::<_, Treiber>::default(), Arc::new(()));
+    (0..5).for_each(|_| boxes.put(Panics(Arc::clone(&count))));
+    assert!(panic_of(|| drop(boxes)).contains("on purpose"));
+    assert_eq!(Arc::strong_count(&count), 1);
 }
