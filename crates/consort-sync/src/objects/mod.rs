@@ -102,16 +102,31 @@ pub unsafe trait Container {
     ///
     /// # Panics
     /// When the number is no value.
+    ///
+    /// # Safety
+    /// `local` is the calling thread's own, and of this container. That of another queue would not
+    /// keep rings of this one from being freed:
+    ///
+    /// ```compile_fail,E0133
+    /// use consort_sync::objects::{Container, Lcrq, MyRings};
+    ///
+    /// let mine = MyRings::default();
+    /// Lcrq::packed(8).put_here(&mine, 1);
+    /// Lcrq::packed(8).put_here(&mine, 2);
+    /// ```
     #[cfg(not(loom))]
     #[inline]
-    fn put_here(&self, local: &Self::Local, value: u64) {
+    unsafe fn put_here(&self, local: &Self::Local, value: u64) {
         let Ok(()) = drive(self.put(&MACHINE, local, value), self.waits());
     }
 
     /// As [`take`](Self::take), for a thread of the program.
+    ///
+    /// # Safety
+    /// As [`put_here`](Self::put_here)'s.
     #[cfg(not(loom))]
     #[inline]
-    fn take_here(&self, local: &Self::Local) -> Option<u64> {
+    unsafe fn take_here(&self, local: &Self::Local) -> Option<u64> {
         let Ok(value) = drive(self.take(&MACHINE, local), self.waits());
         value
     }

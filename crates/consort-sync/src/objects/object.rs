@@ -161,14 +161,14 @@ unsafe impl<S: Scheme, D: Nodes> Container for Object<S, D> {
 
     #[cfg(not(loom))]
     #[inline]
-    fn put_here(&self, local: &Self::Local, value: u64) {
+    unsafe fn put_here(&self, local: &Self::Local, value: u64) {
         check(value, VALUES);
         self.apply_here(local, Part::Put, value);
     }
 
     #[cfg(not(loom))]
     #[inline]
-    fn take_here(&self, local: &Self::Local) -> Option<u64> {
+    unsafe fn take_here(&self, local: &Self::Local) -> Option<u64> {
         taken(self.apply_here(local, Part::Take, 0))
     }
 

@@ -1,5 +1,7 @@
 //! Containers of words for the threads of a program, without a launch.
 
+#![expect(unsafe_code, reason = "each thread has what it keeps of a container")]
+
 use std::fmt;
 
 use consort_native::{block_on, block_on_patiently};
@@ -40,7 +42,8 @@ impl<C: Container> Words<C> {
     /// When the number is no [value](Container::values).
     #[inline]
     pub fn put(&self, value: u64) {
-        self.container.put_here(self.locals.mine(), value);
+        // SAFETY: it is what this thread keeps of this container.
+        unsafe { self.container.put_here(self.locals.mine(), value) };
     }
 
     /// The first number that is no value.
@@ -51,7 +54,8 @@ impl<C: Container> Words<C> {
     /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
     #[inline]
     pub fn take(&self) -> Option<u64> {
-        self.container.take_here(self.locals.mine())
+        // SAFETY: it is what this thread keeps of this container.
+        unsafe { self.container.take_here(self.locals.mine()) }
     }
 }
 
