@@ -63,8 +63,8 @@ where
     /// When the system starts no thread, or too many threads use messages.
     ///
     /// # Panics
-    /// When the scheme [streams](ServerScheme::streams): the result of a closure could come after
-    /// the answer that it is there.
+    /// When the scheme [streams](crate::delegation::Scheme::streams): the result of a closure could
+    /// come after the answer that it is there.
     pub fn with(scheme: S, data: T) -> io::Result<Self> {
         assert!(!scheme.streams(), "closures return results, so answers may not pass the caches");
         let data = Arc::new(Data::new(scheme, data));

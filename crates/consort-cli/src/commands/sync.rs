@@ -9,7 +9,11 @@ use consort_bench::{
     workloads::critical_sections::{advise, increments_of, measure, show},
 };
 
-use crate::{args, interrupt, measurement::Measurement, output};
+use crate::{
+    args, interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+};
 
 /// The most threads.
 const MOST_THREADS: usize = 1024;
@@ -71,7 +75,10 @@ impl Advise {
         let increments = increments_of(self.section)?;
         let Self { threads, between, budget, .. } = *self;
         let stop = &*measurement.stop;
-        let results = measure(increments, threads, between.into(), budget, stop)?;
+        let progress = Progress::new("measuring");
+        let show_share = |share| progress.show(share);
+        let results = measure(increments, threads, between.into(), budget, stop, show_share)?;
+        drop(progress);
         let mut page = Page::default();
         advise(&mut page, &results)?;
         page.lines("\n");

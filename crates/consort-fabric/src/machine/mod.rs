@@ -63,7 +63,7 @@ pub unsafe trait Machine {
     /// Writes a word.
     fn store(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = ()>;
     /// Writes a word past the caches, if the machine can. A release fence must come between it and
-    /// the thread's next release.
+    /// the thread's next release. Until then, others may not see it for long.
     fn stream(&self, word: &Word, value: u64) -> impl Future<Output = ()>;
     /// Writes a word and returns the old value.
     fn swap(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = u64>;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `native` | the machine |
 //! | `pair` | two words that are exchanged at once, where the processor can |
+//! | `stream` | stores past the caches |
 //! | `threads` | numbers of threads, and what each has: messages, an answer, lines |
 //! | `sleep` | where threads sleep, by the word that they wait for |
 //! | `monitor` | how the processor itself waits for a line |
@@ -14,5 +15,6 @@ mod monitor;
 pub(crate) mod native;
 mod pair;
 mod sleep;
+mod stream;
 mod threads;
 pub(crate) mod wait;

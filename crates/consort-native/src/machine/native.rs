@@ -5,17 +5,14 @@
 use std::{
     convert::Infallible,
     future::{Future, poll_fn, ready},
-    sync::atomic::{
-        Ordering::{self, Acquire, Relaxed, Release, SeqCst},
-        fence,
-    },
+    sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst},
     task::Poll,
 };
 
 use consort_fabric::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
 
 use super::{
-    monitor, pair, sleep,
+    monitor, pair, sleep, stream,
     threads::{mailbox, me},
 };
 use crate::system::clock;
@@ -122,7 +119,7 @@ unsafe impl Machine for NativeMachine {
 
     #[inline(always)]
     fn stream(&self, word: &Word, value: u64) -> impl Future<Output = ()> {
-        word.atomic().store(value, Relaxed);
+        stream::store(word, value);
         ready(())
     }
 
@@ -165,7 +162,7 @@ unsafe impl Machine for NativeMachine {
 
     #[inline(always)]
     fn fence(&self, order: Ordering) -> impl Future<Output = ()> {
-        fence(order);
+        stream::order(order);
         ready(())
     }
 

@@ -149,8 +149,8 @@ mod tests {
         let mut search = Search::new(10);
         let mut clock = 0;
         let mut cycles = 0_u64;
-        for request in 0..20_000 {
-            if request % 70 == 69 {
+        for request in 0..50_000 {
+            if request % 700 == 699 {
                 clock += if cycles == 500 { 1_000_000 } else { 0 };
                 search.forget_window();
             }

@@ -57,7 +57,7 @@ pub trait Service<M: Machine> {
 /// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it;
 /// so does a section in [`in_place`](Self::in_place).
 /// What came before an `apply` happens before its operation, and that before what comes after,
-/// unless the scheme [streams](ServerScheme::streams).
+/// unless the scheme [streams](Self::streams).
 /// The operation and argument of each `apply` are served once, before it ends; those of each `post`
 /// that returns true once, before the server ends.
 pub unsafe trait Scheme {
@@ -105,6 +105,12 @@ pub unsafe trait Scheme {
         let _ = m;
     }
 
+    /// Whether answers are written past the caches: what an operation wrote may be seen after its
+    /// answer.
+    fn streams(&self) -> bool {
+        false
+    }
+
     /// Executes a section in place, on the native machine, if the scheme has each thread execute
     /// its own. Otherwise returns its input.
     ///
@@ -118,7 +124,6 @@ pub unsafe trait Scheme {
 }
 
 /// A scheme whose operations are executed by the threads that apply them.
-///
 pub trait Serverless: Scheme {}
 
 /// A scheme whose operations one thread executes, the server.
@@ -141,10 +146,4 @@ pub trait ServerScheme: Scheme {
     /// # Errors
     /// When a wait ends early.
     fn stop<M: Machine>(&self, m: &M) -> impl Future<Output = Result<(), M::Stop>>;
-
-    /// Whether answers are written past the caches: what an operation wrote may be seen after its
-    /// answer.
-    fn streams(&self) -> bool {
-        false
-    }
 }

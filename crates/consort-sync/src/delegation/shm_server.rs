@@ -180,6 +180,10 @@ unsafe impl Scheme for ShmServer {
         }
         Ok(answer >> 1)
     }
+
+    fn streams(&self) -> bool {
+        self.streams
+    }
 }
 
 impl ServerScheme for ShmServer {
@@ -249,9 +253,5 @@ impl ServerScheme for ShmServer {
         m.store(&self.server[BELL], 1, Release).await;
         m.wake(&self.server[BELL]);
         Ok(())
-    }
-
-    fn streams(&self) -> bool {
-        self.streams
     }
 }

@@ -79,10 +79,15 @@ impl<S: Scheme> Queue<S> {
         Self::of(scheme, None, List::new(m))
     }
 
-    /// An empty queue with a scheme for those who put and one for those who take. Neither may
-    /// write its answers past the caches, since both use the nodes.
+    /// An empty queue with a scheme for those who put and one for those who take.
+    ///
+    /// # Panics
+    /// When one [streams](Scheme::streams) its answers: the nodes belong to both (Petrović 2015,
+    /// section 7.1.3).
     #[must_use]
     pub fn with_two<M: Machine>(m: &M, put: S, take: S) -> Self {
+        let streams = put.streams() || take.streams();
+        assert!(!streams, "two schemes share nodes, so answers may not pass the caches");
         Self::of(put, Some(take), List::new(m))
     }
 }

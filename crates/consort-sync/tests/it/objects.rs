@@ -140,6 +140,22 @@ fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
     }
 }
 
+/// Answers past the caches come, and in the order of the operations.
+#[test]
+fn shm_server_that_streams() {
+    let scheme = || ShmServer::new(64).with_streaming();
+    served(&Counter::new(scheme()), counts);
+    let mut stack = Stack::new(scheme());
+    served(&stack, stacks);
+    stack.retire(&M);
+}
+
+#[test]
+#[should_panic(expected = "answers may not pass the caches")]
+fn two_servers_that_share_nodes_do_not_stream() {
+    let _ = Queue::with_two(&M, ShmServer::new(1), ShmServer::new(1).with_streaming());
+}
+
 #[test]
 fn treiber() {
     let mut stack = Treiber::new();

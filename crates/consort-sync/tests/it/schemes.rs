@@ -126,6 +126,10 @@ macro_rules! for_each_scheme {
                     .with_every_second_line()
                     .with_backoff(Backoff::Every(500));
                 Server::with(scheme, data).expect("a thread")
+            };
+            shm_server_tuned: |data| {
+                let scheme = ShmServer::new(100).with_backoff(Backoff::Tuned);
+                Server::with(scheme, data).expect("a thread")
             }
         }
     };

@@ -37,7 +37,7 @@ pub fn increments_of(section_ns: usize) -> Result<usize> {
     Ok(usize::try_from(increments).unwrap_or(usize::MAX).max(1))
 }
 
-/// Measures all locks and schemes with such a section.
+/// Measures all locks and schemes with such a section, and shows the share that is done.
 ///
 /// # Errors
 /// When the system refuses threads or cores.
@@ -47,9 +47,10 @@ pub fn measure(
     between: u64,
     budget: Duration,
     stop: &AtomicBool,
+    show: impl Fn(f64),
 ) -> Result<Results> {
     let threads = &[threads];
-    Race { subject: Subject::Counter, threads, increments, between, budget, stop }.run()
+    Race { subject: Subject::Counter, threads, increments, between, budget, stop }.run(show)
 }
 
 /// How a row is written in a program.

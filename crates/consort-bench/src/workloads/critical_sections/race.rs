@@ -152,16 +152,16 @@ struct Sample {
 }
 
 impl Race<'_> {
-    /// Measures.
+    /// Measures, and shows the share that is done.
     ///
     /// # Errors
     /// When the system refuses threads or cores, or a counter has lost operations.
-    pub fn run(&self) -> Result<Results> {
+    pub fn run(&self, show: impl Fn(f64)) -> Result<Results> {
         let rows = self.subject.rows(self.increments);
         let loads = self.loads();
         let blocks = u32::try_from(rows.len() * loads.len()).unwrap_or(u32::MAX);
         let length = (self.budget / (ROUNDS * blocks)).clamp(BLOCK[0], BLOCK[1]);
-        let samples = self.samples(&rows, &loads, length)?;
+        let samples = self.samples(&rows, &loads, length, show)?;
         let of_row = |load, row| {
             samples.iter().filter(move |sample| sample.load == load && sample.row == row)
         };
@@ -227,7 +227,13 @@ impl Race<'_> {
         std::iter::once(Load::Uncontended).chain(self.threads.iter().flat_map(of)).collect()
     }
 
-    fn samples(&self, rows: &[&Row], loads: &[Load], length: Duration) -> Result<Vec<Sample>> {
+    fn samples(
+        &self,
+        rows: &[&Row],
+        loads: &[Load],
+        length: Duration,
+        show: impl Fn(f64),
+    ) -> Result<Vec<Sample>> {
         let (mut draws, begun) = (Draws(1), Instant::now());
         let (mut samples, mut order) = (Vec::new(), (0..rows.len()).collect::<Vec<usize>>());
         for round in 0.. {
@@ -241,6 +247,9 @@ impl Race<'_> {
                     }
                     let value = value.with_context(|| format!("{} failed", rows[row].name))?;
                     samples.push(Sample { round, load, row, value });
+                    // Each row is measured once at least, however long that takes.
+                    let spent = begun.elapsed().as_secs_f64() / self.budget.as_secs_f64();
+                    show(spent.min(samples.len() as f64 / (rows.len() * loads.len()) as f64));
                 }
             }
             if begun.elapsed() >= self.budget {
@@ -298,6 +307,8 @@ impl Yield {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -319,7 +330,10 @@ mod tests {
             budget: Duration::ZERO,
             stop: &stop,
         };
-        let results = race.run().unwrap();
+        let shares = RefCell::new(Vec::new());
+        let results = race.run(|share| shares.borrow_mut().push(share)).unwrap();
+        let shares = shares.into_inner();
+        assert!(shares.is_sorted() && shares.last() == Some(&1.0), "{shares:?}");
         let rows = Subject::Delegate.rows(2).len();
         assert_eq!((results.uncontended.len(), results.contended.len()), (rows, 2 * rows));
         for one in &results.contended {
@@ -328,6 +342,6 @@ mod tests {
             assert_eq!(ratio == 1.0, one.name == REFERENCE, "{one:?}");
         }
         stop.store(true, Relaxed);
-        assert!(race.run().unwrap().is_empty());
+        assert!(race.run(|_| ()).unwrap().is_empty());
     }
 }

@@ -9,7 +9,11 @@ use consort_bench::{
 use consort_native::topology::Topology;
 
 use super::arguments::Bench;
-use crate::{interrupt, measurement::Measurement, output};
+use crate::{
+    interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+};
 
 /// The most iterations between two operations (Petrović 2015, section 6.2.2).
 const BETWEEN: u32 = 50;
@@ -39,7 +43,9 @@ pub(super) fn run(bench: &Bench, subject: Subject, measurement: &Measurement) ->
         budget: bench.budget,
         stop,
     };
-    let results = race.run()?;
+    let progress = Progress::new(name);
+    let results = race.run(|share| progress.show(share))?;
+    drop(progress);
     ensure!(!results.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let entries = results.entries();
     measurement.tell(&Switches::default(), bench.json.as_ref(), &entries, || {
