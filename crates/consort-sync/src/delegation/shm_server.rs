@@ -222,6 +222,9 @@ impl ServerScheme for ShmServer {
                 }
             }
             if found > 0 {
+                if idle == IDLE_SCANS {
+                    m.store(&self.server[SLEEPS], 0, Relaxed).await;
+                }
                 idle = 0;
                 if self.backoff == Backoff::Tuned
                     && let Some(cycles) = search.note(found, || m.now_ns())

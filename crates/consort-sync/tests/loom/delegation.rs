@@ -313,6 +313,7 @@ fn shm_server() {
         "Release: m.store(&self.server[BELL], 1, Release).await;",
         "Whole: m.store(&self.server[BELL], 1, Release).await;",
         "Whole: m.wake(&self.server[BELL]);",
+        "Whole: m.store(&self.server[SLEEPS], 0, Relaxed).await;",
         "Acquire: if m.load(&self.server[ENDS], Acquire).await != 0 {",
         "Whole: m.store(&self.server[BELL], 0, Relaxed).await;",
         "Acquire: m.swap(&self.server[SLEEPS], 1, AcqRel).await;",
