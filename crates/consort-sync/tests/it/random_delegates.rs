@@ -223,8 +223,9 @@ fn play(seed: u64) {
     });
     for (number, (delegate, uses)) in program.delegates.iter().enumerate() {
         delegate.clear_poison();
-        let uses = uses.load(Relaxed);
         delegate.with(&mut |twins| {
+            // Read here: until now a server may have executed what was detached.
+            let uses = uses.load(Relaxed);
             assert_eq!(*twins, (uses, uses), "delegate {number}");
             String::new()
         });
