@@ -40,7 +40,6 @@ fn node(address: u64) -> &'static Line {
 // wait. Since the thread then owns that node, no other one finds it.
 unsafe impl RawLock for Clh {
     const NAME: &'static str = "CLH";
-    const BARGES: bool = false;
     #[cfg(not(loom))]
     const NEW: Self = Self { last: Word::new(0) };
 

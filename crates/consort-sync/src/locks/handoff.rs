@@ -135,7 +135,6 @@ impl Handoff {
 // have asked. The release of either store pairs with the acquire of the exchange, or of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
-    const BARGES: bool = true;
     #[cfg(not(loom))]
     const NEW: Self =
         Self { state: Word::new(0), releases: Word::new(0), queue: Mcs::NEW, first: Word::new(0) };

@@ -50,7 +50,6 @@ impl HybLock {
 // with the acquire of the next swap.
 unsafe impl RawLock for HybLock {
     const NAME: &'static str = "HYBLOCK";
-    const BARGES: bool = false;
     #[cfg(not(loom))]
     const NEW: Self = Self { last: Word::new(UNLOCKED) };
 

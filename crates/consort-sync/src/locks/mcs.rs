@@ -34,7 +34,6 @@ fn node(address: u64) -> &'static Line {
 // the exchange that empties the queue, pairs with the acquire of the wait, or of the swap.
 unsafe impl RawLock for Mcs {
     const NAME: &'static str = "MCS";
-    const BARGES: bool = false;
     #[cfg(not(loom))]
     const NEW: Self = Self { last: Word::new(0) };
 

@@ -44,8 +44,6 @@ pub use ticket::Ticket;
 pub unsafe trait RawLock: Default {
     /// The lock's name in the literature.
     const NAME: &'static str;
-    /// Whether a thread that comes may overtake one that waits.
-    const BARGES: bool;
     /// A lock that nobody holds.
     #[cfg(not(loom))]
     const NEW: Self;

@@ -24,7 +24,6 @@ pub struct TestAndSet {
 // acquire of that exchange pairs with the release of the store.
 unsafe impl RawLock for TestAndSet {
     const NAME: &'static str = "test-and-set";
-    const BARGES: bool = true;
     #[cfg(not(loom))]
     const NEW: Self = Self { held: Word::new(0) };
 

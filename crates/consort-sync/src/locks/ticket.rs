@@ -22,7 +22,6 @@ pub struct Ticket {
 // a wait for it pairs with the release of the store.
 unsafe impl RawLock for Ticket {
     const NAME: &'static str = "ticket";
-    const BARGES: bool = false;
     #[cfg(not(loom))]
     const NEW: Self = Self { next: Word::new(0), served: Word::new(0) };
 

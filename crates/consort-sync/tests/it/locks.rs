@@ -78,7 +78,8 @@ fn sixty_four_threads_get_through<R: Lock>() {
 }
 
 fn first_come_first_served<R: Lock>() {
-    if R::BARGES {
+    // A thread that comes may overtake one that waits.
+    if [Handoff::NAME, TestAndSet::NAME].contains(&R::NAME) {
         return;
     }
     let mutex = Mutex::<Vec<u32>, R>::new(Vec::new());
