@@ -21,23 +21,10 @@ impl Word {
         Self(AtomicU64::new(value))
     }
 
-    /// A word of this value.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new(value: u64) -> Self {
-        Self(AtomicU64::new(value))
-    }
-
     /// The atomic that it is, for machines.
     #[inline(always)]
     pub const fn atomic(&self) -> &AtomicU64 {
         &self.0
-    }
-
-    /// The value, which nobody else can see any more.
-    #[cfg(not(loom))]
-    pub fn get_mut(&mut self) -> &mut u64 {
-        self.0.get_mut()
     }
 }
 
@@ -66,13 +53,6 @@ impl Line {
     #[must_use]
     pub const fn new() -> Self {
         Self([const { Word::new(0) }; 8])
-    }
-
-    /// A line of zeros.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
     }
 
     /// The address, for a word of another line. It is never 0, and a multiple of 64.

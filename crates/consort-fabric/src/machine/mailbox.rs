@@ -69,9 +69,9 @@ pub struct Mailbox {
 impl Default for Mailbox {
     fn default() -> Self {
         Self {
-            taken: Line::new(),
-            lines: (0..LINES).map(|_| Line::new()).collect(),
-            answer: Line::new(),
+            taken: Line::default(),
+            lines: (0..LINES).map(|_| Line::default()).collect(),
+            answer: Line::default(),
             own: Own::default(),
         }
     }

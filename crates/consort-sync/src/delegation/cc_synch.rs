@@ -46,37 +46,27 @@ fn node(address: u64) -> &'static Line {
     unsafe { Line::at(address) }
 }
 
-#[cfg(not(loom))]
-impl CcSynch {
-    /// With the usual number of operations for a combiner.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::with_max_ops(MAX_OPS)
-    }
-
-    /// A combiner executes at most so many operations of other threads; with 0, none.
-    #[must_use]
-    pub const fn with_max_ops(max_ops: u64) -> Self {
-        Self { last: Word::new(0), max_ops }
-    }
-}
-
-#[cfg(loom)]
-impl CcSynch {
-    /// A combiner executes at most so many operations of other threads; with 0, none.
-    #[must_use]
-    pub fn with_max_ops(max_ops: u64) -> Self {
-        Self { last: Word::new(0), max_ops }
-    }
-}
-
 impl Default for CcSynch {
     fn default() -> Self {
-        Self::with_max_ops(MAX_OPS)
+        Self { last: Word::default(), max_ops: MAX_OPS }
     }
 }
 
 impl CcSynch {
+    /// A queue whose combiners execute at most [`MAX_OPS`] operations of other threads.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: Word::new(0), max_ops: MAX_OPS }
+    }
+
+    /// A combiner executes at most so many operations of other threads; with 0, none.
+    #[must_use]
+    pub const fn with_max_ops(mut self, max_ops: u64) -> Self {
+        self.max_ops = max_ops;
+        self
+    }
+
     /// Applies an operation; the combiner holds `lock` meanwhile, if there is one.
     pub(super) async fn apply_under<M: Machine, S: Service<M>, R: RawLock>(
         &self,

@@ -35,7 +35,7 @@ impl HSynch {
     #[must_use]
     pub fn new(groups: usize, max_ops: u64, group_of: fn(Thread) -> usize) -> Self {
         assert!(groups > 0, "there must be a group of threads");
-        let groups = (0..groups).map(|_| CcSynch::with_max_ops(max_ops)).collect();
+        let groups = (0..groups).map(|_| CcSynch::default().with_max_ops(max_ops)).collect();
         Self { groups, lock: Clh::default(), group_of }
     }
 }

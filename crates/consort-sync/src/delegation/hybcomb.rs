@@ -95,37 +95,26 @@ impl Node {
 
 impl Default for HybComb {
     fn default() -> Self {
-        Self::with_max_ops(MAX_OPS)
+        Self { last_registered: Line::default(), departed: Line::default(), max_ops: MAX_OPS }
     }
 }
 
-#[cfg(not(loom))]
 impl HybComb {
-    /// With the usual number of operations for a combiner.
+    /// A queue whose combiners execute at most [`MAX_OPS`] operations of other threads.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
-        Self::with_max_ops(MAX_OPS)
+        Self { last_registered: Line::new(), departed: Line::new(), max_ops: MAX_OPS }
     }
 
-    /// A combiner executes at most so many operations of other threads; with 0, none. More than
-    /// 2^62 are as many.
+    /// A combiner executes at most so many operations of other threads; with 0, none. A number
+    /// beyond 2^62 counts as 2^62.
     #[must_use]
-    pub const fn with_max_ops(max_ops: u64) -> Self {
-        let max_ops = if max_ops < MOST_OPS { max_ops } else { MOST_OPS };
-        Self { last_registered: Line::new(), departed: Line::new(), max_ops }
+    pub const fn with_max_ops(mut self, max_ops: u64) -> Self {
+        self.max_ops = if max_ops < MOST_OPS { max_ops } else { MOST_OPS };
+        self
     }
-}
 
-#[cfg(loom)]
-impl HybComb {
-    /// A combiner executes at most so many operations of other threads; with 0, none.
-    #[must_use]
-    pub fn with_max_ops(max_ops: u64) -> Self {
-        Self { last_registered: Line::new(), departed: Line::new(), max_ops: max_ops.min(MOST_OPS) }
-    }
-}
-
-impl HybComb {
     /// The queue of the requests. None is there while nobody applies an operation.
     fn queue(&self) -> Queue {
         Queue(std::ptr::from_ref(self).addr() as u64)

@@ -71,17 +71,17 @@ impl ShmServer {
     #[must_use]
     pub fn new(clients: usize) -> Self {
         assert!(clients > 0, "there must be a slot");
-        let lines = (0..clients).map(|_| Line::new()).collect();
+        let lines = (0..clients).map(|_| Line::default()).collect();
         let order = (0..clients).collect();
         let backoff = Backoff::Spins;
-        Self { lines, stride: 1, order, backoff, streams: false, server: Line::new() }
+        Self { lines, stride: 1, order, backoff, streams: false, server: Line::default() }
     }
 
     /// Uses every second line only, for processors that fetch lines in pairs (section 7.2.1).
     #[must_use]
     pub fn with_every_second_line(mut self) -> Self {
         self.stride = 2;
-        self.lines = (0..self.order.len() * self.stride).map(|_| Line::new()).collect();
+        self.lines = (0..self.order.len() * self.stride).map(|_| Line::default()).collect();
         self
     }
 

@@ -311,10 +311,10 @@ macro_rules! all_objects {
                 clh, Locked::<Clh>::new();
                 hyblock, Locked::<HybLock>::new();
                 cc_synch, CcSynch::new();
-                cc_synch_few, CcSynch::with_max_ops(1);
+                cc_synch_few, CcSynch::new().with_max_ops(1);
                 h_synch, HSynch::new(2, 3, |thread| thread.0 as usize);
                 hybcomb, HybComb::new();
-                hybcomb_few, HybComb::with_max_ops(1);
+                hybcomb_few, HybComb::new().with_max_ops(1);
             }
 
             with_server! { $run:

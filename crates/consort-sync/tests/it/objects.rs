@@ -202,10 +202,10 @@ under! {
     clh: without_server, Locked::<Clh>::new();
     hyblock: without_server, Locked::<HybLock>::new();
     cc_synch: without_server, CcSynch::new();
-    cc_synch_few: without_server, CcSynch::with_max_ops(1);
+    cc_synch_few: without_server, CcSynch::new().with_max_ops(1);
     h_synch: without_server, HSynch::new(2, 3, |thread| thread.0 as usize);
     hybcomb: without_server, HybComb::new();
-    hybcomb_few: without_server, HybComb::with_max_ops(1);
+    hybcomb_few: without_server, HybComb::new().with_max_ops(1);
     mp_server: with_server, MpServer::new();
     shm_server: with_server, ShmServer::new(64);
 }

@@ -93,9 +93,9 @@ fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
         2 => of(Locked::<Clh>::new(), drawn),
         3 => of(Locked::<HybLock>::new(), drawn),
         4 => of(Locked::<Ticket>::new(), drawn),
-        5 | 6 => of(CcSynch::with_max_ops(most), drawn),
+        5 | 6 => of(CcSynch::new().with_max_ops(most), drawn),
         7 => of(HSynch::new(2, most, |thread| thread.0 as usize), drawn),
-        8 | 9 => of(HybComb::with_max_ops(most), drawn),
+        8 | 9 => of(HybComb::new().with_max_ops(most), drawn),
         10 => served(MpServer::new(), drawn),
         _ => served(ShmServer::new(1 + (drawn >> 16) as usize % 8), drawn),
     }

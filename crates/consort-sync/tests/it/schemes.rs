@@ -111,13 +111,13 @@ macro_rules! for_each_scheme {
             handoff: |data| Delegate::with(Locked::<Handoff>::new(), data);
             mcs: |data| Delegate::with(Locked::<Mcs>::new(), data);
             cc_synch: |data| Delegate::with(CcSynch::new(), data);
-            cc_synch_alone: |data| Delegate::with(CcSynch::with_max_ops(0), data);
-            cc_synch_few: |data| Delegate::with(CcSynch::with_max_ops(2), data);
+            cc_synch_alone: |data| Delegate::with(CcSynch::new().with_max_ops(0), data);
+            cc_synch_few: |data| Delegate::with(CcSynch::new().with_max_ops(2), data);
             h_synch: |data| Delegate::with(HSynch::new(2, 20, |thread| thread.0 as usize), data);
             hybcomb: |data| Delegate::with(HybComb::new(), data);
-            hybcomb_alone: |data| Delegate::with(HybComb::with_max_ops(0), data);
-            hybcomb_few: |data| Delegate::with(HybComb::with_max_ops(2), data);
-            hybcomb_unbounded: |data| Delegate::with(HybComb::with_max_ops(u64::MAX), data);
+            hybcomb_alone: |data| Delegate::with(HybComb::new().with_max_ops(0), data);
+            hybcomb_few: |data| Delegate::with(HybComb::new().with_max_ops(2), data);
+            hybcomb_unbounded: |data| Delegate::with(HybComb::new().with_max_ops(u64::MAX), data);
             mp_server: |data| Server::with(MpServer::new(), data).expect("a thread");
             shm_server: |data| Server::with(ShmServer::new(100), data).expect("a thread");
             shm_server_shared: |data| Server::with(ShmServer::new(2), data).expect("a thread");

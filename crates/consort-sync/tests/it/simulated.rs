@@ -133,8 +133,8 @@ fn locks_exclude() {
 #[test]
 fn combiners_exclude() {
     for most in [0, 2, 200] {
-        excludes(|| CcSynch::with_max_ops(most));
-        excludes(|| HybComb::with_max_ops(most));
+        excludes(|| CcSynch::new().with_max_ops(most));
+        excludes(|| HybComb::new().with_max_ops(most));
         excludes(|| HSynch::new(2, most, |thread| thread.0 as usize));
     }
 }
@@ -154,7 +154,7 @@ fn servers_execute_each_request_once() {
 #[test]
 fn a_seed_decides_everything() {
     let tallies = |seed| -> Vec<Tally> {
-        let (scheme, counter) = (HybComb::with_max_ops(5), Counter::default());
+        let (scheme, counter) = (HybComb::new().with_max_ops(5), Counter::default());
         let run = simulation(MACHINES[0], 8, seed).run(async |m: SimulatedThread| {
             client(&m, &scheme, &counter).await;
         });

@@ -55,7 +55,7 @@ impl Modelled for Locked<Ticket> {
 
 impl Modelled for CcSynch {
     fn new(max_ops: u64) -> Self {
-        Self::with_max_ops(max_ops)
+        Self::default().with_max_ops(max_ops)
     }
 }
 
@@ -70,7 +70,7 @@ impl Modelled for HybComb {
     const STORES_EXCHANGE: bool = true;
 
     fn new(max_ops: u64) -> Self {
-        Self::with_max_ops(max_ops)
+        Self::default().with_max_ops(max_ops)
     }
 }
 

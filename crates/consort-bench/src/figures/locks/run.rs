@@ -287,8 +287,8 @@ impl Setting {
             Way::Mcs => subject.apply(self, Locked::<Mcs>::new),
             Way::Clh => subject.apply(self, Locked::<Clh>::new),
             Way::HybLock => subject.apply(self, Locked::<HybLock>::new),
-            Way::CcSynch(most) => subject.apply(self, || CcSynch::with_max_ops(most)),
-            Way::HybComb(most) => subject.apply(self, || HybComb::with_max_ops(most)),
+            Way::CcSynch(most) => subject.apply(self, || CcSynch::new().with_max_ops(most)),
+            Way::HybComb(most) => subject.apply(self, || HybComb::new().with_max_ops(most)),
             Way::HSynch(most) => {
                 subject.apply(self, || HSynch::new(8, most, |thread| thread.0 as usize))
             }
