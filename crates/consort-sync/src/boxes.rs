@@ -59,8 +59,9 @@ pub struct Boxes<T, C: Container> {
     _values: PhantomData<Cell<T>>,
 }
 
-// SAFETY: a value is in one box, which one thread opens, after it was put; nobody has a reference
-// to it meanwhile. So values are moved between threads.
+// SAFETY: a value is in one box, which one thread opens, after it was put: no scheme here has a
+// server, so none streams. Nobody has a reference to it meanwhile. So values are moved between
+// threads.
 unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for Boxes<T, C> {}
 
 impl<T, S: Serverless> Boxes<T, objects::Stack<S>> {

@@ -29,6 +29,7 @@ impl<S: Scheme> Drop for Kept<S> {
     }
 }
 
+/// Data with the scheme that executes closures on it: what a `Delegate` and a `Server` have.
 pub(crate) struct Data<T, S: Scheme> {
     pub(crate) kept: Kept<S>,
     pub(crate) shared: Shared<T>,

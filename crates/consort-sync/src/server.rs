@@ -149,7 +149,7 @@ where
     pub fn into_inner(mut self) -> T {
         self.end();
         let data = self.data.take().and_then(Arc::into_inner);
-        data.expect("the server has ended").shared.into_inner()
+        data.expect("a closure of the server does not end it").shared.into_inner()
     }
 
     fn end(&mut self) {

@@ -11,7 +11,8 @@
 //! | `RESULT` | its result |
 //! | `STATE` | `WAITS`, then `DONE`, or `COMBINES` if its thread is to execute it |
 //!
-//! In the paper `STATE` is two flags. Cost: two line transfers a request on the combiner.
+//! In the paper `STATE` is two flags, and the most operations of a combiner include its own. Cost:
+//! two line transfers a request on the combiner.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
 

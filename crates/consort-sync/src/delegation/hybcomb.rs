@@ -13,9 +13,10 @@
 //! | `DONE` | `combining_done` |
 //!
 //! A thread that has lost several times to others by compare-exchange takes the place by a swap, so
-//! none starves (the repair of section 6.1.3). A node belongs to one lock until that is retired: a
-//! thread may add to the `n_ops` of a node that it read long ago. Such additions fail, so `n_ops`
-//! may exceed `MAX_OPS` by any number of them.
+//! none starves (the repair of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8,
+//! and a thread makes its node when it first wants to be the combiner. A node belongs to one lock
+//! until that is retired: a thread may add to the `n_ops` of a node that it read long ago. Such
+//! additions fail, so `n_ops` may exceed `MAX_OPS` by any number of them.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
 

@@ -48,6 +48,7 @@ unsafe impl<R: RawLock> Scheme for Locked<R> {
     fn retire<M: Machine>(&mut self, m: &M) {
         self.lock.retire(m);
     }
+
     #[cfg(not(loom))]
     #[inline(always)]
     fn in_place<I, T>(&self, input: I, section: impl FnOnce(I) -> T) -> Result<T, I> {

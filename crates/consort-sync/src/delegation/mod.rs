@@ -67,7 +67,8 @@ pub unsafe trait Scheme {
     /// the next thread with the same number may have it after this one.
     type Local: Default;
 
-    /// Has an operation executed, and returns its result.
+    /// Has an operation executed, and returns its result. [`ShmServer`] loses the highest bit of
+    /// a result.
     ///
     /// # Errors
     /// When a wait ends early.

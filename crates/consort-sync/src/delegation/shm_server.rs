@@ -1,9 +1,12 @@
 //! SHM-SERVER: Petrović 2015, section 7.1.1, Algorithm 5; a simplified RCL (Lozi et al. 2012).
 //!
 //! Each client has a slot, a line. It writes its request there and waits there for the answer. A
-//! server scans all slots. The number of the request says whose turn it is at a slot. The answer
-//! carries its lowest bit, so it is a single word, which may be written past the caches (section
-//! 7.1.3).
+//! server scans all slots. In Algorithm 5 a flag says whose turn it is at a slot. Here the number
+//! of the request does, and the answer carries its lowest bit. So an answer is a single word, which
+//! may be written past the caches (section 7.1.3), and a result has 63 bits.
+//!
+//! Threads without a slot of their own share the last one. A server that finds no request for long
+//! sleeps, and clients that see it asleep wake it.
 //!
 //! | word of a slot | what | written by |
 //! | --- | --- | --- |

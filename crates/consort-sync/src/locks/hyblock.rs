@@ -1,4 +1,4 @@
-//! HYBLOCK: Petrović 2015, section 6.1.1, Algorithm 3.
+//! HYBLOCK: Petrović 2015, section 6.1.1, Algorithm 3. The numbers in comments are its lines.
 //!
 //! One word: 0 while the lock is free, else the last thread that wants it. A thread that finds
 //! another one there sends it a message, and waits for one that allows it to go on. So nobody reads
@@ -60,6 +60,7 @@ unsafe impl RawLock for HybLock {
 
     #[inline(always)]
     async fn enter<M: Machine>(&self, m: &M) -> Result<Option<Thread>, Thread> {
+        // 8 and 9.
         match m.swap(&self.last, of_thread(m.thread()), Acquire).await {
             UNLOCKED => Ok(None),
             before => Err(thread(before)),
@@ -67,13 +68,13 @@ unsafe impl RawLock for HybLock {
     }
 
     async fn wait<M: Machine>(&self, m: &M, before: Thread) -> Result<Option<Thread>, M::Stop> {
-        m.send(before, self.queue(), &[of_thread(m.thread())]).await?;
+        m.send(before, self.queue(), &[of_thread(m.thread())]).await?; // 10
         let [first] = m.receive(self.queue()).await?;
         if first == ALLOW {
             return Ok(None);
         }
-        // The next thread came before the lock. No further one follows, unless this thread holds
-        // the lock already: then it waits for ever, as with any lock.
+        // 13 and 14: the next thread came before the lock. No further one follows, unless this
+        // thread holds the lock already: then it waits for ever, as with any lock.
         while m.receive(self.queue()).await? != [ALLOW] {}
         Ok(Some(thread(first)))
     }
@@ -94,10 +95,11 @@ unsafe impl RawLock for HybLock {
         m: &M,
         next: Option<Thread>,
     ) -> Result<(), Option<Thread>> {
+        // 16 and 20. A message here is the next thread's.
         if next.is_some() || !m.is_empty(self.queue()).await {
             return Err(next);
         }
-        // Pairs with the acquire of the next swap.
+        // 21. Pairs with the acquire of the next swap.
         let me = of_thread(m.thread());
         m.compare_exchange(&self.last, me, UNLOCKED, Release).await.map(|_| ()).map_err(|_| next)
     }
@@ -105,12 +107,12 @@ unsafe impl RawLock for HybLock {
     async unsafe fn pass_on<M: Machine>(&self, m: &M, next: Option<Thread>) -> Result<(), M::Stop> {
         let next = match next {
             Some(next) => next,
-            // Its message is there, or will come.
+            // 23: its message is there, or will come.
             None => {
                 let [next] = m.receive(self.queue()).await?;
                 thread(next)
             }
         };
-        m.send(next, self.queue(), &[ALLOW]).await
+        m.send(next, self.queue(), &[ALLOW]).await // 17 and 24
     }
 }

@@ -57,8 +57,9 @@ const EMPTY: u64 = VALUES;
 /// A queue or a stack of words.
 ///
 /// # Safety
-/// Each word that was put is taken once at most, and not by [`take`](Self::take) what was not put.
-/// What came before a `put` happens before what comes after the `take` of its word.
+/// [`take`](Self::take) returns only words that were put, and each at most once. What came before a
+/// `put` happens before what comes after the `take` of its word, unless a scheme
+/// [streams](crate::delegation::ServerScheme::streams).
 pub unsafe trait Container {
     /// What each thread keeps between its operations. It is the thread's own, and of this object;
     /// the next thread with the same number may have it after this one.
