@@ -165,17 +165,25 @@ impl Lcrq {
         (address, unsafe { ring(address) })
     }
 
+    /// The turns of the thread's cluster, and how long it waits for one. It is called before a ring
+    /// is shown: what names the cluster may use the queue.
+    #[inline]
+    fn turns<M: Machine>(&self, m: &M, mine: &MyRings) -> Option<(u64, u64)> {
+        let Clusters { of, wait_ns } = self.clusters?;
+        let cluster = mine.cluster.get().unwrap_or_else(|| of(m.thread()) as u64 + 1);
+        mine.cluster.set(Some(cluster));
+        Some((cluster, wait_ns))
+    }
+
     /// Waits for the turn of the thread's cluster at a ring, but not for long.
     #[inline]
     async fn await_turn<M: Machine>(
         &self,
         m: &M,
-        mine: &MyRings,
+        turns: Option<(u64, u64)>,
         ring: &Ring,
     ) -> Result<(), M::Stop> {
-        let Some(Clusters { of, wait_ns }) = self.clusters else { return Ok(()) };
-        let cluster = mine.cluster.get().unwrap_or_else(|| of(m.thread()) as u64 + 1);
-        mine.cluster.set(Some(cluster));
+        let Some((cluster, wait_ns)) = turns else { return Ok(()) };
         let turn = &ring.links[CLUSTER];
         let mut now = m.load(turn, Relaxed).await;
         if now != cluster && now != 0 {
@@ -268,9 +276,10 @@ unsafe impl Container for Lcrq {
     #[inline]
     async fn put<M: Machine>(&self, m: &M, mine: &MyRings, value: u64) -> Result<(), M::Stop> {
         check(value, self.values());
+        let turns = self.turns(m, mine);
         loop {
             let (address, last) = self.at_end(m, mine, LAST).await;
-            self.await_turn(m, mine, last).await?;
+            self.await_turn(m, turns, last).await?;
             if last.put(m, value).await {
                 return Ok(());
             }
@@ -299,9 +308,10 @@ unsafe impl Container for Lcrq {
 
     #[inline]
     async fn take<M: Machine>(&self, m: &M, mine: &MyRings) -> Result<Option<u64>, M::Stop> {
+        let turns = self.turns(m, mine);
         loop {
             let (address, first) = self.at_end(m, mine, FIRST).await;
-            self.await_turn(m, mine, first).await?;
+            self.await_turn(m, turns, first).await?;
             let value = first.take(m).await;
             if value.is_some() {
                 return Ok(value);

@@ -3,8 +3,9 @@
 #![expect(unsafe_code, reason = "the machine is shared by all tests")]
 
 use std::{
+    cell::Cell,
     collections::{BTreeSet, VecDeque},
-    sync::Arc,
+    sync::{Arc, LazyLock},
     thread,
     time::{Duration, Instant},
 };
@@ -354,4 +355,24 @@ fn boxes_drop_their_values_also_if_one_panics() {
     (0..5).for_each(|_| boxes.put(Panics(Arc::clone(&count))));
     assert!(panic_of(|| drop(boxes)).contains("on purpose"));
     assert_eq!(Arc::strong_count(&count), 1);
+}
+
+static NAMES_CLUSTERS: LazyLock<Words<Lcrq>> = LazyLock::new(|| {
+    thread_local! {
+        static USED: Cell<bool> = const { Cell::new(false) };
+    }
+    let of = |_| {
+        if !USED.replace(true) {
+            (1..=2).for_each(|value| NAMES_CLUSTERS.put(value));
+            assert_eq!([(); 2].map(|()| NAMES_CLUSTERS.take()), [Some(1), Some(2)]);
+            (3..=4).for_each(|value| NAMES_CLUSTERS.put(value)); // 4 into a ring of before
+        }
+        0
+    };
+    Words::with_clusters(1, Clusters { of, wait_ns: 0 })
+});
+
+#[test]
+fn what_names_a_cluster_may_use_the_queue() {
+    assert_eq!([(); 3].map(|()| NAMES_CLUSTERS.take()), [Some(3), Some(4), None]);
 }
