@@ -37,8 +37,10 @@ const LINES: usize = if cfg!(loom) { 2 } else { 64 };
 const STATE: usize = 7;
 /// Words of a message's first line that are not the sender's.
 const HEAD: usize = 2;
-/// How long a sender waits for room before it takes in its own messages, in nanoseconds.
-const ROOM_NS: u64 = 100_000;
+/// How long a sender waits for room before it takes in its own messages, at first and at most, in
+/// nanoseconds. It waits twice as long each time: hundreds of senders would else keep the system
+/// busy with their sleep.
+const ROOM_NS: [u64; 2] = [100_000, 10_000_000];
 
 /// Words of the line for answers.
 const ANSWER: usize = 0;
@@ -120,10 +122,12 @@ impl Mailbox {
         let mut words = [queue.0, count as u64].into_iter().chain(message.iter().copied());
         for number in first..first + lines {
             let (line, free) = self.line(number);
+            let [mut room_ns, longest] = ROOM_NS;
             // Pairs with the release in `take`.
             while m.load(&line[STATE], Acquire).await != free {
                 mine().take_in(m).await;
-                let at = m.now_ns() + ROOM_NS;
+                let at = m.now_ns() + room_ns;
+                room_ns = (2 * room_ns).min(longest);
                 m.wait_until_time(&line[STATE], Until::Equals(free), at).await?;
             }
             for (place, word) in line[..STATE].iter().zip(words.by_ref()) {
