@@ -296,9 +296,11 @@ fn hybcomb() {
 #[test]
 fn mp_server() {
     let scripts = [script(1, &[], &[2]), script(1, &[], &[1, 1])];
-    let wait = "Acquire: let server = m.wait_until(&self.server[0], Until::Differs(0)).await?;";
+    let wait =
+        "Acquire: let server = m.wait_until(&self.server[SERVER], Until::Differs(0)).await?;";
     // No script has a second server.
-    let first = "Whole: let first = m.compare_exchange(&self.server[0], 0, me, Relaxed).await;";
+    let first =
+        "Whole: let first = m.compare_exchange(&self.server[SERVER], 0, me, Relaxed).await;";
     changes::check(&scripts, model::<MpServer>, &[wait, first]);
 }
 
