@@ -89,6 +89,7 @@ fn merge(quantities: &mut Vec<Quantity>, simulated: Vec<Quantity>) {
             Some(native) => {
                 native.simulated = one.simulated;
                 native.rel_error = one.rel_error;
+                native.holds = one.holds;
             }
             None => quantities.push(one),
         }

@@ -2,6 +2,17 @@
 
 use serde::Serialize;
 
+/// What a paper says of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Its value.
+    Value,
+    /// That it is at most so much.
+    AtMost,
+    /// That it is at least so much.
+    AtLeast,
+}
+
 /// A figure that a paper gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
@@ -11,11 +22,23 @@ pub struct Bound {
     pub quantity: &'static str,
     /// The paper's value.
     pub value: f64,
+    /// What that is.
+    pub said: Said,
 }
 
-/// A figure that a paper gives.
+/// A figure whose value a paper gives.
 pub const fn bound(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
-    Bound { machine, quantity, value }
+    Bound { machine, quantity, value, said: Said::Value }
+}
+
+/// A figure of which a paper says that it is at most so much.
+pub const fn at_most(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
+    Bound { machine, quantity, value, said: Said::AtMost }
+}
+
+/// A figure of which a paper says that it is at least so much.
+pub const fn at_least(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
+    Bound { machine, quantity, value, said: Said::AtLeast }
 }
 
 /// A claim, with the figures that its paper gives.
@@ -40,6 +63,9 @@ pub struct Quantity {
     pub unit: &'static str,
     /// The paper's value.
     pub paper: Option<f64>,
+    /// What that is.
+    #[serde(skip)]
+    pub said: Said,
     /// The value of an analytic model of the paper's machine.
     pub model: Option<f64>,
     /// The value on the paper's machine, simulated.
@@ -47,8 +73,10 @@ pub struct Quantity {
     /// The value on this machine.
     pub native: Option<f64>,
     /// The relative error of the simulated figure, or else of the model's, against the paper's;
-    /// none against 0.
+    /// none against 0, or a limit.
     pub rel_error: Option<f64>,
+    /// Whether the simulated figure keeps to the paper's limit; none if the paper gives a value.
+    pub holds: Option<bool>,
 }
 
 /// Rounds to three digits after the point: no value is more exact.
@@ -57,10 +85,15 @@ fn thousandths(value: f64) -> f64 {
 }
 
 impl Source {
+    /// What the paper says of a figure of its machine.
+    fn bound(&self, machine: &str, quantity: &str) -> Option<&'static Bound> {
+        let same = |bound: &&Bound| (bound.machine, bound.quantity) == (machine, quantity);
+        self.bounds.iter().find(same)
+    }
+
     /// The paper's value of a figure of its machine.
     pub fn paper(&self, machine: &str, quantity: &str) -> Option<f64> {
-        let same = |bound: &&Bound| (bound.machine, bound.quantity) == (machine, quantity);
-        self.bounds.iter().find(same).map(|bound| bound.value)
+        self.bound(machine, quantity).map(|bound| bound.value)
     }
 
     /// A quantity of a machine of the paper, with the paper's value.
@@ -71,16 +104,19 @@ impl Source {
         unit: &'static str,
     ) -> Quantity {
         let quantity = quantity.into();
+        let bound = self.bound(machine, &quantity);
         Quantity {
             claim: self.claim,
             machine,
             unit,
-            paper: self.paper(machine, &quantity),
+            paper: bound.map(|bound| bound.value),
+            said: bound.map_or(Said::Value, |bound| bound.said),
             quantity,
             model: None,
             simulated: None,
             native: None,
             rel_error: None,
+            holds: None,
         }
     }
 }
@@ -99,9 +135,14 @@ impl Quantity {
 
     /// Adds the value on the paper's machine, simulated.
     pub fn simulated(self, simulated: f64) -> Self {
-        let paper = self.paper.filter(|&paper| paper != 0.0);
-        let rel_error = paper.map(|paper| thousandths(simulated / paper - 1.0));
-        Self { simulated: Some(thousandths(simulated)), rel_error, ..self }
+        let error = |paper: f64| Some(thousandths(simulated / paper - 1.0));
+        let (rel_error, holds) = match (self.paper, self.said) {
+            (None, _) => (None, None),
+            (Some(paper), Said::Value) => (error(paper).filter(|_| paper != 0.0), None),
+            (Some(most), Said::AtMost) => (None, Some(simulated <= most)),
+            (Some(least), Said::AtLeast) => (None, Some(simulated >= least)),
+        };
+        Self { simulated: Some(thousandths(simulated)), rel_error, holds, ..self }
     }
 }
 
@@ -118,8 +159,22 @@ mod tests {
         let expected = concat!(
             r#"{"claim":"H6","machine":"niagara2-x4","quantity":"reduce 8 kB strict radix 4","#,
             r#""unit":"us","paper":1774.0,"model":null,"simulated":null,"native":12.346,"#,
-            r#""rel_error":null}"#
+            r#""rel_error":null,"holds":null}"#
         );
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn a_limit_holds_or_not_and_has_no_error() {
+        const BOUNDS: &[Bound] =
+            &[at_most("a", "most", 2.0), at_least("a", "least", 2.0), bound("a", "value", 2.0)];
+        let source = Source { claim: "T8", bounds: BOUNDS };
+        for (simulated, holds) in [(1.0, [true, false]), (2.0, [true; 2]), (3.0, [false, true])] {
+            let of = |what| source.quantity("a", what, "x").simulated(simulated);
+            assert_eq!([of("most").holds, of("least").holds], holds.map(Some));
+            assert_eq!([of("most").rel_error, of("least").rel_error], [None; 2]);
+            assert_eq!((of("value").holds, of("none").holds), (None, None));
+            assert_eq!(of("value").rel_error, Some(simulated / 2.0 - 1.0));
+        }
     }
 }

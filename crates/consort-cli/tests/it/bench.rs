@@ -84,7 +84,7 @@ const FIGURE: [&str; 24] = [
 /// What each object says of the circumstances.
 const CONTEXT: [&str; 7] = ["machine", "date", "version", "commit", "load", "busy", "interrupted"];
 
-const QUANTITY: [&str; 10] = [
+const QUANTITY: [&str; 11] = [
     "claim",
     "machine",
     "quantity",
@@ -94,6 +94,7 @@ const QUANTITY: [&str; 10] = [
     "simulated",
     "native",
     "rel_error",
+    "holds",
     "context",
 ];
 

@@ -27,11 +27,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         let [rate, cc] = [point, cc].map(|point| format!("{:.1}", point.combined));
         rows.push(vec![threads.to_string(), exchanges, fairness, rate, cc]);
     }
-    let header = ["threads", "CAS an operation", "most / least operations", "HYBCOMB combines"];
+    let header = ["threads", "CAS an operation", "fairness", "HYBCOMB combines"];
     report.table(&[&header[..], &["CC-SYNCH combines"]].concat(), rows);
     for (name, way) in [("HYBCOMB", Way::HybComb(MAX_OPS)), ("CC-SYNCH", Way::CcSynch(MAX_OPS))] {
         let combined = on_tile(way, TILES, 1)?.combined;
-        report.add(TILE, format!("{name}, combined, 36 threads"), "operations", combined);
+        report.add(TILE, format!("6.6c {name}, combined, 36 threads"), "operations", combined);
     }
     let alone = on_tile(Way::HybComb(MAX_OPS), 1, 1)?.exchanges();
     report.add(TILE, "HYBCOMB, CAS an operation, 1 thread", "CAS", alone);

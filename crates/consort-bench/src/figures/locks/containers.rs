@@ -1,4 +1,4 @@
-//! T12: queues and stacks.
+//! Queues and stacks under a lock or a scheme, and without, on a simulated machine.
 
 use std::cell::{Cell, OnceCell};
 
@@ -7,26 +7,17 @@ use consort_fabric::{Line, Machine as _};
 use consort_sim::SimulatedThread;
 use consort_sync::{
     delegation::{Scheme, ServerScheme},
-    objects::{Container, Lcrq, Object, Queue, Sequential, Stack, Treiber},
+    objects::{Clusters, Container, Lcrq, Object, Queue, Sequential, Stack, Treiber},
 };
 
-use super::{
-    super::experiment::{Experiment, Outcome},
-    delegation::MAX_OPS,
-    machines::{TILE, TILES, tile},
-    report::Report,
-    run::{Point, Setting, Slots, Subject, Way},
-};
+use super::run::{Point, Setting, Subject};
 
 /// The cells of a ring of LCRQ: few enough that all are used before the measurement begins.
 const RING_CELLS: usize = 1 << 10;
 
-/// The numbers of threads; the first leaves one beside two servers.
-const THREADS: [u32; 6] = [3, 5, 10, 15, 25, TILES];
-
 /// Sequential code under one scheme or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Contained {
+pub(super) enum Contained {
     Stack,
     Queue,
     QueueOfTwo,
@@ -99,95 +90,17 @@ impl Subject for Contained {
     }
 }
 
-impl Contained {
-    /// So many threads on the TILE-Gx.
-    fn on_tile(self, way: Way, threads: u32) -> Result<Point> {
-        tile(way, threads, 0).run_on(&self)
-    }
-}
-
 /// Treiber's stack.
-fn treiber(threads: u32) -> Result<Point> {
-    alone(&tile(Way::FetchAdd, threads, 0), |_| Treiber::new())
+pub(super) fn treiber(setting: &Setting) -> Result<Point> {
+    alone(setting, |_| Treiber::new())
 }
 
 /// LCRQ.
-fn lcrq(threads: u32) -> Result<Point> {
-    alone(&tile(Way::FetchAdd, threads, 0), |m| Lcrq::new(m, RING_CELLS))
+pub(super) fn lcrq(setting: &Setting) -> Result<Point> {
+    alone(setting, |m| Lcrq::new(m, RING_CELLS))
 }
 
-/// A kind of container, with its name.
-type Kind = (&'static str, fn(u32) -> Result<Point>);
-
-/// Figure 6.8a, and `HYBLOCK-1`, which it leaves out.
-pub(super) const QUEUES: [Kind; 8] = [
-    ("MP-SERVER-1", |threads| Contained::Queue.on_tile(Way::Mp, threads)),
-    ("HYBCOMB-1", |threads| Contained::Queue.on_tile(Way::HybComb(MAX_OPS), threads)),
-    ("SHM-SERVER-1", |threads| Contained::Queue.on_tile(Way::Shm(Slots::default()), threads)),
-    ("CC-SYNCH-1", |threads| Contained::Queue.on_tile(Way::CcSynch(MAX_OPS), threads)),
-    ("MP-SERVER-2", |threads| Contained::QueueOfTwo.on_tile(Way::Mp, threads)),
-    ("HYBLOCK-2", |threads| Contained::QueueOfTwo.on_tile(Way::HybLock, threads)),
-    ("HYBLOCK-1", |threads| Contained::Queue.on_tile(Way::HybLock, threads)),
-    ("LCRQ", lcrq),
-];
-
-/// Figure 6.8b.
-pub(super) const STACKS: [Kind; 6] = [
-    ("MP-SERVER", |threads| Contained::Stack.on_tile(Way::Mp, threads)),
-    ("HYBCOMB", |threads| Contained::Stack.on_tile(Way::HybComb(MAX_OPS), threads)),
-    ("SHM-SERVER", |threads| Contained::Stack.on_tile(Way::Shm(Slots::default()), threads)),
-    ("CC-SYNCH", |threads| Contained::Stack.on_tile(Way::CcSynch(MAX_OPS), threads)),
-    ("HYBLOCK", |threads| Contained::Stack.on_tile(Way::HybLock, threads)),
-    ("Treiber", treiber),
-];
-
-/// Millions of operations a second: of each kind, by threads.
-fn mops(kinds: &[Kind]) -> Result<Vec<Vec<f64>>> {
-    let of = |kind: fn(u32) -> Result<Point>| THREADS.iter().map(move |&threads| kind(threads));
-    kinds.iter().map(|&(_, kind)| of(kind).map(|point| Ok(point?.mops)).collect()).collect()
-}
-
-fn add_table(report: &mut Report, what: &str, kinds: &[Kind], mops: &[Vec<f64>]) {
-    let header: Vec<String> = THREADS.iter().map(u32::to_string).collect();
-    let what = format!("{what}, Mops/s by threads");
-    let header: Vec<&str> =
-        [what.as_str()].into_iter().chain(header.iter().map(String::as_str)).collect();
-    let rows = kinds.iter().zip(mops).map(|((name, _), mops)| {
-        let cells = mops.iter().map(|mops| format!("{mops:.1}"));
-        std::iter::once((*name).to_owned()).chain(cells).collect()
-    });
-    report.table(&header, rows.collect());
-}
-
-/// T12: queues and stacks on the TILE-Gx under balanced load (section 6.2.4, figure 6.8). The third
-/// best of the paper's queues has one server or combiner over shared memory.
-///
-/// # Errors
-/// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[TILE]);
-    let (queues, stacks) = (mops(&QUEUES)?, mops(&STACKS)?);
-    add_table(&mut report, "queues", &QUEUES, &queues);
-    add_table(&mut report, "stacks", &STACKS, &stacks);
-    let over_third = |mops: &[f64]| {
-        let third = queues[2].iter().zip(&queues[3]).map(|(shm, cc)| shm.max(*cc));
-        mops.iter().zip(third).map(|(mops, third)| mops / third).fold(0.0, f64::max)
-    };
-    let (mp, hybcomb) = (over_third(&queues[0]), over_third(&queues[1]));
-    report.add(TILE, "queue, MP-SERVER-1 / best over shared memory", "x", mp);
-    report.add(TILE, "queue, HYBCOMB-1 / best over shared memory", "x", hybcomb);
-    let at_all = |mops: &[Vec<f64>]| mops.iter().map(|mops| mops[mops.len() - 1]).collect();
-    let (queues, stacks): (Vec<f64>, Vec<f64>) = (at_all(&queues), at_all(&stacks));
-    let two = report.add(TILE, "queue, HYBLOCK-2 / HYBLOCK-1", "x", queues[5] / queues[6]);
-    let lcrq = report.add(TILE, "queue, LCRQ / HYBLOCK-2", "x", queues[7] / queues[5]);
-    report.add(TILE, "MP-SERVER, stack / queue", "x", stacks[0] / queues[0]);
-    report.add(TILE, "HYBCOMB, stack / queue", "x", stacks[1] / queues[1]);
-    let least = stacks[..5].iter().copied().fold(f64::INFINITY, f64::min);
-    report.finish(format!(
-        "queues: MP-SERVER up to {mp:.1} and HYBCOMB up to {hybcomb:.1} times the best over shared \
-         memory with one lock (paper: 2 and 1.5); HYBLOCK with two locks {two:.1} times that with \
-         one (almost 2), LCRQ {lcrq:.1} times HYBLOCK (similar); Treiber's stack {:.1} times the \
-         slowest other (less)",
-        stacks[5] / least,
-    ))
+/// LCRQ+H.
+pub(super) fn lcrq_of_clusters(setting: &Setting, clusters: Clusters) -> Result<Point> {
+    alone(setting, |m| Lcrq::new(m, RING_CELLS).with_clusters(clusters))
 }

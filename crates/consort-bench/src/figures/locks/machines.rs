@@ -2,9 +2,8 @@
 
 use anyhow::{Result, bail};
 use consort_sim::machines::{Coherent, Kind, Layout, Machine};
-use consort_sync::delegation::Backoff;
 
-use super::run::{Point, Setting, Slots, Way};
+use super::run::{MEASURED_NS, Point, Setting, Slots, Way};
 
 /// The TILE-Gx8036.
 pub const TILE: &str = "tile-gx36";
@@ -37,6 +36,7 @@ pub(super) fn tile(way: Way, threads: u32, increments: usize) -> Setting {
         increments,
         longest_loop: TILE_LOOP,
         by_pointer: false,
+        measured_ns: MEASURED_NS,
     }
 }
 
@@ -50,80 +50,78 @@ pub(super) fn on_tile(way: Way, threads: u32, increments: usize) -> Result<Point
 pub(super) struct X86 {
     pub(super) machine: &'static str,
     /// The clients that leave no core idle but what is said of the server's.
-    pub(super) clients: usize,
+    pub(super) clients: u32,
     /// The cycles between two looks of a client that attain a high throughput.
-    pub(super) backoff: Backoff,
+    pub(super) backoff: u64,
     /// The same besides streaming stores.
-    pub(super) streaming_backoff: Backoff,
-    /// Whether slots are every second line.
+    pub(super) streaming_backoff: u64,
+    /// Whether the thesis has slots on every second line.
     every_second: bool,
 }
 
 /// Both machines (sections 7.2.1 and 7.2.2).
 pub(super) const BOTH: [X86; 2] = [
-    X86 {
-        machine: XEON,
-        clients: 158,
-        backoff: Backoff::Every(5000),
-        streaming_backoff: Backoff::Every(3000),
-        every_second: true,
-    },
+    X86 { machine: XEON, clients: 158, backoff: 5000, streaming_backoff: 3000, every_second: true },
     X86 {
         machine: OPTERON,
         clients: 47,
-        backoff: Backoff::Every(1500),
-        streaming_backoff: Backoff::Every(1500),
+        backoff: 1500,
+        streaming_backoff: 1500,
         every_second: false,
     },
 ];
 
 impl X86 {
-    /// The hardware threads in the order in which they are used: the packages in turn, and the
-    /// second threads of all cores last.
-    fn order(machine: &Coherent) -> Vec<u32> {
+    /// Cores of a die, hardware threads of a core, and the hardware threads in the order in which
+    /// they are used: the packages in turn, and the second threads of all cores last.
+    fn order(machine: &Coherent) -> (u32, u32, Vec<u32>) {
         let Layout::Packages {
             packages, dies_per_package, cores_per_die, threads_per_core, ..
         } = machine.layout
         else {
-            return (0..machine.threads()).collect();
+            return (machine.threads(), 1, (0..machine.threads()).collect());
         };
         let cores = dies_per_package * cores_per_die;
         let each = (0..threads_per_core).flat_map(|sibling| {
             (0..cores)
                 .flat_map(move |core| (0..packages).map(move |package| (package, core, sibling)))
         });
-        each.map(|(package, core, sibling)| (package * cores + core) * threads_per_core + sibling)
-            .collect()
+        let order = each
+            .map(|(package, core, sibling)| (package * cores + core) * threads_per_core + sibling)
+            .collect();
+        (cores_per_die, threads_per_core, order)
     }
 
-    /// Runs a server with so many clients. The second thread of the server's core is idle.
-    pub(super) fn serve(self, slots: Slots, clients: usize, increments: usize) -> Result<Point> {
-        let machine = coherent(self.machine)?;
-        let same_core = |thread: &u32| *thread > 0 && machine.distance(0, *thread) == 0;
-        let mut placement = Self::order(&machine);
-        placement.retain(|thread| !same_core(thread));
-        placement.truncate(clients + 1);
-        let slots = Slots { every_second: self.every_second, ..slots };
-        self.run(Way::Shm(slots), placement, increments)
+    /// The slots of a server without optimizations.
+    pub(super) fn slots(self) -> Slots {
+        Slots { every_second: self.every_second, ..Slots::default() }
     }
 
-    /// Runs so many threads without a server.
-    pub(super) fn run_all(self, way: Way, threads: usize) -> Result<Point> {
-        let mut placement = Self::order(&coherent(self.machine)?);
-        placement.truncate(threads);
-        self.run(way, placement, 1)
-    }
-
-    fn run(self, way: Way, placement: Vec<u32>, increments: usize) -> Result<Point> {
-        let setting = Setting {
+    /// So many clients of servers, each of which executes a part of the operations, or one thread
+    /// more without a server. The servers are on the first cores, whose second threads are idle;
+    /// if too few are left, there are fewer clients.
+    pub(super) fn setting(self, way: Way, parts: u32, clients: u32) -> Result<Setting> {
+        let (_, siblings, order) = Self::order(&coherent(self.machine)?);
+        let servers = if way.is_served() { parts } else { 0 };
+        let others = order.into_iter().filter(|thread| *thread >= servers * siblings);
+        let mut placement: Vec<u32> = (0..servers).map(|core| core * siblings).collect();
+        placement.extend(others.take(if servers > 0 { clients } else { clients + 1 } as usize));
+        Ok(Setting {
             machine: self.machine,
             placement,
             way,
-            increments,
+            increments: 1,
             longest_loop: X86_PAUSE,
             by_pointer: true,
-        };
-        setting.run()
+            measured_ns: MEASURED_NS,
+        })
+    }
+
+    /// All cores of a die, as the TILE-Gx is used (section 6.2.5).
+    pub(super) fn die(self, way: Way) -> Result<Setting> {
+        let (cores, siblings, _) = Self::order(&coherent(self.machine)?);
+        let placement = (0..cores).map(|core| core * siblings).collect();
+        Ok(Setting { machine: self.machine, placement, ..tile(way, 0, 1) })
     }
 }
 
@@ -133,12 +131,32 @@ mod tests {
 
     #[test]
     fn sockets_are_used_in_turn_and_second_threads_last() {
-        let order = X86::order(&coherent(XEON).unwrap());
+        let order = X86::order(&coherent(XEON).unwrap()).2;
         assert_eq!(order[..9], [0, 20, 40, 60, 80, 100, 120, 140, 2]);
         assert_eq!(order[80..82], [1, 21]);
         let mut sorted = order;
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(0..160));
-        assert_eq!(X86::order(&coherent(OPTERON).unwrap())[..5], [0, 12, 24, 36, 1]);
+        assert_eq!(X86::order(&coherent(OPTERON).unwrap()).2[..5], [0, 12, 24, 36, 1]);
+    }
+
+    /// Section 7.2.1: a server is alone on its core.
+    #[test]
+    fn all_but_the_threads_beside_servers_are_clients() {
+        for (x86, siblings) in BOTH.into_iter().zip([2, 1]) {
+            let threads = coherent(x86.machine).unwrap().threads();
+            for servers in [1, 2] {
+                let setting = |clients| x86.setting(Way::Shm(x86.slots()), servers, clients);
+                let placement = setting(x86.clients).unwrap().placement;
+                let all = threads - servers * (siblings - 1);
+                let clients = x86.clients.min(all - servers);
+                assert_eq!(placement.len(), (clients + servers) as usize, "{x86:?}");
+                let beside = |thread: &&u32| **thread < servers * siblings;
+                assert_eq!(placement.iter().filter(beside).count(), servers as usize, "{x86:?}");
+            }
+            assert_eq!(x86.clients + 1, threads - (siblings - 1));
+            let threads = x86.setting(Way::Mcs, 1, x86.clients).unwrap().placement.len();
+            assert_eq!(threads, x86.clients as usize + 1);
+        }
     }
 }

@@ -1,16 +1,20 @@
 //! T8 to T15 (Petrović 2015, chapters 6 and 7): locks and delegation on the TILE-Gx,
 //! the Xeon and the Opteron of the thesis, simulated. The code is that of `consort-sync`.
 //!
-//! 1. `run`: an object under a lock or a scheme on a simulated machine; `machines`: the thesis'
-//!    machines, and where threads run;
-//! 2. `report`: figures with the thesis' values, as a page;
-//! 3. `queue_locks`, `delegation`, `stalls`, `combining`, `containers`: T8 to T12, on the TILE-Gx;
-//! 4. `optimizations`, `sections`: T13, T15, on the Xeon and the Opteron; `references`: T14.
+//! 1. `run`: an object under a lock or a scheme on a simulated machine; `containers`: such objects;
+//!    `machines`: the thesis' machines, and where threads run;
+//! 2. `curves`: such runs by a number, of threads for instance; `report`: figures with the thesis'
+//!    values, as a page;
+//! 3. `queue_locks`, `delegation`, `stalls`, `combining`, `objects`: T8 to T12, on the TILE-Gx;
+//! 4. `x86_objects`, `optimizations`, `sections`: T12, T13, T15, on the Xeon and the Opteron;
+//!    `references`: T14.
 
 pub mod combining;
-pub mod containers;
+mod containers;
+mod curves;
 pub mod delegation;
 pub mod machines;
+pub mod objects;
 pub mod optimizations;
 pub mod queue_locks;
 pub mod references;
@@ -18,6 +22,7 @@ mod report;
 mod run;
 pub mod sections;
 pub mod stalls;
+mod x86_objects;
 
 #[cfg(test)]
 mod tests;

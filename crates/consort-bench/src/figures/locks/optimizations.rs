@@ -1,25 +1,22 @@
 //! T13: backoff and streaming stores on x86.
 
 use anyhow::Result;
-use consort_sync::delegation::Backoff;
 
 use super::{
     super::experiment::{Experiment, Outcome},
+    curves::{Curves, least, most},
     machines::{BOTH, OPTERON, X86, XEON},
     report::Report,
-    run::{Slots, Way},
+    run::{Point, Setting, Slots, Way},
 };
 
-/// The figures of a machine.
-struct Gains {
-    backoff: f64,
-    streaming: f64,
-    both: f64,
-    shuffled: f64,
-}
+const BASE: &str = "base";
+const BACKOFF: &str = "backoff";
+const STREAMING: &str = "streaming";
+const BOTH_OF_THEM: &str = "streaming, backoff";
 
-/// T13: what the optimizations of SHM-SERVER gain (section 7.2.2, figures 7.5 and 7.6), beside
-/// combining and a bare addition (figure 7.9).
+/// T13: what the optimizations of SHM-SERVER gain, and what they cost (sections 7.2.1 and 7.2.2,
+/// figures 7.5 to 7.7).
 ///
 /// # Errors
 /// When a simulation fails.
@@ -27,74 +24,110 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let mut report = Report::new(experiment.source, &[XEON, OPTERON]);
     let mut verdict = Vec::new();
     for x86 in BOTH {
-        let Gains { backoff, streaming, both, shuffled } = gains(x86, &mut report)?;
-        verdict.push(format!(
-            "{}: backoff {backoff:.1} x, streaming stores {streaming:.1} x, both {both:.2} x \
-             streaming; shuffled slots lose {shuffled:.0} % of the backoff's gain",
-            if x86.machine == XEON { "Xeon" } else { "Opteron" },
-        ));
+        let curves = counter(x86, &mut report)?;
+        verdict.push(gains(x86, &curves, &mut report));
+        latency(x86, &curves, &mut report);
+        tuned(x86, &curves, &mut report)?;
+        placement(x86, &mut report)?;
     }
     verdict.push("paper: 6 and 3.5 on the Xeon, 2 and 1.7 on the Opteron".to_owned());
     report.finish(verdict.join("; "))
 }
 
-fn gains(x86: X86, report: &mut Report) -> Result<Gains> {
-    let X86 { machine, clients, backoff, streaming_backoff, .. } = x86;
-    let (backoff, tuned) = (Some(backoff), Some(Backoff::Tuned));
+/// A counter by clients.
+fn counter(x86: X86, report: &mut Report) -> Result<Curves> {
+    let (base, backoff) = (x86.slots(), Some(x86.backoff));
     let ways = [
-        ("base", Slots::default()),
-        ("base, shuffled", Slots { shuffled: true, ..Slots::default() }),
-        ("backoff", Slots { backoff, ..Slots::default() }),
-        ("backoff, shuffled", Slots { backoff, shuffled: true, ..Slots::default() }),
-        ("streaming", Slots { streams: true, ..Slots::default() }),
-        (
-            "streaming, backoff",
-            Slots { backoff: Some(streaming_backoff), streams: true, ..Slots::default() },
-        ),
-        ("tuned backoff", Slots { backoff: tuned, ..Slots::default() }),
-        ("streaming, tuned", Slots { backoff: tuned, streams: true, ..Slots::default() }),
+        (BASE, base),
+        ("base, shuffled", Slots { shuffled: true, ..base }),
+        (BACKOFF, Slots { backoff, ..base }),
+        ("backoff, shuffled", Slots { backoff, shuffled: true, ..base }),
+        (STREAMING, Slots { streams: true, ..base }),
+        (BOTH_OF_THEM, Slots { backoff: Some(x86.streaming_backoff), streams: true, ..base }),
     ];
-    let mut rows = Vec::new();
-    let mut mops = Vec::new();
-    for (name, slots) in ways {
-        let mut row = vec![format!("{machine}, {name}")];
-        for count in [1, 5, 10, 20, clients / 2, clients] {
-            // A search takes long to simulate.
-            if slots.backoff == tuned && ![1, clients / 2, clients].contains(&count) {
-                row.push(String::new());
-                continue;
-            }
-            let point = x86.serve(slots, count, 1)?;
-            row.push(format!("{:.1}", point.mops));
-            if count == clients {
-                row.push(format!("{:.2}", point.remote()[0]));
-                mops.push(report.add(machine, format!("counter, {name}"), "Mops/s", point.mops));
-            }
+    let clients = [1, 5, 10, 20, x86.clients / 2, x86.clients];
+    let curves = Curves::run(ways, &clients, |&slots, clients| {
+        x86.setting(Way::Shm(slots), 1, clients)?.run()
+    })?;
+    report.curves(&format!("{}, Mops/s", x86.machine), &curves, |point| point.mops);
+    report.curves(&format!("{}, ns", x86.machine), &curves, Point::latency_ns);
+    report.curves(&format!("{}, references", x86.machine), &curves, |point| point.remote()[0]);
+    Ok(curves)
+}
+
+/// Figures 7.5 and 7.6. Returns them in words.
+fn gains(x86: X86, curves: &Curves, report: &mut Report) -> String {
+    let X86 { machine, clients, .. } = x86;
+    for (name, points) in curves.rows() {
+        report.add(machine, format!("7.5 {name}"), "Mops/s", points[points.len() - 1].mops);
+    }
+    let mut ratio = |figure, name, other| {
+        let ratio = curves.gains(name, &[other], clients..)[0];
+        report.add(machine, format!("{figure} {name} / {other}"), "x", ratio)
+    };
+    let backoff = ratio("7.5", BACKOFF, BASE);
+    ratio("7.5", "base, shuffled", BASE);
+    let streaming = ratio("7.6", STREAMING, BASE);
+    let both = ratio("7.6", BOTH_OF_THEM, STREAMING);
+    let mops = |name| curves.at(name, clients).mops;
+    let lost = (mops(BACKOFF) - mops("backoff, shuffled")) / (mops(BACKOFF) - mops(BASE));
+    let lost = report.add(machine, "7.5 gain of backoff lost by shuffling", "%", 100.0 * lost);
+    format!(
+        "{}: backoff {backoff:.1} x, streaming stores {streaming:.1} x, both {both:.2} x \
+         streaming; shuffled slots lose {lost:.0} % of the backoff's gain",
+        if machine == XEON { "Xeon" } else { "Opteron" },
+    )
+}
+
+/// Figure 7.7.
+fn latency(x86: X86, curves: &Curves, report: &mut Report) {
+    let alone = |name| curves.delays(name, &[BASE], 1..=1)[0];
+    let all = [BACKOFF, STREAMING, BOTH_OF_THEM].map(alone);
+    report.add(x86.machine, "7.7 fastest optimized / base, 1 client", "x", least(all.into()));
+    let [backoff, others @ ..] = all;
+    report.add(x86.machine, format!("7.7 B{} / base, 1 client", x86.backoff), "x", backoff);
+    report.add(x86.machine, "7.7 slowest streaming / base, 1 client", "x", most(others.into()));
+}
+
+/// A server that finds the backoff itself, which the thesis has not (F3).
+fn tuned(x86: X86, fixed: &Curves, report: &mut Report) -> Result<()> {
+    const TUNED: &str = "backoff, tuned";
+    const STREAMING_TUNED: &str = "streaming, tuned";
+    let tuned = Slots { tunes: true, ..x86.slots() };
+    let ways = [(TUNED, tuned), (STREAMING_TUNED, Slots { streams: true, ..tuned })];
+    let counts = [1, x86.clients / 2, x86.clients];
+    let curves = Curves::run(ways, &counts, |&slots, clients| {
+        x86.setting(Way::Shm(slots), 1, clients)?.run()
+    })?;
+    report.curves(&format!("{}, Mops/s", x86.machine), &curves, |point| point.mops);
+    for (name, others) in [(TUNED, [BASE, BACKOFF]), (STREAMING_TUNED, [STREAMING, BOTH_OF_THEM])] {
+        for clients in counts {
+            let best = most(others.map(|other| fixed.at(other, clients).mops).into());
+            let ratio = curves.at(name, clients).mops / best;
+            report.add(x86.machine, format!("{name} / best fixed, {clients} clients"), "x", ratio);
         }
-        rows.push(row);
     }
-    let half = format!("{}", clients / 2);
-    let all = format!("{clients}");
-    report.table(
-        &["Mops/s by clients", "1", "5", "10", "20", &half, &all, "remote references"],
-        rows,
-    );
-    let threads = clients + 1;
-    let cc = x86.run_all(Way::CcSynch(200), threads)?.mops;
-    report.add(machine, "counter, CC-SYNCH", "Mops/s", cc);
-    if machine == XEON {
-        let h = x86.run_all(Way::HSynch(200), threads)?.mops;
-        report.add(machine, "counter, H-SYNCH", "Mops/s", h);
+    Ok(())
+}
+
+/// Section 7.2.1: where slots and clients are, and how sections are called.
+fn placement(x86: X86, report: &mut Report) -> Result<()> {
+    let slots = Slots { backoff: Some(x86.backoff), ..x86.slots() };
+    let setting = |slots| x86.setting(Way::Shm(slots), 1, x86.clients);
+    let as_placed = setting(slots)?.run()?.mops;
+    let [all, second] = [false, true].map(|every_second| setting(Slots { every_second, ..slots }));
+    let ratio = second?.run()?.mops / all?.run()?.mops;
+    report.add(x86.machine, "7.2.1 every second line / every line", "x", ratio);
+    for (name, slots) in [(BASE, x86.slots()), (BACKOFF, slots)] {
+        let by_number = Setting { by_pointer: false, ..setting(slots)? }.run()?.mops;
+        let ratio = by_number / setting(slots)?.run()?.mops;
+        report.add(x86.machine, format!("7.2.1 {name}, by number / by pointer"), "x", ratio);
     }
-    let add = x86.run_all(Way::FetchAdd, threads)?.mops;
-    report.add(machine, "counter, fetch-and-add", "Mops/s", add);
-    let backoff = report.add(machine, "counter, backoff / base", "x", mops[2] / mops[0]);
-    let streaming = report.add(machine, "counter, streaming / base", "x", mops[4] / mops[0]);
-    let both =
-        report.add(machine, "counter, streaming and backoff / streaming", "x", mops[5] / mops[4]);
-    let best = mops[2].max(mops[0]);
-    report.add(machine, "counter, tuned backoff / best fixed", "x", mops[6] / best);
-    let lost = 100.0 * (mops[2] - mops[3]) / (mops[2] - mops[0]);
-    let shuffled = report.add(machine, "counter, gain of backoff lost by shuffling", "%", lost);
-    Ok(Gains { backoff, streaming, both, shuffled })
+    if x86.machine == XEON {
+        let mut beside = setting(slots)?;
+        beside.placement.push(1);
+        let ratio = beside.run()?.mops / as_placed;
+        report.add(x86.machine, "7.2.1 client beside the server / none", "x", ratio);
+    }
+    Ok(())
 }

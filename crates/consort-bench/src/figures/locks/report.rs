@@ -1,14 +1,16 @@
 //! Figures of the thesis with the simulated ones, as a page.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use consort_sim::machines::Threads;
 
 use super::{
     super::{
         experiment::Outcome,
-        quantity::{Quantity, Source},
+        quantity::{Quantity, Said, Source},
     },
+    curves::Curves,
     machines::coherent,
+    run::Point,
 };
 use crate::{page::Page, units::counted};
 
@@ -45,24 +47,34 @@ impl Report {
         self.page.table(header.iter().copied(), rows, numbers);
     }
 
-    /// The outcome.
-    pub(super) fn finish(mut self, verdict: String) -> Result<Outcome> {
-        let figure =
-            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-        let error =
-            |error: Option<f64>| error.map_or("-".to_owned(), |e| format!("{:+.0} %", e * 1e2));
-        let rows = self.quantities.iter().map(|quantity| {
-            vec![
-                quantity.machine.to_owned(),
-                quantity.quantity.clone(),
-                quantity.unit.to_owned(),
-                figure(quantity.paper),
-                figure(quantity.simulated),
-                error(quantity.rel_error),
-            ]
+    /// Adds such a table of curves: what, in which unit, by which numbers.
+    pub(super) fn curves(&mut self, what: &str, curves: &Curves, value: impl Fn(&Point) -> f64) {
+        let numbers: Vec<String> = curves.numbers().map(|number| number.to_string()).collect();
+        let header: Vec<&str> =
+            [what].into_iter().chain(numbers.iter().map(String::as_str)).collect();
+        let rows = curves.rows().map(|(name, points)| {
+            let cells = points.iter().map(|point| digits(value(point)));
+            std::iter::once(name.to_owned()).chain(cells).collect()
         });
-        let header = ["machine", "", "unit", "paper", "simulated", "error"];
-        self.page.table(header, rows.collect(), 3..=5);
+        self.table(&header, rows.collect());
+    }
+
+    /// The outcome.
+    ///
+    /// # Errors
+    /// When the paper has a figure that was not added.
+    pub(super) fn finish(mut self, verdict: String) -> Result<Outcome> {
+        for bound in self.source.bounds {
+            let same =
+                |one: &Quantity| (one.machine, &*one.quantity) == (bound.machine, bound.quantity);
+            ensure!(self.quantities.iter().any(same), "no figure {}", bound.quantity);
+        }
+        for machine in &self.machines {
+            let of = self.quantities.iter().filter(|quantity| quantity.machine == *machine);
+            let header = [machine, "unit", "paper", "simulated", "error"];
+            self.page.table(header, of.map(row).collect(), 2..=4);
+        }
+        let verdict = verdict + &self.limits();
         for machine in &self.machines {
             let threads = coherent(machine)?.threads;
             let fitted = threads.map_or(Vec::new(), |Threads { fitted, .. }| fitted);
@@ -75,5 +87,89 @@ impl Report {
             ));
         }
         Ok(Outcome { verdict, page: self.page, quantities: self.quantities })
+    }
+
+    /// How many of the paper's limits hold, and which ones do not.
+    fn limits(&self) -> String {
+        let missed: Vec<&str> = self
+            .quantities
+            .iter()
+            .filter(|quantity| quantity.holds == Some(false))
+            .map(|quantity| quantity.quantity.as_str())
+            .collect();
+        let all = self.quantities.iter().filter(|quantity| quantity.holds.is_some()).count();
+        match (all, missed.len()) {
+            (0, _) => String::new(),
+            (_, 0) => format!("; {all} of {all} limits hold"),
+            (_, not) => format!("; {} of {all} limits hold, not: {}", all - not, missed.join("; ")),
+        }
+    }
+}
+
+/// A quantity in a table.
+fn row(quantity: &Quantity) -> Vec<String> {
+    let sign = match quantity.said {
+        Said::Value => "",
+        Said::AtMost => "< ",
+        Said::AtLeast => "> ",
+    };
+    let figure = |value: Option<f64>, sign| {
+        value.map_or("-".to_owned(), |value| format!("{sign}{value:.2}"))
+    };
+    let error = match (quantity.holds, quantity.rel_error) {
+        (Some(true), _) => "holds".to_owned(),
+        (Some(false), _) => "missed".to_owned(),
+        (None, Some(error)) => format!("{:+.0} %", error * 1e2),
+        (None, None) => "-".to_owned(),
+    };
+    vec![
+        quantity.quantity.clone(),
+        quantity.unit.to_owned(),
+        figure(quantity.paper, sign),
+        figure(quantity.simulated, ""),
+        error,
+    ]
+}
+
+/// A figure of a curve: three digits, or all before the point.
+fn digits(value: f64) -> String {
+    format!("{value:.*}", if value < 100.0 { 1 } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            super::quantity::{Bound, at_least, at_most, bound},
+            machines::TILE,
+        },
+        *,
+    };
+
+    const BOUNDS: &[Bound] =
+        &[bound(TILE, "value", 4.0), at_most(TILE, "most", 2.0), at_least(TILE, "least", 2.0)];
+
+    #[test]
+    fn a_limit_that_is_missed_is_named() {
+        let mut report = Report::new(Source { claim: "T8", bounds: BOUNDS }, &[TILE]);
+        for what in ["value", "most", "least"] {
+            report.add(TILE, what, "x", 1.0);
+        }
+        let cells = |quantity: &Quantity| row(quantity)[2..].join(" ");
+        let rows: Vec<String> = report.quantities.iter().map(cells).collect();
+        assert_eq!(rows, ["4.00 1.00 -75 %", "< 2.00 1.00 holds", "> 2.00 1.00 missed"]);
+        let verdict = report.finish("So".to_owned()).unwrap().verdict;
+        assert_eq!(verdict, "So; 1 of 2 limits hold, not: least");
+    }
+
+    #[test]
+    fn no_figure_of_the_paper_is_left_out() {
+        let report = Report::new(Source { claim: "T8", bounds: BOUNDS }, &[TILE]);
+        assert_eq!(report.finish(String::new()).err().unwrap().to_string(), "no figure value");
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        assert_eq!([0.5, 99.0, 100.4, 7418.0].map(digits), ["0.5", "99.0", "100", "7418"]);
     }
 }

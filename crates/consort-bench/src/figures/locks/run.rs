@@ -17,9 +17,10 @@ use consort_sync::{
     locks::{Clh, HybLock, Mcs, TestAndSet},
 };
 
-/// The times that are not counted and that are, in nanoseconds of virtual time.
+/// The time that is counted, in nanoseconds of virtual time.
+pub(super) const MEASURED_NS: f64 = 400_000.0;
+/// The time before it that is not.
 const WARM_UP_NS: f64 = 150_000.0;
-const MEASURED_NS: f64 = 400_000.0;
 /// How much longer a server warms up that searches for its clients' backoff.
 const SEARCH: f64 = 16.0;
 /// Threads begin within so many cycles.
@@ -48,8 +49,13 @@ pub(super) enum Way {
 
 impl Way {
     /// Whether it finds its parameters while it runs.
-    fn searches(&self) -> bool {
-        matches!(self, Self::Shm(Slots { backoff: Some(Backoff::Tuned), .. }))
+    const fn searches(&self) -> bool {
+        matches!(self, Self::Shm(Slots { tunes: true, .. }))
+    }
+
+    /// Whether servers execute the sections.
+    pub(super) const fn is_served(&self) -> bool {
+        matches!(self, Self::Shm(_) | Self::Mp)
     }
 }
 
@@ -57,7 +63,9 @@ impl Way {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slots {
     pub(super) every_second: bool,
-    pub(super) backoff: Option<Backoff>,
+    pub(super) backoff: Option<u64>,
+    /// Whether the server finds the backoff.
+    pub(super) tunes: bool,
     pub(super) streams: bool,
     pub(super) shuffled: bool,
 }
@@ -70,8 +78,10 @@ impl Slots {
         if self.every_second {
             server = server.with_every_second_line();
         }
-        if let Some(backoff) = self.backoff {
-            server = server.with_backoff(backoff);
+        if self.tunes {
+            server = server.with_backoff(Backoff::Tuned);
+        } else if let Some(cycles) = self.backoff {
+            server = server.with_backoff(Backoff::Every(cycles));
         }
         if self.streams {
             server = server.with_streaming();
@@ -102,6 +112,8 @@ pub(super) struct Setting {
     pub(super) longest_loop: u64,
     /// Whether a section is called by a pointer rather than chosen by its number.
     pub(super) by_pointer: bool,
+    /// The time that is counted, in nanoseconds of virtual time.
+    pub(super) measured_ns: f64,
 }
 
 /// What came of it.
@@ -333,7 +345,7 @@ impl Setting {
         let machine = Machine::find(self.machine)?;
         let simulation = ThreadSimulation::on(machine, 0).placed(self.placement.clone());
         let warm_up = WARM_UP_NS * if self.way.searches() { SEARCH } else { 1.0 };
-        Ok(simulation.run_for(warm_up, MEASURED_NS, program)?)
+        Ok(simulation.run_for(warm_up, self.measured_ns, program)?)
     }
 
     /// What came of a simulation whose first threads are servers.

@@ -4,9 +4,10 @@ use anyhow::Result;
 
 use super::{
     super::experiment::{Experiment, Outcome},
+    curves::Curves,
     machines::{BOTH, OPTERON, XEON},
     report::Report,
-    run::Slots,
+    run::{Setting, Slots, Way},
 };
 
 /// T15: the gain of streaming stores by the length of the section (section 7.2.2, figure 7.8).
@@ -15,23 +16,18 @@ use super::{
 /// When a simulation fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let mut report = Report::new(experiment.source, &[XEON, OPTERON]);
-    let (mut rows, mut longest) = (Vec::new(), Vec::new());
+    let mut longest = Vec::new();
     for x86 in BOTH {
-        for increments in [1, 25, 50, 100, 150, 200] {
-            let mops = |streams| {
-                let slots = Slots { streams, ..Slots::default() };
-                Ok::<_, anyhow::Error>(x86.serve(slots, x86.clients, increments)?.mops)
-            };
-            let (base, streaming) = (mops(false)?, mops(true)?);
-            let name = format!("{}, {increments} increments", x86.machine);
-            rows.push(vec![name, format!("{base:.2}"), format!("{streaming:.2}")]);
-            if increments == 200 {
-                let what = "200 increments, streaming / base";
-                longest.push(report.add(x86.machine, what, "x", streaming / base));
-            }
-        }
+        let ways = [("base", false), ("streaming", true)];
+        let curves = Curves::run(ways, &[1, 25, 50, 100, 150, 200], |&streams, increments| {
+            let way = Way::Shm(Slots { streams, ..x86.slots() });
+            Setting { increments: increments as usize, ..x86.setting(way, 1, x86.clients)? }.run()
+        })?;
+        report.curves(&format!("{}, Mops/s", x86.machine), &curves, |point| point.mops);
+        let ratio = curves.gains("streaming", &["base"], 200..)[0];
+        let what = "7.8 200 increments, streaming / base";
+        longest.push(report.add(x86.machine, what, "x", ratio));
     }
-    report.table(&["Mops/s", "base", "streaming"], rows);
     report.finish(format!(
         "with 200 increments streaming stores still gain {:.2} x on the Xeon (paper: 1.84) and \
          {:.2} x on the Opteron (1.19)",
