@@ -9,6 +9,7 @@ use super::{
     report::Report,
     run::{Point, Setting, Slots, Way},
 };
+use crate::units::counted;
 
 const BASE: &str = "base";
 const BACKOFF: &str = "backoff";
@@ -104,7 +105,8 @@ fn tuned(x86: X86, fixed: &Curves, report: &mut Report) -> Result<()> {
         for clients in counts {
             let best = most(others.map(|other| fixed.at(other, clients).mops).into());
             let ratio = curves.at(name, clients).mops / best;
-            report.add(x86.machine, format!("{name} / best fixed, {clients} clients"), "x", ratio);
+            let clients = counted(u64::from(clients), "client");
+            report.add(x86.machine, format!("{name} / best fixed, {clients}"), "x", ratio);
         }
     }
     Ok(())
