@@ -98,6 +98,7 @@ impl World {
             is_data: false,
             joined: Vec::new(),
             served: false,
+            followed: false,
         };
         self.traffic.borrow_mut().add(OnItsWay::Transaction(transaction))
     }
@@ -175,7 +176,12 @@ impl World {
                 for held in state.held.borrow_mut().drain(..) {
                     self.engine.at(now, What::Arrive(held));
                 }
+                let served = transaction.line;
+                drop(transaction);
                 self.engine.at(now + rest, What::Arrive(number));
+                if self.costs.in_order {
+                    self.follow(number, served, line, now + rest);
+                }
                 return;
             }
             Kind::Prefetch { .. } => {
@@ -197,6 +203,28 @@ impl World {
         }
         drop(transaction);
         self.traffic.borrow_mut().take(number);
+    }
+
+    /// The stores behind one that a line serves, as far as they are to the same line, are served
+    /// with it: one ends each cycle.
+    fn follow(&self, first: u32, number: u32, line: &mut LineState, mut ends: Time) {
+        let mut last = first;
+        let thread = self.transaction(first).thread;
+        let mut unseen = self.thread(thread).unseen.borrow_mut();
+        while let Some(&next) = unseen.front()
+            && self.transaction(next).line == number
+        {
+            unseen.pop_front();
+            self.transaction(last).followed = true;
+            let mut transaction = self.transaction(next);
+            transaction.served = true;
+            for &place in &transaction.places {
+                line.publish(place, thread);
+            }
+            ends += self.costs.cycle;
+            self.engine.at(ends, What::Arrive(next));
+            last = next;
+        }
     }
 
     /// Changes which cores have copies, and wakes the threads that spun on one that is gone.
@@ -243,7 +271,7 @@ impl World {
             state.data_stores.set(state.data_stores.get() - 1);
         }
         self.engine.wake(transaction.thread);
-        if self.costs.in_order {
+        if self.costs.in_order && !transaction.followed {
             let next = state.unseen.borrow().front().copied();
             if let Some(next) = next {
                 self.start(next, self.engine.now());

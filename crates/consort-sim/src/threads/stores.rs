@@ -1,10 +1,11 @@
 //! The store buffer of a thread, its fences, and stores past the caches.
 //!
 //! A store to a line that the core may write is seen at once. Any other has an entry of the buffer
-//! until the line has served it; later ones to the same line join it. Where stores overlap, a
-//! release waits for the acknowledgement of all stores to lines that carry data. Stores to lines
-//! that carry flags need no fence: they become visible in the order of the program, as those of one
-//! core to one home do.
+//! until the line has served it. Where stores are in order, those right behind it that are to the
+//! same line are served with it, before another core gets the line. Where stores overlap, later
+//! ones to the same line join it, and a release waits for the acknowledgement of all stores to
+//! lines that carry data. Stores to lines that carry flags need no fence: they become visible in
+//! the order of the program, as those of one core to one home do.
 
 use std::sync::atomic::Ordering;
 

@@ -36,6 +36,8 @@ pub(super) struct Transaction {
     pub(super) joined: Vec<u32>,
     /// Whether the line has served it.
     pub(super) served: bool,
+    /// Whether the thread's next store is served with it.
+    pub(super) followed: bool,
 }
 
 /// A message on its way.

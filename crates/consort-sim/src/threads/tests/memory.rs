@@ -121,6 +121,28 @@ fn a_full_store_buffer_stalls() {
     }
 }
 
+/// Where stores are in order, a thread that spins on a line does not get it between two stores of
+/// another one that follow each other.
+#[test]
+fn stores_to_a_line_that_follow_each_other_are_seen_together() {
+    for name in [XEON, OPTERON] {
+        let (line, other) = (Line::new(), Line::new());
+        run(name, &[0, 40], async |thread: SimulatedThread| {
+            if thread.me == 1 {
+                thread.load(&other[0], Relaxed).await;
+                let Ok(_) = thread.wait_until(&line[0], Until::Equals(1)).await;
+                return assert_eq!(thread.load(&line[7], Relaxed).await, 7, "{name}");
+            }
+            at(&thread, 10).await;
+            for (word, value) in [(&other[0], 1), (&line[0], 1), (&line[1], 1), (&line[7], 7)] {
+                thread.store(word, value, Relaxed).await;
+            }
+            thread.fence(SeqCst).await;
+            assert_eq!(thread.state().stores.get(), 0, "{name}");
+        });
+    }
+}
+
 /// A release waits for data where stores overlap, and for nothing where they are in order.
 #[test]
 fn a_release_waits_for_data() {
