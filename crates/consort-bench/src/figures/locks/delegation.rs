@@ -48,7 +48,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 
 /// Figures 6.5a and b. Returns how many times as fast messages are with a server, and by combining.
 fn counter(report: &mut Report) -> Result<[f64; 2]> {
-    let threads = [2, 3, 4, 5, 10, 14, 17, 20, 24, 30, TILES];
+    let threads = [2, 3, 4, 5, 10, 14, 17, 24, 30, TILES];
     let curves =
         Curves::run(schemes(MAX_OPS), &threads, |way, threads| on_tile(way.clone(), threads, 1))?;
     report.curves("Mops/s by threads", &curves, |point| point.mops);

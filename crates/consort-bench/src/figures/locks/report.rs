@@ -91,12 +91,12 @@ impl Report {
 
     /// How many of the paper's limits hold, and which ones do not.
     fn limits(&self) -> String {
-        let missed: Vec<&str> = self
-            .quantities
-            .iter()
-            .filter(|quantity| quantity.holds == Some(false))
-            .map(|quantity| quantity.quantity.as_str())
-            .collect();
+        let name = |quantity: &Quantity| match self.machines[..] {
+            [_] => quantity.quantity.clone(),
+            _ => format!("{} ({})", quantity.quantity, quantity.machine),
+        };
+        let missed = self.quantities.iter().filter(|quantity| quantity.holds == Some(false));
+        let missed: Vec<String> = missed.map(name).collect();
         let all = self.quantities.iter().filter(|quantity| quantity.holds.is_some()).count();
         match (all, missed.len()) {
             (0, _) => String::new(),
