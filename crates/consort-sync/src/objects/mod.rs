@@ -59,7 +59,7 @@ const EMPTY: u64 = VALUES;
 /// # Safety
 /// [`take`](Self::take) returns only words that were put, and each at most once. What came before a
 /// `put` happens before what comes after the `take` of its word, unless a scheme
-/// [streams](crate::delegation::ServerScheme::streams).
+/// [streams](crate::delegation::Scheme::streams).
 pub unsafe trait Container {
     /// What each thread keeps between its operations. It is the thread's own, and of this object;
     /// the next thread with the same number may have it after this one.

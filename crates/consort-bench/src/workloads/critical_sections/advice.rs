@@ -16,8 +16,12 @@ use crate::{
     units::{counted, ratio},
 };
 
-/// The increments of the operation by which the time of one increment is measured.
-const MANY: usize = 10_001;
+/// The increments of the operation by which the time of one increment is first measured; fewer take
+/// too little beside their lock.
+const LEAST: usize = 101;
+/// How often it is measured, then with as many as the section has by the last guess: an increment
+/// takes longer where the data leaves a cache.
+const GUESSES: usize = 3;
 /// A row that made so much more than the default is worth naming.
 const WORTH: f64 = 1.1;
 /// The most operations of a thread over the fewest, of a row that is advised.
@@ -28,13 +32,25 @@ const UNFAIR: f64 = 4.0;
 /// # Errors
 /// When the system refuses a core.
 pub fn increments_of(section_ns: usize) -> Result<usize> {
-    let time = |increments| {
+    let time_ns = |increments| {
         let mut samples = uncontended_ns::<std::sync::Mutex<Numbers>>(increments, WINDOW)?;
-        anyhow::Ok(Duration::from_secs_f64(median(&mut samples) / 1e9))
+        anyhow::Ok(median(&mut samples))
     };
-    let many_ns = (time(MANY)?.saturating_sub(time(1)?)).as_nanos().max(1);
-    let increments = section_ns as u128 * (MANY - 1) as u128 / many_ns;
-    Ok(usize::try_from(increments).unwrap_or(usize::MAX).max(1))
+    let lock_ns = time_ns(1)?;
+    let mut increments = LEAST;
+    for _ in 0..GUESSES {
+        let measured = increments.max(LEAST);
+        let each_ns = (time_ns(measured)? - lock_ns).max(0.0) / (measured - 1) as f64;
+        // What is too short to be measured counts as a picosecond.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count, whose fraction does not matter"
+        )]
+        let guess = (section_ns as f64 / each_ns.max(1e-3)) as usize;
+        increments = guess.max(1);
+    }
+    Ok(increments)
 }
 
 /// Measures all locks and schemes with such a section, and shows the share that is done.
@@ -62,8 +78,17 @@ fn written(name: &str) -> String {
         _ if name == LOCKS[0].name => "Mutex<T>".to_owned(),
         _ if name == SCHEMES[0].name => "Delegate<T>".to_owned(),
         _ if is_in(LOCKS) => format!("Mutex<T, {short}>"),
-        _ if has_server => format!("Server<T, {short}>"),
-        _ => format!("Delegate<T, {short}>"),
+        _ => {
+            let front = if has_server { "Server" } else { "Delegate" };
+            let default = SCHEMES[0].name.starts_with(short);
+            let data = if default { "T".to_owned() } else { format!("T, {short}") };
+            let how = match name.rsplit(", ").next() {
+                Some("batch") => ", in batches",
+                Some("detached") => ", detached",
+                _ => "",
+            };
+            format!("{front}<{data}>{how}")
+        }
     }
 }
 
@@ -107,7 +132,7 @@ pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
     });
     if let Some(peer) = best_of(false) {
         let over = ratio(rate(&chosen) / rate(&peer));
-        page.paragraph(format!("Of other libraries the most is by {}: {over} of it.", peer.name));
+        page.paragraph(format!("That is {over} of the most by another library, {}.", peer.name));
     }
     if chosen.threads > results.cores {
         page.paragraph(format!(
@@ -141,6 +166,8 @@ mod tests {
             ("Locked, default", "Delegate<T>"),
             ("CcSynch", "Delegate<T, CcSynch>"),
             ("ShmServer, backoff", "Server<T, ShmServer>"),
+            ("Locked, batch", "Delegate<T>, in batches"),
+            ("MpServer, detached", "Server<T, MpServer>, detached"),
         ] {
             assert_eq!(written(name), text);
         }

@@ -34,8 +34,9 @@ const MOST_LACKING: f64 = 0.1;
 const TIMED: u64 = 64;
 /// The most operations that a thread times.
 const MOST_TIMED: usize = 100_000;
-/// The operations of a sample without contention.
-const UNCONTENDED: u32 = 2_000;
+/// The most operations of a sample without contention, and the most increments.
+const UNCONTENDED: usize = 2_000;
+const MOST_INCREMENTS: usize = 2_000_000;
 
 /// How a block is measured.
 #[derive(Clone, Copy, Debug)]
@@ -243,13 +244,14 @@ pub(super) fn uncontended_ns<C: Counter>(increments: usize, length: Duration) ->
     let _pinned = mine.map(affinity::Pinned::new).transpose().context("a core is refused")?;
     let (mut samples, mut operate) = (Vec::new(), black_box(&counter).operations());
     let begun = Instant::now();
+    let operations = (MOST_INCREMENTS / increments.max(1)).clamp(1, UNCONTENDED);
     // The first sample warms up.
     while samples.len() < 2 || begun.elapsed() < length {
         let begun = Instant::now();
-        for _ in 0..UNCONTENDED {
+        for _ in 0..operations {
             operate();
         }
-        samples.push(begun.elapsed().as_nanos() as f64 / f64::from(UNCONTENDED));
+        samples.push(begun.elapsed().as_nanos() as f64 / operations as f64);
     }
     samples.remove(0);
     Ok(samples)
