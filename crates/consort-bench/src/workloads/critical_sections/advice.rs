@@ -130,10 +130,12 @@ pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
         let (most, by) = (ratio(gain), written(best.name));
         format!("It is the default. The most is {most} of it, by {by}: too little to tell.")
     });
-    if let Some(peer) = best_of(false) {
+    page.paragraph(if let Some(peer) = best_of(false) {
         let over = ratio(rate(&chosen) / rate(&peer));
-        page.paragraph(format!("That is {over} of the most by another library, {}.", peer.name));
-    }
+        format!("That is {over} of the most by another library, {}.", peer.name)
+    } else {
+        "No lock of another library was fair.".to_owned()
+    });
     if chosen.threads > results.cores {
         page.paragraph(format!(
             "The threads outnumber the {}: under locks of strict order all wait for one that does \

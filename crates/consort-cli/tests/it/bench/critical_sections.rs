@@ -171,7 +171,7 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
 fn advice_names_a_type_and_why() {
     let page = stdout("sync advise --section 100 --threads 3 --budget 0");
     assert!(page.contains("Use Mutex<T") || page.contains("Use Delegate<T"), "{page}");
-    assert!(page.contains("default") && page.contains("other libraries"), "{page}");
+    assert!(page.contains("default") && page.contains("another library"), "{page}");
     let rows = page.lines().filter(|line| line.starts_with(' '));
     assert!(rows.clone().count() > LOCKS.len() + SCHEMES.len(), "{page}");
     assert!(rows.clone().all(|line| line.chars().count() <= 80), "{page}");
