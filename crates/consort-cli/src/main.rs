@@ -13,7 +13,7 @@ use clap::Parser;
 
 use commands::{
     bench::Bench, calibrate::Calibrate, explain::Explain, machines::Machines, model::Model,
-    predict::Predict, reproduce::Reproduce, sim::Sim, sync::Sync, topo::Topo, tune::Tune,
+    predict::Predict, reproduce::Reproduce, run::Run, sim::Sim, sync::Sync, topo::Topo, tune::Tune,
     wisdom::Wisdom,
 };
 
@@ -51,6 +51,7 @@ enum Command {
     Calibrate(Calibrate),
     Predict(Predict),
     Reproduce(Reproduce),
+    Run(Run),
     Sim(Sim),
     Sync(Sync),
     Model(Model),
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Command::Calibrate(calibrate) => calibrate.run().map(done),
         Command::Predict(predict) => predict.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
+        Command::Run(run) => run.run(),
         Command::Sim(sim) => sim.run().map(done),
         Command::Sync(sync) => sync.run(),
         Command::Model(model) => model.run().map(done),

@@ -17,6 +17,7 @@
 //! | `inbox` | the memory that messages arrive in |
 //! | `call` | the fabric |
 //! | `endpoint` | a PE's handle on a team: numbering calls, waiting |
+//! | `processes` | PEs that are processes, and their launcher's part |
 //! | `progress` | the drivers of calls |
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
@@ -35,6 +36,7 @@ mod launch;
 mod machine;
 mod memory;
 mod notifications;
+mod processes;
 mod progress;
 mod segment;
 mod state;
@@ -62,7 +64,7 @@ pub use launch::{
     call_number::CallNumber,
     config::Config,
     failure::{Failure, Members},
-    job::Job,
+    job::{Job, NoJob},
     panic::{Panic, discard, panic_reason},
     sites::Site,
 };
@@ -72,6 +74,12 @@ pub use machine::{
     wait::{at_once, block_on, block_on_patiently},
 };
 pub use notifications::NotificationBuffers;
+pub use processes::{
+    binding::Binding,
+    end::End,
+    launcher::Launcher,
+    member::{Member, NoMember},
+};
 pub use progress::{
     engine::Engine,
     event::Event,

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
-use consort_native::{Failure, HeapError, Job, UnknownOrigin};
+use consort_native::{Failure, HeapError, Job, NoJob, NoMember, UnknownOrigin};
 
 use crate::DisplacementsError;
 
@@ -116,6 +116,15 @@ pub enum Error {
         /// The largest number allowed.
         most: u32,
     },
+    /// `CONSORT_PES` gives no number.
+    #[error("CONSORT_PES is `{0}`: give a number of PEs, as in CONSORT_PES=4")]
+    Pes(String),
+    /// The process cannot be one of the PEs that `consort run` has started.
+    #[error(transparent)]
+    Launch(#[from] NoMember),
+    /// A pool of PEs that are processes.
+    #[error("a pool's PEs are threads of one process: use Pes::threads, or Pes::run")]
+    PoolOfProcesses,
     /// Fewer or more inputs than PEs.
     #[error("{given} inputs do not go to {pes} PEs: give one for each")]
     Inputs {
@@ -204,6 +213,15 @@ pub enum Error {
     /// Wisdom that cannot be used.
     #[error("{0}")]
     Wisdom(String),
+}
+
+impl From<NoJob> for Error {
+    fn from(error: NoJob) -> Self {
+        match error {
+            NoJob::Memory(error) => error.into(),
+            NoJob::Member(error) => error.into(),
+        }
+    }
 }
 
 impl fmt::Debug for Error {

@@ -87,7 +87,7 @@ impl Job {
     /// runs one of them; the job's error when it has failed.
     pub fn join(&self) -> Result<Joined> {
         self.ensure_may_join()?;
-        for rank in self.0.all() {
+        for rank in self.0.here() {
             if let Some(pe) = self.0.enter(rank)? {
                 return Ok(self.joined(rank, pe));
             }
@@ -105,7 +105,9 @@ impl Job {
         if rank.index() >= self.size() {
             return Err(Error::RankOutOfRange { rank, pes: self.0.job.config().pes });
         }
-        let pe = self.0.enter(rank)?.ok_or(Error::RankTaken { rank })?;
+        let is_here = self.0.here().any(|here| here == rank);
+        let pe = if is_here { self.0.enter(rank)? } else { None };
+        let pe = pe.ok_or(Error::RankTaken { rank })?;
         Ok(self.joined(rank, pe))
     }
 

@@ -1,8 +1,9 @@
-//! Runs a program on new threads, one for each PE; and the memory that PEs share, by the
-//! environment.
+//! Runs a program on new threads, one for each PE, or on the PE that this process is; and what the
+//! environment says of PEs and of the memory that they share.
 
 use std::{env, thread};
 
+use consort_fabric::Rank;
 use consort_native::{Failure, Origin};
 
 use crate::{
@@ -12,12 +13,34 @@ use crate::{
     results::{Failed, Program},
 };
 
-/// Starts one thread for each PE, and waits for all.
+/// Runs a program on all PEs, and waits until it has ended on all.
 pub(crate) fn launch(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
+    match ranks.job.own() {
+        Some(rank) => run_own(ranks, rank, program),
+        None => run_threads(ranks, program),
+    }
+}
+
+/// Runs it on the PE that this process is.
+fn run_own(ranks: &Ranks, rank: Rank, program: &Program<'_>) -> Result<(), Failed> {
+    ranks.settle(rank);
+    match ranks.run(rank, program, Ending::Checks) {
+        Err(error) => Err(ranks.first_cause(vec![(rank, error)])),
+        Ok(_) if ranks.job.is_poisoned() => Err(ranks.first_cause(Vec::new())),
+        Ok(_) => {
+            ranks.job.end();
+            ranks.job.await_end();
+            if ranks.job.is_poisoned() { Err(ranks.first_cause(Vec::new())) } else { Ok(()) }
+        }
+    }
+}
+
+/// Starts one thread for each PE.
+fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
     let job = &ranks.job;
     thread::scope(|scope| {
         let (mut handles, mut errors) = (Vec::new(), Vec::new());
-        for rank in ranks.all() {
+        for rank in ranks.here() {
             let body = move || {
                 ranks.settle(rank);
                 ranks.run(rank, program, Ending::Checks)
@@ -53,4 +76,13 @@ pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
         Ok(text) => text.parse().map_err(Error::Segment),
         Err(_) => Ok(Origin::Private),
     }
+}
+
+/// The environment variable that gives the number of PEs.
+const PES: &str = "CONSORT_PES";
+
+/// The number of PEs that `CONSORT_PES` gives, if it is set.
+pub(crate) fn pes_of_environment() -> Result<Option<u32>, Error> {
+    let Ok(text) = env::var(PES) else { return Ok(None) };
+    text.trim().parse().map(Some).map_err(|_| Error::Pes(text))
 }

@@ -1,20 +1,18 @@
 //! The configuration of a job, and the ways to run programs on it.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+mod start;
+
+use std::{fmt, path::PathBuf, time::Duration};
 
 use consort_fabric::{Candidate, Collective, Rank};
-use consort_native::{
-    Config, Cores, Origin, Waiting,
-    affinity::{self, CpuId},
-};
+use consort_native::{Origin, Waiting, affinity};
 use consort_tuner::Arrival;
 
 use crate::{
     Algorithms, Error, Job, Pe, Pool, Result,
-    launch::{launch, memory_of_environment},
-    ranks::{Placement, Ranks},
+    launch::launch,
     results::{collect, one_for_each},
-    runtime::{selection::Choices, wisdom::Source},
+    runtime::wisdom::Source,
 };
 
 /// The most PEs of a job.
@@ -46,6 +44,7 @@ const HEAP_BYTES: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct Pes {
     pes: u32,
+    from_env: bool,
     name: String,
     joining: Duration,
     waiting: Option<Waiting>,
@@ -76,6 +75,7 @@ impl Pes {
         let refused = if pes < N::default() { 0 } else { u32::MAX };
         Self {
             pes: pes.try_into().unwrap_or(refused),
+            from_env: false,
             name: String::new(),
             joining: JOINING,
             waiting: None,
@@ -89,6 +89,34 @@ impl Pes {
             first_step: 1,
             memory: None,
         }
+    }
+
+    /// What the environment says: PEs that are processes, or threads of this one.
+    ///
+    /// | started | the PEs |
+    /// | --- | --- |
+    /// | by `consort run -n 4 program` | 4 processes, of which this is one |
+    /// | alone, with `CONSORT_PES=4` set | 4 threads of this process |
+    /// | alone | `alone` threads of this process |
+    ///
+    /// If the PEs are processes, a program runs on the thread that calls [`Pes::run`], which
+    /// returns this PE's result alone, once the programs of all PEs have ended.
+    ///
+    /// ```
+    /// use consort::{Pes, Sum};
+    ///
+    /// let sums = Pes::from_env(4).run(|pe| {
+    ///     let world = pe.world();
+    ///     world.all_reduce(world.rank().0, Sum)
+    /// })?;
+    /// for (rank, sum) in sums {
+    ///     println!("PE {rank}: {sum}");
+    /// }
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[must_use]
+    pub fn from_env<N: TryInto<u32> + PartialOrd + Default>(alone: N) -> Self {
+        Self { from_env: true, ..Self::threads(alone) }
     }
 
     /// One PE for each core that this process may use, so that none waits for another's core.
@@ -328,73 +356,20 @@ impl Pes {
             tracing::warn!("threads that join a job are not pinned: they are the program's");
         }
         let joining = self.joining;
-        Ok(Job::new(self.start(None, Some(joining))?))
+        Ok(Job::new(self.start_at(Some(joining))?))
     }
 
     /// PEs that stay, and run one program after the other: see [`Pool`].
     ///
     /// # Errors
-    /// As [`Pes::run`], when the job cannot be launched.
+    /// As [`Pes::run`], when the job cannot be launched; [`Error::PoolOfProcesses`] when the PEs
+    /// are processes.
     pub fn pool(self) -> Result<Pool> {
+        if self.member()?.is_some() {
+            return Err(Error::PoolOfProcesses);
+        }
         // The threads stay where they are when the job is made anew.
         let placement = self.place(affinity::current());
-        Pool::new(move || self.clone().start(placement.clone(), None))
-    }
-
-    /// The cores of the PEs, that of PE 0 if it is given; none if the system places them.
-    fn place(&self, first: Option<CpuId>) -> Option<Arc<Placement>> {
-        let topology = Algorithms::here().topology();
-        let holds = match self.pinning {
-            Pinning::System => return None,
-            Pinning::Placed => false,
-            Pinning::Pinned => true,
-        };
-        let cores = Cores::take(topology, self.pes as usize, first)?;
-        Some(Arc::new(Placement { cores, holds }))
-    }
-
-    fn start_program(self) -> Result<Arc<Ranks>> {
-        let placement = self.place(None);
-        self.start(placement, None)
-    }
-
-    /// Makes the job, and all else that its PEs begin with. Its PEs wait for `joining` for threads
-    /// that join it; without that its threads are there.
-    fn start(
-        self,
-        placement: Option<Arc<Placement>>,
-        joining: Option<Duration>,
-    ) -> Result<Arc<Ranks>> {
-        if self.pes == 0 {
-            return Err(Error::NoPes);
-        }
-        if self.pes > MOST_PES {
-            return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
-        }
-        let topology = Algorithms::here().topology();
-        let cores = topology.usable_cores();
-        let waiting = self.waiting.unwrap_or_default();
-        if waiting == Waiting::Spin && self.pes as usize > cores {
-            tracing::warn!(
-                pes = self.pes,
-                cores,
-                "PEs outnumber the usable cores and spin: each waits whole time slices for the \
-                 others; use spin-yield-park"
-            );
-        }
-        let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let Self { pes, heap_bytes, first_step, helpers, name, .. } = self;
-        let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let config =
-            Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining, name };
-        let job = consort_native::Job::new(config)?;
-        let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
-        if let Some(share) = self.online {
-            choices.refine(share);
-        }
-        for (collective, candidate) in &self.forced {
-            choices.force(*collective, Some(candidate.clone()));
-        }
-        Ok(Arc::new(Ranks::new(job, placement, choices)))
+        Pool::new(move || self.clone().start(placement.clone(), None, None))
     }
 }

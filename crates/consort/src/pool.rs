@@ -208,7 +208,7 @@ impl Pool {
         });
         let makes = Box::new(makes);
         let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
-        for rank in ranks.all().skip(1) {
+        for rank in ranks.here().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
             let body = move || {
                 placing.settle(rank);

@@ -81,9 +81,10 @@ impl Ranks {
         self.places.len()
     }
 
-    /// All ranks.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Rank> + use<> {
-        (0..self.job.config().pes).map(Rank)
+    /// The ranks of the PEs that threads of this process run.
+    pub(crate) fn here(&self) -> impl Iterator<Item = Rank> + use<> {
+        let all = 0..self.job.config().pes;
+        self.job.own().map_or(all, |Rank(own)| own..own + 1).map(Rank)
     }
 
     fn place(&self, rank: Rank) -> MutexGuard<'_, Place> {
@@ -214,6 +215,9 @@ impl Ranks {
 
 impl Drop for Ranks {
     fn drop(&mut self) {
+        if !self.job.is_poisoned() {
+            self.job.end();
+        }
         let helpers = self.helpers.get_mut().unwrap_or_else(PoisonError::into_inner);
         helpers.iter().for_each(|helper| helper.engine.stop_helping());
         for Helper { thread, .. } in helpers.drain(..) {

@@ -74,8 +74,11 @@ where
     });
     match ended {
         Ok(()) => {
+            // Of the PEs that other processes are there is none.
             let results = (0..).map(Rank).zip(results);
-            results.map(|(rank, result)| Ok((rank, result.expect("it has ended")?))).collect()
+            results
+                .filter_map(|(rank, result)| Some(result?.map(|result| (rank, result))))
+                .collect()
         }
         Err(Failed { culprit, error }) => {
             // Each is dropped by itself: if one panics, the others are dropped all the same.

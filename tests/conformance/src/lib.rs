@@ -21,5 +21,5 @@ pub mod turns;
 
 pub use cases::{Case, Kind, Space};
 pub use coverage::Coverage;
-pub use member::{Member, Progress, run};
+pub use member::{Counts, Member, Progress, run};
 pub use program::{Place, Program, Side};

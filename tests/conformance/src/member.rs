@@ -50,15 +50,28 @@ pub trait Member {
 }
 
 /// How far the PEs are in a program, known by other means than those under test.
+pub trait Progress {
+    /// Notes that a PE enters a call; whether it is the last of `pes`. What the others did before
+    /// happens before what the last does.
+    fn enter(&self, call: usize, pes: u32) -> bool;
+
+    /// Whether all have entered it.
+    fn all_have_entered(&self, call: usize, pes: u32) -> bool;
+
+    /// Notes that a PE has left it; whether it is the first.
+    fn leave(&self, call: usize) -> bool;
+}
+
+/// Progress of PEs of this process.
 #[derive(Debug)]
-pub struct Progress {
+pub struct Counts {
     /// How many PEs have entered each call.
     entered: Vec<AtomicU32>,
     /// Whether a PE has left it.
     left: Vec<AtomicBool>,
 }
 
-impl Progress {
+impl Counts {
     /// Of a program that nobody has begun.
     #[must_use]
     pub fn of(program: &Program) -> Self {
@@ -68,9 +81,9 @@ impl Progress {
             left: calls().map(|_| AtomicBool::new(false)).collect(),
         }
     }
+}
 
-    /// Notes that a PE enters; whether it is the last of `pes`. What the others did before
-    /// happens before what the last does.
+impl Progress for Counts {
     fn enter(&self, call: usize, pes: u32) -> bool {
         self.entered[call].fetch_add(1, Ordering::AcqRel) + 1 == pes
     }
@@ -79,7 +92,6 @@ impl Progress {
         self.entered[call].load(Ordering::Relaxed) == pes
     }
 
-    /// Notes that a PE has left; whether it is the first.
     fn leave(&self, call: usize) -> bool {
         !self.left[call].swap(true, Ordering::Relaxed)
     }
@@ -89,7 +101,7 @@ impl Progress {
 ///
 /// # Panics
 /// When the PE has something else than the oracle says.
-pub async fn run<M: Member>(member: &mut M, program: &Program, progress: &Progress) {
+pub async fn run<M: Member>(member: &mut M, program: &Program, progress: &impl Progress) {
     let me = member.rank();
     for call in symmetric(program) {
         let [source, target] = program.at_first(call, me);
@@ -151,7 +163,7 @@ fn bring<M: Member>(member: &M, program: &Program, call: usize) {
 }
 
 /// What a PE that leaves a call knows of the others, by its modes.
-fn check_others<M: Member>(member: &M, program: &Program, progress: &Progress, call: usize) {
+fn check_others<M: Member>(member: &M, program: &Program, progress: &impl Progress, call: usize) {
     let (me, case) = (member.rank(), &program.cases[call]);
     let sync = case.sync;
     // Nothing moves before all have entered, or nobody leaves before.

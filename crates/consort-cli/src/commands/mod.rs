@@ -7,6 +7,7 @@ pub(crate) mod machines;
 pub(crate) mod model;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
+pub(crate) mod run;
 pub(crate) mod sim;
 pub(crate) mod sync;
 pub(crate) mod topo;

@@ -9,7 +9,8 @@
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
 //! The second row is implemented by `state::accessing`. A private buffer is passed by its address,
-//! which is only valid within the process; shared memory is passed by its offset in the segment.
+//! through which the system copies if it is another process's; shared memory is passed by its
+//! offset in the segment.
 
 use std::{
     future::{Future, ready},
@@ -22,10 +23,7 @@ use super::{
     remote::{Remote, RemoteKind},
     view::{Call, SOURCE, SYMMETRIC, TARGET},
 };
-use crate::{
-    inbox::line::PAYLOAD_WORDS, launch::failure::Failure, memory::extent::Extent,
-    state::accessing::Accessing,
-};
+use crate::{inbox::line::PAYLOAD_WORDS, launch::failure::Failure, memory::extent::Extent};
 
 /// The sequence word of an exposure that is attached; the word of no call.
 const TAKEN: u64 = 0;
@@ -48,7 +46,11 @@ impl Call<'_> {
     #[cold]
     fn drain(&self) {
         let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
-        peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
+        for peer in peers {
+            // A process that has ended accesses nothing, whatever it says.
+            let is_gone = || self.job.is_lost(self.group.in_world(peer));
+            self.state(peer).accessing.iter().for_each(|accessing| accessing.drain(is_gone));
+        }
     }
 
     /// Ends the exposures of a call. If a buffer is still attached, fails the job and drains
@@ -122,6 +124,7 @@ impl Rendezvous for Call<'_> {
         // Both words come from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
+        let foreign = self.job.foreign(self.group.in_world(from));
         self.when_word(line_at + PAYLOAD_WORDS, move |seen| {
             (seen == word).then(|| {
                 let (place, bytes) = (size(line.read(0)), size(line.read(1)));
@@ -138,7 +141,11 @@ impl Rendezvous for Call<'_> {
                 };
                 let extent = Extent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
-                Remote { at, bytes, owner: from, kind, extent, job, group, position }
+                let process = match kind {
+                    RemoteKind::Source | RemoteKind::Target => foreign,
+                    RemoteKind::Symmetric | RemoteKind::Reached => None,
+                };
+                Remote { at, bytes, owner: from, kind, process, extent, job, group, position }
             })
         })
     }

@@ -45,8 +45,13 @@ impl Locked<'_> {
             return Err(NoGroup); // its memory has another layout
         }
         self.let_go(&key, &value);
-        let [_, region, ..] = self.map.get(&[GROUP, number, 0]).ok_or(NoGroup)?;
-        Ok(GroupPlace { number, at: self.place_of(region).start })
+        self.group_place(number).ok_or(NoGroup)
+    }
+
+    /// The place of the group of this number, if there is one.
+    pub(crate) fn group_place(&self, number: u64) -> Option<GroupPlace> {
+        let [_, region, ..] = self.map.get(&[GROUP, number, 0])?;
+        Some(GroupPlace { number, at: self.place_of(region).start })
     }
 
     /// The range of a group's region in the segment.

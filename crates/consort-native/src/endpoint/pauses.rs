@@ -200,7 +200,7 @@ impl Pauses<'_> {
         if let Some(yields) = &mut self.paused {
             yields.note_sleep();
         }
-        sleeper.sleep(SLEEP.min(left), job.scope());
+        sleeper.sleep(SLEEP.min(left));
     }
 }
 

@@ -7,7 +7,7 @@ use consort_fabric::Rank;
 use crate::{progress::policy::Waiting, segment::origin::Origin};
 
 /// The configuration of a launch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Config {
     /// PEs in the job.
     pub pes: u32,

@@ -1,19 +1,21 @@
 //! A job: the segment with all that its PEs share, as one process sees it.
 
 use std::{
-    fmt,
+    fmt, io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Poisoned, Rank};
 
 use super::{
     config::Config,
     failure::Failure,
+    form::Form,
     layout::Parts,
     panic::{Panic, panic_reason},
     reason,
@@ -21,14 +23,15 @@ use super::{
 };
 use crate::{
     directory::{
-        blocks::{BLOCK_ALIGN, HeapError},
+        blocks::HeapError,
         groups::GroupPlace,
         lock::{Directory, Locked},
     },
     inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
-    progress::event::Place,
+    processes::member::{Joined, Member, NoMember},
+    progress::{event::Place, patience::Patience},
     segment::{
-        page::PAGE,
+        origin::Origin,
         part::{Part, Single},
         reservation::Segment,
     },
@@ -54,6 +57,23 @@ pub struct Job {
     pub(crate) world: GroupPlace,
     pub(crate) sites: Sites,
     number: u64,
+    /// If the PEs are processes, the launch that they are in.
+    joined: Option<Joined>,
+}
+
+/// How long a PE that cannot copy another's memory waits for the launcher to say that the other has
+/// ended.
+const LAUNCHER_TELLS: Duration = Duration::from_millis(200);
+
+/// Why a process has no job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoJob {
+    /// There is no memory for it.
+    #[error(transparent)]
+    Memory(#[from] HeapError),
+    /// The process cannot take part in it.
+    #[error(transparent)]
+    Member(#[from] NoMember),
 }
 
 /// The number of the process's next job.
@@ -68,42 +88,116 @@ impl Job {
     /// # Errors
     /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
-        let pes = config.pes as usize;
-        let system = HeapError::System { heap: config.heap_bytes, pes };
-        let group_bytes = Geometry::of(pes).bytes().next_multiple_of(PAGE);
-        let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
-        let heap_bytes = heap_bytes.ok_or(system)?;
-        let parts = Parts::of(pes, heap_bytes).ok_or(system)?;
-        let segment = Arc::new(parts.reserve(group_bytes, config.memory).ok_or(system)?);
-        segment.keep_pages_small(0..parts.heaps);
-        segment.keep_pages_small(parts.ground..segment.bytes());
-        if config.pes > config.cores {
-            // With so many PEs on one machine, a large page for each would take too much memory.
-            segment.keep_pages_small(parts.heaps..parts.ground);
+        let form = Form::of(&config)?;
+        let memory = config.memory;
+        let reserved = form.reserve(&|bytes| Segment::reserve(bytes, memory));
+        let segment =
+            reserved.map(Arc::new).filter(|segment| form.fill(&config, segment).is_some());
+        let segment = segment.ok_or(form.no_memory())?;
+        Self::over(config, &form, &segment, None).ok_or(form.no_memory())
+    }
+
+    /// The state of this process's next launch, which its launcher's other processes share: the
+    /// first of them sets it up. The caller runs the PE that the process is.
+    ///
+    /// # Errors
+    /// When the system provides no memory, or the launch cannot begin.
+    pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, NoJob> {
+        let config = Config { pes: member.pes(), memory: Origin::Shared, ..config };
+        let form = Form::of(&config)?;
+        let begun = member.begin(
+            &config,
+            |map| form.reserve(map),
+            |segment| form.fill(&config, segment).is_some(),
+        )?;
+        let (segment, joined) = begun.ok_or(form.no_memory())?;
+        let job = Self::over(config, &form, &segment, Some(joined)).ok_or(form.no_memory())?;
+        // The launcher fails the jobs that it finds: for a process that ended before, here.
+        if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
+            job.poison(&Failure::Pe { rank, reason: format!("it {reason}") });
         }
-        let header = Single::<Header>::new(&segment, 0);
-        header.epoch_ns.store(clock::now_ns(), Relaxed);
-        header.region.store(1, Relaxed);
-        if config.senders_fence() {
-            header.sleepers.let_senders_fence();
-        }
-        let directory = Directory::new(&segment, parts.directory, heap_bytes, parts.ground);
-        let locked = directory.lock(header.poison.flag()).ok_or(system)?;
-        let world = locked.found_group(pes, group_bytes).map_err(|_| system)?;
-        drop(locked);
-        let everybody: Vec<Rank> = (0..config.pes).map(Rank).collect();
-        GroupMemory::new(&segment, world.at, pes).introduce(&everybody);
-        Ok(Arc::new(Self {
+        Ok(job)
+    }
+
+    /// The job in a segment that is filled.
+    fn over(
+        config: Config,
+        form: &Form,
+        segment: &Arc<Segment>,
+        joined: Option<Joined>,
+    ) -> Option<Arc<Self>> {
+        let Form { parts, heap_bytes, .. } = *form;
+        let header = Single::<Header>::new(segment, 0);
+        let directory = Directory::new(segment, parts.directory, heap_bytes, parts.ground);
+        let world = directory.lock(header.poison.flag())?.group_place(0)?;
+        Some(Arc::new(Self {
+            states: Part::new(segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
             parts,
             header,
-            states: Part::new(&segment, parts.states, pes),
-            segment,
+            segment: Arc::clone(segment),
             directory,
             world,
             sites: Sites::default(),
             number: NEXT.fetch_add(1, Relaxed),
+            joined,
         }))
+    }
+
+    /// The process that a PE is, by its rank in the world, if it is another than this one.
+    #[inline]
+    pub(crate) fn foreign(&self, pe: Rank) -> Option<u32> {
+        let member = &self.joined.as_ref()?.member;
+        (pe != member.rank()).then(|| member.process(pe))
+    }
+
+    /// Whether the process that a PE is has ended.
+    pub(crate) fn is_lost(&self, pe: Rank) -> bool {
+        self.joined.as_ref().is_some_and(|joined| joined.member.is_lost(pe))
+    }
+
+    /// Fails the job, unless another PE's end has: the memory of `owner` could not be copied to or
+    /// from.
+    #[cold]
+    pub(crate) fn could_not_copy(&self, owner: Rank, error: &io::Error) -> Poisoned {
+        let begun = Instant::now();
+        // Its process may have ended, which the launcher tells better.
+        while !self.is_poisoned() && begun.elapsed() < LAUNCHER_TELLS {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let reason = format!("its memory could not be copied ({error})");
+        self.poison(&Failure::Pe { rank: owner, reason });
+        Poisoned
+    }
+
+    /// The PE that this process is, if the PEs are processes.
+    #[must_use]
+    pub fn own(&self) -> Option<Rank> {
+        self.joined.as_ref().map(|joined| joined.member.rank())
+    }
+
+    /// Says that this process's program has ended well, if the PEs are processes.
+    pub fn end(&self) {
+        if let Some(joined) = &self.joined {
+            joined.end();
+            if joined.have_all_ended() {
+                self.wake_all();
+            }
+        }
+    }
+
+    /// Waits until the programs of all PEs have ended well, if they are processes. Returns when the
+    /// job has failed, too.
+    pub fn await_end(&self) {
+        if let Some(joined) = &self.joined {
+            let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
+            let place = self.sleeping_place(joined.member.rank());
+            place.wait(Patience::new(self.config.fits()), None, test);
+        }
+    }
+
+    fn wake_all(&self) {
+        self.states.iter().for_each(|state| state.parker.wake(self.scope()));
     }
 
     /// Nanoseconds since the job began, on a clock that all its PEs share.
@@ -255,9 +349,7 @@ impl Job {
     #[cold]
     pub fn poison(&self, failure: &Failure) {
         if self.header.poison.claim(&reason::encode(failure)) {
-            for state in self.states.iter() {
-                state.parker.wake(self.scope());
-            }
+            self.wake_all();
         }
     }
 

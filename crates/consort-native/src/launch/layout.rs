@@ -12,7 +12,7 @@
 use crate::{
     directory::lock::BYTES as DIRECTORY_BYTES,
     inbox::geometry::BUFFER_BYTES,
-    segment::{origin::Origin, page::PAGE, reservation::Segment},
+    segment::{page::PAGE, reservation::Segment},
     state::header::{Header, PeState},
 };
 
@@ -34,10 +34,15 @@ pub(super) struct Parts {
     pub(super) ground: usize,
 }
 
+/// The offset of the PEs' states in a segment, and their end.
+pub(crate) fn states(pes: usize) -> (usize, usize) {
+    let states = size_of::<Header>().next_multiple_of(PAGE);
+    (states, (states + pes * size_of::<PeState>()).next_multiple_of(PAGE))
+}
+
 impl Parts {
     pub(super) fn of(pes: usize, heap_bytes: usize) -> Option<Self> {
-        let states = size_of::<Header>().next_multiple_of(PAGE);
-        let directory = (states + pes * size_of::<PeState>()).next_multiple_of(PAGE);
+        let (states, directory) = states(pes);
         let buffers = directory + DIRECTORY_BYTES;
         let heaps = buffers + pes * BUFFER_BYTES;
         // One page more, so that equal offsets of different PEs fall into different cache sets.
@@ -46,13 +51,15 @@ impl Parts {
         Some(Self { states, directory, buffers, heaps, heap_stride, ground })
     }
 
-    /// Reserves the segment, with room for many groups, the largest of `group_bytes`; with room for
-    /// fewer if the system does not reserve so much.
-    pub(super) fn reserve(&self, group_bytes: usize, origin: Origin) -> Option<Segment> {
+    /// Reserves the segment by `reserve`, with room for many groups, the largest of `group_bytes`;
+    /// with room for fewer if the system does not reserve so much.
+    pub(super) fn reserve(
+        &self,
+        group_bytes: usize,
+        reserve: &dyn Fn(usize) -> Option<Segment>,
+    ) -> Option<Segment> {
         let most = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND);
-        reserve_sparingly(group_bytes, most, |room| {
-            Segment::reserve(self.ground.checked_add(room)?, origin)
-        })
+        reserve_sparingly(group_bytes, most, |room| reserve(self.ground.checked_add(room)?))
     }
 }
 

@@ -3,7 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `config` | the configuration |
-//! | `layout` | the layout of the segment |
+//! | `layout`, `form` | the layout of the segment; what it begins with |
 //! | `job` | the segment as one process sees it |
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
@@ -13,8 +13,9 @@
 pub(crate) mod call_number;
 pub(crate) mod config;
 pub(crate) mod failure;
+mod form;
 pub(crate) mod job;
-mod layout;
+pub(crate) mod layout;
 pub(crate) mod panic;
 pub(crate) mod reason;
 pub(crate) mod sites;

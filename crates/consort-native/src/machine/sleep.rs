@@ -41,7 +41,7 @@ pub(super) fn address(word: &Word) -> usize {
 /// must then look at the word once more.
 pub(super) fn announce(address: usize) -> Sleeper<'static> {
     let Place { sleepers, parker } = place(address);
-    sleepers.announce(parker, false)
+    sleepers.announce(parker, false, Scope::Process)
 }
 
 /// Wakes the threads that sleep until this word changes. To be called after the store.

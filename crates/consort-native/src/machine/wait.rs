@@ -18,7 +18,6 @@ use crate::{
         patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields},
     },
     state::sleepers::Sleeper,
-    sync::futex::Scope,
     system::clock,
 };
 
@@ -81,7 +80,7 @@ impl Pauses {
         if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
             yields.note_sleep();
             let left = |end: u64| Duration::from_nanos(end.saturating_sub(clock::now_ns()));
-            sleeper.sleep(end.map_or(SLEEP, |end| left(end).min(SLEEP)), Scope::Process);
+            sleeper.sleep(end.map_or(SLEEP, |end| left(end).min(SLEEP)));
             return 1;
         }
         self.announced = None; // the wait went on to another word

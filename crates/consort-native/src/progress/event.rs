@@ -32,7 +32,7 @@ pub(crate) struct Place<'p> {
 impl<'p> Place<'p> {
     /// Announces that the calling thread is about to sleep here.
     pub(crate) fn announce(&self) -> Sleeper<'p> {
-        self.sleepers.announce(self.parker, self.senders_fence)
+        self.sleepers.announce(self.parker, self.senders_fence, self.scope)
     }
 
     /// Waits until `test` returns `Some`, or for `limit`; returns the patience of the next wait
@@ -56,7 +56,7 @@ impl<'p> Place<'p> {
                     return (Some(value), yields.next_patience());
                 }
                 yields.note_sleep();
-                sleeper.sleep(left.min(SLEEP), self.scope);
+                sleeper.sleep(left.min(SLEEP));
             } else {
                 yields.yield_now();
             }

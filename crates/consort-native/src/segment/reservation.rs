@@ -8,7 +8,13 @@
 
 #![expect(unsafe_code, reason = "owns raw memory that all PEs reach")]
 
-use std::{fmt, ops::Range, ptr::NonNull};
+use std::{
+    fmt,
+    fs::File,
+    ops::Range,
+    panic::{RefUnwindSafe, UnwindSafe},
+    ptr::NonNull,
+};
 
 use super::{origin::Origin, page::PAGE};
 use crate::system::memory;
@@ -18,7 +24,12 @@ pub(crate) struct Segment {
     base: NonNull<u8>,
     bytes: usize,
     origin: Origin,
+    /// Dropped once the memory is released.
+    _on_release: Option<OnRelease>,
 }
+
+/// What is done when a process has released a segment that others use.
+pub(crate) type OnRelease = Box<dyn Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 // SAFETY: by invariant 2 references are to atomics, and holding an address is safe.
 unsafe impl Send for Segment {}
@@ -30,7 +41,22 @@ impl Segment {
     /// them.
     pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<Self> {
         let bytes = bytes.checked_next_multiple_of(PAGE)?;
-        Some(Self { base: memory::reserve(bytes, origin)?, bytes, origin })
+        Some(Self { base: memory::reserve(bytes, origin)?, bytes, origin, _on_release: None })
+    }
+
+    /// Maps `bytes` of a file that lie there from `at` on, all of them whole pages.
+    /// `None` if the system does not provide them, or the file is shorter.
+    pub(crate) fn map(
+        file: &File,
+        at: usize,
+        bytes: usize,
+        on_release: Option<OnRelease>,
+    ) -> Option<Self> {
+        let is_whole = [at, bytes].iter().all(|size| size.is_multiple_of(PAGE)) && bytes > 0;
+        let end = u64::try_from(at.checked_add(bytes)?).ok()?;
+        let is_there = is_whole && file.metadata().is_ok_and(|about| about.len() >= end);
+        let base = is_there.then(|| memory::map(file, at, bytes)).flatten()?;
+        Some(Self { base, bytes, origin: Origin::Shared, _on_release: on_release })
     }
 
     /// The size in bytes.

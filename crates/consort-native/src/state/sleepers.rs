@@ -36,6 +36,7 @@ pub struct Sleeper<'s> {
     sleepers: &'s Sleepers,
     parker: &'s Parker,
     epoch: Epoch,
+    scope: Scope,
     /// Whether no wake-up can be lost.
     is_sure: bool,
 }
@@ -54,12 +55,17 @@ impl Sleepers {
 
     /// Announces that the calling thread is about to sleep at `parker`. The thread must then check
     /// once more for its message. `senders_fence` says whether [`Self::let_senders_fence`] was
-    /// called.
-    pub fn announce<'s>(&'s self, parker: &'s Parker, senders_fence: bool) -> Sleeper<'s> {
+    /// called; `scope`, where the senders are.
+    pub fn announce<'s>(
+        &'s self,
+        parker: &'s Parker,
+        senders_fence: bool,
+        scope: Scope,
+    ) -> Sleeper<'s> {
         self.0.fetch_add(1, Relaxed);
         let epoch = parker.prepare();
-        let is_sure = senders_fence || heavy();
-        Sleeper { sleepers: self, parker, epoch, is_sure }
+        let is_sure = senders_fence || heavy(scope);
+        Sleeper { sleepers: self, parker, epoch, scope, is_sure }
     }
 
     /// Whether the receiver of a message may sleep, and its parker must be woken. To be called
@@ -73,9 +79,9 @@ impl Sleepers {
 
 impl Sleeper<'_> {
     /// Sleeps until woken, or for about `limit`.
-    pub fn sleep(self, limit: Duration, scope: Scope) {
+    pub fn sleep(self, limit: Duration) {
         let limit = if self.is_sure { limit } else { limit.min(SLEEP_WITHOUT_FENCE) };
-        self.parker.sleep(self.epoch, limit, scope);
+        self.parker.sleep(self.epoch, limit, self.scope);
     }
 }
 

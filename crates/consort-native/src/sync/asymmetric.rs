@@ -9,6 +9,8 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use super::futex::Scope;
+
 /// The frequent side's half.
 #[inline(always)]
 pub(crate) fn light() {
@@ -20,10 +22,17 @@ pub(crate) fn light() {
 
 /// The seldom side's half. Returns whether it paired with the other; never, if the system has no
 /// such fence.
-pub(crate) fn heavy() -> bool {
+pub(crate) fn heavy(scope: Scope) -> bool {
     super::fence(SeqCst);
-    #[cfg(loom)]
-    return true;
-    #[cfg(not(loom))]
-    crate::system::fence::on_all_threads()
+    match scope {
+        _ if cfg!(loom) => true,
+        Scope::Process => crate::system::fence::on_all_threads(),
+        Scope::Machine => crate::system::fence::on_all_processes(),
+    }
+}
+
+/// Lets threads of other processes make those of this one fence.
+#[cfg(not(loom))]
+pub(crate) fn take_part() {
+    crate::system::fence::take_part();
 }

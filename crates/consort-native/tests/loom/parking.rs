@@ -59,7 +59,7 @@ impl Parking for Counted {
     type Epoch<'p> = Sleeper<'p>;
 
     fn prepare(&self) -> Sleeper<'_> {
-        self.sleepers.announce(&self.parker, false)
+        self.sleepers.announce(&self.parker, false, Scope::Process)
     }
 
     fn cancel<'p>(&'p self, sleeper: Sleeper<'p>) {
@@ -67,7 +67,7 @@ impl Parking for Counted {
     }
 
     fn sleep<'p>(&'p self, sleeper: Sleeper<'p>) {
-        sleeper.sleep(Duration::MAX, Scope::Process);
+        sleeper.sleep(Duration::MAX);
     }
 
     fn wake(&self) {

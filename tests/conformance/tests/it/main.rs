@@ -7,12 +7,14 @@
 //! | `machines` | the simulator, on machines that are described |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
 //!
-//! `faults` shows that the simulator finds what is broken.
+//! `public` is what the PEs of `consort` do, as threads here and as processes in
+//! `tests/processes`. `faults` shows that the simulator finds what is broken.
 
 mod faults;
 mod guides;
 mod machines;
 mod outside_algorithm;
+mod public;
 mod schedules;
 mod simulated;
 mod threads;

@@ -1,6 +1,6 @@
 //! Programs on the PEs of a simulation.
 
-use consort_conformance::{Case, Member, Place, Program, Progress, Side, data::kernel, run};
+use consort_conformance::{Case, Counts, Member, Place, Program, Side, data::kernel, run};
 use consort_fabric::Rank;
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation, SimulationError};
 
@@ -105,7 +105,7 @@ pub(crate) fn simulate_by(
 ) -> Result<Outcome<()>, SimulationError> {
     let simulation = simulation.clone().seed(program.seed).heap_bytes(program.heap_bytes());
     let plans: Vec<Plans> = program.cases.iter().map(plan).collect::<Result<_, _>>()?;
-    let progress = Progress::of(program);
+    let progress = Counts::of(program);
     let outcome = simulation.run(async |pe: &Pe<'_>| {
         let mut member = Simulated { pe, caller: Caller::new(pe), program, plans: &plans };
         run(&mut member, program, &progress).await;

@@ -5,7 +5,7 @@ use std::{cell::Cell, collections::BTreeSet, future::Future, pin::Pin};
 
 use consort_collectives::{Setting, names};
 use consort_conformance::{
-    Case, Coverage, Member, Program, Progress, Side, Space, data::kernel, run,
+    Case, Counts, Coverage, Member, Program, Side, Space, data::kernel, run,
 };
 use consort_fabric::{Capabilities, Collective, Place, Rank, Span};
 
@@ -86,7 +86,7 @@ impl Member for Toy<'_> {
 fn play_in(capabilities: Capabilities, program: &Program, (backwards, in_turn): (bool, bool)) {
     let mut world = World::new(program.pes, capabilities, program.heap_bytes());
     world.in_turn = in_turn;
-    let (progress, aligned) = (Progress::of(program), Cell::new(0));
+    let (progress, aligned) = (Counts::of(program), Cell::new(0));
     let (world, progress, aligned) = (&world, &progress, &aligned);
     let member = |rank| -> Pin<Box<dyn Future<Output = ()> + '_>> {
         let plan_of = |case: &Case| {

@@ -18,6 +18,7 @@ const EVERYTHING: &[&str] = &[
     "consort-bench",
     "consort-collectives",
     "consort-fabric",
+    "consort-launch",
     "consort-mpi",
     "consort-native",
     "consort-shmem",
@@ -26,7 +27,7 @@ const EVERYTHING: &[&str] = &[
     "consort-tuner",
 ];
 
-const IMPORTS: [Imports; 12] = [
+const IMPORTS: [Imports; 13] = [
     Imports { name: "consort-fabric", normal: &[], tests_besides: &[] },
     Imports {
         name: "consort-collectives",
@@ -39,6 +40,11 @@ const IMPORTS: [Imports; 12] = [
         tests_besides: &["consort-sim"],
     },
     Imports { name: "consort-tuner", normal: &["consort-fabric"], tests_besides: &[] },
+    Imports {
+        name: "consort-launch",
+        normal: &["consort-fabric", "consort-native"],
+        tests_besides: &[],
+    },
     Imports { name: "consort-native", normal: &["consort-fabric"], tests_besides: &[] },
     Imports {
         name: "consort-sim",

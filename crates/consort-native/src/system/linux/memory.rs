@@ -7,9 +7,12 @@
 
 #![expect(unsafe_code, reason = "maps memory")]
 
-use std::ptr::{NonNull, null_mut};
+use std::{
+    fs::File,
+    ptr::{NonNull, null_mut},
+};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::segment::origin::Origin;
 
@@ -22,6 +25,15 @@ pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     let flags = sharing | MapFlags::NORESERVE;
     // SAFETY: a new mapping at an address of the system's choice replaces none.
     let at = unsafe { mmap_anonymous(null_mut(), bytes, access, flags) }.ok()?;
+    NonNull::new(at.cast())
+}
+
+/// Maps whole pages of a file for all processes that have it.
+pub(crate) fn map(file: &File, at: usize, bytes: usize) -> Option<NonNull<u8>> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+    // SAFETY: a new mapping at an address of the system's choice replaces none.
+    let at = unsafe { mmap(null_mut(), bytes, access, flags, file, at as u64) }.ok()?;
     NonNull::new(at.cast())
 }
 

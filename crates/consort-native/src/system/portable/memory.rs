@@ -5,6 +5,7 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
+    fs::File,
     ptr::NonNull,
 };
 
@@ -29,6 +30,11 @@ pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     // because `after` skips it; pages are aligned for it.
     unsafe { note.write(allocated) };
     NonNull::new(base)
+}
+
+/// No memory of several processes.
+pub(crate) fn map(_: &File, _: usize, _: usize) -> Option<NonNull<u8>> {
+    None
 }
 
 /// # Safety

@@ -7,6 +7,7 @@ pub(crate) mod fence;
 #[cfg(not(loom))]
 pub(crate) mod futex;
 pub(crate) mod memory;
+pub(crate) mod process;
 #[cfg(not(loom))]
 pub(crate) mod thread_end;
 pub(crate) mod usage;

@@ -1,0 +1,152 @@
+//! Signals, processes, and whether memory may be copied.
+
+#![expect(unsafe_code, reason = "signals, fork, and what a process does before its program")]
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, BorrowedFd, FromRawFd},
+        unix::process::CommandExt,
+    },
+    process::Command,
+    ptr::null_mut,
+};
+
+use libc::{c_int, iovec, signalfd_siginfo};
+use rustix::process::{
+    PTracer, Pid, Signal, getppid, set_parent_process_death_signal, set_ptracer,
+};
+
+/// The signals that are passed on to the processes.
+pub(crate) const PASSED_ON: [c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// A signal that has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came {
+    pub(crate) number: c_int,
+    /// Whether the terminal sent it, to all processes in the foreground, and not a process.
+    pub(crate) from_terminal: bool,
+}
+
+/// The signals of this process, to be read: it is not interrupted by them.
+pub(crate) struct Signals(File);
+
+impl Signals {
+    /// Takes them, before any thread is started.
+    pub(crate) fn take() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: it initializes the set.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        for signal in PASSED_ON.into_iter().chain([libc::SIGCHLD]) {
+            // SAFETY: the set is initialized.
+            unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
+        }
+        // SAFETY: the set is initialized, and nobody asks for the one before.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), null_mut()) };
+        let flags = libc::SFD_NONBLOCK | libc::SFD_CLOEXEC;
+        // SAFETY: the set is initialized.
+        let number = unsafe { libc::signalfd(-1, set.as_ptr(), flags) };
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it has just been opened, and nothing else knows it.
+        Ok(Self(unsafe { File::from_raw_fd(number) }))
+    }
+
+    /// The next that has come, if there is one.
+    pub(crate) fn next(&mut self) -> Option<Came> {
+        let mut bytes = [0_u8; size_of::<signalfd_siginfo>()];
+        if self.0.read(&mut bytes).ok()? < bytes.len() {
+            return None;
+        }
+        // SAFETY: as many bytes as it has, which the system wrote; any are valid integers.
+        let came: signalfd_siginfo =
+            unsafe { bytes.as_ptr().cast::<signalfd_siginfo>().read_unaligned() };
+        let from_terminal = came.ssi_code == libc::SI_KERNEL;
+        Some(Came { number: c_int::try_from(came.ssi_signo).ok()?, from_terminal })
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Sends a signal to a process, if it is still there.
+pub(crate) fn send(process: Pid, signal: c_int) {
+    // SAFETY: a signal to another process changes nothing here.
+    unsafe { libc::kill(process.as_raw_nonzero().get(), signal) };
+}
+
+/// What a process of this one does before its program: it ends when this process does, and inherits
+/// a descriptor.
+pub(crate) fn prepare(command: &mut Command, descriptor: c_int) {
+    let own = rustix::process::getpid();
+    let prepare = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // This process may have ended before that.
+        if getppid() != Some(own) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        // SAFETY: it changes a flag of a descriptor, which other processes have on their own.
+        match unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: it only makes system calls, and allocates nothing.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// A process that does what follows too, and ends with this one; `None` in that process.
+pub(crate) fn fork(ends_by: Signal) -> io::Result<Option<Pid>> {
+    let own = rustix::process::getpid();
+    // SAFETY: this process has no other threads, by the promise of `run`, so the new one may do
+    // anything.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            set_parent_process_death_signal(Some(ends_by))?;
+            if getppid() == Some(own) { Ok(None) } else { std::process::exit(1) }
+        }
+        process => Ok(Pid::from_raw(process)),
+    }
+}
+
+/// Whether the system lets processes of one job copy each other's memory: tries it once, with a
+/// process that copies a word of this one.
+pub(crate) fn may_copy_memory() -> bool {
+    static WORD: u64 = 0x1234_5678_9abc_def0;
+    let own = rustix::process::getpid();
+    // As the PEs do for the launcher, where the system asks for it.
+    let _ = set_ptracer(PTracer::Any);
+    // SAFETY: the new process makes system calls alone, on memory of its own, and exits.
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        let mut copy = 0_u64;
+        let here = iovec { iov_base: (&raw mut copy).cast(), iov_len: 8 };
+        let there = iovec { iov_base: (&raw const WORD).cast_mut().cast(), iov_len: 8 };
+        // SAFETY: 8 bytes of a local word are written.
+        let copied = unsafe {
+            libc::process_vm_readv(
+                own.as_raw_nonzero().get(),
+                &raw const here,
+                1,
+                &raw const there,
+                1,
+                0,
+            )
+        };
+        let done = copied == 8 && copy == WORD;
+        // SAFETY: ends the process, without what this one would do at its end.
+        unsafe { libc::_exit(i32::from(!done)) };
+    }
+    let _ = set_ptracer(PTracer::None);
+    let Some(process) = Pid::from_raw(process) else { return false };
+    let waited = rustix::process::waitpid(Some(process), rustix::process::WaitOptions::empty());
+    waited.is_ok_and(|waited| waited.is_some_and(|(_, status)| status.exit_status() == Some(0)))
+}

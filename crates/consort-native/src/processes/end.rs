@@ -1,0 +1,95 @@
+//! How a process has ended.
+
+use std::fmt;
+
+/// How a process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has exited with this status.
+    Exited(u8),
+    /// A signal of this number has killed it.
+    Killed(u8),
+    /// Only its parent knows how.
+    Gone,
+}
+
+const EXITED: u32 = 1 << 8;
+const KILLED: u32 = 2 << 8;
+const GONE: u32 = 3 << 8;
+
+impl End {
+    /// As a word that is not 0.
+    pub(super) fn word(self) -> u32 {
+        match self {
+            Self::Exited(status) => EXITED | u32::from(status),
+            Self::Killed(signal) => KILLED | u32::from(signal),
+            Self::Gone => GONE,
+        }
+    }
+
+    /// Of a word; `None` if it is that of no end.
+    pub(super) fn of_word(word: u32) -> Option<Self> {
+        let [low, kind, ..] = word.to_le_bytes();
+        match u32::from(kind) << 8 {
+            EXITED => Some(Self::Exited(low)),
+            KILLED => Some(Self::Killed(low)),
+            GONE => Some(Self::Gone),
+            _ => None,
+        }
+    }
+}
+
+/// The names of the signals that end programs.
+const SIGNALS: [(u8, &str); 14] = [
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    (31, "SIGSYS"),
+];
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(f, "exited with status {status}"),
+            Self::Gone => f.write_str("ended"),
+            Self::Killed(signal) => {
+                write!(f, "was killed by signal {signal}")?;
+                match SIGNALS.iter().find(|(number, _)| number == signal) {
+                    Some((_, name)) => write!(f, " ({name})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_words_and_say_what_they_are() {
+        for (end, text) in [
+            (End::Exited(0), "exited with status 0"),
+            (End::Exited(255), "exited with status 255"),
+            (End::Killed(9), "was killed by signal 9 (SIGKILL)"),
+            (End::Killed(64), "was killed by signal 64"),
+            (End::Gone, "ended"),
+        ] {
+            assert_eq!(End::of_word(end.word()), Some(end));
+            assert_eq!(end.to_string(), text);
+        }
+        assert_eq!(End::of_word(0), None);
+        assert_eq!(End::of_word(u32::MAX), None);
+    }
+}

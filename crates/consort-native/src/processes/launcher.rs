@@ -1,0 +1,118 @@
+//! The launcher's part: the memory that its processes share, and what happens when one ends.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::{fs::File, io, process, sync::Arc};
+
+use consort_fabric::Rank;
+
+use super::{
+    binding::Binding,
+    control::{self, Control, Launch, MOST_PROCESSES, VARIABLE},
+    end::End,
+};
+use crate::{
+    launch::{failure::Failure, layout, reason},
+    segment::{
+        part::{Part, Single},
+        reservation::Segment,
+    },
+    state::header::{Header, PeState},
+    sync::futex::Scope,
+    system::process as system,
+};
+
+/// The memory that the processes of a launcher share.
+pub struct Launcher {
+    file: File,
+    control: Single<Control>,
+    pes: u32,
+}
+
+impl Launcher {
+    /// Memory for `pes` processes, which may use `cores`, and copy each other's memory if
+    /// `attaches`.
+    ///
+    /// # Errors
+    /// When there are no processes or too many, or the system provides no memory.
+    pub fn new(pes: u32, cores: u32, binding: Binding, attaches: bool) -> io::Result<Self> {
+        if pes == 0 || pes as usize > MOST_PROCESSES {
+            let text = format!("a job has from 1 to {MOST_PROCESSES} processes, not {pes}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let file = system::memory_file()?;
+        system::extend(&file, control::BYTES as u64)?;
+        let segment = Segment::map(&file, 0, control::BYTES, None);
+        let segment = segment.ok_or(io::ErrorKind::OutOfMemory)?;
+        let control = Single::<Control>::new(&Arc::new(segment), 0);
+        control.pes.store(pes, Relaxed);
+        control.cores.store(cores, Relaxed);
+        control.attaches.store(attaches.into(), Relaxed);
+        control.binding.store(binding.word(), Relaxed);
+        control.end.store(control::BYTES as u64, Relaxed);
+        control.seal();
+        Ok(Self { file, control, pes })
+    }
+
+    /// The number under which the processes inherit the memory: it must be open in them.
+    #[must_use]
+    pub fn descriptor(&self) -> i32 {
+        system::number_of(&self.file)
+    }
+
+    /// The environment variable of the process that is PE `rank`: its name and value.
+    #[must_use]
+    pub fn variable(&self, rank: Rank) -> (&'static str, String) {
+        let (number, pes, own) = (self.descriptor(), self.pes, process::id());
+        (VARIABLE, format!("{number}:{rank}:{pes}:{own}"))
+    }
+
+    /// The process that has come as this PE: the one that was started, or one that it has started.
+    #[must_use]
+    pub fn process(&self, rank: Rank) -> Option<u32> {
+        let pid = self.control.processes.get(rank.index())?.pid.load(SeqCst);
+        (pid != 0).then_some(pid)
+    }
+
+    /// Says how the process of a PE has ended. Launches that need it fail, and all who wait in them
+    /// wake. Returns whether there are any.
+    pub fn lose(&self, rank: Rank, end: End) -> bool {
+        let Some(process) = self.control.processes.get(rank.index()) else { return false };
+        process.lose(end);
+        let mut is_missed = false;
+        for (number, launch) in self.control.present() {
+            if let Some(reason) = process.is_missed(number) {
+                is_missed = true;
+                self.fail(launch, &Failure::Pe { rank, reason: format!("it {reason}") });
+            }
+        }
+        is_missed
+    }
+
+    /// Why a launch has failed, if one has.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.control.present().find_map(|(_, launch)| {
+            let segment = self.beginning(launch)?;
+            let words = Single::<Header>::new(&segment, 0).poison.reason()?;
+            reason::decode(&words)
+        })
+    }
+
+    /// Fails a launch, and wakes its PEs.
+    fn fail(&self, launch: &Launch, failure: &Failure) {
+        let Some(segment) = self.beginning(launch) else { return };
+        let header = Single::<Header>::new(&segment, 0);
+        if header.poison.claim(&reason::encode(failure)) {
+            let (states, _) = layout::states(self.pes as usize);
+            let states = Part::<PeState>::new(&segment, states, self.pes as usize);
+            states.iter().for_each(|state| state.parker.wake(Scope::Machine));
+        }
+    }
+
+    /// The beginning of a launch's segment, with the state of the job and those of its PEs.
+    fn beginning(&self, launch: &Launch) -> Option<Arc<Segment>> {
+        let at = usize::try_from(launch.at.load(Relaxed)).ok()?;
+        let (_, bytes) = layout::states(self.pes as usize);
+        Segment::map(&self.file, at, bytes, None).map(Arc::new)
+    }
+}

@@ -1,0 +1,302 @@
+//! A process that a launcher has started, as one of the PEs.
+
+use std::{
+    env,
+    fs::File,
+    hash::{DefaultHasher, Hash, Hasher},
+    process,
+    sync::{
+        Arc, OnceLock,
+        atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
+    },
+    thread,
+    time::Duration,
+};
+
+use consort_fabric::Rank;
+
+use super::{
+    binding::Binding,
+    control::{self, Control, Found, MOST_PROCESSES, VARIABLE},
+};
+use crate::{
+    segment::{
+        part::Single,
+        reservation::{OnRelease, Segment},
+    },
+    sync::asymmetric,
+    system::process as system,
+};
+
+/// How long a process sleeps between two looks at the control.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// Why a process cannot be one of a launcher's PEs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoMember {
+    /// The variable does not say what a launcher says.
+    #[error(
+        "{VARIABLE} is `{0}`, which no `consort run` has set: unset it to run the program alone"
+    )]
+    Variable(String),
+    /// The launcher's memory is not there.
+    #[error(
+        "the memory of `consort run` cannot be mapped ({0}): it has ended, or another program \
+         between it and this one has closed what it passed on; unset {VARIABLE} to run the program \
+         alone"
+    )]
+    Memory(String),
+    /// The launcher is another version.
+    #[error("`consort run` and this program are of different versions of Consort: build both anew")]
+    Version,
+    /// Another process is that PE.
+    #[error("PE {rank} is process {process} already: `consort run` starts one program for each PE")]
+    Taken {
+        /// The PE.
+        rank: Rank,
+        /// The process that it is.
+        process: u32,
+    },
+    /// The processes have begun launches of different configurations.
+    #[error(
+        "PE {0} has begun a launch of another configuration than a PE before it: all processes \
+         give the same heap size, way of waiting and name"
+    )]
+    Settings(Rank),
+    /// Another PE has ended.
+    #[error("PE {rank} failed: {reason}")]
+    Lost {
+        /// The PE.
+        rank: Rank,
+        /// How it has ended.
+        reason: String,
+    },
+}
+
+/// A process that a launcher has started, as one of the PEs.
+pub struct Member {
+    file: File,
+    pub(super) control: Single<Control>,
+    rank: Rank,
+    pes: u32,
+    launcher: u32,
+}
+
+/// A launch that a process takes part in.
+pub(crate) struct Joined {
+    pub(crate) member: Arc<Member>,
+    number: u32,
+}
+
+/// The range of a launch's segment in the file.
+struct Range {
+    at: usize,
+    bytes: usize,
+}
+
+impl Member {
+    /// This process as its launcher started it; `None` if none did.
+    ///
+    /// # Errors
+    /// When the environment or the launcher's memory is not as a launcher leaves it, or another
+    /// process is this PE.
+    pub fn here() -> Result<Option<Arc<Self>>, NoMember> {
+        static HERE: OnceLock<Result<Option<Arc<Member>>, NoMember>> = OnceLock::new();
+        let here = HERE.get_or_init(|| {
+            let text = env::var_os(VARIABLE).map(|text| text.to_string_lossy().into_owned());
+            text.map(|text| Self::of_text(&text).map(Arc::new)).transpose()
+        });
+        here.clone()
+    }
+
+    fn of_text(text: &str) -> Result<Self, NoMember> {
+        let wrong = || NoMember::Variable(text.to_owned());
+        let parts: Vec<u32> =
+            text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        let &[number, rank, pes, launcher] = &parts[..] else { return Err(wrong()) };
+        let most = u32::try_from(MOST_PROCESSES).unwrap_or(u32::MAX);
+        let number = i32::try_from(number).map_err(|_| wrong())?;
+        if pes > most || rank >= pes {
+            return Err(wrong());
+        }
+        let file = system::inherited(number, launcher);
+        let file = file.map_err(|error| NoMember::Memory(error.to_string()))?;
+        let segment = Segment::map(&file, 0, control::BYTES, None);
+        let segment = segment.ok_or_else(|| NoMember::Memory("not what it was".to_owned()))?;
+        let control = Single::<Control>::new(&Arc::new(segment), 0);
+        if !control.is_sealed() {
+            return Err(NoMember::Version);
+        }
+        if control.pes.load(Relaxed) != pes {
+            return Err(wrong());
+        }
+        let own = &control.processes[rank as usize].pid;
+        match own.compare_exchange(0, process::id(), AcqRel, Acquire) {
+            Ok(_) => {
+                system::let_copy(launcher);
+                asymmetric::take_part();
+            }
+            Err(before) if before == process::id() => {}
+            Err(process) => return Err(NoMember::Taken { rank: Rank(rank), process }),
+        }
+        Ok(Self { file, control, rank: Rank(rank), pes, launcher })
+    }
+
+    /// The PE that this process is.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The number of PEs.
+    #[must_use]
+    pub fn pes(&self) -> u32 {
+        self.pes
+    }
+
+    /// The launcher's process.
+    #[must_use]
+    pub fn launcher(&self) -> u32 {
+        self.launcher
+    }
+
+    /// The cores that the launcher may use.
+    #[must_use]
+    pub fn cores(&self) -> u32 {
+        self.control.cores.load(Relaxed).max(1)
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn binding(&self) -> Binding {
+        Binding::of_word(self.control.binding.load(Relaxed))
+    }
+
+    /// Whether PEs may copy each other's memory.
+    #[must_use]
+    pub fn attaches(&self) -> bool {
+        self.control.attaches.load(Relaxed) != 0
+    }
+
+    /// The process that a PE is.
+    #[inline]
+    pub(crate) fn process(&self, pe: Rank) -> u32 {
+        self.control.processes[pe.index()].pid.load(Relaxed)
+    }
+
+    /// Whether a PE's process has ended.
+    pub(crate) fn is_lost(&self, pe: Rank) -> bool {
+        self.control.processes[pe.index()].lost().is_some()
+    }
+
+    /// Begins the process's next launch: maps its segment, which `make` and `form` make if no other
+    /// process has. `make` is given a function that makes a segment of a size. `None` if there is
+    /// no memory.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        settings: &impl Hash,
+        make: impl Fn(&dyn Fn(usize) -> Option<Segment>) -> Option<Segment>,
+        form: impl Fn(&Arc<Segment>) -> bool,
+    ) -> Result<Option<(Arc<Segment>, Joined)>, NoMember> {
+        let own = &self.control.processes[self.rank.index()];
+        let number = own.begun.fetch_add(1, SeqCst);
+        let joined = Joined { member: Arc::clone(self), number };
+        let launch = self.control.launch(number);
+        let mut hasher = DefaultHasher::new();
+        settings.hash(&mut hasher);
+        let settings = hasher.finish();
+        loop {
+            match launch.begin(number, self.pes) {
+                Found::Segment => break,
+                Found::Wait => {
+                    self.ensure_all_live(number)?;
+                    thread::sleep(LOOK);
+                }
+                Found::Nothing => {
+                    let at = self.control.end.load(Acquire);
+                    let place = usize::try_from(at).unwrap_or(usize::MAX);
+                    let map = |bytes: usize| {
+                        let end = at.checked_add(u64::try_from(bytes).ok()?)?;
+                        system::extend(&self.file, end).ok()?;
+                        Segment::map(&self.file, place, bytes, None)
+                    };
+                    let segment = make(&map).map(Arc::new).filter(&form);
+                    // Without a segment the others find that it has no bytes.
+                    let bytes = segment.map_or(0, |segment| segment.bytes()) as u64;
+                    launch.at.store(at, Relaxed);
+                    launch.bytes.store(bytes, Relaxed);
+                    launch.settings.store(settings, Relaxed);
+                    self.control.end.store(at + bytes, Relaxed);
+                    launch.is_made(number);
+                }
+            }
+        }
+        if launch.settings.load(Relaxed) != settings {
+            return Err(NoMember::Settings(self.rank));
+        }
+        let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
+        let (at, bytes) = (size(launch.at.load(Relaxed)), size(launch.bytes.load(Relaxed)));
+        let on_release: OnRelease =
+            Box::new(Leaves { joined: joined.again(), range: Range { at, bytes } });
+        let segment = Segment::map(&self.file, at, bytes, Some(on_release));
+        Ok(segment.map(|segment| (Arc::new(segment), joined)))
+    }
+
+    /// Fails if a process has ended that launch `number` needs.
+    fn ensure_all_live(&self, number: u32) -> Result<(), NoMember> {
+        self.missed(number).map_or(Ok(()), |(rank, reason)| Err(NoMember::Lost { rank, reason }))
+    }
+
+    /// The first PE whose process has ended too early for launch `number`, and why.
+    fn missed(&self, number: u32) -> Option<(Rank, String)> {
+        let processes = &self.control.processes[..self.pes as usize];
+        (0..)
+            .map(Rank)
+            .zip(processes)
+            .find_map(|(rank, process)| process.is_missed(number).map(|reason| (rank, reason)))
+    }
+}
+
+impl Joined {
+    fn again(&self) -> Self {
+        Self { member: Arc::clone(&self.member), number: self.number }
+    }
+
+    /// The first PE whose process has ended too early, and why.
+    pub(crate) fn missed(&self) -> Option<(Rank, String)> {
+        self.member.missed(self.number)
+    }
+
+    /// Counts that this process's program has ended well, once.
+    pub(crate) fn end(&self) {
+        let own = &self.member.control.processes[self.member.rank.index()].ended;
+        if own.fetch_max(self.number + 1, SeqCst) <= self.number {
+            let launch = self.member.control.launch(self.number);
+            launch.ended.fetch_add(1, AcqRel);
+        }
+    }
+
+    /// Whether the programs of all processes have ended well.
+    pub(crate) fn have_all_ended(&self) -> bool {
+        self.member.control.launch(self.number).ended.load(Acquire) == self.member.pes
+    }
+}
+
+/// Counts that this process has left a launch, when it is dropped. The last gives the memory back.
+struct Leaves {
+    joined: Joined,
+    range: Range,
+}
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        let Joined { member, number } = &self.joined;
+        let launch = member.control.launch(*number);
+        // If it has failed, the launcher may still look at why.
+        let has_failed = !self.joined.have_all_ended();
+        if launch.left.fetch_add(1, AcqRel) + 1 == member.pes && !has_failed {
+            let Range { at, bytes } = self.range;
+            system::clear_part(&member.file, at as u64, bytes as u64);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Starts jobs of this program, and looks at what comes of them.
+
+use std::{
+    env,
+    process::{Child, Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+use consort_launch::{Binding, Launch};
+use libtest_mimic::Failed;
+
+/// The argument after which a launcher finds what to start.
+const LAUNCH: &str = "launch";
+
+/// What this process is.
+pub(crate) enum Role {
+    /// It runs the tests.
+    Tests,
+    /// It starts the processes of a job: their number, its options, and the program.
+    Launcher(Vec<String>),
+    /// It is one of them, and runs this program.
+    Pe(Vec<String>),
+}
+
+pub(crate) fn role() -> Role {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((first, rest)) if first == LAUNCH => Role::Launcher(rest.to_vec()),
+        _ if env::var_os("CONSORT_LAUNCH").is_some() => Role::Pe(arguments),
+        _ => Role::Tests,
+    }
+}
+
+/// Starts a job as `consort run` does.
+pub(crate) fn launch(arguments: &[String]) -> ExitCode {
+    let [pes, program @ ..] = arguments else { panic!("a number and a program") };
+    let launch = Launch {
+        pes: pes.parse().expect("a number of PEs"),
+        cores: 2,
+        binding: Binding::Placed,
+        tags: false,
+        timeout: None,
+        grace: Duration::from_secs(1),
+        program: env::current_exe().expect("a program").into(),
+        arguments: program.iter().map(Into::into).collect(),
+    };
+    ExitCode::from(consort_launch::run(&launch).expect("a job"))
+}
+
+/// A job that runs.
+pub(crate) struct Job {
+    pub(crate) child: Child,
+    begun: Instant,
+}
+
+/// What has come of a job.
+pub(crate) struct Ended {
+    status: Option<i32>,
+    text: String,
+    pub(crate) took: Duration,
+}
+
+/// Starts a job of `pes` processes, with these variables in its environment.
+pub(crate) fn start(pes: u32, variables: &[(&str, &str)], program: &[&str]) -> Job {
+    let mut command = Command::new(env::current_exe().expect("a program"));
+    command.arg(LAUNCH).arg(pes.to_string()).args(program).envs(variables.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Job { child: command.spawn().expect("a launcher"), begun: Instant::now() }
+}
+
+impl Job {
+    /// Waits for its end.
+    pub(crate) fn ended(self) -> Ended {
+        let output = self.child.wait_with_output().expect("a job");
+        let text =
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        Ended { status: output.status.code(), text: text.concat(), took: self.begun.elapsed() }
+    }
+}
+
+impl Ended {
+    /// Whether it has this status, and wrote this.
+    pub(crate) fn is(&self, status: i32, part: &str) -> Result<(), Failed> {
+        if self.status == Some(status) && self.text.contains(part) {
+            return Ok(());
+        }
+        Err(format!("status {:?} instead of {status}, `{part}`:\n{}", self.status, self.text)
+            .into())
+    }
+
+    /// The lines that it wrote that contain this.
+    pub(crate) fn lines_with(&self, part: &str) -> usize {
+        self.text.lines().filter(|line| line.contains(part)).count()
+    }
+}

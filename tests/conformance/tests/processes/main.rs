@@ -1,0 +1,64 @@
+//! The suite on PEs that are processes, and what becomes of a job whose processes end early.
+//!
+//! This program is all that takes part: it runs the tests, it is the launcher that a test starts,
+//! and it is each of the processes.
+
+mod early_ends;
+mod launching;
+#[path = "../it/public.rs"]
+mod public;
+
+use std::{env, process::ExitCode};
+
+use consort::Pes;
+use libtest_mimic::{Arguments, Trial};
+
+use crate::public::{CALLS, play};
+
+/// The suite by numbers of PEs, with numbers of cases.
+const SUITE: [(u32, usize); 7] =
+    [(1, 2_000), (2, 20_000), (3, 4_800), (4, 4_800), (5, 2_400), (8, 2_400), (17, 1_200)];
+
+fn main() -> ExitCode {
+    match launching::role() {
+        launching::Role::Tests => {}
+        launching::Role::Launcher(launch) => return launching::launch(&launch),
+        launching::Role::Pe(program) => return run(&program),
+    }
+    let suite = SUITE.into_iter().map(|(pes, count)| {
+        Trial::test(format!("suite::{pes}"), move || {
+            let ended = launching::start(pes, &[], &["suite", &count.to_string()]).ended();
+            ended.is(0, "")
+        })
+    });
+    let tests = suite.chain(early_ends::tests()).collect();
+    // Jobs of many processes would make each other slow.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// What a process does as a PE.
+fn run(program: &[String]) -> ExitCode {
+    let program: Vec<&str> = program.iter().map(String::as_str).collect();
+    match program[..] {
+        ["suite", count] => {
+            let (pes, count) = (size(), count.parse().expect("a number of cases"));
+            match play(Pes::from_env(1), pes, count) {
+                Ok(played) => {
+                    assert!(played.len() == 1 && played[0].1 >= count / CALLS, "{played:?}");
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("{error}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
+        ref other => early_ends::run(other),
+    }
+}
+
+/// The number of processes, as the launcher tells it.
+fn size() -> u32 {
+    env::var("CONSORT_SIZE").expect("a launcher").parse().expect("a number")
+}
