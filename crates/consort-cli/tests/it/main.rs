@@ -7,6 +7,7 @@ mod interrupts;
 mod machines;
 mod model;
 mod readme;
+mod run;
 mod scc;
 mod sim;
 mod tidy;

@@ -1,10 +1,17 @@
 //! Jobs whose processes end early: in each kind of wait, by a signal, an exit or a panic.
 
-use std::{env, process::ExitCode, thread, time::Duration};
+use std::{
+    env, fs,
+    path::Path,
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
 
 use consort::{Error, Pe, Pes, Rank, Result, Sum, Symmetric, Until};
+use consort_conformance::data::Random;
 use libtest_mimic::{Failed, Trial};
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::launching::{Ended, start};
 
@@ -40,20 +47,90 @@ pub(crate) fn tests() -> Vec<Trial> {
             "PE 1 failed: it exited with status 0 before it called Consort",
         )
     }));
+    tests.push(Trial::test("early_ends::beside_a_stopped_process", || {
+        let ended = start(3, &[], &["stopped"]).ended();
+        ended.is(
+            1,
+            "PE 2 failed: it panicked: on purpose; PE 1 did not end by itself and was killed",
+        )?;
+        is_soon(ended.took)
+    }));
+    tests.push(Trial::test("early_ends::at_any_moment", kills));
     tests
+}
+
+/// Kills a process of a job at a random moment, again and again; `CONSORT_KILLS` times if that is
+/// set, from the seed `CONSORT_SEED` on.
+fn kills() -> Result<(), Failed> {
+    let number =
+        |name, otherwise| env::var(name).map_or(otherwise, |text| text.parse().expect(name));
+    let first: u64 = number("CONSORT_SEED", 1);
+    for seed in first..first + number("CONSORT_KILLS", 15) {
+        let mut random = Random(seed << 32);
+        let job = start(4, &[], &["busy"]);
+        let begun = Instant::now();
+        let pes = loop {
+            let pes: Vec<u32> = children(job.child.id()).into_iter().flat_map(children).collect();
+            match pes[..] {
+                [a, b, c, d] => break [a, b, c, d],
+                _ if begun.elapsed() > SOON => return Err("its processes do not start".into()),
+                _ => thread::yield_now(),
+            }
+        };
+        thread::sleep(Duration::from_micros(random.below(60_000) as u64));
+        let victim = pes[random.below(4)];
+        let pid = i32::try_from(victim).ok().and_then(Pid::from_raw).ok_or("no process")?;
+        let killed = Instant::now();
+        kill_process(pid, Signal::KILL)?;
+        let ended = job.ended();
+        ended
+            .is(137, "was killed by signal 9 (SIGKILL)")
+            .map_err(|failed| format!("seed {seed}: {}", failed.message().unwrap_or_default()))?;
+        is_soon(killed.elapsed())?;
+        if let Some(left) = pes.iter().find(|pe| Path::new(&format!("/proc/{pe}")).exists()) {
+            return Err(format!("seed {seed}: process {left} is left").into());
+        }
+    }
+    Ok(())
+}
+
+/// The children of a process, which has one thread.
+fn children(of: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+}
+
+/// Calls of many kinds, for a minute.
+fn be_busy(pe: &Pe) -> Result<()> {
+    let (world, begun) = (pe.world(), Instant::now());
+    let mut data = vec![1.0; 100_000];
+    while begun.elapsed() < Duration::from_secs(60) {
+        world.barrier()?;
+        world.all_reduce(1_u64, Sum)?;
+        world.all_reduce_in_place(&mut data, Sum)?;
+        let memory = world.symmetric::<u64>(1000)?;
+        memory.fetch_add(Rank(0), 0, 1)?;
+        let half = world.split(Some(world.rank().0 % 2), 0)?.expect("a half");
+        half.broadcast(1_u8, Rank(0))?;
+        half.free()?;
+        world.start_all_reduce(vec![1_u32; 10_000], Sum)?.wait()?;
+    }
+    Ok(())
 }
 
 /// The job has ended soon, with this status, and its last line says why; all other PEs were told.
 fn is_told(ended: &Ended, status: i32, text: &str) -> Result<(), Failed> {
     ended.is(status, text)?;
-    if ended.took > SOON {
-        return Err(format!("it took {:?}", ended.took).into());
-    }
+    is_soon(ended.took)?;
     // A PE that panics is told itself.
     match ended.lines_with("told: PE 1 failed") {
         2 | 3 => Ok(()),
         other => Err(format!("{other} PEs were told").into()),
     }
+}
+
+fn is_soon(took: Duration) -> Result<(), Failed> {
+    if took <= SOON { Ok(()) } else { Err(format!("it took {took:?}").into()) }
 }
 
 /// What a process does.
@@ -63,6 +140,15 @@ pub(crate) fn run(program: &[&str]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let ended = Pes::from_env(1).run(|pe| {
+        match (end, pe.world().rank()) {
+            ("busy", _) => return be_busy(pe),
+            ("stopped", Rank(1)) => kill_process(getpid(), Signal::STOP).expect("a signal"),
+            ("stopped", Rank(2)) => {
+                thread::sleep(Duration::from_millis(50));
+                panic!("on purpose")
+            }
+            _ => {}
+        }
         let word = pe.world().symmetric(1)?;
         if pe.world().rank() == Rank(1) {
             thread::sleep(Duration::from_millis(50));
