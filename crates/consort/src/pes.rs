@@ -49,6 +49,7 @@ pub struct Pes {
     joining: Duration,
     waiting: Option<Waiting>,
     heap_bytes: usize,
+    statics_bytes: usize,
     pinning: Pinning,
     helpers: bool,
     forced: Vec<(Collective, Candidate)>,
@@ -80,6 +81,7 @@ impl Pes {
             joining: JOINING,
             waiting: None,
             heap_bytes: HEAP_BYTES,
+            statics_bytes: 0,
             pinning: Pinning::Placed,
             helpers: false,
             forced: Vec::new(),
@@ -146,6 +148,15 @@ impl Pes {
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = bytes;
+        self
+    }
+
+    /// Lets peers reach so many bytes behind each heap, for the static variables of the program. For
+    /// languages in which those are symmetric.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn statics_bytes(mut self, bytes: usize) -> Self {
+        self.statics_bytes = bytes;
         self
     }
 

@@ -52,7 +52,7 @@ impl<'b> Buffer<'b> {
     /// When the range reaches beyond the heap.
     #[inline]
     pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.heap_bytes());
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.memory_bytes());
         assert!(inside, "a buffer must lie in the symmetric heap");
         let at = job.heap(rank).wrapping_add(offset);
         Self { at, bytes, symmetric: true, borrow: PhantomData }

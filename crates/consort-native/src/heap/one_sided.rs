@@ -58,7 +58,7 @@ impl<'j> OneSided<'j> {
     /// When they reach beyond the heap.
     #[inline(always)]
     fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
-        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.heap_bytes());
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
         assert!(inside, "what is accessed must lie in the heap");
         let at = self.job.heap(pe).wrapping_add(at);
         Memory { at, bytes, shared: Some(Extent::WORDS) }

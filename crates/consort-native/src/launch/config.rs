@@ -17,6 +17,9 @@ pub struct Config {
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
+    /// Bytes behind each PE's heap that peers reach as they reach the heap, for the static variables
+    /// of its program. Nothing is allocated there.
+    pub statics_bytes: usize,
     /// The origin of the memory that the PEs share.
     pub memory: Origin,
     /// The sequence number of the first step, at least 1. Tests of wrap-around begin with a number

@@ -1,7 +1,9 @@
 //! A job: the segment with all that its PEs share, as one process sees it.
 
 use std::{
-    fmt, io,
+    fmt,
+    fs::File,
+    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -245,7 +247,24 @@ impl Job {
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
         let Parts { heaps, heap_stride, .. } = self.parts;
         assert!(pe.0 < self.config.pes, "a heap is that of a PE of the job");
-        self.segment.at(heaps + pe.index() * heap_stride, self.config.heap_bytes)
+        self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
+    }
+
+    /// Bytes from the beginning of a PE's heap to the end of its static variables, all of which
+    /// peers reach by their offsets.
+    #[inline(always)]
+    pub fn memory_bytes(&self) -> usize {
+        self.parts.memory_bytes
+    }
+
+    /// The static variables of a PE: the file in which they lie, if the PEs are processes, where
+    /// they begin there, and their offset from the heap.
+    #[must_use]
+    pub fn statics(&self, pe: Rank) -> Option<(&File, u64, usize)> {
+        let Parts { heaps, heap_stride, statics, .. } = self.parts;
+        let (file, begin) = self.joined.as_ref()?.file();
+        let at = heaps + pe.index() * heap_stride + statics;
+        Some((file, begin + at as u64, statics))
     }
 
     /// Bytes of a PE's symmetric heap.

@@ -31,6 +31,10 @@ pub(super) struct Parts {
     pub(super) heaps: usize,
     /// The distance from one PE's heap to the next PE's.
     pub(super) heap_stride: usize,
+    /// The offset of a PE's static variables from its heap.
+    pub(super) statics: usize,
+    /// Bytes from the beginning of a PE's heap to the end of what peers reach of it.
+    pub(super) memory_bytes: usize,
     pub(super) ground: usize,
 }
 
@@ -41,14 +45,25 @@ pub(crate) fn states(pes: usize) -> (usize, usize) {
 }
 
 impl Parts {
-    pub(super) fn of(pes: usize, heap_bytes: usize) -> Option<Self> {
+    pub(super) fn of(pes: usize, heap_bytes: usize, statics_bytes: usize) -> Option<Self> {
         let (states, directory) = states(pes);
         let buffers = directory + DIRECTORY_BYTES;
         let heaps = buffers + pes * BUFFER_BYTES;
+        let statics = heap_bytes.checked_next_multiple_of(PAGE)?;
+        let end = statics.checked_add(statics_bytes.checked_next_multiple_of(PAGE)?)?;
         // One page more, so that equal offsets of different PEs fall into different cache sets.
-        let heap_stride = heap_bytes.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
+        let heap_stride = end.checked_add(PAGE)?;
         let ground = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
-        Some(Self { states, directory, buffers, heaps, heap_stride, ground })
+        Some(Self {
+            states,
+            directory,
+            buffers,
+            heaps,
+            heap_stride,
+            statics,
+            memory_bytes: if statics_bytes == 0 { heap_bytes } else { end },
+            ground,
+        })
     }
 
     /// Reserves the segment by `reserve`, with room for many groups, the largest of `group_bytes`;

@@ -262,6 +262,12 @@ impl Joined {
         Self { member: Arc::clone(&self.member), number: self.number }
     }
 
+    /// The file in which the launch's segment is, and its offset there.
+    pub(crate) fn file(&self) -> (&File, u64) {
+        let launch = self.member.control.launch(self.number);
+        (&self.member.file, launch.at.load(Relaxed))
+    }
+
     /// The first PE whose process has ended too early, and why.
     pub(crate) fn missed(&self) -> Option<(Rank, String)> {
         self.member.missed(self.number)

@@ -83,10 +83,20 @@ impl Pes {
             );
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let Self { pes, heap_bytes, first_step, helpers, name, .. } = self;
+        let Self { pes, heap_bytes, statics_bytes, first_step, helpers, name, .. } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let config =
-            Config { pes, waiting, cores, heap_bytes, memory, first_step, helpers, joining, name };
+        let config = Config {
+            pes,
+            waiting,
+            cores,
+            heap_bytes,
+            statics_bytes,
+            memory,
+            first_step,
+            helpers,
+            joining,
+            name,
+        };
         let job = match member {
             Some(member) => consort_native::Job::of_processes(config, member)?,
             None => consort_native::Job::new(config)?,
