@@ -20,7 +20,8 @@ use crate::{
     machine::MACHINE,
 };
 
-pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked while it used it";
+pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked while it used it; \
+                                   `clear_poison` lets closures use it again";
 
 /// Data that closures use, one at a time.
 pub(crate) struct Shared<T> {
@@ -181,8 +182,8 @@ impl<T> Shared<T> {
     pub(crate) fn refuse_circle(&self) {
         assert!(
             !self.is_in_use_here(),
-            "a closure uses the data that it was given, or that a closure which waits for it was \
-             given: it would wait for itself"
+            "a closure calls the `Delegate` or `Server` that executes it, or one whose closure \
+             waits for it: it would wait for itself; use the reference that it was given"
         );
     }
 

@@ -46,6 +46,12 @@ impl<T> Delegate<T> {
     }
 }
 
+impl<T: Default> Default for Delegate<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 impl<T, S: Serverless> Delegate<T, S> {
     /// Data under a scheme that needs no server; for others see [`Server`](crate::Server).
     #[must_use]

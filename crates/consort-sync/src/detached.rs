@@ -167,6 +167,7 @@ pub struct PendingFuture<R>(oneshot::AsyncReceiver<thread::Result<R>>);
 ///
 /// # Panics
 /// With what the closure panicked with. When it was refused.
+#[track_caller]
 fn finish<R>(received: Result<thread::Result<R>, oneshot::RecvError>) -> R {
     match received {
         Ok(Ok(result)) => result,
@@ -180,6 +181,7 @@ impl<R> Pending<R> {
     ///
     /// # Panics
     /// When the closure panicked, with its payload. When the data was poisoned.
+    #[track_caller]
     pub fn wait(self) -> R {
         finish(self.0.recv())
     }

@@ -30,6 +30,8 @@ mod server;
 #[cfg(not(loom))]
 mod threads;
 
+/// Of the version whose traits the mutexes have.
+pub use lock_api;
 #[cfg(not(loom))]
 pub use {
     batch::Batch,

@@ -21,11 +21,7 @@ use crate::{
 /// use consort_sync::{Mutex, locks::Mcs};
 ///
 /// static COUNTER: Mutex<u64> = Mutex::new(0);
-/// static FIRST_COME: Mutex<Vec<u64>, Mcs> = new_mutex();
-///
-/// const fn new_mutex() -> Mutex<Vec<u64>, Mcs> {
-///     Mutex::from_raw(<consort_sync::Raw<Mcs> as lock_api::RawMutex>::INIT, Vec::new())
-/// }
+/// static FIRST_COME: Mutex<Vec<u64>, Mcs> = Mutex::new(Vec::new());
 ///
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {

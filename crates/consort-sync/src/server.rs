@@ -65,8 +65,13 @@ where
     /// # Panics
     /// When the scheme [streams](crate::delegation::Scheme::streams): the result of a closure could
     /// come after the answer that it is there.
+    #[track_caller]
     pub fn with(scheme: S, data: T) -> io::Result<Self> {
-        assert!(!scheme.streams(), "closures return results, so answers may not pass the caches");
+        assert!(
+            !scheme.streams(),
+            "closures return results, so answers may not pass the caches: use the scheme without \
+             `with_streaming`"
+        );
         let data = Arc::new(Data::new(scheme, data));
         let served = Arc::clone(&data);
         let (starts, started) = mpsc::channel();

@@ -28,13 +28,14 @@ pub struct MyGroup(Cell<Option<usize>>);
 impl HSynch {
     /// With so many groups, and at most so many operations of other threads for a combiner.
     /// `group_of` says once for each thread, when it first applies an operation, in which group it
-    /// is. It is called by that thread.
+    /// is, modulo their number. It is called by that thread.
     ///
     /// # Panics
     /// When there is no group.
     #[must_use]
+    #[track_caller]
     pub fn new(groups: usize, max_ops: u64, group_of: fn(Thread) -> usize) -> Self {
-        assert!(groups > 0, "there must be a group of threads");
+        assert!(groups > 0, "H-SYNCH with no group of threads: use 1 or more");
         let groups = (0..groups).map(|_| CcSynch::default().with_max_ops(max_ops)).collect();
         Self { groups, lock: Clh::default(), group_of }
     }

@@ -125,9 +125,17 @@ pub unsafe trait Scheme {
 }
 
 /// A scheme whose operations are executed by the threads that apply them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no scheme without a server",
+    note = "`MpServer` and `ShmServer` are schemes of a `Server`: use `Server::with`"
+)]
 pub trait Serverless: Scheme {}
 
 /// A scheme whose operations one thread executes, the server.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no scheme of a server",
+    note = "schemes that need no server are those of a `Delegate`: use `Delegate::with`"
+)]
 pub trait ServerScheme: Scheme {
     /// Executes operations until [`stop`](Self::stop) is called, and then those that are there.
     ///

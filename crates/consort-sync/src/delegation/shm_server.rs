@@ -72,8 +72,9 @@ impl ShmServer {
     /// # Panics
     /// When there is no slot.
     #[must_use]
+    #[track_caller]
     pub fn new(clients: usize) -> Self {
-        assert!(clients > 0, "there must be a slot");
+        assert!(clients > 0, "SHM-SERVER with no slot for a client: use 1 or more");
         let lines = (0..clients).map(|_| Line::default()).collect();
         let order = (0..clients).collect();
         let backoff = Backoff::Spins;
@@ -108,6 +109,7 @@ impl ShmServer {
     /// # Panics
     /// When it does not.
     #[must_use]
+    #[track_caller]
     pub fn with_order(mut self, order: &[usize]) -> Self {
         let mut sorted = order.to_vec();
         sorted.sort_unstable();

@@ -7,9 +7,9 @@ use std::{
 };
 
 use consort_sync::{
-    Delegate, Server,
+    Delegate, Mutex, Server,
     delegation::{CcSynch, HSynch, HybComb, Locked, Serverless, ShmServer},
-    locks::Handoff,
+    locks::{Clh, Handoff},
 };
 
 use crate::schemes::{Applies, for_each_scheme, panic_of, within_limit};
@@ -183,12 +183,29 @@ fn threads_come_and_go<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u
 }
 
 #[test]
+fn a_delegate_is_a_default_and_a_mutex_has_the_traits_of_lock_api() {
+    #[derive(Default)]
+    struct Both {
+        text: Delegate<String>,
+        count: Mutex<u64, Clh>,
+    }
+    fn add<R: consort_sync::lock_api::RawMutex>(count: &consort_sync::lock_api::Mutex<R, u64>) {
+        *count.lock() += 1;
+    }
+    let both = Both::default();
+    both.text.apply(|text| text.push('a'));
+    add(&both.count);
+    assert_eq!((both.text.into_inner(), both.count.into_inner()), ("a".to_owned(), 1));
+}
+
+#[test]
 fn data_may_be_poisoned_and_mended() {
     let data = Delegate::with(CcSynch::new(), Cell::new(1)).poisoning();
     let boom = panic_of(|| data.apply(|_| panic!("boom")));
     assert_eq!(boom, "boom");
     assert!(data.is_poisoned());
-    assert!(panic_of(|| data.apply(|_| {})).contains("poisoned"));
+    let refused = panic_of(|| data.apply(|_| {}));
+    assert!(refused.contains("poisoned") && refused.contains("`clear_poison`"), "{refused}");
     data.clear_poison();
     assert_eq!(data.apply(|cell| cell.get()), 1);
 }
