@@ -11,6 +11,8 @@ use std::{
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::output;
+
 /// The exit status of a process that an interrupt has ended.
 const INTERRUPTED: u8 = 130;
 
@@ -43,13 +45,13 @@ pub(crate) fn ending(stop: &AtomicBool) -> ExitCode {
     if !is_set(stop) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("interrupted: this is what was measured until then");
+    output::complain("interrupted: this is what was measured until then");
     ExitCode::from(INTERRUPTED)
 }
 
 /// The exit status of a command that was stopped before it had measured anything.
 pub(crate) fn ending_with(error: &anyhow::Error) -> ExitCode {
-    eprintln!("interrupted: {error:#}");
+    output::complain(&format!("interrupted: {error:#}"));
     ExitCode::from(INTERRUPTED)
 }
 

@@ -32,7 +32,7 @@ Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement in order, and the command shows what it has and exits with 130 (`tune`
 keeps it, and exits with 0); pressed twice, it ends the process at once.";
 
-/// Collectives between threads that tune themselves to the machine
+/// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]
 #[command(version, after_help = EXAMPLES, max_term_width = 100)]
 struct Consort {
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         Command::Model(model) => model.run().map(done),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        output::complain(&format!("error: {error:#}"));
         ExitCode::FAILURE
     })
 }

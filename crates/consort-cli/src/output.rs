@@ -23,6 +23,12 @@ use serde::Serialize;
 /// The most columns of a printed line.
 const COLUMNS: u16 = 100;
 
+/// The columns of a line: those of the terminal, if there is one that has fewer.
+fn columns() -> u16 {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    terminal.map_or(COLUMNS, |(columns, _)| columns.0.clamp(1, COLUMNS))
+}
+
 /// Prints to standard output. It is no error if the reader closes it early.
 ///
 /// # Errors
@@ -33,6 +39,11 @@ pub(crate) fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
     }
+}
+
+/// Prints a line to standard error. It is no error if nobody reads that.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes JSON objects, one per line, to a file or, as `-`, to standard output.
@@ -68,11 +79,12 @@ pub(crate) fn tell<T: Serialize>(
 pub(crate) fn wrapped(text: &str) -> String {
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
+    let most = usize::from(columns());
     let mut lines = indent.clone();
     let mut column = indent.len();
     for word in words.split(' ') {
         let width = word.chars().count();
-        if column > indent.len() && column + 1 + width > usize::from(COLUMNS) {
+        if column > indent.len() && column + 1 + width > most {
             lines.push('\n');
             lines += &indent;
             column = indent.len();
@@ -91,7 +103,7 @@ pub(crate) fn table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     let lines = io::stdout().is_terminal();
     table.load_style(if lines { presets::UTF8_FULL_CONDENSED } else { presets::NOTHING });
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns());
     table.set_header(header);
     table
 }

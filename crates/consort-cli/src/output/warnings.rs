@@ -45,6 +45,8 @@ pub(crate) fn show() {
     tracing_subscriber::fmt()
         .with_max_level(Level::WARN)
         .with_ansi(false)
+        // It would report on standard error that standard error is closed, and panic.
+        .log_internal_errors(false)
         .with_writer(io::stderr)
         .event_format(Plain::default())
         .init();

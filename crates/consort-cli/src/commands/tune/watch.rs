@@ -18,6 +18,8 @@ use consort_bench::asked::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output;
+
 /// The interval of saving, since saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 /// The interval of lines of progress, where there is no terminal.
@@ -57,7 +59,7 @@ impl Meter {
         } else if self.spoke.elapsed() >= LINE_EVERY {
             self.spoke = Instant::now();
             let (elapsed, budget) = (self.started.elapsed().as_secs(), self.budget.as_secs());
-            eprintln!("{done}/{total}, {elapsed} s of at most {budget} s: {what}");
+            output::complain(&format!("{done}/{total}, {elapsed} s of at most {budget} s: {what}"));
         }
     }
 
