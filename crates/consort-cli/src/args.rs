@@ -135,9 +135,12 @@ pub(crate) fn counts(most: usize) -> impl TypedValueParser<Value = usize> {
 }
 
 /// Reads a number of seconds.
+///
+/// # Errors
+/// A sentence with the remedy.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "use a number of seconds, as in 2 or 0.5".to_owned())
 }
 
 #[cfg(test)]
@@ -161,6 +164,14 @@ mod tests {
         ] {
             let error = format!("{:#}", try_to_write(&path).unwrap_err());
             assert!(error.contains("cannot write") && error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_be_fractions() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["x", "-1", "nan", "inf", "1e30"] {
+            assert!(seconds(bad).unwrap_err().contains("0.5"), "{bad}");
         }
     }
 

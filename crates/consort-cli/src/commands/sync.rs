@@ -40,7 +40,7 @@ enum Command {
 
 /// Measure which lock or scheme to use for critical sections, and say why
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 struct Advise {
     /// How long a section takes, in nanoseconds, without its lock
     #[arg(long, value_name = "NS", value_parser = args::counts(MOST_NS))]

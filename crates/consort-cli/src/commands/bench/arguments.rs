@@ -37,9 +37,9 @@ Examples:
   consort bench stack --threads 2 --between 0     under all of these, and Treiber's
   consort bench queue --threads 2,8               the same, LCRQ, and crossbeam's queues";
 
-/// Time a collective, beside the machine's limits and other libraries.
+/// Time a collective, a lock, a stack or a queue, beside the machine's limits and other libraries.
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Bench {
     /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
     /// with counting puts: counted-put (a ping-pong), bundle (the same beside loops written by
@@ -100,16 +100,16 @@ pub(crate) struct Bench {
     /// Without MPI
     #[arg(long, conflicts_with = "mpi")]
     pub(super) no_mpi: bool,
-    /// Of lock, delegate and counter: numbers of threads [default: powers of two up to 8 for each
-    /// usable core]
+    /// Of lock, delegate, counter, stack and queue: numbers of threads [default: powers of two up
+    /// to 8 for each usable core]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = args::counts(MOST_THREADS))]
     pub(super) threads: Vec<usize>,
     /// Of lock, delegate and counter: increments of an operation, each of another number
     /// [default: 1]
     #[arg(long, value_name = "N", value_parser = args::counts(MOST_INCREMENTS))]
     pub(super) section: Option<usize>,
-    /// Of lock, delegate and counter: the most iterations of a loop between two operations of a
-    /// thread, at random [default: 50]
+    /// Of lock, delegate, counter, stack and queue: the most iterations of a loop between two
+    /// operations of a thread, at random [default: 50]
     #[arg(long, value_name = "N")]
     pub(super) between: Option<u32>,
     /// Show blocks of calls in this class of the transfer between cores
@@ -147,6 +147,28 @@ impl Bench {
         let named = !self.algorithm.is_empty() || self.all_algorithms;
         let about_peers = !self.mpi.is_empty() || !self.peers.is_empty() || self.no_mpi;
         !named && self.sync.is_empty() && !about_peers
+    }
+
+    /// An option that critical sections do not have, if one is set.
+    pub(super) fn beyond_critical_sections(&self) -> Option<&'static str> {
+        let set = [
+            ("--bytes", !self.bytes.is_empty()),
+            ("--pes", !self.pes.is_empty()),
+            ("--sync", !self.sync.is_empty()),
+            ("--mode", self.mode != Mode::Throughput),
+            ("--algorithm", !self.algorithm.is_empty()),
+            ("--all-algorithms", self.all_algorithms),
+            ("--buffers", self.buffers.is_some()),
+            ("--fresh", self.fresh != 1),
+            ("--rewrite", self.rewrite),
+            ("--arrival", self.arrival != Arrival::Together),
+            ("--waiting", self.waiting.is_some()),
+            ("--mpi", !self.mpi.is_empty()),
+            ("--peers", !self.peers.is_empty()),
+            ("--no-mpi", self.no_mpi),
+            ("--class", self.class != Class::Both),
+        ];
+        set.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 
     /// The option that only critical sections have, if one is set.

@@ -1,6 +1,6 @@
 //! `consort bench lock`, `delegate`, `counter`, `stack` and `queue`: objects of many threads.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use consort_bench::{
     environment::Switches,
     page::Page,
@@ -24,13 +24,11 @@ const THREADS_A_CORE: usize = 8;
 pub(super) fn run(bench: &Bench, subject: Subject, measurement: &Measurement) -> Result<String> {
     let stop = &*measurement.stop;
     let name = subject.name();
-    let others = bench.pes.is_empty() && bench.bytes.is_empty() && bench.waiting.is_none();
-    let section = bench.section.is_none() || subject.increments();
-    ensure!(
-        bench.is_plain() && others && section && !bench.rewrite,
-        "{name} takes threads, {}between and budget alone",
-        if subject.increments() { "section, " } else { "" }
-    );
+    let section = bench.section.filter(|_| !subject.increments()).map(|_| "--section");
+    if let Some(option) = bench.beyond_critical_sections().or(section) {
+        let section = if subject.increments() { "section, " } else { "" };
+        bail!("{option}: {name} takes threads, {section}between and budget alone");
+    }
     let threads = match &bench.threads[..] {
         [] => &threads(Topology::discover().usable_cores()),
         threads => threads,

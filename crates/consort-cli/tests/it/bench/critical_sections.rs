@@ -145,9 +145,12 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
         ("bench lock --threads two", 2, "from 1 to 1024"),
         ("bench counter --section 0", 2, "from 1 to 1000000"),
         ("bench delegate --between some", 2, "some"),
-        ("bench lock --pes 2", 1, "lock takes threads, section, between and budget alone"),
-        ("bench delegate --sync loose", 1, "delegate takes threads"),
-        ("bench stack --section 2", 1, "stack takes threads, between and budget alone"),
+        ("bench lock --pes 2", 1, "--pes: lock takes threads, section, between and budget alone"),
+        ("bench delegate --sync loose", 1, "--sync: delegate takes threads"),
+        ("bench lock --class near", 1, "--class: lock takes threads"),
+        ("bench lock --between -1", 2, "-1 is not in"),
+        ("bench lock --budget -1", 2, "use a number of seconds"),
+        ("bench stack --section 2", 1, "--section: stack takes threads, between and budget alone"),
         (
             "bench barrier --threads 2",
             1,
@@ -165,6 +168,19 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
         assert_eq!(output.status.code(), Some(code), "{line}: {complaint}");
         assert!(complaint.contains(part), "{line}: {complaint}");
     }
+}
+
+#[test]
+fn nobody_has_to_read_standard_error() {
+    use std::process::{Command, Stdio};
+    // It warns that it took longer than this budget.
+    let line = "bench lock --threads 1 --section 2 --budget 0 --json";
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(line.split_whitespace()).env("CONSORT_WISDOM", "/nowhere/wisdom.toml");
+    let status = command.stdout(Stdio::null()).stderr(writer).status().expect("it starts");
+    assert!(status.success(), "{status}");
 }
 
 #[test]
