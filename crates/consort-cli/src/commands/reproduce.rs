@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort::MOST_PES;
 use consort_bench::{
@@ -95,7 +95,7 @@ impl Reproduce {
         let simulated = !self.claims.is_empty() && claims().all(is_simulated);
         let measurement =
             &Measurement::begin(pes, interrupt::stop_flag()?).of_simulations_alone(simulated);
-        let mut run = Run { measurement, simulating: Duration::ZERO };
+        let mut run = Run { measurement, simulating: Duration::ZERO, has_shown: false };
         let budget = if self.claims.is_empty() {
             self.all_in_brief(&mut run)
         } else {
@@ -105,6 +105,9 @@ impl Reproduce {
         let measuring = measurement.elapsed().saturating_sub(run.simulating);
         let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
         output::overrun::tell(measurement.elapsed(), budget, &why);
+        if !run.has_shown && interrupt::is_set(&measurement.stop) {
+            return Ok(interrupt::ending_with(&anyhow!("nothing was measured until then")));
+        }
         Ok(interrupt::ending(&measurement.stop))
     }
 
@@ -121,6 +124,7 @@ impl Reproduce {
         let show = |share| progress.show(share);
         let evaluated = claim.evaluate(self.pes, budget, whole, &run.measurement.stop, &show)?;
         Ok(evaluated.map(|(outcome, simulating)| {
+            run.has_shown = true;
             run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
             outcome
         }))
@@ -173,6 +177,8 @@ struct Run<'r> {
     measurement: &'r Measurement,
     /// The time that simulating took.
     simulating: Duration,
+    /// Whether a claim has a result.
+    has_shown: bool,
 }
 
 fn is_simulated(claim: &Claim) -> bool {
