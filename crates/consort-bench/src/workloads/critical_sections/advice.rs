@@ -123,16 +123,16 @@ pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
         counted(chosen.threads as u64, "thread"),
     ));
     page.paragraph(if is_worth {
-        format!("It makes {} of what the default makes, Mutex<T>.", ratio(gain))
+        format!("The default, Mutex<T>, makes less: this is {} of its rate.", ratio(gain))
     } else if best.name == default.name {
         "It is the default, and nothing else here makes more.".to_owned()
     } else {
         let (most, by) = (ratio(gain), written(best.name));
-        format!("It is the default. The most is {most} of it, by {by}: too little to tell.")
+        format!("It is the default. The most, {by}, makes {most} of its rate: too little to tell.")
     });
     page.paragraph(if let Some(peer) = best_of(false) {
         let over = ratio(rate(&chosen) / rate(&peer));
-        format!("That is {over} of the most by another library, {}.", peer.name)
+        format!("It makes {over} of the rate of the best lock of another library, {}.", peer.name)
     } else {
         "No lock of another library was fair.".to_owned()
     });
@@ -143,9 +143,14 @@ pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
             counted(results.cores as u64, "core")
         ));
     }
-    page.paragraph(format!(
-        "Left out: rows of which one thread made over {UNFAIR} times the operations of another."
-    ));
+    let unfair = results.contended.iter().filter(|one| !is_fair(one)).map(|one| one.name);
+    let unfair: Vec<&str> = unfair.collect();
+    if !unfair.is_empty() {
+        page.paragraph(format!(
+            "Left out, since one thread made over {UNFAIR} times the operations of another: {}.",
+            unfair.join("; ")
+        ));
+    }
     Ok(())
 }
 
