@@ -74,6 +74,11 @@ impl Report {
             let header = [machine, "unit", "paper", "simulated", "error"];
             self.page.table(header, of.map(row).collect(), 2..=4);
         }
+        if self.quantities.iter().any(|quantity| quantity.holds.is_some()) {
+            let text = "Paper, with < or >: a limit, where the paper has no figure; what is \
+                        simulated holds to it, or has missed it.";
+            self.page.paragraph(text);
+        }
         let verdict = verdict + &self.limits();
         for machine in &self.machines {
             let threads = coherent(machine)?.threads;
@@ -145,6 +150,7 @@ mod tests {
         },
         *,
     };
+    use crate::page::Part;
 
     const BOUNDS: &[Bound] =
         &[bound(TILE, "value", 4.0), at_most(TILE, "most", 2.0), at_least(TILE, "least", 2.0)];
@@ -158,7 +164,10 @@ mod tests {
         let cells = |quantity: &Quantity| row(quantity)[2..].join(" ");
         let rows: Vec<String> = report.quantities.iter().map(cells).collect();
         assert_eq!(rows, ["4.00 1.00 -75 %", "< 2.00 1.00 holds", "> 2.00 1.00 missed"]);
-        let verdict = report.finish("So".to_owned()).unwrap().verdict;
+        let Outcome { verdict, page, .. } = report.finish("So".to_owned()).unwrap();
+        let is_told =
+            |part: &Part| matches!(part, Part::Paragraph(text) if text.contains("missed"));
+        assert!(page.parts().iter().any(is_told), "{page:?}");
         assert_eq!(verdict, "So; 1 of 2 limits hold, not: least");
     }
 
