@@ -7,6 +7,8 @@ use clap::Args;
 use consort::{Algorithms, MOST_PES};
 use consort_launch::{Binding, Launch};
 
+use crate::args;
+
 const EXAMPLES: &str = "\
 Examples:
   consort run -n 4 ./program --its-option   4 processes on this machine, PEs 0 to 3
@@ -35,21 +37,16 @@ pub(crate) struct Run {
     #[arg(long)]
     tag_output: bool,
     /// End the job if it takes longer than so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     timeout: Option<Duration>,
     /// Let the other PEs go on for so many seconds when one has failed
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = args::seconds)]
     grace: Duration,
     /// The program
     program: OsString,
     /// Its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.parse().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
-    number.ok_or_else(|| "give a number of seconds, as in 60 or 0.5".to_owned())
 }
 
 impl Run {

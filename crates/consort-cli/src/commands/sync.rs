@@ -80,9 +80,10 @@ impl Advise {
         let results = measure(increments, threads, between.into(), budget, stop, show_share)?;
         drop(progress);
         let mut page = Page::default();
-        advise(&mut page, &results)?;
-        page.lines("\n");
         show(&mut page, &results);
+        page.lines("\n");
+        // At the end, where a terminal shows it.
+        advise(&mut page, &results)?;
         let entries = results.entries();
         let text = || output::page(&page);
         measurement.tell(&Switches::default(), self.json.as_ref(), &entries, text)?;

@@ -286,7 +286,7 @@ fn bad_input_is_refused_with_advice() {
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),
-        ("bench reduce --budget never", 2, "not a number of seconds"),
+        ("bench reduce --budget never", 2, "use a number of seconds"),
         ("bench reduce --waiting hope", 2, "spin-yield-park"),
         ("bench reduce --algorithm knomial(", 2, "NAME(PARAMETER=NUMBER"),
         ("bench reduce --algorithm ring", 1, "there are"),

@@ -141,7 +141,9 @@ macro_rules! for_each_scheme {
         })*
     };
     (@tests [$($test:ident),*] |$data:ident| $make:expr) => {
-        $(#[test] fn $test() { super::$test(|$data| $make, |$data| $make); })*
+        $(#[test] fn $test() {
+            $crate::schemes::within_limit(|| super::$test(|$data| $make, |$data| $make));
+        })*
     };
 }
 pub(crate) use for_each_scheme;

@@ -132,7 +132,8 @@ pub fn advise(page: &mut Page, results: &Results) -> Result<()> {
     });
     page.paragraph(if let Some(peer) = best_of(false) {
         let over = ratio(rate(&chosen) / rate(&peer));
-        format!("It makes {over} of the rate of the best lock of another library, {}.", peer.name)
+        let (chosen, peer) = (written(chosen.name), peer.name);
+        format!("{chosen} makes {over} of the rate of the best lock of another library, {peer}.")
     } else {
         "No lock of another library was fair.".to_owned()
     });
