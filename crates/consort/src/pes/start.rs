@@ -7,6 +7,7 @@ use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
 use super::{MOST_PES, Pes, Pinning};
 use crate::{
     Algorithms, Error, Result,
+    algorithms::Fabric,
     launch::{memory_of_environment, pes_of_environment},
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
@@ -71,6 +72,11 @@ impl Pes {
             return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
         }
         let topology = Algorithms::here().topology();
+        let algorithms = Algorithms::of(match member {
+            None => Fabric::Threads,
+            Some(member) if member.attaches() => Fabric::Processes,
+            Some(_) => Fabric::Isolated,
+        });
         // All processes decide by one number, whatever each of them may use.
         let cores = member.map_or(topology.usable_cores(), |member| member.cores() as usize);
         let waiting = self.waiting.unwrap_or_default();
@@ -101,7 +107,7 @@ impl Pes {
             Some(member) => consort_native::Job::of_processes(config, member)?,
             None => consort_native::Job::new(config)?,
         };
-        let mut choices = Choices::new(self.wisdom, self.arrival, self.pes)?;
+        let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {
             choices.refine(share);
         }

@@ -14,6 +14,7 @@ use crate::{Algorithms, Result};
 /// The settings by which a job chooses among the algorithms of a collective; the same on all PEs.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
+    algorithms: &'static Algorithms,
     forced: HashMap<Collective, Candidate>,
     /// The algorithms of forced candidates that are not in the registry.
     outside: HashMap<Collective, Outside>,
@@ -35,13 +36,18 @@ struct Launched {
 }
 
 impl Choices {
-    /// Choices for teams of `pes` whose PEs arrive at calls like this: by the wisdom of `source`
+    /// Choices among these algorithms for teams of `pes` whose PEs arrive at calls like this: by the wisdom of `source`
     /// where it has an entry, by the model elsewhere.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
-    pub(crate) fn new(source: Source, arrival: Arrival, pes: u32) -> Result<Self> {
-        let wisdom = source.table(pes, arrival)?;
+    pub(crate) fn new(
+        algorithms: &'static Algorithms,
+        source: Source,
+        arrival: Arrival,
+        pes: u32,
+    ) -> Result<Self> {
+        let wisdom = source.table(algorithms, pes, arrival)?;
         let recorder = match source {
             Source::Nothing => None,
             _ => Recorder::of_environment(),
@@ -49,7 +55,12 @@ impl Choices {
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
         let source = Arc::new(Launched { source, arrival, tables });
         let (forced, outside) = (HashMap::new(), HashMap::new());
-        Ok(Self { forced, outside, wisdom, online: None, recorder, source })
+        Ok(Self { algorithms, forced, outside, wisdom, online: None, recorder, source })
+    }
+
+    /// The algorithms to choose among.
+    pub(crate) fn algorithms(&self) -> &'static Algorithms {
+        self.algorithms
     }
 
     /// The choices for a team of another size. All PEs get the same wisdom, even if the file
@@ -57,7 +68,7 @@ impl Choices {
     pub(crate) fn of_team(&self, pes: u32) -> Self {
         let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = || source.table(pes, *arrival).ok().flatten();
+        let table = || source.table(self.algorithms, pes, *arrival).ok().flatten();
         let wisdom = tables.entry(pes).or_insert_with(table);
         Self { wisdom: wisdom.clone(), ..self.clone() }
     }
@@ -136,6 +147,6 @@ impl Choices {
     fn selector(&self, collective: Collective) -> Selector<'_, Algorithms> {
         let measured = self.wisdom.as_deref().map_or(Measured::Nothing, Measured::Table);
         let forced = self.forced.get(&collective);
-        Selector { catalog: Algorithms::here(), measured, forced }
+        Selector { catalog: self.algorithms, measured, forced }
     }
 }

@@ -19,7 +19,7 @@ use std::{
 
 use consort_tuner::{Arrival, Table, Wisdom, WisdomError, default_path};
 
-use crate::{Algorithms, Error, Result};
+use crate::{Algorithms, Error, Result, algorithms::Fabric};
 
 /// The origin of the wisdom of a launch.
 #[derive(Clone, Debug, Default)]
@@ -44,20 +44,28 @@ struct Read {
     tables: HashMap<u32, Arc<Table>>,
 }
 
-static FILES: LazyLock<Mutex<HashMap<(PathBuf, Arrival), Read>>> = LazyLock::new(Mutex::default);
+/// Files that were read, for whom.
+type Files = HashMap<(PathBuf, Arrival, Fabric), Read>;
+
+static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
 
 impl Source {
     /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
-    pub(crate) fn table(&self, pes: u32, arrival: Arrival) -> Result<Option<Arc<Table>>> {
+    pub(crate) fn table(
+        &self,
+        algorithms: &'static Algorithms,
+        pes: u32,
+        arrival: Arrival,
+    ) -> Result<Option<Arc<Table>>> {
         let (path, is_named) = match self {
             Self::Nothing => return Ok(None),
             Self::Named(path) => (path.clone(), true),
             // Without a home directory there is no default path.
             Self::Default => match default_path(arrival) {
-                Ok(path) => (path, false),
+                Ok(path) => (of_fabric(path, algorithms.fabric()), false),
                 Err(_) => return Ok(None),
             },
         };
@@ -67,14 +75,13 @@ impl Source {
             Err(_) => (None, 0),
         };
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = (path.clone(), arrival);
+        let file = (path.clone(), arrival, algorithms.fabric());
         if files.get(&file).is_none_or(|read| read.stamp != stamp) {
-            files.insert(file.clone(), read(&path, stamp, arrival));
+            files.insert(file.clone(), read(algorithms, &path, stamp, arrival));
         }
         let Some(read) = files.get_mut(&file) else { return Ok(None) };
         match &read.content {
             Ok(wisdom) => {
-                let algorithms = Algorithms::here();
                 let compile = || Table::new(wisdom, algorithms, pes, algorithms.cores());
                 let table = read.tables.entry(pes).or_insert_with(|| Arc::new(compile()));
                 Ok(Some(Arc::clone(table)))
@@ -91,8 +98,21 @@ impl Source {
     }
 }
 
-fn read(path: &Path, stamp: (Option<SystemTime>, u64), arrival: Arrival) -> Read {
-    let identity = Algorithms::here().identity().clone().with(arrival);
+/// The path of the wisdom for such PEs: that for threads, with their name before the extension.
+fn of_fabric(path: PathBuf, fabric: Fabric) -> PathBuf {
+    let Some(name) = fabric.name() else { return path };
+    let extension =
+        path.extension().map_or_else(String::new, |text| format!(".{}", text.to_string_lossy()));
+    path.with_extension(format!("{name}{extension}"))
+}
+
+fn read(
+    algorithms: &Algorithms,
+    path: &Path,
+    stamp: (Option<SystemTime>, u64),
+    arrival: Arrival,
+) -> Read {
+    let identity = algorithms.identity().clone().with(arrival);
     let content = Wisdom::load(path, &identity).map_err(|error| reason(&error));
     Read { stamp, content, is_reported: false, tables: HashMap::new() }
 }
@@ -200,7 +220,8 @@ mod tests {
                 asked += 1;
                 let path = folder.path().join(format!("{asked}.toml"));
                 wisdom.save(&path).unwrap();
-                let table = Source::Named(path).table(pes, Arrival::Together).unwrap().unwrap();
+                let table =
+                    Source::Named(path).table(algorithms, pes, Arrival::Together).unwrap().unwrap();
                 let expected =
                     algorithms.serves(&CallSpec::from(&query), &candidate).then_some(&candidate);
                 assert_eq!(table.look_up(&query), expected, "{query:?}");
