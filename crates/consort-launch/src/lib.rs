@@ -21,7 +21,7 @@
 //! | `watch` | the launcher's loop: signals, output, ends |
 //! | `output` | passes on lines |
 //! | `children` | ends whatever has been started |
-//! | `system` | signals, processes, and whether memory may be copied |
+//! | `system` | signals, and what a process does before its program |
 
 #[cfg(target_os = "linux")]
 mod children;

@@ -1,4 +1,4 @@
-//! Signals, processes, and whether memory may be copied.
+//! Signals, and what a process does before its program.
 
 #![expect(unsafe_code, reason = "signals, fork, and what a process does before its program")]
 
@@ -14,10 +14,8 @@ use std::{
     ptr::null_mut,
 };
 
-use libc::{c_int, iovec, signalfd_siginfo};
-use rustix::process::{
-    PTracer, Pid, Signal, getppid, set_parent_process_death_signal, set_ptracer,
-};
+use libc::{c_int, signalfd_siginfo};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// The signals that are passed on to the processes.
 pub(crate) const PASSED_ON: [c_int; 6] =
@@ -115,38 +113,4 @@ pub(crate) fn fork(ends_by: Signal) -> io::Result<Option<Pid>> {
         }
         process => Ok(Pid::from_raw(process)),
     }
-}
-
-/// Whether the system lets processes of one job copy each other's memory: tries it once, with a
-/// process that copies a word of this one.
-pub(crate) fn may_copy_memory() -> bool {
-    static WORD: u64 = 0x1234_5678_9abc_def0;
-    let own = rustix::process::getpid();
-    // As the PEs do for the launcher, where the system asks for it.
-    let _ = set_ptracer(PTracer::Any);
-    // SAFETY: the new process makes system calls alone, on memory of its own, and exits.
-    let process = unsafe { libc::fork() };
-    if process == 0 {
-        let mut copy = 0_u64;
-        let here = iovec { iov_base: (&raw mut copy).cast(), iov_len: 8 };
-        let there = iovec { iov_base: (&raw const WORD).cast_mut().cast(), iov_len: 8 };
-        // SAFETY: 8 bytes of a local word are written.
-        let copied = unsafe {
-            libc::process_vm_readv(
-                own.as_raw_nonzero().get(),
-                &raw const here,
-                1,
-                &raw const there,
-                1,
-                0,
-            )
-        };
-        let done = copied == 8 && copy == WORD;
-        // SAFETY: ends the process, without what this one would do at its end.
-        unsafe { libc::_exit(i32::from(!done)) };
-    }
-    let _ = set_ptracer(PTracer::None);
-    let Some(process) = Pid::from_raw(process) else { return false };
-    let waited = rustix::process::waitpid(Some(process), rustix::process::WaitOptions::empty());
-    waited.is_ok_and(|waited| waited.is_some_and(|(_, status)| status.exit_status() == Some(0)))
 }

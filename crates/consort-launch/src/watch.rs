@@ -55,9 +55,7 @@ struct Watch<'l> {
 /// When its processes cannot be started.
 pub(crate) fn run(launch: &Launch, signals: &mut Signals) -> io::Result<Outcome> {
     children::inherit();
-    let attaches = std::env::var_os("CONSORT_ATTACH").is_none_or(|value| value != "0")
-        && system::may_copy_memory();
-    let launcher = Launcher::new(launch.pes, launch.cores, launch.binding, attaches)?;
+    let launcher = Launcher::new(launch.pes, launch.cores, launch.binding)?;
     let begun = Instant::now();
     let (running, sources) = match start(launch, &launcher) {
         Ok(started) => started,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
-use consort_fabric::{CallSpec, Candidate, Capabilities, Collective, MachineModel, Query};
+use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Query};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
 
@@ -24,18 +24,15 @@ pub struct Algorithms {
 pub(crate) enum Fabric {
     /// Threads of one process.
     Threads,
-    /// Processes, which may copy each other's private buffers.
+    /// Processes.
     Processes,
-    /// Processes that may not: only symmetric buffers are exposed.
-    Isolated,
 }
 
-/// What a copy of another process's memory takes more than one between threads. (Measured on AMD
-/// Zen 4, broadcasts of 1 KiB.)
-const SYSTEM_COPY_NS: f64 = 1600.0;
+/// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
+const STAGING_NS: f64 = 100.0;
 
 /// One of each fabric.
-static ALL: LazyLock<[Algorithms; 3]> = LazyLock::new(|| {
+static ALL: LazyLock<[Algorithms; 2]> = LazyLock::new(|| {
     let topology = Arc::new(Topology::discover());
     let of = |fabric, identity: fn() -> Identity| {
         let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
@@ -45,7 +42,6 @@ static ALL: LazyLock<[Algorithms; 3]> = LazyLock::new(|| {
     [
         of(Fabric::Threads, || Algorithms::of(Fabric::Threads).named()),
         of(Fabric::Processes, || Algorithms::of(Fabric::Processes).named()),
-        of(Fabric::Isolated, || Algorithms::of(Fabric::Isolated).named()),
     ]
 });
 
@@ -55,7 +51,6 @@ impl Fabric {
         match self {
             Self::Threads => None,
             Self::Processes => Some("processes"),
-            Self::Isolated => Some("isolated-processes"),
         }
     }
 }
@@ -70,11 +65,10 @@ impl Algorithms {
 
     /// The algorithms of such PEs.
     pub(crate) fn of(fabric: Fabric) -> &'static Self {
-        let [threads, processes, isolated] = &*ALL;
+        let [threads, processes] = &*ALL;
         match fabric {
             Fabric::Threads => threads,
             Fabric::Processes => processes,
-            Fabric::Isolated => isolated,
         }
     }
 
@@ -100,33 +94,24 @@ impl Algorithms {
         &self.identity
     }
 
-    /// What the PEs can do in calls of teams of this size, on such buffers.
-    fn of_team(&self, pes: u32, symmetric: bool) -> Capabilities {
-        let exposes = self.fabric != Fabric::Isolated || symmetric;
-        Capabilities { exposes, ..Job::capabilities_of(pes) }
-    }
-
     /// What the PEs can do in a call. A PE has one message buffer, for blocking calls only.
-    pub(crate) fn capabilities(&self, call: &CallSpec) -> Capabilities {
-        let capabilities = self.of_team(call.pes, call.symmetric);
+    pub(crate) fn capabilities(call: &CallSpec) -> Capabilities {
+        let capabilities = Job::capabilities_of(call.pes);
         let buffer_bytes = if call.nonblocking { 0 } else { capabilities.buffer_bytes };
         Capabilities { buffer_bytes, ..capabilities }
     }
 
-    /// What the system's copies of private buffers take, besides what copies between threads do.
-    fn copies_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+    /// What copies of private buffers take that processes make before peers reach them.
+    fn staging_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
         let exposes = || {
             let call = CallSpec::from(query);
-            let alone = Capabilities { exposes: false, ..self.capabilities(&call) };
+            let alone = Capabilities { exposes: false, ..Self::capabilities(&call) };
             !serves(&Setting::of(call, alone), candidate)
         };
-        if self.fabric != Fabric::Processes || query.symmetric || !exposes() {
+        if self.fabric == Fabric::Threads || query.symmetric || !exposes() {
             return 0.0;
         }
-        match query.collective {
-            Collective::Broadcast | Collective::Scatter => SYSTEM_COPY_NS,
-            _ => SYSTEM_COPY_NS * f64::from(query.pes - 1),
-        }
+        STAGING_NS + query.bytes as f64 / self.model.copy_gbps
     }
 
     pub(crate) fn topology(&self) -> &Topology {
@@ -136,19 +121,19 @@ impl Algorithms {
 
 impl Catalog for Algorithms {
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
-        candidates(query, self.of_team(query.pes, query.symmetric))
+        candidates(query, Job::capabilities_of(query.pes))
     }
 
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
-        estimate_ns(query, candidate, &self.model) + self.copies_ns(query, candidate)
+        estimate_ns(query, candidate, &self.model) + self.staging_ns(query, candidate)
     }
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
-        serves(&Setting::of(*call, self.capabilities(call)), candidate)
+        serves(&Setting::of(*call, Self::capabilities(call)), candidate)
     }
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
         let call = CallSpec::from(query);
-        fingerprint(&call, candidate, self.capabilities(&call))
+        fingerprint(&call, candidate, Self::capabilities(&call))
     }
 }

@@ -151,8 +151,8 @@ impl Pes {
         self
     }
 
-    /// Lets peers reach so many bytes behind each heap, for the static variables of the program. For
-    /// languages in which those are symmetric.
+    /// Lets peers reach so many bytes behind each heap, for the static variables of the program.
+    /// For languages in which those are symmetric.
     #[doc(hidden)]
     #[must_use]
     pub fn statics_bytes(mut self, bytes: usize) -> Self {

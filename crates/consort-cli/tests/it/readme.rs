@@ -204,6 +204,16 @@ fn run(line: &Line, command: &str, folder: &Path) -> Option<String> {
     (!unknown.is_empty()).then(|| format!("`{command}` does not explain {unknown:?}"))
 }
 
+/// The program of README.md is the example, to the letter.
+#[test]
+fn the_program_of_the_front_page_is_an_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect("a file");
+    let (page, example) = (read("README.md"), read("crates/consort/examples/first.rs"));
+    let (_, program) = example.split_once("\n\n").expect("a first line");
+    assert!(page.contains(&format!("```rust\n{program}```")), "README.md has another program");
+}
+
 /// README.md and the documents in docs/.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

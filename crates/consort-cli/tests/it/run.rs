@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     fs,
     io::Write,
+    path::Path,
     process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -215,5 +216,41 @@ fn what_cannot_be_started_is_told_in_a_line() {
         assert_eq!(output.status.code(), Some(status), "{words}: {error}");
         assert!(error.contains(part), "{words}: {error}");
         assert!(status == 2 || error.lines().count() == 1, "{words}: {error}");
+    }
+}
+
+/// The program of README.md, alone and as processes.
+#[test]
+fn the_first_program_runs_as_threads_and_as_processes() {
+    let build = ["build", "--quiet", "--package", "consort", "--example", "first"];
+    let built = Command::new(env!("CARGO")).args(build).status().expect("cargo");
+    assert!(built.success());
+    let folder = Path::new(env!("CARGO_BIN_EXE_consort")).parent().expect("a folder");
+    let program = folder.join("examples/first");
+    let launcher = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+        command.args(["run", "-n", "4"]).arg(&program);
+        command
+    };
+    for mut command in [Command::new(&program), launcher()] {
+        let output = command.env("CONSORT_WISDOM", "/nowhere/wisdom.toml").output();
+        let output = output.expect("it starts");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{error}");
+        let lines: BTreeSet<&str> = text.lines().collect();
+        let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
+        assert_eq!(lines, BTreeSet::from(all), "{error}");
+    }
+    for (variable, value, part) in [
+        ("CONSORT_PES", "many", "CONSORT_PES is `many`"),
+        ("CONSORT_LAUNCH", "3:0:4", "which no `consort run` has set"),
+        ("CONSORT_LAUNCH", "99:0:4:1", "cannot be mapped"),
+        ("CONSORT_LAUNCH", "0:4:4:1", "which no `consort run` has set"),
+    ] {
+        let output = Command::new(&program).env(variable, value).output().expect("it starts");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(part) && error.lines().count() == 1, "{error}");
     }
 }

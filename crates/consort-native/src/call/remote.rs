@@ -4,7 +4,7 @@
 
 use consort_fabric::Rank;
 
-use crate::memory::{extent::Extent, foreign::Foreign, region::Memory};
+use crate::memory::{extent::Extent, region::Memory};
 
 /// A handle on a peer's memory: attached, or directly reachable.
 #[derive(Debug)]
@@ -13,9 +13,6 @@ pub struct Remote {
     pub(super) bytes: usize,
     pub(super) owner: Rank,
     pub(super) kind: RemoteKind,
-    /// The process whose memory it is, if that is not this process's; then the address is one of
-    /// that process.
-    pub(super) process: Option<u32>,
     /// The extent of the buffer that this is a part of, if peers may write that buffer.
     pub(super) extent: Extent,
     /// The call in which it was exposed: the job, the group, and the call's window position.
@@ -46,26 +43,13 @@ impl Remote {
     /// Bytes `at..at + bytes` of the remote buffer. Panics if they reach beyond it.
     #[inline(always)]
     pub(super) fn part(&self, at: usize, bytes: usize) -> Memory {
-        self.ensure_inside(at, bytes);
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        assert!(inside, "a copy must lie in what is exposed");
         let shared = match self.kind {
             RemoteKind::Source => None,
             RemoteKind::Target => Some(self.extent),
             RemoteKind::Symmetric | RemoteKind::Reached => Some(Extent::WORDS),
         };
         Memory { at: self.at.wrapping_add(at), bytes, shared }
-    }
-
-    /// As [`Self::part`], if it is memory of another process.
-    #[inline(always)]
-    pub(super) fn foreign(&self, at: usize, bytes: usize) -> Option<Foreign> {
-        let process = self.process?;
-        self.ensure_inside(at, bytes);
-        Some(Foreign { process, at: self.at.wrapping_add(at), bytes })
-    }
-
-    #[inline(always)]
-    fn ensure_inside(&self, at: usize, bytes: usize) {
-        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        assert!(inside, "a copy must lie in what is exposed");
     }
 }

@@ -9,8 +9,10 @@
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
 //! The second row is implemented by `state::accessing`. A private buffer is passed by its address,
-//! through which the system copies if it is another process's; shared memory is passed by its
-//! offset in the segment.
+//! which is only valid within the process; shared memory is passed by its offset in the segment.
+//!
+//! If the PEs are processes, a private buffer is staged (`heap::staging`): what is exposed is a
+//! copy in shared memory.
 
 use std::{
     future::{Future, ready},
@@ -21,9 +23,15 @@ use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 
 use super::{
     remote::{Remote, RemoteKind},
-    view::{Call, SOURCE, SYMMETRIC, TARGET},
+    view::{Call, SOURCE, STAGED, SYMMETRIC, TARGET},
 };
-use crate::{inbox::line::PAYLOAD_WORDS, launch::failure::Failure, memory::extent::Extent};
+use crate::{
+    heap::staging::{CallKey, Staged, Staging},
+    inbox::line::PAYLOAD_WORDS,
+    launch::failure::Failure,
+    memory::{extent::Extent, region::Memory},
+    state::accessing::Accessing,
+};
 
 /// The sequence word of an exposure that is attached; the word of no call.
 const TAKEN: u64 = 0;
@@ -46,11 +54,7 @@ impl Call<'_> {
     #[cold]
     fn drain(&self) {
         let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
-        for peer in peers {
-            // A process that has ended accesses nothing, whatever it says.
-            let is_gone = || self.job.is_lost(self.group.in_world(peer));
-            self.state(peer).accessing.iter().for_each(|accessing| accessing.drain(is_gone));
-        }
+        peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
     }
 
     /// Ends the exposures of a call. If a buffer is still attached, fails the job and drains
@@ -66,6 +70,93 @@ impl Call<'_> {
             }
             self.drain();
         }
+        if let Some(staging) = self.job.staging() {
+            self.unstage(staging);
+        }
+    }
+}
+
+/// Private buffers where peers of other processes reach them.
+impl Call<'_> {
+    fn call_key(&self) -> CallKey {
+        (self.group.number(), self.position)
+    }
+
+    fn whole_target(&self) -> Span {
+        Span { place: Place::Target, at: 0, bytes: self.operands.target.bytes }
+    }
+
+    fn staged_memory(&self, staged: Staged) -> Memory {
+        let bytes = staged.span.bytes;
+        let at = self.job.segment.at(staged.offset, bytes);
+        Memory { at, bytes, shared: Some(Extent::WORDS) }
+    }
+
+    /// Whether a span is of a buffer that is private.
+    fn is_private(&self, span: Span) -> bool {
+        match span.place {
+            Place::Source => !self.operands.source.symmetric,
+            Place::Target => !self.operands.target.symmetric,
+            _ => false,
+        }
+    }
+
+    /// Fails the job: there is no memory for a copy.
+    #[cold]
+    fn has_no_room(&self, span: Span) -> Poisoned {
+        let reason = format!(
+            "it has no room left for copies of private buffers, of {} bytes here: use symmetric \
+             memory",
+            span.bytes
+        );
+        self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
+        Poisoned
+    }
+
+    /// Where a part of a private buffer is exposed: in a copy. `None` if there is no memory.
+    #[cold]
+    fn stage(&self, staging: &Staging, span: Span) -> Option<Memory> {
+        // Its owner uses the copy of a target too, so it is one of the whole.
+        let whole = if span.place == Place::Target { self.whole_target() } else { span };
+        let staged = match staging.find(self.call_key(), whole) {
+            Some(staged) => staged,
+            None => self.stage_first(staging, whole)?,
+        };
+        let at = self.staged_memory(staged).at.wrapping_add(span.at - staged.span.at);
+        Some(Memory { at, bytes: span.bytes, shared: Some(Extent::WORDS) })
+    }
+
+    fn stage_first(&self, staging: &Staging, whole: Span) -> Option<Staged> {
+        let is_target = whole.place == Place::Target;
+        let is_receiving = self.receiving.load(Relaxed) != 0;
+        assert!(!(is_target && is_receiving), "a target is not exposed during a receive");
+        let private = self.resolve(whole);
+        let staged = staging.stage(self.call_key(), whole)?;
+        self.staged_memory(staged).copy_from(private);
+        if is_target {
+            self.exposed.store(self.exposed.load(Relaxed) | STAGED, Relaxed);
+        }
+        Some(staged)
+    }
+
+    /// The address at which the target is staged.
+    #[cold]
+    pub(super) fn staged_target(&self) -> *mut u8 {
+        let find = |staging: &Staging| staging.find(self.call_key(), self.whole_target());
+        let staged = self.job.staging().and_then(find).expect("it is marked as staged");
+        self.staged_memory(staged).at
+    }
+
+    /// Copies a staged target back, and frees what is staged: no peer has it any more.
+    #[cold]
+    fn unstage(&self, staging: &Staging) {
+        self.exposed.store(self.exposed.load(Relaxed) & !STAGED, Relaxed);
+        let is_sound = !self.job.is_poisoned();
+        staging.release(self.call_key(), |staged| {
+            if is_sound {
+                self.resolve(staged.span).copy_from(self.staged_memory(staged));
+            }
+        });
     }
 }
 
@@ -80,8 +171,16 @@ impl Drop for Call<'_> {
 
 impl Rendezvous for Call<'_> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
-        let memory = self.resolve(span);
+        let staged = match self.job.staging() {
+            Some(staging) if self.is_private(span) => match self.stage(staging, span) {
+                Some(staged) => Some(staged),
+                None => return ready(Err(self.has_no_room(span))),
+            },
+            _ => None,
+        };
+        let memory = staged.unwrap_or_else(|| self.resolve(span));
         let (kind, mark) = match span.place {
+            _ if staged.is_some() => (RemoteKind::Symmetric, SYMMETRIC),
             Place::Source if !memory.is_shared() => (RemoteKind::Source, SOURCE),
             Place::Target if !self.operands.target.symmetric => {
                 let is_receiving = self.receiving.load(Relaxed) != 0;
@@ -124,7 +223,6 @@ impl Rendezvous for Call<'_> {
         // Both words come from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
-        let foreign = self.job.foreign(self.group.in_world(from));
         self.when_word(line_at + PAYLOAD_WORDS, move |seen| {
             (seen == word).then(|| {
                 let (place, bytes) = (size(line.read(0)), size(line.read(1)));
@@ -141,11 +239,7 @@ impl Rendezvous for Call<'_> {
                 };
                 let extent = Extent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
-                let process = match kind {
-                    RemoteKind::Source | RemoteKind::Target => foreign,
-                    RemoteKind::Symmetric | RemoteKind::Reached => None,
-                };
-                Remote { at, bytes, owner: from, kind, process, extent, job, group, position }
+                Remote { at, bytes, owner: from, kind, extent, job, group, position }
             })
         })
     }
@@ -173,7 +267,12 @@ impl Rendezvous for Call<'_> {
         self.when_word(group.detached_at(self.rank, position), move |detached| {
             // What all peers have detached they have attached, so its numbers are free again.
             let is_over = detached == group.exposed(position);
-            is_over.then(|| group.free_exposures(position))
+            is_over.then(|| {
+                group.free_exposures(position);
+                if let Some(staging) = self.job.staging() {
+                    self.unstage(staging);
+                }
+            })
         })
     }
 }

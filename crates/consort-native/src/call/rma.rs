@@ -2,7 +2,6 @@
 
 use std::{
     future::{Future, ready},
-    io,
     sync::atomic::{
         Ordering::{Release, SeqCst},
         fence,
@@ -37,22 +36,10 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// As [`Self::accessing`], for memory of another process, which the system copies.
-    #[cold]
-    #[inline(never)]
-    fn accessing_foreign(&self, remote: &Remote, copy: impl FnOnce() -> io::Result<()>) -> Op {
-        let mut copied = Ok(());
-        self.accessing(remote, || copied = copy())?;
-        copied.map_err(|error| self.job.could_not_copy(self.group.in_world(remote.owner), &error))
-    }
-
     #[inline(always)]
     fn put_now(&self, remote: &Remote, at: usize, source: Span) -> Op {
         assert!(remote.kind != RemoteKind::Source, "an exposed source is never written");
         let source = self.resolve(source);
-        if let Some(theirs) = remote.foreign(at, source.bytes) {
-            return self.accessing_foreign(remote, || theirs.copy_from(source));
-        }
         let target = remote.part(at, source.bytes);
         self.accessing(remote, || target.copy_from(source))
     }
@@ -78,7 +65,6 @@ impl Rma for Call<'_> {
             bytes: memory.bytes,
             owner: peer,
             kind: RemoteKind::Reached,
-            process: None,
             extent: Extent::WORDS,
             job: self.job.number(),
             group: self.group.number(),
@@ -89,9 +75,6 @@ impl Rma for Call<'_> {
     #[inline(always)]
     fn get(&self, remote: &Remote, at: usize, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
-        if let Some(theirs) = remote.foreign(at, target.bytes) {
-            return ready(self.accessing_foreign(remote, || theirs.copy_to(target)));
-        }
         let source = remote.part(at, target.bytes);
         ready(self.accessing(remote, || target.copy_from(source)))
     }
@@ -105,11 +88,6 @@ impl Rma for Call<'_> {
     ) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
         let left = self.resolve(left);
-        if let Some(theirs) = remote.foreign(at, target.bytes) {
-            let kernel = self.operands.kernel.as_ref();
-            let combine = |kernel| theirs.combine_to(target, left, kernel);
-            return ready(self.accessing_foreign(remote, || kernel.map_or(Ok(()), combine)));
-        }
         let right = remote.part(at, target.bytes);
         ready(self.accessing(remote, || self.combine_now(target, left, right)))
     }

@@ -35,7 +35,8 @@ pub struct Call<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET` and `SYMMETRIC`.
+    /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET`, `SYMMETRIC`
+    /// and `STAGED`.
     pub(super) exposed: AtomicU8,
     /// The number of receives that have begun and not ended.
     pub(super) receiving: AtomicUsize,
@@ -51,6 +52,8 @@ pub struct Call<'c> {
 pub(super) const SOURCE: u8 = 1;
 pub(super) const TARGET: u8 = 2;
 pub(super) const SYMMETRIC: u8 = 4;
+/// The target is used where it is staged.
+pub(super) const STAGED: u8 = 8;
 
 /// The index of no word.
 pub(super) const NO_WORD: usize = usize::MAX;
@@ -283,9 +286,11 @@ impl<'c> Call<'c> {
             }
             Place::Target => {
                 let Buffer { at, bytes, symmetric, .. } = self.operands.target;
-                let is_exposed = || self.exposed.load(Relaxed) & TARGET != 0;
-                let exposed = || is_exposed().then(|| Extent::exposed(at, bytes));
-                (at, bytes, if symmetric { words } else { exposed() })
+                let marks = if symmetric { 0 } else { self.exposed.load(Relaxed) };
+                let exposed = || (marks & TARGET != 0).then(|| Extent::exposed(at, bytes));
+                let at = if marks & STAGED == 0 { at } else { self.staged_target() };
+                let is_shared = symmetric || marks & STAGED != 0;
+                (at, bytes, if is_shared { words } else { exposed() })
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),

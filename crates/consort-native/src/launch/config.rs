@@ -17,8 +17,8 @@ pub struct Config {
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
-    /// Bytes behind each PE's heap that peers reach as they reach the heap, for the static variables
-    /// of its program. Nothing is allocated there.
+    /// Bytes behind each PE's heap that peers reach as they reach the heap, for static variables of
+    /// its program. Nothing is allocated there.
     pub statics_bytes: usize,
     /// The origin of the memory that the PEs share.
     pub memory: Origin,

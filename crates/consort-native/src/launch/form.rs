@@ -32,13 +32,14 @@ impl Form {
     ///
     /// # Errors
     /// When no memory is as large.
-    pub(super) fn of(config: &Config) -> Result<Self, HeapError> {
+    pub(super) fn of(config: &Config, staging_bytes: usize) -> Result<Self, HeapError> {
         let pes = config.pes as usize;
         let no_memory = HeapError::System { heap: config.heap_bytes, pes };
         let group_bytes = Geometry::of(pes).bytes().next_multiple_of(PAGE);
         let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
         let heap_bytes = heap_bytes.ok_or(no_memory)?;
-        let parts = Parts::of(pes, heap_bytes, config.statics_bytes).ok_or(no_memory)?;
+        let parts = Parts::of(pes, heap_bytes, config.statics_bytes, staging_bytes);
+        let parts = parts.ok_or(no_memory)?;
         Ok(Self { parts, heap_bytes, group_bytes, no_memory })
     }
 

@@ -3,22 +3,20 @@
 use std::{
     fmt,
     fs::File,
-    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use consort_fabric::{Capabilities, Poisoned, Rank};
+use consort_fabric::{Capabilities, Rank};
 
 use super::{
     config::Config,
     failure::Failure,
     form::Form,
-    layout::Parts,
+    layout::{self, Parts},
     panic::{Panic, panic_reason},
     reason,
     sites::Sites,
@@ -29,6 +27,7 @@ use crate::{
         groups::GroupPlace,
         lock::{Directory, Locked},
     },
+    heap::staging::Staging,
     inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
     processes::member::{Joined, Member, NoMember},
     progress::{event::Place, patience::Patience},
@@ -61,11 +60,9 @@ pub struct Job {
     number: u64,
     /// If the PEs are processes, the launch that they are in.
     joined: Option<Joined>,
+    /// Then also the memory in which this process exposes private buffers.
+    staging: Option<Staging>,
 }
-
-/// How long a PE that cannot copy another's memory waits for the launcher to say that the other has
-/// ended.
-const LAUNCHER_TELLS: Duration = Duration::from_millis(200);
 
 /// Why a process has no job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,7 +87,7 @@ impl Job {
     /// # Errors
     /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
-        let form = Form::of(&config)?;
+        let form = Form::of(&config, 0)?;
         let memory = config.memory;
         let reserved = form.reserve(&|bytes| Segment::reserve(bytes, memory));
         let segment =
@@ -106,7 +103,7 @@ impl Job {
     /// When the system provides no memory, or the launch cannot begin.
     pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, NoJob> {
         let config = Config { pes: member.pes(), memory: Origin::Shared, ..config };
-        let form = Form::of(&config)?;
+        let form = Form::of(&config, layout::staging_bytes(member.pes()))?;
         let begun = member.begin(
             &config,
             |map| form.reserve(map),
@@ -132,6 +129,10 @@ impl Job {
         let header = Single::<Header>::new(segment, 0);
         let directory = Directory::new(segment, parts.directory, heap_bytes, parts.ground);
         let world = directory.lock(header.poison.flag())?.group_place(0)?;
+        let staging = joined.as_ref().map(|joined| {
+            let at = parts.staging + joined.member.rank().index() * parts.staging_bytes;
+            Staging::new(segment, at..at + parts.staging_bytes)
+        });
         Some(Arc::new(Self {
             states: Part::new(segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
@@ -143,33 +144,14 @@ impl Job {
             sites: Sites::default(),
             number: NEXT.fetch_add(1, Relaxed),
             joined,
+            staging,
         }))
     }
 
-    /// The process that a PE is, by its rank in the world, if it is another than this one.
+    /// The memory in which private buffers are exposed, if the PEs are processes.
     #[inline]
-    pub(crate) fn foreign(&self, pe: Rank) -> Option<u32> {
-        let member = &self.joined.as_ref()?.member;
-        (pe != member.rank()).then(|| member.process(pe))
-    }
-
-    /// Whether the process that a PE is has ended.
-    pub(crate) fn is_lost(&self, pe: Rank) -> bool {
-        self.joined.as_ref().is_some_and(|joined| joined.member.is_lost(pe))
-    }
-
-    /// Fails the job, unless another PE's end has: the memory of `owner` could not be copied to or
-    /// from.
-    #[cold]
-    pub(crate) fn could_not_copy(&self, owner: Rank, error: &io::Error) -> Poisoned {
-        let begun = Instant::now();
-        // Its process may have ended, which the launcher tells better.
-        while !self.is_poisoned() && begun.elapsed() < LAUNCHER_TELLS {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let reason = format!("its memory could not be copied ({error})");
-        self.poison(&Failure::Pe { rank: owner, reason });
-        Poisoned
+    pub(crate) fn staging(&self) -> Option<&Staging> {
+        self.staging.as_ref()
     }
 
     /// The PE that this process is, if the PEs are processes.

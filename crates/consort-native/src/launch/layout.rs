@@ -7,6 +7,7 @@
 //! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
 //! | a heap for each PE | symmetric memory |
+//! | staging for each PE | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
 
 use crate::{
@@ -18,6 +19,9 @@ use crate::{
 
 /// Room for at least so many groups as large as the world. It is only reserved.
 const WORLDS: usize = 1024;
+
+/// Bytes for copies of private buffers of all processes. They are only reserved.
+const STAGING: usize = 4 << 40;
 
 /// The most bytes that are reserved for groups.
 const MOST_GROUND: usize = 1 << 40;
@@ -35,7 +39,15 @@ pub(super) struct Parts {
     pub(super) statics: usize,
     /// Bytes from the beginning of a PE's heap to the end of what peers reach of it.
     pub(super) memory_bytes: usize,
+    /// The offset of the first PE's staging, and the bytes of each.
+    pub(super) staging: usize,
+    pub(super) staging_bytes: usize,
     pub(super) ground: usize,
+}
+
+/// Bytes of each of so many processes for copies of private buffers.
+pub(super) fn staging_bytes(pes: u32) -> usize {
+    STAGING / (pes as usize).next_power_of_two()
 }
 
 /// The offset of the PEs' states in a segment, and their end.
@@ -45,7 +57,12 @@ pub(crate) fn states(pes: usize) -> (usize, usize) {
 }
 
 impl Parts {
-    pub(super) fn of(pes: usize, heap_bytes: usize, statics_bytes: usize) -> Option<Self> {
+    pub(super) fn of(
+        pes: usize,
+        heap_bytes: usize,
+        statics_bytes: usize,
+        staging_bytes: usize,
+    ) -> Option<Self> {
         let (states, directory) = states(pes);
         let buffers = directory + DIRECTORY_BYTES;
         let heaps = buffers + pes * BUFFER_BYTES;
@@ -53,7 +70,8 @@ impl Parts {
         let end = statics.checked_add(statics_bytes.checked_next_multiple_of(PAGE)?)?;
         // One page more, so that equal offsets of different PEs fall into different cache sets.
         let heap_stride = end.checked_add(PAGE)?;
-        let ground = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
+        let staging = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
+        let ground = staging_bytes.checked_mul(pes)?.checked_add(staging)?;
         Some(Self {
             states,
             directory,
@@ -62,6 +80,8 @@ impl Parts {
             heap_stride,
             statics,
             memory_bytes: if statics_bytes == 0 { heap_bytes } else { end },
+            staging,
+            staging_bytes,
             ground,
         })
     }

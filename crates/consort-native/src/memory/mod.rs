@@ -5,12 +5,10 @@
 //! | `region`, `word`, `extent` | the place of memory, and whether others may access it |
 //! | `copy`, `portable` | copies that may race: by an assembly block, or by atomic operations |
 //! | `transfer`, `combine` | copies of any kind, and operators |
-//! | `foreign` | copies of another process's memory |
 
 mod combine;
 mod copy;
 pub(crate) mod extent;
-pub(crate) mod foreign;
 #[cfg(any(test, not(target_arch = "x86_64"), miri))]
 mod portable;
 pub(crate) mod region;

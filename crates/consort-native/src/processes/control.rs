@@ -33,8 +33,6 @@ pub(crate) struct Control {
     pub(super) pes: AtomicU32,
     /// The cores that the launcher may use.
     pub(super) cores: AtomicU32,
-    /// Whether a process may copy the memory of another: 1 if it may.
-    pub(super) attaches: AtomicU32,
     /// What [`Binding`] says.
     pub(super) binding: AtomicU32,
     /// The offset in the file from which on nothing is.

@@ -29,12 +29,11 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Memory for `pes` processes, which may use `cores`, and copy each other's memory if
-    /// `attaches`.
+    /// Memory for `pes` processes, which may use `cores`.
     ///
     /// # Errors
     /// When there are no processes or too many, or the system provides no memory.
-    pub fn new(pes: u32, cores: u32, binding: Binding, attaches: bool) -> io::Result<Self> {
+    pub fn new(pes: u32, cores: u32, binding: Binding) -> io::Result<Self> {
         if pes == 0 || pes as usize > MOST_PROCESSES {
             let text = format!("a job has from 1 to {MOST_PROCESSES} processes, not {pes}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -46,7 +45,6 @@ impl Launcher {
         let control = Single::<Control>::new(&Arc::new(segment), 0);
         control.pes.store(pes, Relaxed);
         control.cores.store(cores, Relaxed);
-        control.attaches.store(attaches.into(), Relaxed);
         control.binding.store(binding.word(), Relaxed);
         control.end.store(control::BYTES as u64, Relaxed);
         control.seal();

@@ -132,10 +132,7 @@ impl Member {
         }
         let own = &control.processes[rank as usize].pid;
         match own.compare_exchange(0, process::id(), AcqRel, Acquire) {
-            Ok(_) => {
-                system::let_copy(launcher);
-                asymmetric::take_part();
-            }
+            Ok(_) => asymmetric::take_part(),
             Err(before) if before == process::id() => {}
             Err(process) => return Err(NoMember::Taken { rank: Rank(rank), process }),
         }
@@ -173,22 +170,6 @@ impl Member {
     }
 
     /// Whether PEs may copy each other's memory.
-    #[must_use]
-    pub fn attaches(&self) -> bool {
-        self.control.attaches.load(Relaxed) != 0
-    }
-
-    /// The process that a PE is.
-    #[inline]
-    pub(crate) fn process(&self, pe: Rank) -> u32 {
-        self.control.processes[pe.index()].pid.load(Relaxed)
-    }
-
-    /// Whether a PE's process has ended.
-    pub(crate) fn is_lost(&self, pe: Rank) -> bool {
-        self.control.processes[pe.index()].lost().is_some()
-    }
-
     /// Begins the process's next launch: maps its segment, which `make` and `form` make if no other
     /// process has. `make` is given a function that makes a segment of a size. `None` if there is
     /// no memory.

@@ -42,12 +42,11 @@ impl Accessing {
         if poison.is_raised() { Err(Poisoned) } else { Ok(access) }
     }
 
-    /// Waits until the PE is not copying, or `is_gone` and cannot. For an owner after it has seen
-    /// poison, or raised it.
+    /// Waits until the PE is not copying. For an owner after it has seen poison, or raised it.
     #[cold]
-    pub fn drain(&self, is_gone: impl Fn() -> bool) {
+    pub fn drain(&self) {
         fence(SeqCst); // pairs with the fence in `enter`
-        while self.0.load(Acquire) != 0 && !is_gone() {
+        while self.0.load(Acquire) != 0 {
             yield_now();
         }
     }

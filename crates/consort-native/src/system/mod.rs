@@ -7,7 +7,7 @@
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
 //! | `memory` | mappings without commitment | the allocator's |
-//! | `process` | memory of several processes, and that of another one | none |
+//! | `process` | files in memory that processes share | none |
 //! | `thread_end` | after the destructors of thread-local variables | among them |
 //! | `usage` | what is counted of a thread | nothing |
 //!

@@ -99,7 +99,7 @@ impl<F: Flag> Shared<F> {
         }
         while self.detached.counter(0).load(Acquire) == 0 {
             if self.poison.flag().is_raised() {
-                self.accessing.drain(|| false);
+                self.accessing.drain();
                 break;
             }
             yield_now();

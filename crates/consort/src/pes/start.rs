@@ -74,8 +74,7 @@ impl Pes {
         let topology = Algorithms::here().topology();
         let algorithms = Algorithms::of(match member {
             None => Fabric::Threads,
-            Some(member) if member.attaches() => Fabric::Processes,
-            Some(_) => Fabric::Isolated,
+            Some(_) => Fabric::Processes,
         });
         // All processes decide by one number, whatever each of them may use.
         let cores = member.map_or(topology.usable_cores(), |member| member.cores() as usize);

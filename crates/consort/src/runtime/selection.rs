@@ -36,8 +36,8 @@ struct Launched {
 }
 
 impl Choices {
-    /// Choices among these algorithms for teams of `pes` whose PEs arrive at calls like this: by the wisdom of `source`
-    /// where it has an entry, by the model elsewhere.
+    /// Choices among these algorithms for teams of `pes` whose PEs arrive at calls like this: by
+    /// the wisdom of `source` where it has an entry, by the model elsewhere.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.

@@ -216,7 +216,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// What threads can do in a blocking call.
+/// What the PEs can do in a blocking call.
 pub(crate) fn capabilities(pes: u32) -> Capabilities {
     Job::capabilities_of(pes)
 }

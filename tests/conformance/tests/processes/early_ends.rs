@@ -36,19 +36,19 @@ pub(crate) fn tests() -> Vec<Trial> {
         for (end, status, text) in ENDS {
             let name = format!("early_ends::{end}_in_{wait}");
             tests.push(Trial::test(name, move || {
-                is_told(&start(3, &[], &[end, wait]).ended(), status, text)
+                is_told(&start(3, &[end, wait]).ended(), status, text)
             }));
         }
     }
     tests.push(Trial::test("early_ends::before_it_called_consort", || {
         is_told(
-            &start(3, &[], &["never"]).ended(),
+            &start(3, &["never"]).ended(),
             1,
             "PE 1 failed: it exited with status 0 before it called Consort",
         )
     }));
     tests.push(Trial::test("early_ends::beside_a_stopped_process", || {
-        let ended = start(3, &[], &["stopped"]).ended();
+        let ended = start(3, &["stopped"]).ended();
         ended.is(
             1,
             "PE 2 failed: it panicked: on purpose; PE 1 did not end by itself and was killed",
@@ -67,7 +67,7 @@ fn kills() -> Result<(), Failed> {
     let first: u64 = number("CONSORT_SEED", 1);
     for seed in first..first + number("CONSORT_KILLS", 15) {
         let mut random = Random(seed << 32);
-        let job = start(4, &[], &["busy"]);
+        let job = start(4, &["busy"]);
         let begun = Instant::now();
         let pes = loop {
             let pes: Vec<u32> = children(job.child.id()).into_iter().flat_map(children).collect();

@@ -60,10 +60,10 @@ pub(crate) struct Ended {
     pub(crate) took: Duration,
 }
 
-/// Starts a job of `pes` processes, with these variables in its environment.
-pub(crate) fn start(pes: u32, variables: &[(&str, &str)], program: &[&str]) -> Job {
+/// Starts a job of `pes` processes.
+pub(crate) fn start(pes: u32, program: &[&str]) -> Job {
     let mut command = Command::new(env::current_exe().expect("a program"));
-    command.arg(LAUNCH).arg(pes.to_string()).args(program).envs(variables.iter().copied());
+    command.arg(LAUNCH).arg(pes.to_string()).args(program);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Job { child: command.spawn().expect("a launcher"), begun: Instant::now() }
 }

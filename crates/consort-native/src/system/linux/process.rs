@@ -1,6 +1,6 @@
-//! Processes that share a file in memory, and copies of another process's memory.
+//! Files in memory that processes share.
 
-#![expect(unsafe_code, reason = "descriptors by number; memory by address")]
+#![expect(unsafe_code, reason = "takes descriptors by their numbers")]
 
 use std::{
     fs::File,
@@ -8,10 +8,9 @@ use std::{
     os::fd::{AsRawFd, FromRawFd},
 };
 
-use libc::{c_ulong, iovec, pid_t};
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create},
-    process::{PTracer, Pid, Resource, getrlimit, set_ptracer},
+    process::{Resource, getrlimit},
 };
 
 /// A file in memory, without a name, which only this process and those that inherit it know.
@@ -50,77 +49,4 @@ pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
 pub(crate) fn clear_part(file: &File, at: u64, bytes: u64) {
     // A failure leaves the memory to the file's end.
     let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes);
-}
-
-/// Lets process `other` and those that it has started copy this process's memory, where the system
-/// asks for that.
-pub(crate) fn let_copy(other: u32) {
-    if let Some(other) = i32::try_from(other).ok().and_then(Pid::from_raw) {
-        // A system that does not know the call does not ask for it.
-        let _ = set_ptracer(PTracer::ProcessID(other));
-    }
-}
-
-/// A copy between this process's memory and another's.
-type Copy = unsafe extern "C" fn(
-    pid_t,
-    *const iovec,
-    c_ulong,
-    *const iovec,
-    c_ulong,
-    c_ulong,
-) -> libc::ssize_t;
-
-/// # Safety
-/// `bytes` at `own` are this process's, and may be accessed as `copy` does.
-unsafe fn transfer(
-    copy: Copy,
-    process: u32,
-    own: *mut u8,
-    theirs: *mut u8,
-    bytes: usize,
-) -> io::Result<()> {
-    let process = pid_t::try_from(process).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let mut done = 0;
-    while done < bytes {
-        let part =
-            |at: *mut u8| iovec { iov_base: at.wrapping_add(done).cast(), iov_len: bytes - done };
-        let (own, theirs) = (part(own), part(theirs));
-        // SAFETY: the caller's promise; the system checks the other's addresses.
-        match unsafe { copy(process, &raw const own, 1, &raw const theirs, 1, 0) } {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            copied => {
-                done += usize::try_from(copied).map_err(|_| io::Error::last_os_error())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Copies another process's memory.
-///
-/// # Safety
-/// `bytes` at `own` may be written.
-pub(crate) unsafe fn read_from(
-    process: u32,
-    theirs: *mut u8,
-    own: *mut u8,
-    bytes: usize,
-) -> io::Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { transfer(libc::process_vm_readv, process, own, theirs, bytes) }
-}
-
-/// Copies to another process's memory.
-///
-/// # Safety
-/// `bytes` at `own` may be read.
-pub(crate) unsafe fn write_to(
-    process: u32,
-    theirs: *mut u8,
-    own: *mut u8,
-    bytes: usize,
-) -> io::Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { transfer(libc::process_vm_writev, process, own, theirs, bytes) }
 }

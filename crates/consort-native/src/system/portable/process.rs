@@ -1,6 +1,4 @@
-//! Processes share no memory.
-
-#![expect(unsafe_code, reason = "has the interface of what does so by addresses")]
+//! Processes share no files in memory.
 
 use std::{fs::File, io};
 
@@ -21,17 +19,3 @@ pub(crate) fn extend(_: &File, _: u64) -> io::Result<()> {
 }
 
 pub(crate) fn clear_part(_: &File, _: u64, _: u64) {}
-
-pub(crate) fn let_copy(_: u32) {}
-
-/// # Safety
-/// Always safe.
-pub(crate) unsafe fn read_from(_: u32, _: *mut u8, _: *mut u8, _: usize) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// # Safety
-/// Always safe.
-pub(crate) unsafe fn write_to(_: u32, _: *mut u8, _: *mut u8, _: usize) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
