@@ -74,6 +74,8 @@ pub use machine::{
     wait::{at_once, block_on, block_on_patiently},
 };
 pub use notifications::NotificationBuffers;
+#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+pub use processes::statics::Statics;
 pub use processes::{
     binding::Binding,
     end::End,

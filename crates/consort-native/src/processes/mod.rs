@@ -15,9 +15,12 @@
 //! | `end` | how a process has ended, in a word |
 //! | `member` | a process that a launcher has started |
 //! | `launcher` | the launcher's part |
+//! | `statics` | the program's static variables where peers reach them; Linux only |
 
 pub(crate) mod binding;
 mod control;
 pub(crate) mod end;
 pub(crate) mod launcher;
 pub(crate) mod member;
+#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+pub(crate) mod statics;

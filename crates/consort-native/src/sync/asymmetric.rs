@@ -24,15 +24,24 @@ pub(crate) fn light() {
 /// such fence.
 pub(crate) fn heavy(scope: Scope) -> bool {
     super::fence(SeqCst);
+    on_others(scope)
+}
+
+#[cfg(loom)]
+fn on_others(_: Scope) -> bool {
+    true
+}
+
+#[cfg(not(loom))]
+fn on_others(scope: Scope) -> bool {
     match scope {
-        _ if cfg!(loom) => true,
         Scope::Process => crate::system::fence::on_all_threads(),
         Scope::Machine => crate::system::fence::on_all_processes(),
     }
 }
 
 /// Lets threads of other processes make those of this one fence.
-#[cfg(not(loom))]
 pub(crate) fn take_part() {
+    #[cfg(not(loom))]
     crate::system::fence::take_part();
 }

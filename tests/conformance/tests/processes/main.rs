@@ -7,6 +7,7 @@ mod early_ends;
 mod launching;
 #[path = "../it/public.rs"]
 mod public;
+mod statics;
 
 use std::{env, process::ExitCode};
 
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
             launching::start(pes, &["suite", &count.to_string()]).ended().is(0, "")
         })
     });
-    let tests = suite.chain(early_ends::tests()).collect();
+    let tests = suite.chain(statics::tests()).chain(early_ends::tests()).collect();
     // Jobs of many processes would make each other slow.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
@@ -53,6 +54,7 @@ fn run(program: &[String]) -> ExitCode {
                 }
             }
         }
+        ["statics"] => statics::run(),
         ref other => early_ends::run(other),
     }
 }

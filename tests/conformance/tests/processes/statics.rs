@@ -1,0 +1,119 @@
+//! Static variables that peers reach: whatever their place in the program, and in a child.
+
+use std::{
+    fs,
+    process::{Command, ExitCode},
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use consort::{Atomic, Rank, Until};
+use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Waiting, Width};
+use libtest_mimic::{Failed, Trial};
+
+use crate::launching::start;
+
+/// Among the data of the program.
+static DATA: [AtomicU64; 3] = [AtomicU64::new(7), AtomicU64::new(8), AtomicU64::new(9)];
+/// Among its zeros.
+static ZEROS: [AtomicU64; 100_000] = [const { AtomicU64::new(0) }; 100_000];
+/// Of which hardly a page is used.
+static LARGE: [AtomicU8; 1 << 30] = [const { AtomicU8::new(0) }; 1 << 30];
+
+pub(crate) fn tests() -> Vec<Trial> {
+    let of = |pes: u32| {
+        Trial::test(format!("statics::{pes}"), move || -> Result<(), Failed> {
+            start(pes, &["statics"]).ended().is(0, "")
+        })
+    };
+    [1, 2, 3, 8].map(of).into()
+}
+
+/// Waits until all are here, for the `round`th time.
+fn meet(one_sided: OneSided<'_>, pes: u32, round: u64) {
+    for pe in (0..pes).map(Rank) {
+        one_sided.atomic(pe, 0, Width::Eight, Atomic::FetchAdd(1));
+    }
+    let all = Until::AtLeast(round * u64::from(pes));
+    one_sided.wait_until(0, Width::Eight, all, None).expect("no PE fails");
+}
+
+/// What a process does.
+pub(crate) fn run() -> ExitCode {
+    LARGE[12345].store(1, Relaxed);
+    ZEROS[50_000].store(3, Relaxed);
+    let member = Member::here().expect("a launcher").expect("it is a PE");
+    let (own, pes) = (member.rank(), member.pes());
+    let statics = Statics::of_program();
+    let config = Config {
+        pes,
+        waiting: Waiting::SpinYieldPark,
+        cores: member.cores(),
+        heap_bytes: 4096,
+        statics_bytes: statics.bytes(),
+        memory: Origin::Shared,
+        first_step: 1,
+        helpers: false,
+        joining: None,
+        name: String::new(),
+    };
+    let job: Arc<Job> = Job::of_processes(config, &member).expect("a job");
+    // SAFETY: the first thing that this process does.
+    #[expect(unsafe_code, reason = "tests what is unsafe")]
+    unsafe { statics.share(&job, own) }.expect("the variables are mapped");
+    let one_sided = OneSided::new(&job, own);
+    meet(one_sided, pes, 1);
+    let before = DATA.each_ref().map(|word| word.load(Relaxed));
+    assert_eq!((before, ZEROS[50_000].load(Relaxed)), ([7, 8, 9], 3));
+    assert_eq!(LARGE[12345].load(Relaxed), 1);
+    let (_, _, first) = job.statics(own).expect("its place");
+    let at = |word: &AtomicU64| {
+        let offset = statics.offset_of(std::ptr::from_ref(word).addr(), 8);
+        first + offset.expect("a static variable")
+    };
+    let next = Rank((own.0 + 1) % pes);
+    meet(one_sided, pes, 2);
+    for word in [&DATA[1], &ZEROS[50_000], &ZEROS[70_000]] {
+        one_sided.atomic(next, at(word), Width::Eight, Atomic::FetchAdd(10));
+    }
+    one_sided.put(next, at(&DATA[2]), &[u64::from(own.0)]);
+    meet(one_sided, pes, 3);
+    let previous = u64::from((own.0 + pes - 1) % pes);
+    assert_eq!(DATA.each_ref().map(|word| word.load(Relaxed)), [7, 18, previous]);
+    assert_eq!((ZEROS[50_000].load(Relaxed), ZEROS[70_000].load(Relaxed)), (13, 10));
+    children();
+    assert!(resident_pages() < 64 << 10, "{} pages are in memory", resident_pages());
+    meet(one_sided, pes, 4);
+    job.end();
+    ExitCode::SUCCESS
+}
+
+/// A child that is forked has its own variables; one that runs another program changes nothing.
+fn children() {
+    #[expect(unsafe_code, reason = "no library has a fork that is safe")]
+    unsafe extern "C" {
+        safe fn fork() -> i32;
+        safe fn _exit(status: i32) -> !;
+    }
+    let before = DATA[1].load(Relaxed);
+    let child = fork();
+    if child == 0 {
+        let same = DATA[1].swap(100, Relaxed) == before;
+        let others = ZEROS[50_000].load(Relaxed) == 13 && LARGE[12345].load(Relaxed) == 1;
+        _exit(i32::from(!(same && others)));
+    }
+    let child = rustix::process::Pid::from_raw(child);
+    let ended = rustix::process::waitpid(child, rustix::process::WaitOptions::empty());
+    let (_, status) = ended.expect("a child").expect("it has ended");
+    assert_eq!(status.exit_status(), Some(0));
+    assert_eq!(DATA[1].load(Relaxed), before);
+    assert!(Command::new("true").status().expect("a program").success());
+}
+
+/// The pages of this process that are in memory.
+fn resident_pages() -> usize {
+    let text = fs::read_to_string("/proc/self/statm").expect("the system says");
+    text.split_whitespace().nth(1).expect("a number").parse().expect("a number")
+}
