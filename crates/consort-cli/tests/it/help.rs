@@ -5,6 +5,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output},
 };
@@ -59,6 +60,9 @@ fn examples_parse_and_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let described = consort(&["machines", "cluster", "--source"], folder.path()).stdout;
     fs::write(folder.path().join("mine.toml"), described).expect("a description");
+    let program = folder.path().join("program");
+    fs::write(&program, "#!/bin/sh\n").expect("the program that `run` is shown with");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
     let mut all = Vec::new();
     examples(&[], &mut all);
     assert!(all.len() > 50, "only {} examples are found", all.len());
