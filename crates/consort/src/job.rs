@@ -74,6 +74,13 @@ impl Job {
         self.0.size()
     }
 
+    /// The launch: for other languages' one-sided operations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn native(&self) -> &Arc<consort_native::Job> {
+        &self.0.job
+    }
+
     /// The name that [`Pes::named`](crate::Pes::named) gave it; empty without one.
     #[must_use]
     pub fn name(&self) -> &str {

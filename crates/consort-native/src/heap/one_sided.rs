@@ -213,6 +213,54 @@ impl<'j> OneSided<'j> {
         let wait = || self.job.sleeping_place(self.me).wait(patience, limit, test).0;
         found.or_else(wait).transpose()
     }
+
+    /// Waits until `test` finds something in the memory of `pe`, as [`OneSided::wait_until`] does
+    /// without a limit. `test` may read any words there.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    #[inline]
+    pub fn wait_for<R>(&self, pe: Rank, test: impl Fn() -> Option<R>) -> Op<R> {
+        let test = || match test() {
+            Some(found) => Some(Ok(found)),
+            None => self.job.is_poisoned().then_some(Err(Poisoned)),
+        };
+        let patience = Patience::of_a_guest();
+        loop {
+            let found = event::poll(patience.polls(), test);
+            let wait = || self.job.sleeping_place(pe).wait(patience, None, test).0;
+            if let Some(found) = found.or_else(wait) {
+                return found;
+            }
+        }
+    }
+
+    /// Wakes the threads that wait for the memory of `pe`, after a store there.
+    #[inline(always)]
+    pub fn wake(&self, pe: Rank) {
+        self.job.wake(pe);
+    }
+
+    /// The address of offset `at` of the heap of `pe`, from which `bytes` lie in its memory; `None`
+    /// if they do not. Others may access what is there at any time.
+    #[inline(always)]
+    #[must_use]
+    pub fn address(&self, pe: Rank, at: usize, bytes: usize) -> Option<*mut u8> {
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
+        inside.then(|| self.job.heap(pe).wrapping_add(at))
+    }
+
+    /// Copies memory that others may access meanwhile: a byte that is written while it is read is
+    /// the old one or the new one.
+    ///
+    /// # Safety
+    /// `source` is readable and `target` writable for `bytes`, they do not overlap, and the words
+    /// of 8 bytes around `target` are accessible too.
+    #[inline]
+    pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+        let target = Memory { at: target, bytes, shared: Some(Extent::WORDS) };
+        target.copy_from(Memory::private(source.cast_mut(), bytes));
+    }
 }
 
 /// The offsets of every `stride`th element from `at` on.

@@ -6,6 +6,7 @@ mod all_to_all;
 mod barrier;
 mod broadcast;
 mod gather;
+mod places;
 mod reduce;
 mod reduce_scatter;
 mod scan;

@@ -67,7 +67,11 @@ const IMPORTS: [Imports; 13] = [
         normal: &["consort-fabric", "consort"],
         tests_besides: &["consort-collectives"],
     },
-    Imports { name: "consort-shmem", normal: &["consort"], tests_besides: &[] },
+    Imports {
+        name: "consort-shmem",
+        normal: &["consort", "consort-fabric", "consort-native"],
+        tests_besides: &["consort-launch"],
+    },
     Imports {
         name: "consort-bench",
         normal: &[

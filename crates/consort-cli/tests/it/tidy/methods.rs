@@ -5,9 +5,10 @@ use super::{Tree, assert_none, assert_one, tree, workspace};
 const SOURCES: &str = "crates/consort/src/";
 const TABLE: &str = "crates/consort/src/team.md";
 
-/// The public methods in the blocks of a text that begin with `impl` and are of `Team` alone.
+/// The public methods in the blocks of a text that begin with `impl` and are of `Team` alone, but
+/// for those that the documentation hides.
 fn methods(text: &str) -> Vec<&str> {
-    let mut in_block = false;
+    let (mut in_block, mut is_hidden) = (false, false);
     let mut methods = Vec::new();
     for line in text.lines() {
         if line.starts_with("impl") {
@@ -16,8 +17,10 @@ fn methods(text: &str) -> Vec<&str> {
             in_block = false;
         }
         if in_block && let Some(rest) = line.strip_prefix("    pub fn ") {
-            methods.extend(rest.split(['<', '(']).next());
+            methods.extend(rest.split(['<', '(']).next().filter(|_| !is_hidden));
+            is_hidden = false;
         }
+        is_hidden |= line == "    #[doc(hidden)]";
     }
     methods
 }
@@ -40,6 +43,7 @@ fn the_table_of_team_names_each_method() {
     assert_none(&missing(&workspace()));
     let source = [
         "impl Team<'_> {\n    pub fn send<T>(&self) {\n    }\n    fn own() {}\n}",
+        "impl Team<'_> {\n    #[doc(hidden)]\n    pub fn raw() {}\n}",
         "impl Display for Team<'_> {\n    pub fn no() {}\n}",
         "impl Other {\n    pub fn no() {}\n}",
     ];

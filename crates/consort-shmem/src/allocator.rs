@@ -1,0 +1,96 @@
+//! The books of a symmetric heap: every PE keeps its own, and makes the same sequence of changes,
+//! so that all find the same offsets.
+
+use std::collections::BTreeMap;
+
+/// The least alignment of what is allocated: a cache line.
+const ALIGN: usize = 64;
+
+/// What is taken of a heap, by offset: first fit.
+#[derive(Debug)]
+pub struct Allocator {
+    begin: usize,
+    end: usize,
+    /// The size of each part that is taken, by its offset.
+    taken: BTreeMap<usize, usize>,
+}
+
+impl Allocator {
+    /// The books of the heap from `begin` to `end`, of which nothing is taken.
+    pub const fn new(begin: usize, end: usize) -> Self {
+        Self { begin, end, taken: BTreeMap::new() }
+    }
+
+    /// Takes the first `bytes` that are free at an offset of this alignment, a power of two.
+    /// `None` if there are none.
+    pub fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
+        let mut at = self.begin.checked_next_multiple_of(align.max(ALIGN))?;
+        for (&offset, &size) in &self.taken {
+            if at.checked_add(bytes)? <= offset {
+                break;
+            }
+            at = at.max((offset + size).checked_next_multiple_of(align.max(ALIGN))?);
+        }
+        if at.checked_add(bytes)? > self.end {
+            return None;
+        }
+        self.taken.insert(at, bytes);
+        Some(at)
+    }
+
+    /// The size of what begins at this offset; `None` if nothing does.
+    pub fn size(&self, at: usize) -> Option<usize> {
+        self.taken.get(&at).copied()
+    }
+
+    /// Frees what begins at this offset, and returns its size; `None` if nothing does.
+    pub fn give(&mut self, at: usize) -> Option<usize> {
+        self.taken.remove(&at)
+    }
+
+    /// Changes the size of what begins at `at`, where it is; whether there is room.
+    pub fn resize(&mut self, at: usize, bytes: usize) -> bool {
+        let next = self.taken.range(at + 1..).next().map_or(self.end, |(&offset, _)| offset);
+        let fits = at.checked_add(bytes).is_some_and(|end| end <= next);
+        if fits {
+            self.taken.insert(at, bytes);
+        }
+        fits
+    }
+
+    /// Whether `bytes` from `at` on lie in one part that is taken.
+    pub fn holds(&self, at: usize, bytes: usize) -> bool {
+        let part = self.taken.range(..=at).next_back();
+        part.is_some_and(|(&offset, &size)| bytes <= (offset + size).saturating_sub(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Allocator;
+
+    #[test]
+    fn the_first_that_fits_is_taken() {
+        let mut books = Allocator::new(100, 1024);
+        assert_eq!(books.take(1, 1), Some(128));
+        assert_eq!(books.take(65, 8), Some(192));
+        assert_eq!(books.take(64, 512), Some(512));
+        assert_eq!(books.take(128, 8), Some(320));
+        assert_eq!(books.give(192), Some(65));
+        assert_eq!(books.give(192), None);
+        assert_eq!(books.take(129, 8), Some(576));
+        assert_eq!(books.take(128, 8), Some(192));
+        assert_eq!(books.take(1024, 8), None);
+        assert_eq!(books.take(usize::MAX, 8), None);
+    }
+
+    #[test]
+    fn what_has_room_grows_where_it_is() {
+        let mut books = Allocator::new(0, 1024);
+        let (first, second) = (books.take(64, 8), books.take(64, 8));
+        assert!(!books.resize(first.expect("room"), 65));
+        assert!(books.resize(second.expect("room"), 960));
+        assert!(!books.resize(64, 961));
+        assert!(books.holds(64, 960) && !books.holds(64, 961) && !books.holds(1024, 1));
+    }
+}

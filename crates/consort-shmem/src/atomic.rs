@@ -1,0 +1,237 @@
+//! Atomic operations on words of 4 and 8 bytes. Sequentially consistent; floats by their bits.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+use libc::c_int;
+
+use crate::{contexts::Context, elements::Amo, failure::fail, world::world};
+
+/// What is done to a word.
+#[derive(Clone, Copy)]
+enum Change {
+    Load,
+    Swap(u64),
+    CompareSwap(u64, u64),
+    Add(u64),
+    And(u64),
+    Or(u64),
+    Xor(u64),
+}
+
+macro_rules! change {
+    ($word:expr, $change:expr, $of:expr) => {{
+        let (word, of) = ($word, $of);
+        match $change {
+            Change::Load => word.load(SeqCst),
+            Change::Swap(new) => word.swap(of(new), SeqCst),
+            Change::CompareSwap(old, new) => {
+                let (Ok(before) | Err(before)) =
+                    word.compare_exchange(of(old), of(new), SeqCst, SeqCst);
+                before
+            }
+            Change::Add(by) => word.fetch_add(of(by), SeqCst),
+            Change::And(by) => word.fetch_and(of(by), SeqCst),
+            Change::Or(by) => word.fetch_or(of(by), SeqCst),
+            Change::Xor(by) => word.fetch_xor(of(by), SeqCst),
+        }
+    }};
+}
+
+#[inline(always)]
+fn change<T: Amo>(
+    routine: &str,
+    context: Context,
+    (argument, address): (&str, *const T),
+    change: Change,
+    pe: c_int,
+) -> T {
+    const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8) };
+    let world = world(routine);
+    let pe = context.pe(world, routine, pe);
+    let at = world.place(routine, (argument, address), size_of::<T>(), pe);
+    if !at.addr().is_multiple_of(size_of::<T>()) {
+        let (address, bytes) = (address.addr(), size_of::<T>());
+        fail(
+            routine,
+            format_args!("argument {argument} is {address:#x}, expected a multiple of {bytes}"),
+        );
+    }
+    let before = if size_of::<T>() == 4 {
+        // SAFETY: an aligned word of symmetric memory.
+        let word = unsafe { AtomicU32::from_ptr(at.cast()) };
+        #[expect(clippy::cast_possible_truncation, reason = "the word's own bits")]
+        u64::from(change!(word, change, |bits: u64| bits as u32))
+    } else {
+        // SAFETY: an aligned word of symmetric memory.
+        let word = unsafe { AtomicU64::from_ptr(at.cast()) };
+        change!(word, change, |bits: u64| bits)
+    };
+    if !matches!(change, Change::Load) {
+        world.one_sided().wake(pe);
+    }
+    T::of_bits(before)
+}
+
+/// `shmem_atomic_fetch`.
+///
+/// # Safety
+/// What is at the address is a word of the type, here and below.
+#[inline]
+pub unsafe fn atomic_fetch<T: Amo>(context: Context, source: *const T, pe: c_int) -> T {
+    change("shmem_atomic_fetch", context, ("source", source), Change::Load, pe)
+}
+
+/// `shmem_atomic_set`.
+///
+/// # Safety
+/// As [`atomic_fetch`].
+#[inline]
+pub unsafe fn atomic_set<T: Amo>(context: Context, dest: *mut T, value: T, pe: c_int) {
+    let set = Change::Swap(value.bits());
+    change("shmem_atomic_set", context, ("dest", dest.cast_const()), set, pe);
+}
+
+/// `shmem_atomic_compare_swap`.
+///
+/// # Safety
+/// As [`atomic_fetch`].
+#[inline]
+pub unsafe fn atomic_compare_swap<T: Amo>(
+    context: Context,
+    dest: *mut T,
+    cond: T,
+    value: T,
+    pe: c_int,
+) -> T {
+    let how = Change::CompareSwap(cond.bits(), value.bits());
+    change("shmem_atomic_compare_swap", context, ("dest", dest.cast_const()), how, pe)
+}
+
+/// `shmem_atomic_compare_swap_nbi`.
+///
+/// # Safety
+/// As [`atomic_fetch`]; `fetch` is writable.
+#[inline]
+pub unsafe fn atomic_compare_swap_nbi<T: Amo>(
+    context: Context,
+    fetch: *mut T,
+    dest: *mut T,
+    cond: T,
+    value: T,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { fetch.write(atomic_compare_swap(context, dest, cond, value, pe)) };
+}
+
+/// `shmem_atomic_fetch_nbi`.
+///
+/// # Safety
+/// As [`atomic_compare_swap_nbi`].
+#[inline]
+pub unsafe fn atomic_fetch_nbi<T: Amo>(
+    context: Context,
+    fetch: *mut T,
+    source: *const T,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { fetch.write(atomic_fetch(context, source, pe)) };
+}
+
+macro_rules! with_value {
+    ($($fetching:ident, $nbi:ident, $routine:literal: $change:ident;)*) => {$(
+        #[doc = concat!("`", $routine, "`.")]
+        ///
+        /// # Safety
+        /// As [`atomic_fetch`].
+        #[inline]
+        pub unsafe fn $fetching<T: Amo>(
+            context: Context,
+            dest: *mut T,
+            value: T,
+            pe: c_int,
+        ) -> T {
+            let how = Change::$change(value.bits());
+            change($routine, context, ("dest", dest.cast_const()), how, pe)
+        }
+
+        #[doc = concat!("`", $routine, "_nbi`.")]
+        ///
+        /// # Safety
+        /// As [`atomic_compare_swap_nbi`].
+        #[inline]
+        pub unsafe fn $nbi<T: Amo>(
+            context: Context,
+            fetch: *mut T,
+            dest: *mut T,
+            value: T,
+            pe: c_int,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { fetch.write($fetching(context, dest, value, pe)) };
+        }
+    )*};
+}
+
+with_value! {
+    atomic_swap, atomic_swap_nbi, "shmem_atomic_swap": Swap;
+    atomic_fetch_add, atomic_fetch_add_nbi, "shmem_atomic_fetch_add": Add;
+    atomic_fetch_and, atomic_fetch_and_nbi, "shmem_atomic_fetch_and": And;
+    atomic_fetch_or, atomic_fetch_or_nbi, "shmem_atomic_fetch_or": Or;
+    atomic_fetch_xor, atomic_fetch_xor_nbi, "shmem_atomic_fetch_xor": Xor;
+}
+
+macro_rules! without_result {
+    ($($name:ident, $routine:literal: $change:ident;)*) => {$(
+        #[doc = concat!("`", $routine, "`.")]
+        ///
+        /// # Safety
+        /// As [`atomic_fetch`].
+        #[inline]
+        pub unsafe fn $name<T: Amo>(context: Context, dest: *mut T, value: T, pe: c_int) {
+            let how = Change::$change(value.bits());
+            change($routine, context, ("dest", dest.cast_const()), how, pe);
+        }
+    )*};
+}
+
+without_result! {
+    atomic_add, "shmem_atomic_add": Add;
+    atomic_and, "shmem_atomic_and": And;
+    atomic_or, "shmem_atomic_or": Or;
+    atomic_xor, "shmem_atomic_xor": Xor;
+}
+
+/// `shmem_atomic_inc`.
+///
+/// # Safety
+/// As [`atomic_fetch`].
+#[inline]
+pub unsafe fn atomic_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) {
+    change("shmem_atomic_inc", context, ("dest", dest.cast_const()), Change::Add(1), pe);
+}
+
+/// `shmem_atomic_fetch_inc`.
+///
+/// # Safety
+/// As [`atomic_fetch`].
+#[inline]
+pub unsafe fn atomic_fetch_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) -> T {
+    change("shmem_atomic_fetch_inc", context, ("dest", dest.cast_const()), Change::Add(1), pe)
+}
+
+/// `shmem_atomic_fetch_inc_nbi`.
+///
+/// # Safety
+/// As [`atomic_compare_swap_nbi`].
+#[inline]
+pub unsafe fn atomic_fetch_inc_nbi<T: Amo>(
+    context: Context,
+    fetch: *mut T,
+    dest: *mut T,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { fetch.write(atomic_fetch_inc(context, dest, pe)) };
+}

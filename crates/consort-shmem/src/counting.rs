@@ -1,0 +1,102 @@
+//! Counting puts: a counter of completed puts and gets at their target (Dinan, Cole, Jost, Smith,
+//! Underwood, Wisniewski: Reducing Synchronization Overhead Through Bundled Communication, 2014).
+//! A counter is a word of the symmetric heap, as in section 2.1 there.
+
+use std::{
+    ffi::{c_long, c_void},
+    ptr::null_mut,
+    sync::atomic::{
+        AtomicI64,
+        Ordering::{Acquire, Release},
+    },
+};
+
+use libc::c_int;
+
+use crate::{
+    atomic::atomic_add,
+    contexts::Context,
+    memory,
+    rma::{get, put},
+    wait::{GE, wait_until},
+    world::world,
+};
+
+/// A counter, as C programs hold it: `shmemx_ct_t`. The address of its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Counter(pub *mut i64);
+
+impl Counter {
+    /// Its own word, which has been checked.
+    fn word(self, routine: &str) -> &'static AtomicI64 {
+        let world = world(routine);
+        world.place(routine, ("ct", self.0.cast_const()), 8, world.rank);
+        // SAFETY: an aligned word of the symmetric heap, which is never unmapped.
+        unsafe { AtomicI64::from_ptr(self.0) }
+    }
+}
+
+/// `shmemx_ct_create`: collective. It is null if there is no memory.
+///
+/// # Safety
+/// `ct` is a variable.
+pub unsafe fn create(ct: *mut Counter) {
+    // SAFETY: the caller's promise.
+    unsafe { ct.write(Counter(memory::calloc(1, 8).cast())) };
+}
+
+/// `shmemx_ct_free`: collective.
+///
+/// # Safety
+/// `ct` is a variable with a counter.
+pub unsafe fn free(ct: *mut Counter) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        memory::free(ct.read().0.cast());
+        ct.write(Counter(null_mut()));
+    }
+}
+
+/// `shmemx_ct_get`: the own counter.
+pub fn value(ct: Counter) -> c_long {
+    ct.word("shmemx_ct_get").load(Acquire)
+}
+
+/// `shmemx_ct_set`: the own counter.
+pub fn set(ct: Counter, value: c_long) {
+    ct.word("shmemx_ct_set").store(value, Release);
+    let world = world("shmemx_ct_set");
+    world.one_sided().wake(world.rank);
+}
+
+/// `shmemx_ct_wait`: until the own counter is at least this. What was put before is seen then.
+pub fn wait(ct: Counter, at_least: c_long) {
+    ct.word("shmemx_ct_wait");
+    // SAFETY: a word of the symmetric heap.
+    unsafe { wait_until::<i64>(ct.0, GE, at_least) };
+}
+
+/// `shmemx_putmem_ct`: counted at the target once the data is there.
+///
+/// # Safety
+/// `source` is readable for `len` bytes.
+pub unsafe fn putmem(ct: Counter, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
+    // SAFETY: the caller's promise; the atomic operation is ordered after the put.
+    unsafe {
+        put::<u8>(Context::DEFAULT, dest.cast(), source.cast(), len, pe);
+        atomic_add(Context::DEFAULT, ct.0, 1, pe);
+    }
+}
+
+/// `shmemx_getmem_ct`: counted at the data's owner once the data has been read.
+///
+/// # Safety
+/// `dest` is writable for `len` bytes.
+pub unsafe fn getmem(ct: Counter, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
+    // SAFETY: the caller's promise; the atomic operation is ordered after the get.
+    unsafe {
+        get::<u8>(Context::DEFAULT, dest.cast(), source.cast(), len, pe);
+        atomic_add(Context::DEFAULT, ct.0, 1, pe);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the environment says: `SHMEM_SYMMETRIC_SIZE`, `SHMEM_VERSION`, `SHMEM_INFO`, `SHMEM_DEBUG`.
+
+use std::env;
+
+/// The variable that gives the size of the symmetric heap.
+pub const SYMMETRIC_SIZE: &str = "SHMEM_SYMMETRIC_SIZE";
+
+/// The size of the symmetric heap without that variable.
+const DEFAULT_BYTES: usize = 64 << 20;
+
+/// What the variables of the environment say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// Bytes of the symmetric heap of a PE.
+    pub symmetric_bytes: usize,
+    /// Whether to print the library's version.
+    pub version: bool,
+    /// Whether to print what the environment may say.
+    pub info: bool,
+    /// Whether to make the checks that take long.
+    pub debug: bool,
+}
+
+/// What the environment says now.
+///
+/// # Errors
+/// A variable that is not understood, and what it may be.
+pub fn read() -> Result<Environment, String> {
+    let size = env::var_os(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
+    Ok(Environment {
+        symmetric_bytes: size.map_or(Ok(DEFAULT_BYTES), |text| size_of_text(&text))?,
+        version: flag("SHMEM_VERSION")?,
+        info: flag("SHMEM_INFO")?,
+        debug: flag("SHMEM_DEBUG")?,
+    })
+}
+
+/// A flag is set by any text but those that say no.
+fn flag(name: &str) -> Result<bool, String> {
+    let Some(text) = env::var_os(name) else { return Ok(false) };
+    match text.to_string_lossy().to_ascii_lowercase().as_str() {
+        "" | "0" | "n" | "no" | "f" | "false" | "off" => Ok(false),
+        "1" | "y" | "yes" | "t" | "true" | "on" => Ok(true),
+        other => Err(format!("{name} is `{other}`: use 1 or 0")),
+    }
+}
+
+/// A size: a number, which may have a fraction, and K, M, G or T for powers of 1024.
+fn size_of_text(text: &str) -> Result<usize, String> {
+    let wrong = || {
+        format!(
+            "{SYMMETRIC_SIZE} is `{text}`: use a number of bytes such as 512M, with K, M, G or T"
+        )
+    };
+    let (number, shift) = match text.trim().as_bytes() {
+        [.., b'k' | b'K'] => (1, 10),
+        [.., b'm' | b'M'] => (1, 20),
+        [.., b'g' | b'G'] => (1, 30),
+        [.., b't' | b'T'] => (1, 40),
+        _ => (0, 0),
+    };
+    let digits = &text.trim()[..text.trim().len() - number];
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(wrong());
+    }
+    let value: f64 = digits.parse().map_err(|_| wrong())?;
+    let bytes = value * f64::from(2_u32).powi(shift);
+    if bytes < 1.0 || bytes > 2_f64.powi(46) {
+        return Err(wrong());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in this range")]
+    Ok(bytes.ceil() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size_of_text;
+
+    #[test]
+    fn sizes_have_units_and_fractions() {
+        for (text, bytes) in [
+            ("1", 1),
+            ("4096", 4096),
+            ("1.5k", 1536),
+            ("2M", 2 << 20),
+            ("0.5G", 1 << 29),
+            ("1t", 1 << 40),
+        ] {
+            assert_eq!(size_of_text(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn rubbish_is_refused() {
+        for text in ["", "0", "M", "-1", "1e9", "12x", "1 2", "1..2", "inf", "nan", "99999T"] {
+            assert!(size_of_text(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What the library is, and what its environment may say.
+
+use libc::{c_char, c_int};
+
+use crate::{environment::SYMMETRIC_SIZE, world::World};
+
+/// The name of the library, as in `SHMEM_VENDOR_STRING`.
+pub const VENDOR: &str = concat!("Consort ", env!("CARGO_PKG_VERSION"));
+
+/// `shmem_info_get_version`.
+///
+/// # Safety
+/// The arguments are variables.
+pub unsafe fn get_version(major: *mut c_int, minor: *mut c_int) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        major.write(1);
+        minor.write(6);
+    }
+}
+
+/// `shmem_info_get_name`.
+///
+/// # Safety
+/// `name` has room for `SHMEM_MAX_NAME_LEN` characters.
+pub unsafe fn get_name(name: *mut c_char) {
+    let bytes = VENDOR.bytes().chain([0]);
+    // SAFETY: the caller's promise; the name is shorter than that.
+    bytes.enumerate().for_each(|(at, byte)| unsafe { name.add(at).write(byte.cast_signed()) });
+}
+
+/// Prints what the environment asks for, on PE 0.
+pub(crate) fn announce(world: &World) {
+    let environment = world.environment;
+    if world.rank.0 != 0 {
+        return;
+    }
+    if environment.version {
+        println!("{VENDOR}, OpenSHMEM 1.6");
+    }
+    if environment.info {
+        println!(
+            "{SYMMETRIC_SIZE}={}: bytes of each PE's symmetric heap, with K, M, G or T\n\
+             SHMEM_VERSION={}: print the library's version\n\
+             SHMEM_INFO=1: print this\n\
+             SHMEM_DEBUG={}: check arguments thoroughly",
+            environment.symmetric_bytes,
+            u8::from(environment.version),
+            u8::from(environment.debug),
+        );
+    }
+}

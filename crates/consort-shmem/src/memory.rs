@@ -1,0 +1,163 @@
+//! The symmetric heap, and addresses in it.
+
+use std::{
+    ffi::{c_long, c_void},
+    ptr::{null_mut, with_exposed_provenance_mut},
+};
+
+use libc::c_int;
+
+use crate::{
+    failure::fail,
+    ordering,
+    rma::copy,
+    teams::{Members, Team},
+    world::{World, world},
+};
+
+/// The hints of `shmem_malloc_with_hints`.
+const HINTS: c_long = 1 | 2;
+
+/// Waits for all PEs.
+fn barrier(world: &World, routine: &str) {
+    ordering::quiet_all();
+    if let Err(error) = world.driver().world.barrier() {
+        fail(routine, error);
+    }
+}
+
+/// Takes memory that begins with zeros if it is to be `cleared`. Null for no bytes, and if there is
+/// not so much.
+fn allocate(routine: &str, bytes: usize, align: usize, cleared: bool) -> *mut c_void {
+    let world = world(routine);
+    if bytes == 0 {
+        return null_mut();
+    }
+    let taken = world.books().take(bytes, align);
+    let address: *mut c_void =
+        taken.map_or(null_mut(), |at| with_exposed_provenance_mut(world.heap + at));
+    if cleared && !address.is_null() {
+        // SAFETY: the own part of what was just taken.
+        unsafe { address.cast::<u8>().write_bytes(0, bytes) };
+    }
+    if taken.is_some() {
+        barrier(world, routine);
+    }
+    address
+}
+
+/// `shmem_malloc`.
+pub fn malloc(size: usize) -> *mut c_void {
+    allocate("shmem_malloc", size, 1, false)
+}
+
+/// `shmem_calloc`.
+pub fn calloc(count: usize, size: usize) -> *mut c_void {
+    let bytes = count.checked_mul(size);
+    bytes.map_or(null_mut(), |bytes| allocate("shmem_calloc", bytes, 1, true))
+}
+
+/// `shmem_align`. Null if the alignment is no power of two.
+pub fn align(alignment: usize, size: usize) -> *mut c_void {
+    world("shmem_align");
+    match alignment.is_power_of_two() && alignment.is_multiple_of(size_of::<usize>()) {
+        true => allocate("shmem_align", size, alignment, false),
+        false => null_mut(),
+    }
+}
+
+/// `shmem_malloc_with_hints`. Hints change nothing.
+pub fn malloc_with_hints(size: usize, hints: c_long) -> *mut c_void {
+    if hints & !HINTS != 0 {
+        let what = format_args!("argument hints is {hints:#x}, expected bits of {HINTS:#x}");
+        fail("shmem_malloc_with_hints", what);
+    }
+    allocate("shmem_malloc_with_hints", size, 1, false)
+}
+
+/// The offset of an allocation.
+fn offset_of(world: &World, routine: &str, ptr: *mut c_void) -> usize {
+    let at = ptr.addr().wrapping_sub(world.heap);
+    if world.books().size(at).is_none() {
+        let address = ptr.addr();
+        let what = "was not allocated in the symmetric heap, or is free already";
+        fail(routine, format_args!("argument ptr is {address:#x}, which {what}"));
+    }
+    at
+}
+
+/// `shmem_free`.
+pub fn free(ptr: *mut c_void) {
+    let world = world("shmem_free");
+    if ptr.is_null() {
+        return;
+    }
+    let at = offset_of(world, "shmem_free", ptr);
+    // Peers may access it until they are here.
+    barrier(world, "shmem_free");
+    world.books().give(at);
+}
+
+/// `shmem_realloc`. Null if there is not so much: then what was allocated stays as it is.
+pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
+    let routine = "shmem_realloc";
+    let world = world(routine);
+    if ptr.is_null() {
+        return allocate(routine, size, 1, false);
+    }
+    let at = offset_of(world, routine, ptr);
+    barrier(world, routine);
+    if size == 0 {
+        world.books().give(at);
+        return null_mut();
+    }
+    let mut books = world.books();
+    let before = books.size(at).unwrap_or(0);
+    if books.resize(at, size) {
+        drop(books);
+        barrier(world, routine);
+        return ptr;
+    }
+    let taken = books.take(size, 1);
+    drop(books);
+    let Some(new) = taken else { return null_mut() };
+    let target: *mut u8 = with_exposed_provenance_mut(world.heap + new);
+    // SAFETY: two allocations of the own heap, of at least so many bytes.
+    unsafe { copy(target, ptr.cast_const().cast(), before.min(size)) };
+    barrier(world, routine);
+    world.books().give(at);
+    target.cast()
+}
+
+/// `shmem_ptr`: null if it is not symmetric.
+pub fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
+    let world = world("shmem_ptr");
+    let pe = world.pe("shmem_ptr", pe);
+    world.address(dest.expose_provenance(), 1, pe).map_or(null_mut(), <*mut u8>::cast)
+}
+
+/// `shmem_team_ptr`: null if it is not symmetric, or there is no such team.
+pub fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
+    let world = world("shmem_team_ptr");
+    if team == Team::INVALID {
+        return null_mut();
+    }
+    let members = Members::of("shmem_team_ptr", team);
+    let Some(pe) = members.world_rank(pe) else {
+        crate::world::no_pe("shmem_team_ptr", pe, members.size())
+    };
+    world.address(dest.expose_provenance(), 1, pe).map_or(null_mut(), <*mut u8>::cast)
+}
+
+/// `shmem_addr_accessible`.
+pub fn addr_accessible(addr: *const c_void, pe: c_int) -> c_int {
+    let world = world("shmem_addr_accessible");
+    let pe = world.pe("shmem_addr_accessible", pe);
+    c_int::from(world.address(addr.expose_provenance(), 1, pe).is_some())
+}
+
+/// `shmem_pe_accessible`.
+pub fn pe_accessible(pe: c_int) -> c_int {
+    let world = world("shmem_pe_accessible");
+    c_int::from(u32::try_from(pe).is_ok_and(|pe| pe < world.pes))
+}

@@ -1,0 +1,91 @@
+//! Reductions and scans of teams.
+
+use bytemuck::Pod;
+use consort::{Collective, Operator};
+use libc::c_int;
+
+use crate::{
+    collectives::Call,
+    elements::{Added, Reduction},
+    rma::{bytes_of, copy},
+    teams::Team,
+};
+
+/// `shmem_and_reduce` and the others. Returns 0, or -1 for `SHMEM_TEAM_INVALID`.
+///
+/// # Safety
+/// Here and below: both buffers are of so many elements, and the same or apart.
+pub unsafe fn reduce<T: Pod, O: Reduction<T>>(
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nreduce: usize,
+) -> c_int {
+    let routine = "shmem_reduce";
+    // SAFETY: the caller's promise.
+    unsafe { combine::<T, O>((routine, Collective::AllReduce), team, dest, source, nreduce) }
+}
+
+/// `shmem_sum_inscan`.
+///
+/// # Safety
+/// As [`reduce`].
+pub unsafe fn sum_inscan<T: Pod>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int
+where
+    Added: Operator<T>,
+{
+    let kind = ("shmem_sum_inscan", Collective::Scan);
+    // SAFETY: the caller's promise.
+    unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
+}
+
+/// `shmem_sum_exscan`: zeros on the first PE.
+///
+/// # Safety
+/// As [`reduce`].
+pub unsafe fn sum_exscan<T: Pod>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int
+where
+    Added: Operator<T>,
+{
+    let kind = ("shmem_sum_exscan", Collective::ExclusiveScan);
+    // SAFETY: the caller's promise.
+    unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
+}
+
+unsafe fn combine<T: Pod, O: Reduction<T>>(
+    (routine, collective): (&'static str, Collective),
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    let Some(call) = Call::new(routine, team) else { return -1 };
+    call.check("dest", dest, nelems);
+    call.check("source", source, nelems);
+    if nelems == 0 {
+        return 0;
+    }
+    let (operator, kind) = (O::default(), (collective, None));
+    let is_exclusive = collective == Collective::ExclusiveScan;
+    if call.pes() == 1 {
+        if !is_exclusive {
+            // SAFETY: both have been checked.
+            unsafe { copy(dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
+        }
+    } else if std::ptr::addr_eq(dest, source) {
+        // Peers may still read a contribution when the first results are written: they read a copy.
+        // SAFETY: symmetric memory, in which no PE writes during the call.
+        let data = unsafe { std::slice::from_raw_parts_mut(dest, nelems) };
+        let own = data.to_vec();
+        let root = consort::Rank(0);
+        call.make(|team| team.collective_slice(collective, &own, data, operator, root));
+    } else {
+        let places = (call.offset("source", source, nelems), call.offset("dest", dest, nelems));
+        call.make(|team| team.collective_at::<T, O>(kind, Some(&operator), places, nelems));
+    }
+    if is_exclusive && call.members.own() == 0 {
+        // SAFETY: the own memory, which the call has left alone here; zeros are a value.
+        unsafe { dest.cast::<u8>().write_bytes(0, bytes_of::<T>(nelems)) };
+    }
+    0
+}

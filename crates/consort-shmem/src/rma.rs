@@ -1,0 +1,137 @@
+//! Puts and gets. All are complete when they return.
+
+use consort_native::OneSided;
+use libc::c_int;
+
+use crate::{contexts::Context, elements::Element, world::world};
+
+/// The bytes of so many elements, at most all that there are.
+#[inline(always)]
+pub(crate) const fn bytes_of<T>(nelems: usize) -> usize {
+    nelems.saturating_mul(size_of::<T>())
+}
+
+/// Copies to memory that others may access.
+///
+/// # Safety
+/// As [`OneSided::copy`], but that they may be the same.
+#[inline(always)]
+pub(crate) unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+    if bytes > 0 && !std::ptr::addr_eq(target, source) {
+        // SAFETY: the caller's promise.
+        unsafe { OneSided::copy(target, source, bytes) };
+    }
+}
+
+/// `shmem_put`.
+///
+/// # Safety
+/// `source` is readable for so many elements.
+#[inline]
+pub unsafe fn put<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { put_as("shmem_put", context, dest, source, nelems, pe) }
+}
+
+#[inline(always)]
+unsafe fn put_as<T: Element>(
+    routine: &str,
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    let world = world(routine);
+    let pe = context.pe(world, routine, pe);
+    let bytes = bytes_of::<T>(nelems);
+    let target = world.place(routine, ("dest", dest), bytes, pe);
+    // SAFETY: the target is symmetric memory; the source is the caller's promise.
+    unsafe { copy(target, source.cast(), bytes) };
+    world.one_sided().wake(pe);
+}
+
+/// `shmem_get`.
+///
+/// # Safety
+/// `dest` is writable for so many elements.
+#[inline]
+pub unsafe fn get<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    let world = world("shmem_get");
+    let pe = context.pe(world, "shmem_get", pe);
+    let bytes = bytes_of::<T>(nelems);
+    let source = world.place("shmem_get", ("source", source), bytes, pe);
+    // SAFETY: the source is symmetric memory; the target is the caller's promise.
+    unsafe { copy(dest.cast(), source, bytes) };
+}
+
+/// `shmem_put_nbi`.
+///
+/// # Safety
+/// As [`put`].
+#[inline]
+pub unsafe fn put_nbi<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { put_as("shmem_put_nbi", context, dest, source, nelems, pe) }
+}
+
+/// `shmem_get_nbi`.
+///
+/// # Safety
+/// As [`get`].
+#[inline]
+pub unsafe fn get_nbi<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { get(context, dest, source, nelems, pe) }
+}
+
+/// `shmem_p`.
+///
+/// # Safety
+/// `dest` is the address of an element of the type.
+#[inline]
+pub unsafe fn p<T: Element>(context: Context, dest: *mut T, value: T, pe: c_int) {
+    // SAFETY: one element.
+    unsafe { put_as("shmem_p", context, dest, &raw const value, 1, pe) }
+}
+
+/// `shmem_g`.
+///
+/// # Safety
+/// `source` is the address of an element of the type.
+#[inline]
+pub unsafe fn g<T: Element>(context: Context, source: *const T, pe: c_int) -> T {
+    let world = world("shmem_g");
+    let pe = context.pe(world, "shmem_g", pe);
+    let source = world.place("shmem_g", ("source", source), size_of::<T>(), pe);
+    let mut value = std::mem::MaybeUninit::<T>::uninit();
+    // SAFETY: one element of symmetric memory, whose bytes are a value of the type.
+    unsafe {
+        copy(value.as_mut_ptr().cast(), source, size_of::<T>());
+        value.assume_init()
+    }
+}

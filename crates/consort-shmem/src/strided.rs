@@ -1,0 +1,149 @@
+//! Strided puts and gets, of elements and of blocks.
+
+use libc::{c_int, ptrdiff_t};
+
+use crate::{
+    contexts::Context,
+    elements::Element,
+    failure::fail,
+    rma::{bytes_of, copy},
+    world::world,
+};
+
+/// The elements from the first to the end of the last block; fails if the strides are wrong.
+fn extent(routine: &str, argument: &str, stride: ptrdiff_t, block: usize, blocks: usize) -> usize {
+    let step = usize::try_from(stride).ok().filter(|&step| step >= block.max(1));
+    let Some(step) = step else {
+        fail(
+            routine,
+            format_args!("argument {argument} is {stride}, expected at least {}", block.max(1)),
+        )
+    };
+    if blocks == 0 { 0 } else { (blocks - 1).saturating_mul(step).saturating_add(block) }
+}
+
+/// `shmem_ibput`: blocks of `bsize` elements, the first elements of which are `dst` and `sst`
+/// elements apart.
+///
+/// # Safety
+/// `source` is readable for the elements.
+pub unsafe fn ibput<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    dst: ptrdiff_t,
+    sst: ptrdiff_t,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { put("shmem_ibput", context, dest, source, (dst, sst), (bsize, nblocks), pe) }
+}
+
+/// `shmem_iput`.
+///
+/// # Safety
+/// As [`ibput`].
+pub unsafe fn iput<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    dst: ptrdiff_t,
+    sst: ptrdiff_t,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { put("shmem_iput", context, dest, source, (dst, sst), (1, nelems), pe) }
+}
+
+unsafe fn put<T: Element>(
+    routine: &str,
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    (dst, sst): (ptrdiff_t, ptrdiff_t),
+    (block, blocks): (usize, usize),
+    pe: c_int,
+) {
+    let world = world(routine);
+    let pe = context.pe(world, routine, pe);
+    let elements = extent(routine, "dst", dst, block, blocks);
+    extent(routine, "sst", sst, block, blocks);
+    let target = world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe).cast::<T>();
+    // SAFETY: the target lies in symmetric memory; the source is the caller's promise.
+    unsafe { move_blocks(target, source, (dst, sst), (block, blocks)) };
+    world.one_sided().wake(pe);
+}
+
+/// `shmem_ibget`.
+///
+/// # Safety
+/// `dest` is writable for the elements.
+pub unsafe fn ibget<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    dst: ptrdiff_t,
+    sst: ptrdiff_t,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { get("shmem_ibget", context, dest, source, (dst, sst), (bsize, nblocks), pe) }
+}
+
+/// `shmem_iget`.
+///
+/// # Safety
+/// As [`ibget`].
+pub unsafe fn iget<T: Element>(
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    dst: ptrdiff_t,
+    sst: ptrdiff_t,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { get("shmem_iget", context, dest, source, (dst, sst), (1, nelems), pe) }
+}
+
+unsafe fn get<T: Element>(
+    routine: &str,
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    (dst, sst): (ptrdiff_t, ptrdiff_t),
+    (block, blocks): (usize, usize),
+    pe: c_int,
+) {
+    let world = world(routine);
+    let pe = context.pe(world, routine, pe);
+    extent(routine, "dst", dst, block, blocks);
+    let elements = extent(routine, "sst", sst, block, blocks);
+    let source = world.place(routine, ("source", source), bytes_of::<T>(elements), pe);
+    // SAFETY: the source lies in symmetric memory; the target is the caller's promise.
+    unsafe { move_blocks(dest, source.cast::<T>().cast_const(), (dst, sst), (block, blocks)) };
+}
+
+/// Copies blocks, whose strides have been checked.
+///
+/// # Safety
+/// All are readable and writable.
+pub(crate) unsafe fn move_blocks<T>(
+    mut target: *mut T,
+    mut source: *const T,
+    (dst, sst): (ptrdiff_t, ptrdiff_t),
+    (block, blocks): (usize, usize),
+) {
+    for _ in 0..blocks {
+        // SAFETY: the caller's promise.
+        unsafe { copy(target.cast(), source.cast(), bytes_of::<T>(block)) };
+        target = target.wrapping_offset(dst);
+        source = source.wrapping_offset(sst);
+    }
+}

@@ -1,0 +1,313 @@
+//! Teams of PEs.
+
+use std::{
+    ffi::c_long,
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Release},
+    },
+};
+
+use consort::{Rank, Team as Calls};
+use libc::c_int;
+
+use crate::{
+    failure::fail,
+    ordering,
+    world::{Driver, World, no_pe, world},
+};
+
+/// A team, as C programs hold it: `shmem_team_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Team(pub usize);
+
+/// `shmem_team_config_t`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Config {
+    /// The number of contexts that the team will have.
+    pub num_contexts: c_int,
+}
+
+/// `SHMEM_TEAM_NUM_CONTEXTS`.
+pub const NUM_CONTEXTS: c_long = 1;
+
+/// What a team is made of. Never freed, so that one that was destroyed is found out.
+pub(crate) struct Made {
+    calls: Guarded,
+    /// The ranks in the world.
+    ranks: Box<[Rank]>,
+    own: u32,
+    config: Config,
+    is_destroyed: AtomicBool,
+}
+
+/// Used only while the driver is locked, and by no thread after the job has ended.
+struct Guarded(Calls<'static>);
+
+// SAFETY: a PE is not tied to a thread; who uses it has locked the driver.
+unsafe impl Send for Guarded {}
+// SAFETY: as above.
+unsafe impl Sync for Guarded {}
+
+impl Team {
+    /// `SHMEM_TEAM_INVALID`.
+    pub const INVALID: Self = Self(0);
+    /// `SHMEM_TEAM_WORLD`.
+    pub const WORLD: Self = Self(1);
+    /// `SHMEM_TEAM_SHARED`: the PEs that share memory, which are all.
+    pub const SHARED: Self = Self(2);
+
+    /// What it is made of; `None` for the teams that are there from the beginning.
+    fn made(self, routine: &str) -> Option<&'static Made> {
+        match self {
+            Self::INVALID => fail(routine, "argument team is SHMEM_TEAM_INVALID"),
+            Self::WORLD | Self::SHARED => None,
+            Self(at) => {
+                // SAFETY: a team of a split, which are never freed.
+                let made = unsafe { &*std::ptr::with_exposed_provenance::<Made>(at) };
+                if made.is_destroyed.load(Acquire) {
+                    fail(routine, "argument team is a team that was destroyed");
+                }
+                Some(made)
+            }
+        }
+    }
+
+    /// Its collectives, while the driver is locked.
+    pub(crate) fn calls(self, routine: &str, driver: &Driver) -> Calls<'static> {
+        match self.made(routine) {
+            Some(made) => made.calls.0,
+            None if self == Self::SHARED => driver.shared,
+            None => driver.world,
+        }
+    }
+}
+
+/// Who is in a team.
+#[derive(Clone, Copy)]
+pub(crate) struct Members {
+    world: &'static World,
+    made: Option<&'static Made>,
+}
+
+impl Members {
+    pub(crate) fn of(routine: &str, team: Team) -> Self {
+        Self { world: world(routine), made: team.made(routine) }
+    }
+
+    pub(crate) fn size(self) -> u32 {
+        self.made.map_or(self.world.pes, |made| u32::try_from(made.ranks.len()).unwrap_or(0))
+    }
+
+    pub(crate) fn own(self) -> u32 {
+        self.made.map_or(self.world.rank.0, |made| made.own)
+    }
+
+    /// The rank in the world of the PE of this number.
+    #[inline]
+    pub(crate) fn world_rank(self, pe: c_int) -> Option<Rank> {
+        let pe = u32::try_from(pe).ok()?;
+        match self.made {
+            Some(made) => made.ranks.get(pe as usize).copied(),
+            None => (pe < self.world.pes).then_some(Rank(pe)),
+        }
+    }
+
+    /// The ranks in the world of all, in their order.
+    pub(crate) fn ranks(self) -> impl Iterator<Item = Rank> {
+        (0..self.size()).map(move |pe| self.made.map_or(Rank(pe), |made| made.ranks[pe as usize]))
+    }
+
+    fn number_of(self, rank: Rank) -> c_int {
+        let at = self.ranks().position(|member| member == rank);
+        at.and_then(|at| c_int::try_from(at).ok()).unwrap_or(-1)
+    }
+}
+
+/// `shmem_team_my_pe`; -1 for `SHMEM_TEAM_INVALID`.
+pub fn my_pe(team: Team) -> c_int {
+    world("shmem_team_my_pe");
+    if team == Team::INVALID {
+        -1
+    } else {
+        Members::of("shmem_team_my_pe", team).own().cast_signed()
+    }
+}
+
+/// `shmem_team_n_pes`; -1 for `SHMEM_TEAM_INVALID`.
+pub fn n_pes(team: Team) -> c_int {
+    world("shmem_team_n_pes");
+    if team == Team::INVALID {
+        -1
+    } else {
+        Members::of("shmem_team_n_pes", team).size().cast_signed()
+    }
+}
+
+/// `shmem_team_translate_pe`; -1 if either team is `SHMEM_TEAM_INVALID`, or the PE is in one alone.
+pub fn translate_pe(src_team: Team, src_pe: c_int, dest_team: Team) -> c_int {
+    let routine = "shmem_team_translate_pe";
+    world(routine);
+    if src_team == Team::INVALID || dest_team == Team::INVALID {
+        return -1;
+    }
+    let members = Members::of(routine, src_team);
+    let rank = members.world_rank(src_pe);
+    let rank = rank.unwrap_or_else(|| no_pe(routine, src_pe, members.size()));
+    Members::of(routine, dest_team).number_of(rank)
+}
+
+/// `shmem_team_get_config`. Returns 0, or -1 for `SHMEM_TEAM_INVALID`.
+///
+/// # Safety
+/// `config` is a variable, or null without a mask.
+pub unsafe fn get_config(team: Team, config_mask: c_long, config: *mut Config) -> c_int {
+    let routine = "shmem_team_get_config";
+    world(routine);
+    if team == Team::INVALID {
+        return -1;
+    }
+    check_mask(routine, config_mask);
+    let of = team.made(routine).map_or_else(Config::default, |made| made.config);
+    if config_mask & NUM_CONTEXTS != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { (*config).num_contexts = of.num_contexts };
+    }
+    0
+}
+
+fn check_mask(routine: &str, mask: c_long) {
+    if mask & !NUM_CONTEXTS != 0 {
+        let expected = "expected 0 or SHMEM_TEAM_NUM_CONTEXTS";
+        fail(routine, format_args!("argument config_mask is {mask:#x}, {expected}"));
+    }
+}
+
+/// What of a configuration is asked for.
+///
+/// # Safety
+/// `config` is readable, unless nothing is.
+unsafe fn asked(routine: &str, config: *const Config, mask: c_long) -> Config {
+    check_mask(routine, mask);
+    if mask & NUM_CONTEXTS == 0 || config.is_null() {
+        return Config::default();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { *config }
+}
+
+/// The handle of a team; that of none if this PE is in none.
+fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
+    let Some(calls) = calls else { return Team::INVALID };
+    let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
+    let made = Made {
+        ranks: ranks.collect::<Result<_, _>>().unwrap_or_default(),
+        own: calls.rank().0,
+        calls: Guarded(calls),
+        config,
+        is_destroyed: AtomicBool::new(false),
+    };
+    Team(std::ptr::from_ref(Box::leak(Box::new(made))).expose_provenance())
+}
+
+/// `shmem_team_split_strided`. Returns 0, or -1 if there is no such team.
+///
+/// # Safety
+/// `config` is null or readable, and `new_team` a variable.
+pub unsafe fn split_strided(
+    parent_team: Team,
+    start: c_int,
+    stride: c_int,
+    size: c_int,
+    config: *const Config,
+    config_mask: c_long,
+    new_team: *mut Team,
+) -> c_int {
+    let routine = "shmem_team_split_strided";
+    let world = world(routine);
+    // SAFETY: the caller's promise.
+    unsafe { new_team.write(Team::INVALID) };
+    let (Ok(first), Ok(count)) = (u32::try_from(start), u32::try_from(size)) else { return -1 };
+    if parent_team == Team::INVALID || count == 0 {
+        return -1;
+    }
+    // SAFETY: the caller's promise.
+    let config = unsafe { asked(routine, config, config_mask) };
+    let driver = world.driver();
+    match parent_team.calls(routine, &driver).strided(Rank(first), stride, count) {
+        Ok(calls) => {
+            // SAFETY: the caller's promise.
+            unsafe { new_team.write(handle(calls, config)) };
+            0
+        }
+        Err(consort::Error::Team(_)) => -1,
+        Err(error) => fail(routine, error),
+    }
+}
+
+/// `shmem_team_split_2d`. Returns 0, or -1 if there are no such teams.
+///
+/// # Safety
+/// The configurations are null or readable, and the teams variables.
+#[expect(clippy::too_many_arguments, reason = "those of C")]
+pub unsafe fn split_2d(
+    parent_team: Team,
+    xrange: c_int,
+    xaxis_config: *const Config,
+    xaxis_mask: c_long,
+    xaxis_team: *mut Team,
+    yaxis_config: *const Config,
+    yaxis_mask: c_long,
+    yaxis_team: *mut Team,
+) -> c_int {
+    let routine = "shmem_team_split_2d";
+    let world = world(routine);
+    // SAFETY: the caller's promise.
+    unsafe {
+        xaxis_team.write(Team::INVALID);
+        yaxis_team.write(Team::INVALID);
+    }
+    let Some(columns) = u32::try_from(xrange).ok().filter(|&columns| columns > 0) else {
+        return -1;
+    };
+    if parent_team == Team::INVALID {
+        return -1;
+    }
+    // SAFETY: the caller's promise.
+    let [x_config, y_config] = unsafe {
+        [asked(routine, xaxis_config, xaxis_mask), asked(routine, yaxis_config, yaxis_mask)]
+    };
+    let driver = world.driver();
+    let parent = parent_team.calls(routine, &driver);
+    let (row, column) = (parent.rank().0 / columns, parent.rank().0 % columns);
+    let split = |color, key: u32, config| {
+        let calls = parent.split(Some(color), i64::from(key));
+        handle(calls.unwrap_or_else(|error| fail(routine, error)), config)
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        xaxis_team.write(split(row, column, x_config));
+        yaxis_team.write(split(column, row, y_config));
+    }
+    0
+}
+
+/// `shmem_team_destroy`.
+pub fn destroy(team: Team) {
+    let routine = "shmem_team_destroy";
+    let world = world(routine);
+    if team == Team::INVALID {
+        return;
+    }
+    let Some(made) = team.made(routine) else {
+        fail(routine, "argument team is SHMEM_TEAM_WORLD or SHMEM_TEAM_SHARED")
+    };
+    ordering::quiet_all();
+    let driver = world.driver();
+    if let Err(error) = team.calls(routine, &driver).free() {
+        fail(routine, error);
+    }
+    made.is_destroyed.store(true, Release);
+}

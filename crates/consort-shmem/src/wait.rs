@@ -1,0 +1,264 @@
+//! Point-to-point synchronization: tests of the own words, and waits for them.
+
+use libc::c_int;
+
+use crate::{
+    elements::Waitable,
+    failure::fail,
+    world::{World, world},
+};
+
+/// `SHMEM_CMP_EQ` and the other comparisons, as `shmem.h` numbers them.
+pub const EQ: c_int = 0;
+/// As above.
+pub const NE: c_int = 1;
+/// As above.
+pub const GT: c_int = 2;
+/// As above.
+pub const LE: c_int = 3;
+/// As above.
+pub const LT: c_int = 4;
+/// As above.
+pub const GE: c_int = 5;
+
+/// `SIZE_MAX`: no element.
+const NONE: usize = usize::MAX;
+
+fn holds<T: Waitable>(cmp: c_int, value: T, than: T) -> bool {
+    match cmp {
+        EQ => value == than,
+        NE => value != than,
+        GT => value > than,
+        LE => value <= than,
+        LT => value < than,
+        _ => value >= than,
+    }
+}
+
+/// Words of this PE, those that `status` does not exclude, and what each is compared with.
+struct Words<'w, T> {
+    world: &'w World,
+    routine: &'w str,
+    ivars: *const T,
+    nelems: usize,
+    status: *const c_int,
+    cmp: c_int,
+    values: *const T,
+    /// 1 if each word has a value of its own, and 0 if all have one.
+    step: usize,
+}
+
+impl<'w, T: Waitable> Words<'w, T> {
+    /// Checks the arguments.
+    fn new(
+        routine: &'w str,
+        (ivars, nelems): (*const T, usize),
+        status: *const c_int,
+        cmp: c_int,
+        (values, step): (*const T, usize),
+    ) -> Self {
+        let world = world(routine);
+        if !(EQ..=GE).contains(&cmp) {
+            fail(routine, format_args!("argument cmp is {cmp}, expected SHMEM_CMP_EQ or another"));
+        }
+        if nelems > 0 {
+            let argument = if routine.contains("signal") { "sig_addr" } else { "ivar" };
+            let bytes = nelems.saturating_mul(size_of::<T>());
+            world.place(routine, (argument, ivars), bytes, world.rank);
+            let address = ivars.addr();
+            if !address.is_multiple_of(size_of::<T>()) {
+                let bytes = size_of::<T>();
+                fail(
+                    routine,
+                    format_args!(
+                        "argument {argument} is {address:#x}, expected a multiple of {bytes}"
+                    ),
+                );
+            }
+        }
+        Self { world, routine, ivars, nelems, status, cmp, values, step }
+    }
+
+    /// The indices that are not excluded.
+    ///
+    /// # Safety
+    /// The status, if there is one, is readable for all.
+    unsafe fn included(&self) -> impl Iterator<Item = usize> {
+        // SAFETY: the caller's promise.
+        (0..self.nelems)
+            .filter(|&index| self.status.is_null() || unsafe { *self.status.add(index) } == 0)
+    }
+
+    /// The value of a word, if its condition holds.
+    ///
+    /// # Safety
+    /// The values are readable.
+    #[inline(always)]
+    unsafe fn found(&self, index: usize) -> Option<T> {
+        // SAFETY: a word that has been checked; the values are the caller's promise.
+        let (value, than) =
+            unsafe { (T::load(self.ivars.add(index)), *self.values.add(index * self.step)) };
+        holds(self.cmp, value, than).then_some(value)
+    }
+
+    /// Waits until `test` finds something.
+    fn wait<R>(&self, test: impl Fn() -> Option<R>) -> R {
+        match test() {
+            Some(found) => found,
+            None => self.world.one_sided().wait_for(self.world.rank, test).unwrap_or_else(|_| {
+                let reason = self.world.job.failure();
+                let reason = reason.map_or_else(String::new, |reason| format!(": {reason:?}"));
+                fail(self.routine, format_args!("the job has failed{reason}"))
+            }),
+        }
+    }
+
+    /// The first word whose condition holds.
+    ///
+    /// # Safety
+    /// As for `included` and `found`.
+    unsafe fn any(&self) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe { self.included().find(|&index| self.found(index).is_some()) }
+    }
+
+    /// Writes the indices of all words whose conditions hold.
+    ///
+    /// # Safety
+    /// As [`Words::any`]; `indices` has room for all.
+    unsafe fn some(&self, indices: *mut usize) -> usize {
+        let mut count = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            for index in self.included().filter(|&index| self.found(index).is_some()) {
+                indices.add(count).write(index);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Whether all conditions hold.
+    ///
+    /// # Safety
+    /// As [`Words::any`].
+    unsafe fn all(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.included().all(|index| self.found(index).is_some()) }
+    }
+
+    /// Whether no word is included.
+    ///
+    /// # Safety
+    /// As [`Words::any`].
+    unsafe fn is_empty(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.included() }.next().is_none()
+    }
+}
+
+/// `shmem_wait_until`.
+///
+/// # Safety
+/// Here and below: `ivar` and `ivars` are words of the type, `status` is null or readable for all,
+/// and so are `cmp_values`; `indices` is writable for all.
+#[inline]
+pub unsafe fn wait_until<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { wait_for("shmem_wait_until", ivar, cmp, cmp_value) };
+}
+
+unsafe fn wait_for<T: Waitable>(routine: &str, ivar: *const T, cmp: c_int, cmp_value: T) -> T {
+    let words = Words::new(routine, (ivar, 1), std::ptr::null(), cmp, (&raw const cmp_value, 0));
+    // SAFETY: the caller's promise.
+    words.wait(|| unsafe { words.found(0) })
+}
+
+/// `shmem_wait`, of 1.3: until the word differs.
+///
+/// # Safety
+/// As [`wait_until`].
+pub unsafe fn wait<T: Waitable>(ivar: *mut T, cmp_value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { wait_for("shmem_wait", ivar, NE, cmp_value) };
+}
+
+/// `shmem_signal_wait_until`: returns the signal.
+///
+/// # Safety
+/// As [`wait_until`].
+pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, cmp_value: u64) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { wait_for("shmem_signal_wait_until", sig_addr, cmp, cmp_value) }
+}
+
+/// `shmem_test`.
+///
+/// # Safety
+/// As [`wait_until`].
+pub unsafe fn test<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int {
+    let given = (&raw const cmp_value, 0);
+    let words = Words::new("shmem_test", (ivar, 1), std::ptr::null(), cmp, given);
+    // SAFETY: the caller's promise.
+    c_int::from(unsafe { words.found(0) }.is_some())
+}
+
+macro_rules! of_many {
+    ($(
+        $of_one:ident, $of_each:ident $(, $indices:ident)?: $result:ty, $routine:literal,
+        |$words:ident| $body:expr;
+    )*) => {$(
+        #[doc = concat!("`", $routine, "`.")]
+        ///
+        /// # Safety
+        /// As [`wait_until`].
+        pub unsafe fn $of_one<T: Waitable>(
+            ivars: *mut T,
+            nelems: usize,
+            $($indices: *mut usize,)?
+            status: *const c_int,
+            cmp: c_int,
+            cmp_value: T,
+        ) -> $result {
+            let given = (&raw const cmp_value, 0);
+            let $words = Words::new($routine, (ivars, nelems), status, cmp, given);
+            // SAFETY: the caller's promise.
+            unsafe { $body }
+        }
+
+        #[doc = concat!("`", $routine, "_vector`.")]
+        ///
+        /// # Safety
+        /// As [`wait_until`].
+        pub unsafe fn $of_each<T: Waitable>(
+            ivars: *mut T,
+            nelems: usize,
+            $($indices: *mut usize,)?
+            status: *const c_int,
+            cmp: c_int,
+            cmp_values: *const T,
+        ) -> $result {
+            let routine = concat!($routine, "_vector");
+            let $words = Words::new(routine, (ivars, nelems), status, cmp, (cmp_values, 1));
+            // SAFETY: the caller's promise.
+            unsafe { $body }
+        }
+    )*};
+}
+
+of_many! {
+    wait_until_all, wait_until_all_vector: (), "shmem_wait_until_all",
+        |words| words.wait(|| words.all().then_some(()));
+    wait_until_any, wait_until_any_vector: usize, "shmem_wait_until_any",
+        |words| if words.is_empty() { NONE } else { words.wait(|| words.any()) };
+    wait_until_some, wait_until_some_vector, indices: usize, "shmem_wait_until_some",
+        |words| if words.is_empty() {
+            0
+        } else {
+            words.wait(|| Some(words.some(indices)).filter(|&count| count > 0))
+        };
+    test_all, test_all_vector: c_int, "shmem_test_all", |words| c_int::from(words.all());
+    test_any, test_any_vector: usize, "shmem_test_any", |words| words.any().unwrap_or(NONE);
+    test_some, test_some_vector, indices: usize, "shmem_test_some",
+        |words| words.some(indices);
+}

@@ -1,0 +1,191 @@
+//! The job that this process is a PE of, and where peers' memory is.
+
+use std::{
+    ptr::null_mut,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicBool, AtomicPtr, AtomicU32,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use consort::{Rank, Team};
+use consort_native::{Job, OneSided, Statics};
+use libc::c_int;
+
+use crate::{allocator::Allocator, environment::Environment, failure::fail};
+
+/// Bytes at the beginning of the heap for the words by which PEs of an active set meet.
+pub const RESERVED: usize = 8 << 10;
+/// Where a PE of an active set tells how much it contributes: behind the words of 1024 PEs.
+pub(crate) const COUNT_AT: usize = 4 << 10;
+
+/// The job, as this PE sees it. It is never freed: what C programs hold may refer to it.
+pub struct World {
+    pub(crate) job: Arc<Job>,
+    pub(crate) rank: Rank,
+    pub(crate) pes: u32,
+    /// Where the own heap begins.
+    pub(crate) heap: usize,
+    /// Its end, as an offset.
+    pub(crate) heap_bytes: usize,
+    pub(crate) statics: Statics,
+    /// The offset of the static variables, if peers reach them.
+    pub(crate) statics_at: Option<usize>,
+    pub(crate) environment: Environment,
+    pub(crate) books: Mutex<Allocator>,
+    pub(crate) driver: Mutex<Driver>,
+    pub(crate) thread_level: AtomicU32,
+}
+
+/// What makes collective calls: one thread at a time, which has locked it.
+pub struct Driver {
+    pub(crate) world: Team<'static>,
+    /// The team of the PEs that share memory, which are all.
+    pub(crate) shared: Team<'static>,
+}
+
+// SAFETY: a PE is not tied to a thread, but to one thread at a time. What refers to it is in here,
+// in teams that are only used while this is locked, and in what ends the job then.
+unsafe impl Send for Driver {}
+
+static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());
+static IS_FINAL: AtomicBool = AtomicBool::new(false);
+
+/// The job, if it is initialized.
+#[inline(always)]
+pub fn known() -> Option<&'static World> {
+    // SAFETY: null, or a world that is never freed.
+    unsafe { WORLD.load(Acquire).as_ref() }
+}
+
+/// The job, for a routine that needs it.
+#[inline(always)]
+pub fn world(routine: &str) -> &'static World {
+    known().unwrap_or_else(|| missing(routine))
+}
+
+#[cold]
+fn missing(routine: &str) -> ! {
+    match is_final() {
+        true => fail(routine, "called after shmem_finalize"),
+        false => fail(routine, "called before shmem_init or shmem_init_thread"),
+    }
+}
+
+pub(crate) fn is_final() -> bool {
+    IS_FINAL.load(Acquire)
+}
+
+/// Begins, or ends for good.
+pub(crate) fn set(world: Option<&'static World>) {
+    if world.is_none() {
+        IS_FINAL.store(true, Release);
+    }
+    WORLD.store(world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut()), Release);
+}
+
+impl World {
+    /// One-sided operations of this PE.
+    #[inline(always)]
+    pub(crate) fn one_sided(&self) -> OneSided<'_> {
+        OneSided::new(&self.job, self.rank)
+    }
+
+    /// The offset of memory in the own heap or among the static variables that peers reach.
+    #[inline(always)]
+    pub(crate) fn offset_of(&self, address: usize, bytes: usize) -> Option<usize> {
+        let at = address.wrapping_sub(self.heap);
+        if at < self.heap_bytes {
+            return (bytes <= self.heap_bytes - at).then_some(at);
+        }
+        let first = self.statics_at?;
+        self.statics.offset_of(address, bytes).map(|at| first + at)
+    }
+
+    /// The address of PE `pe`'s memory that is symmetric to this PE's `address`; `None` if it is
+    /// not symmetric.
+    #[inline(always)]
+    pub(crate) fn address(&self, address: usize, bytes: usize, pe: Rank) -> Option<*mut u8> {
+        if let Some(at) = self.offset_of(address, bytes) {
+            return self.one_sided().address(pe, at, bytes);
+        }
+        // Without peers static variables are where they are.
+        let is_alone = self.pes == 1 && self.statics.offset_of(address, bytes).is_some();
+        is_alone.then(|| std::ptr::with_exposed_provenance_mut(address))
+    }
+
+    /// As [`World::address`] of the memory that a routine is given as `argument`.
+    #[inline(always)]
+    pub(crate) fn place<T>(
+        &self,
+        routine: &str,
+        (argument, address): (&str, *const T),
+        bytes: usize,
+        pe: Rank,
+    ) -> *mut u8 {
+        let address = address.expose_provenance();
+        let found = self.address(address, bytes, pe);
+        let found = found.unwrap_or_else(|| not_symmetric(routine, argument, address, bytes));
+        if self.environment.debug {
+            self.check_allocated(routine, (argument, address), bytes);
+        }
+        found
+    }
+
+    /// Whether memory of the heap has been allocated.
+    #[cold]
+    fn check_allocated(&self, routine: &str, (argument, address): (&str, usize), bytes: usize) {
+        let at = address.wrapping_sub(self.heap);
+        if at < self.heap_bytes && bytes > 0 && !self.books().holds(at, bytes) {
+            fail(
+                routine,
+                format_args!(
+                    "argument {argument}, {bytes} bytes at {address:#x}, is not in one allocation \
+                     of the symmetric heap"
+                ),
+            );
+        }
+    }
+
+    /// A PE of all, by its number.
+    #[inline(always)]
+    pub(crate) fn pe(&self, routine: &str, pe: c_int) -> Rank {
+        match u32::try_from(pe) {
+            Ok(rank) if rank < self.pes => Rank(rank),
+            _ => no_pe(routine, pe, self.pes),
+        }
+    }
+
+    pub(crate) fn books(&self) -> MutexGuard<'_, Allocator> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks what makes collective calls.
+    pub(crate) fn driver(&self) -> MutexGuard<'_, Driver> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The level of thread support that was asked for.
+    pub(crate) fn level(&self) -> c_int {
+        self.thread_level.load(Relaxed).cast_signed()
+    }
+}
+
+#[cold]
+pub(crate) fn no_pe(routine: &str, pe: c_int, pes: u32) -> ! {
+    fail(routine, format_args!("argument pe is {pe}, expected 0 to {}", pes - 1))
+}
+
+#[cold]
+pub(crate) fn not_symmetric(routine: &str, argument: &str, address: usize, bytes: usize) -> ! {
+    fail(
+        routine,
+        format_args!(
+            "argument {argument}, {bytes} bytes at {address:#x}, is not symmetric: expected memory \
+             of shmem_malloc or a static variable of the program"
+        ),
+    )
+}

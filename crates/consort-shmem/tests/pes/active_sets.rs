@@ -1,0 +1,69 @@
+//! The collectives of 1.4.
+
+use consort_shmem::{
+    active_sets::{alltoall, alltoalls, barrier, broadcast, collect, fcollect, sync, to_all},
+    collectives::barrier_all,
+    elements::Added,
+};
+
+use crate::{Pe, read, write, zeros};
+
+/// All PEs; every second from 0 on; all but the first.
+pub(crate) fn active_sets(pe: Pe) {
+    let (source, target) = (zeros::<u32>(64), zeros::<u32>(64));
+    let sets = [(0, 0, pe.pes), (0, 1, (pe.pes + 1) / 2), (1, 0, pe.pes - 1)];
+    for round in 0..20 {
+        for set @ (start, log_stride, size) in sets {
+            let members: Vec<u32> =
+                (0..size).map(|at| (start + (at << log_stride)).unsigned_abs()).collect();
+            let Some(own) = members.iter().position(|&rank| rank == pe.own.unsigned_abs()) else {
+                continue;
+            };
+            let word = |rank: u32, at: u32| 1000 * round + 64 * rank + at;
+            let mine: Vec<u32> = (0..64).map(|at| word(pe.own.unsigned_abs(), at)).collect();
+            barrier(set);
+            write(source, &mine);
+            write(target, &[7; 64]);
+            sync(set);
+            let (last, len) = (size - 1, members.len());
+            // SAFETY: here and below: the test's own memory, which is large enough.
+            unsafe {
+                broadcast(target, source, 5, last, set);
+                let root = members[len - 1];
+                let is_root = root == pe.own.unsigned_abs();
+                let wanted: Vec<u32> =
+                    (0..5).map(|at| if is_root { 7 } else { word(root, at) }).collect();
+                assert_eq!(read(target, 5), wanted);
+                fcollect(target, source, 3, set);
+                let all: Vec<u32> =
+                    members.iter().flat_map(|&rank| [0, 1, 2].map(|at| word(rank, at))).collect();
+                assert_eq!(read(target, all.len()), all);
+                collect(target, source, own % 3, set);
+                let all: Vec<u32> = members
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(at, &rank)| {
+                        (0..at % 3).map(move |at| word(rank, u32::try_from(at).unwrap_or(0)))
+                    })
+                    .collect();
+                assert_eq!(read(target, all.len()), all);
+                alltoall(target, source, 2, set);
+                let at = u32::try_from(2 * own).unwrap_or(0);
+                let all: Vec<u32> =
+                    members.iter().flat_map(|&rank| [word(rank, at), word(rank, at + 1)]).collect();
+                assert_eq!(read(target, all.len()), all);
+                alltoalls(target, source, 2, 1, 1, set);
+                let at = u32::try_from(own).unwrap_or(0);
+                let found: Vec<u32> = read(target, 2 * len).into_iter().step_by(2).collect();
+                assert_eq!(found, members.iter().map(|&rank| word(rank, at)).collect::<Vec<_>>());
+                to_all::<u32, Added>(target, source, 4, set);
+                let sum: Vec<u32> =
+                    (0..4).map(|at| members.iter().map(|&rank| word(rank, at)).sum()).collect();
+                assert_eq!(read(target, 4), sum);
+                to_all::<u32, Added>(source, source, 4, set);
+                assert_eq!(read(source, 4), sum);
+            }
+        }
+    }
+    barrier_all();
+}

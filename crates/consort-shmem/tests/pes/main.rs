@@ -1,0 +1,161 @@
+//! The routines, with 1, 2, 3, 4 and 8 PEs that are processes.
+//!
+//! This program is all that takes part: it runs the tests, it is the launcher that a test starts,
+//! and it is each of the processes.
+
+#![expect(
+    unsafe_code,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::undocumented_unsafe_blocks,
+    reason = "the routines are those of C, on the tests' own memory"
+)]
+
+mod active_sets;
+mod collectives;
+mod misuse;
+mod moving;
+mod objects;
+
+use std::{
+    env,
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use consort_launch::{Binding, Launch};
+use consort_shmem::setup;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The numbers of PEs of a test.
+const PES: [u32; 5] = [1, 2, 3, 4, 8];
+
+/// A program of all PEs, and its name.
+type Program = (&'static str, fn(Pe));
+
+/// What the PEs do.
+const PROGRAMS: [Program; 9] = [
+    ("puts_and_gets", moving::puts_and_gets),
+    ("atomics", moving::atomics),
+    ("waits", moving::waits),
+    ("statics", moving::statics),
+    ("memory", objects::memory),
+    ("teams_and_contexts", objects::teams_and_contexts),
+    ("locks_and_counters", objects::locks_and_counters),
+    ("collectives", collectives::collectives),
+    ("active_sets", active_sets::active_sets),
+];
+
+/// Who runs a program.
+#[derive(Clone, Copy, Debug)]
+struct Pe {
+    own: i32,
+    pes: i32,
+}
+
+impl Pe {
+    /// The PE so many places further.
+    fn after(self, places: i32) -> i32 {
+        (self.own + places).rem_euclid(self.pes)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match &arguments[..] {
+        [first, pes, program] if first == "launch" => launch(pes, program),
+        [program] if env::var_os("CONSORT_LAUNCH").is_some() || env::var_os("ALONE").is_some() => {
+            run(program)
+        }
+        _ => tests(),
+    }
+}
+
+fn tests() -> ExitCode {
+    let each = |(name, _): &(&'static str, _)| {
+        let name = *name;
+        let alone = Trial::test(format!("{name}::alone"), move || ended(None, name, 0, ""));
+        PES.into_iter()
+            .map(move |pes| {
+                Trial::test(format!("{name}::{pes}"), move || ended(Some(pes), name, 0, ""))
+            })
+            .chain([alone])
+    };
+    let programs = PROGRAMS.iter().flat_map(each);
+    let misuses = misuse::ALL.iter().map(|&(name, _, line)| {
+        Trial::test(format!("misuse::{name}"), move || ended(Some(2), name, 1, line))
+    });
+    let tests = programs.chain(misuses).collect();
+    // Jobs of many processes would make each other slow.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// Runs a program on so many PEs, or alone, and looks at what comes of it.
+fn ended(pes: Option<u32>, program: &str, status: i32, line: &str) -> Result<(), Failed> {
+    let mut command = Command::new(env::current_exe()?);
+    match pes {
+        Some(pes) => command.args(["launch", &pes.to_string(), program]),
+        None => command.env("ALONE", "1").arg(program),
+    };
+    command.env("SHMEM_SYMMETRIC_SIZE", "1.5M").stdin(Stdio::null());
+    if program.starts_with("debug") {
+        command.env("SHMEM_DEBUG", "1");
+    }
+    let output = command.output()?;
+    let text =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let text = text.concat();
+    let is_quiet = status != 0 || text.is_empty();
+    if output.status.code() == Some(status) && text.contains(line) && is_quiet {
+        return Ok(());
+    }
+    Err(format!("{:?} instead of {status} and `{line}`:\n{text}", output.status.code()).into())
+}
+
+fn launch(pes: &str, program: &str) -> ExitCode {
+    let launch = Launch {
+        pes: pes.parse().expect("a number of PEs"),
+        cores: 2,
+        binding: Binding::Placed,
+        tags: false,
+        timeout: Some(Duration::from_secs(60)),
+        grace: Duration::from_secs(1),
+        program: env::current_exe().expect("a program").into(),
+        arguments: vec![program.into()],
+    };
+    ExitCode::from(consort_launch::run(&launch).expect("a job"))
+}
+
+/// What a PE does.
+fn run(name: &str) -> ExitCode {
+    if let Some((_, misuse, _)) = misuse::ALL.iter().find(|(misuse, ..)| *misuse == name) {
+        misuse();
+        return ExitCode::SUCCESS;
+    }
+    let (_, program) = PROGRAMS.iter().find(|(known, _)| *known == name).expect("a program");
+    setup::init();
+    program(Pe { own: setup::my_pe(), pes: setup::n_pes() });
+    setup::finalize();
+    ExitCode::SUCCESS
+}
+
+/// Symmetric memory of `len` zeros.
+fn zeros<T>(len: usize) -> *mut T {
+    let memory = consort_shmem::memory::calloc(len, size_of::<T>());
+    assert!(!memory.is_null());
+    memory.cast()
+}
+
+/// The values at an address.
+fn read<T: Copy>(at: *const T, len: usize) -> Vec<T> {
+    // SAFETY: the test's own symmetric memory, which no PE changes now.
+    (0..len).map(|index| unsafe { at.add(index).read_volatile() }).collect()
+}
+
+/// Writes values to an address.
+fn write<T: Copy>(at: *mut T, values: &[T]) {
+    for (index, &value) in values.iter().enumerate() {
+        // SAFETY: as above.
+        unsafe { at.add(index).write_volatile(value) };
+    }
+}

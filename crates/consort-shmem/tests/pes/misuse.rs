@@ -1,0 +1,86 @@
+//! Programs that are wrong, and the line that each gets.
+
+use consort_shmem::{
+    collectives::barrier_all,
+    contexts::Context,
+    memory, rma, setup,
+    teams::{self, Team},
+};
+
+/// Name, program, and a part of what it gets.
+pub(crate) const ALL: [(&str, fn(), &str); 8] = [
+    ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
+    (
+        "after_finalize",
+        || {
+            setup::init();
+            setup::finalize();
+            setup::my_pe();
+        },
+        "shmem_my_pe: called after shmem_finalize",
+    ),
+    (
+        "no_such_pe",
+        || {
+            setup::init();
+            put_to(memory::malloc(8).cast(), 2);
+        },
+        "shmem_put of PE 0: argument pe is 2, expected 0 to 1",
+    ),
+    (
+        "not_symmetric",
+        || {
+            setup::init();
+            let mut local = 0;
+            put_to(&raw mut local, 1);
+        },
+        "is not symmetric: expected memory of shmem_malloc",
+    ),
+    (
+        "freed_twice",
+        || {
+            setup::init();
+            let memory = memory::malloc(8);
+            memory::free(memory);
+            memory::free(memory);
+        },
+        "shmem_free of PE ",
+    ),
+    (
+        "world_destroyed",
+        || {
+            setup::init();
+            teams::destroy(Team::WORLD);
+        },
+        "argument team is SHMEM_TEAM_WORLD",
+    ),
+    (
+        "debug_not_allocated",
+        || {
+            setup::init();
+            let memory = memory::malloc(8).cast::<u64>();
+            put_to(memory.wrapping_add(1), 1);
+        },
+        "is not in one allocation of the symmetric heap",
+    ),
+    (
+        "global_exit",
+        || {
+            setup::init();
+            if setup::my_pe() == 1 {
+                setup::global_exit(1);
+            }
+            barrier_all();
+        },
+        "",
+    ),
+];
+
+fn put_to(target: *mut u64, pe: i32) {
+    let value = 5;
+    if setup::my_pe() == 0 {
+        // SAFETY: a word of this test.
+        unsafe { rma::put(Context::DEFAULT, target, &raw const value, 1, pe) };
+    }
+    barrier_all();
+}

@@ -1,0 +1,106 @@
+//! Collectives on places in the memory that peers reach, by offsets from the heap: for languages in
+//! which any address there may be an operand.
+
+use std::panic::Location;
+
+use consort_fabric::{Collective, Layout, Operator, Pod, Rank};
+use consort_native::{Buffer, Operands};
+
+use super::{Held, brought, combination, layouts, planned_len};
+use crate::{Displacements, Error, Result, Team};
+
+/// # Places
+impl Team<'_> {
+    /// Makes a call on blocks of `len` elements, at these offsets of the source and of the target
+    /// from each heap. Nothing is combined without an operator. A broadcast uses the source alone.
+    ///
+    /// # Errors
+    /// [`Error::InPlace`] when source and target overlap, and see [`Team`].
+    ///
+    /// # Panics
+    /// When what is used reaches beyond a PE's memory.
+    #[doc(hidden)]
+    #[inline]
+    #[track_caller]
+    pub fn collective_at<T: Pod, O: Operator<T>>(
+        &self,
+        (collective, root): (Collective, Option<Rank>),
+        operator: Option<&O>,
+        (source, target): (usize, usize),
+        len: usize,
+    ) -> Result<()> {
+        let is_root = root == Some(self.rank());
+        let bytes = len * size_of::<T>();
+        // Both, as the root has them.
+        let (contributed, received) = self.blocks(collective, true);
+        let [contributed, received] = [contributed, received].map(|count| count as usize * bytes);
+        if collective == Collective::Broadcast {
+            let [source, target] = [0; 2].map(|_: u32| self.place(source, bytes));
+            let [source, target] = brought(collective, is_root, source, target);
+            return self.at_places::<T, O>((collective, root), operator, source, target, len);
+        }
+        if source < target + received && target < source + contributed {
+            return Err(Error::InPlace);
+        }
+        let [source, target] = [(source, contributed), (target, received)]
+            .map(|(offset, bytes)| self.place(offset, bytes));
+        self.at_places::<T, O>((collective, root), operator, source, target, len)
+    }
+
+    /// All-gathers blocks of different lengths: `len` elements of this PE, and those of all PEs in
+    /// `blocks`.
+    ///
+    /// # Errors
+    /// As [`Team::collective_at`], and [`Error::Displacements`].
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn all_gather_blocks_at<T: Pod>(
+        &self,
+        (source, len): (usize, usize),
+        (target, blocks): (usize, &Displacements),
+    ) -> Result<()> {
+        let (contributed, received) = (len * size_of::<T>(), blocks.extent() * size_of::<T>());
+        if source < target + received && target < source + contributed {
+            return Err(Error::InPlace);
+        }
+        let held = ((len, Held::One(len)), (blocks.extent(), Held::Each(blocks)));
+        let layouts = layouts::<T>(self.size(), held.0, held.1)?;
+        let operands = Operands {
+            kernel: None,
+            source: self.place(source, contributed),
+            target: self.place(target, received),
+            layouts: Some(&layouts),
+        };
+        let kind = (Collective::AllGatherVector, self.sync());
+        self.state.call::<T, T>(kind, None, 0, true, (&operands, Location::caller()), "")
+    }
+
+    fn place(&self, offset: usize, bytes: usize) -> Buffer<'_> {
+        let endpoint = &self.state.endpoint;
+        Buffer::symmetric(endpoint.job(), endpoint.rank_in_world(), offset, bytes)
+    }
+
+    #[track_caller]
+    fn at_places<'b, T: Pod, O: Operator<T>>(
+        &'b self,
+        (collective, root): (Collective, Option<Rank>),
+        operator: Option<&'b O>,
+        source: Buffer<'b>,
+        target: Buffer<'b>,
+        len: usize,
+    ) -> Result<()> {
+        let combination = operator.and_then(combination::<T, O>);
+        let is_root = root == Some(self.rank());
+        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
+        let kernel = combination.map(|(kernel, _)| kernel);
+        let operands = Operands { kernel, source, target, layouts: layouts.as_ref() };
+        self.state.call::<T, T>(
+            (collective, self.sync()),
+            root,
+            planned_len(collective, len),
+            true,
+            (&operands, Location::caller()),
+            combination.map_or("", |(_, name)| name),
+        )
+    }
+}
