@@ -1,6 +1,7 @@
 //! The command `consort`.
 
 mod args;
+mod c_library;
 mod commands;
 mod interrupt;
 mod measurement;
@@ -12,8 +13,20 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use commands::{
-    bench::Bench, calibrate::Calibrate, explain::Explain, machines::Machines, model::Model,
-    predict::Predict, reproduce::Reproduce, run::Run, sim::Sim, sync::Sync, topo::Topo, tune::Tune,
+    bench::Bench,
+    calibrate::Calibrate,
+    cc::{Cc, Language},
+    explain::Explain,
+    install::Install,
+    machines::Machines,
+    model::Model,
+    predict::Predict,
+    reproduce::Reproduce,
+    run::Run,
+    sim::Sim,
+    sync::Sync,
+    topo::Topo,
+    tune::Tune,
     wisdom::Wisdom,
 };
 
@@ -27,6 +40,7 @@ Examples:
   consort sim broadcast                          on a machine that is not here, step by step
   consort model scc                              the same machine by formula
   consort calibrate                              describe this machine, to simulate on it
+  consort cc prog.c -o prog                      an OpenSHMEM program; then consort run -n 4 ./prog
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement in order, and the command shows what it has and exits with 130 (`tune`
@@ -52,6 +66,12 @@ enum Command {
     Predict(Predict),
     Reproduce(Reproduce),
     Run(Run),
+    /// Compile and link an OpenSHMEM program in C
+    Cc(Cc),
+    /// Compile and link an OpenSHMEM program in C++
+    #[command(name = "c++")]
+    Cxx(Cc),
+    Install(Install),
     Sim(Sim),
     Sync(Sync),
     Model(Model),
@@ -72,6 +92,9 @@ fn main() -> ExitCode {
         Command::Predict(predict) => predict.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Run(run) => run.run(),
+        Command::Cc(cc) => cc.run(Language::C),
+        Command::Cxx(cc) => cc.run(Language::Cxx),
+        Command::Install(install) => install.run().map(done),
         Command::Sim(sim) => sim.run().map(done),
         Command::Sync(sync) => sync.run(),
         Command::Model(model) => model.run().map(done),

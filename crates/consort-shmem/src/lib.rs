@@ -15,6 +15,7 @@ pub mod contexts;
 pub mod counting;
 pub mod elements;
 pub mod environment;
+mod exports;
 pub mod failure;
 pub mod info;
 pub mod locks;

@@ -58,20 +58,21 @@ fn begin() -> Result<Begun, String> {
     let member = Member::here().map_err(|error| error.to_string())?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096) + RESERVED;
-    let statics_bytes = if member.is_some() { statics.bytes() } else { 0 };
+    let is_shared = member.is_some() && is_of_program(&statics);
+    let statics_bytes = if is_shared { statics.bytes() } else { 0 };
     let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
     let job = pes.heap_bytes(heap_bytes).statics_bytes(statics_bytes).job();
     let job = job.map_err(|error| error.to_string())?;
     let native = job.native();
     let rank = native.own().unwrap_or(Rank(0));
     let statics_at = match native.statics(rank) {
-        None => None,
-        Some((_, _, at)) => {
+        Some((_, _, at)) if is_shared => {
             // SAFETY: before the program, whose only thread this is.
             unsafe { statics.share(native, rank) }
                 .map_err(|error| format!("static variables cannot be shared: {error}"))?;
             Some(at)
         }
+        _ => None,
     };
     let joined = Box::into_raw(Box::new(job.join().map_err(|error| error.to_string())?));
     // SAFETY: just made; it is freed by `end`, after which nothing uses its teams.
@@ -91,6 +92,16 @@ fn begin() -> Result<Begun, String> {
         thread_level: AtomicU32::new(0),
     };
     Ok(Begun { world: Box::leak(Box::new(world)), joined })
+}
+
+/// Whether the program was linked with the library. One that has loaded it later, as Python does,
+/// may have threads by now, so that its static variables stay where they are.
+fn is_of_program(statics: &Statics) -> bool {
+    let own = std::ptr::from_ref(&INITIALIZED).addr();
+    // SAFETY: the name is one of C.
+    let is_linked =
+        || !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"shmem_init".as_ptr()) }.is_null();
+    statics.offset_of(own, 1).is_some() || is_linked()
 }
 
 /// `shmem_init_thread`: any level is provided. Returns 0.

@@ -2,7 +2,9 @@
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;
+pub(crate) mod cc;
 pub(crate) mod explain;
+pub(crate) mod install;
 pub(crate) mod machines;
 pub(crate) mod model;
 pub(crate) mod predict;

@@ -1,0 +1,60 @@
+//! Where the OpenSHMEM library and its headers are: installed beside the command, or where the
+//! command was built.
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+
+/// The library to link, which is in `lib` of an installation.
+pub(crate) const ARCHIVE: &str = "libconsort_shmem.a";
+/// The headers, which are in `include` of an installation.
+pub(crate) const HEADERS: [&str; 2] = ["shmem.h", "shmemx.h"];
+/// What the library needs of the system.
+pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+
+/// The library and its headers.
+pub(crate) struct CLibrary {
+    pub(crate) archive: PathBuf,
+    pub(crate) include: PathBuf,
+}
+
+impl CLibrary {
+    /// Looks beside the command that runs.
+    pub(crate) fn find() -> Result<Self> {
+        let command = env::current_exe().and_then(|path| path.canonicalize());
+        Self::beside(&command.context("this command is nowhere")?)
+    }
+
+    fn beside(command: &Path) -> Result<Self> {
+        let folder = command.parent().unwrap_or(Path::new("/"));
+        let prefix = folder.parent().unwrap_or(Path::new("/"));
+        let installed =
+            Self { archive: prefix.join("lib").join(ARCHIVE), include: prefix.join("include") };
+        if installed.is_there() {
+            return Ok(installed);
+        }
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("consort-shmem");
+        let built = Self { archive: folder.join(ARCHIVE), include: sources.join("include") };
+        if !built.is_there() {
+            bail!(
+                "there is no {ARCHIVE} in {}, nor in {}: build it with `cargo build --release -p \
+                 consort-shmem`",
+                folder.display(),
+                prefix.join("lib").display(),
+            );
+        }
+        Ok(built)
+    }
+
+    fn is_there(&self) -> bool {
+        self.archive.is_file() && HEADERS.iter().all(|name| self.include.join(name).is_file())
+    }
+}
+
+/// What to say of a program that could not be started.
+pub(crate) fn not_started(program: &str, error: &io::Error) -> String {
+    format!("cannot start `{program}`: {error}")
+}

@@ -1,0 +1,25 @@
+//! The symmetric heap, addresses in it, and locks there.
+
+use libc::{c_int, c_long, c_void};
+
+use super::routine;
+use crate::{locks, memory, teams::Team};
+
+routine!(("malloc") (size: usize) -> *mut c_void => memory::malloc(size));
+routine!(("calloc") (count: usize, size: usize) -> *mut c_void => memory::calloc(count, size));
+routine!(("align") (alignment: usize, size: usize) -> *mut c_void =>
+    memory::align(alignment, size));
+routine!(("malloc_with_hints") (size: usize, hints: c_long) -> *mut c_void =>
+    memory::malloc_with_hints(size, hints));
+routine!(("realloc") (ptr: *mut c_void, size: usize) -> *mut c_void =>
+    memory::realloc(ptr, size));
+routine!(("free") (ptr: *mut c_void) => memory::free(ptr));
+routine!(("ptr") (dest: *const c_void, pe: c_int) -> *mut c_void => memory::ptr(dest, pe));
+routine!(("team_ptr") (team: Team, dest: *const c_void, pe: c_int) -> *mut c_void =>
+    memory::team_ptr(team, dest, pe));
+routine!(("addr_accessible") (addr: *const c_void, pe: c_int) -> c_int =>
+    memory::addr_accessible(addr, pe));
+routine!(("pe_accessible") (pe: c_int) -> c_int => memory::pe_accessible(pe));
+routine!(("set_lock") (lock: *mut c_long) => locks::set(lock));
+routine!(("test_lock") (lock: *mut c_long) -> c_int => locks::test(lock));
+routine!(("clear_lock") (lock: *mut c_long) => locks::clear(lock));

@@ -1,0 +1,110 @@
+//! Reductions and scans, of teams and of active sets.
+
+use libc::{c_char, c_int, c_long, c_ulong};
+
+use super::{each, routine};
+use crate::{
+    active_sets,
+    elements::{Added, And, Complex, Greatest, Least, LongDouble, Multiplied, Or, Xor},
+    reductions,
+    teams::Team,
+};
+
+macro_rules! of_team {
+    ($name:literal, $t:ty, $routine:literal, $operator:ty) => {
+        routine!(($name, "_", $routine, "_reduce")
+            (team: Team, dest: *mut $t, source: *const $t, nreduce: usize) -> c_int =>
+            reductions::reduce::<$t, $operator>(team, dest, source, nreduce));
+    };
+}
+
+macro_rules! bits {
+    ($name:literal, $t:ty) => {
+        of_team!($name, $t, "and", And);
+        of_team!($name, $t, "or", Or);
+        of_team!($name, $t, "xor", Xor);
+    };
+}
+
+macro_rules! order {
+    ($name:literal, $t:ty) => {
+        of_team!($name, $t, "max", Greatest);
+        of_team!($name, $t, "min", Least);
+    };
+}
+
+macro_rules! sums {
+    ($name:literal, $t:ty) => {
+        of_team!($name, $t, "sum", Added);
+        of_team!($name, $t, "prod", Multiplied);
+        routine!(($name, "_sum_inscan")
+            (team: Team, dest: *mut $t, source: *const $t, nelems: usize) -> c_int =>
+            reductions::sum_inscan(team, dest, source, nelems));
+        routine!(($name, "_sum_exscan")
+            (team: Team, dest: *mut $t, source: *const $t, nelems: usize) -> c_int =>
+            reductions::sum_exscan(team, dest, source, nelems));
+    };
+}
+
+macro_rules! numbers {
+    ($name:literal, $t:ty) => {
+        order!($name, $t);
+        sums!($name, $t);
+    };
+}
+
+macro_rules! integers {
+    ($name:literal, $t:ty) => {
+        numbers!($name, $t);
+        bits!($name, $t);
+    };
+}
+
+each!(integers:
+    "uchar" u8, "ushort" u16, "uint" u32, "ulong" c_ulong, "ulonglong" u64, "int8" i8,
+    "int16" i16, "int32" i32, "int64" i64, "uint8" u8, "uint16" u16, "uint32" u32, "uint64" u64,
+    "size" usize,
+);
+each!(numbers:
+    "char" c_char, "schar" i8, "short" i16, "int" i32, "long" c_long, "longlong" i64,
+    "ptrdiff" isize, "float" f32, "double" f64, "longdouble" LongDouble,
+);
+each!(sums: "complexd" Complex<f64>, "complexf" Complex<f32>,);
+
+macro_rules! of_active_set {
+    ($name:literal, $t:ty, $routine:literal, $operator:ty) => {
+        routine!(($name, "_", $routine, "_to_all")
+            (dest: *mut $t, source: *const $t, nreduce: c_int, start: c_int, log_stride: c_int,
+             size: c_int, _work: *mut $t, _sync: *mut c_long) =>
+            active_sets::to_all::<$t, $operator>(
+                dest, source, nreduce, (start, log_stride, size)));
+    };
+}
+
+macro_rules! active_sums {
+    ($name:literal, $t:ty) => {
+        of_active_set!($name, $t, "sum", Added);
+        of_active_set!($name, $t, "prod", Multiplied);
+    };
+}
+
+macro_rules! active_numbers {
+    ($name:literal, $t:ty) => {
+        active_sums!($name, $t);
+        of_active_set!($name, $t, "max", Greatest);
+        of_active_set!($name, $t, "min", Least);
+    };
+}
+
+macro_rules! active_integers {
+    ($name:literal, $t:ty) => {
+        active_numbers!($name, $t);
+        of_active_set!($name, $t, "and", And);
+        of_active_set!($name, $t, "or", Or);
+        of_active_set!($name, $t, "xor", Xor);
+    };
+}
+
+each!(active_integers: "short" i16, "int" i32, "long" c_long, "longlong" i64,);
+each!(active_numbers: "float" f32, "double" f64, "longdouble" LongDouble,);
+each!(active_sums: "complexd" Complex<f64>, "complexf" Complex<f32>,);

@@ -1,0 +1,77 @@
+//! Puts, gets, and puts with signals.
+
+use libc::{c_int, ptrdiff_t};
+
+use super::{rma_types, rma_types_but_long_double, routine, sizes, with_context};
+use crate::{ordering, rma, signal, strided};
+
+/// Contiguous elements. The name has something before the verb, and something behind it.
+macro_rules! contiguous {
+    ($t:ty, ($($before:literal),*), ($($after:literal),*)) => {
+        with_context!(($($before,)* "put" $(, $after)*)
+            (dest: *mut $t, source: *const $t, nelems: usize, pe: c_int) => rma::put);
+        with_context!(($($before,)* "put", $($after,)* "_nbi")
+            (dest: *mut $t, source: *const $t, nelems: usize, pe: c_int) => rma::put_nbi);
+        with_context!(($($before,)* "get" $(, $after)*)
+            (dest: *mut $t, source: *const $t, nelems: usize, pe: c_int) => rma::get);
+        with_context!(($($before,)* "get", $($after,)* "_nbi")
+            (dest: *mut $t, source: *const $t, nelems: usize, pe: c_int) => rma::get_nbi);
+        with_context!(($($before,)* "put", $($after,)* "_signal")
+            (dest: *mut $t, source: *const $t, nelems: usize,
+             sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int) => signal::put_signal);
+        with_context!(($($before,)* "put", $($after,)* "_signal_nbi")
+            (dest: *mut $t, source: *const $t, nelems: usize,
+             sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int) => signal::put_signal_nbi);
+    };
+}
+
+/// Elements, or blocks of them, some distance apart.
+macro_rules! apart {
+    ($t:ty, ($($before:literal),*), ($($after:literal),*)) => {
+        with_context!(($($before,)* "iput" $(, $after)*)
+            (dest: *mut $t, source: *const $t, dst: ptrdiff_t, sst: ptrdiff_t, nelems: usize,
+             pe: c_int) => strided::iput);
+        with_context!(($($before,)* "iget" $(, $after)*)
+            (dest: *mut $t, source: *const $t, dst: ptrdiff_t, sst: ptrdiff_t, nelems: usize,
+             pe: c_int) => strided::iget);
+        with_context!(($($before,)* "ibput" $(, $after)*)
+            (dest: *mut $t, source: *const $t, dst: ptrdiff_t, sst: ptrdiff_t, bsize: usize,
+             nblocks: usize, pe: c_int) => strided::ibput);
+        with_context!(($($before,)* "ibget" $(, $after)*)
+            (dest: *mut $t, source: *const $t, dst: ptrdiff_t, sst: ptrdiff_t, bsize: usize,
+             nblocks: usize, pe: c_int) => strided::ibget);
+    };
+}
+
+macro_rules! typed {
+    ($name:literal, $t:ty) => {
+        contiguous!($t, ($name, "_"), ());
+        apart!($t, ($name, "_"), ());
+    };
+}
+
+macro_rules! sized {
+    ($size:literal, $t:ty) => {
+        contiguous!($t, (), ($size));
+        apart!($t, (), ($size));
+    };
+}
+
+macro_rules! one_element {
+    ($name:literal, $t:ty) => {
+        with_context!(($name, "_p") (dest: *mut $t, value: $t, pe: c_int) => rma::p);
+        with_context!(($name, "_g") (source: *const $t, pe: c_int) -> $t => rma::g);
+    };
+}
+
+rma_types!(typed);
+sizes!(sized);
+contiguous!(u8, (), ("mem"));
+rma_types_but_long_double!(one_element);
+
+with_context!(("signal_set") (sig_addr: *mut u64, signal: u64, pe: c_int) => signal::signal_set);
+with_context!(("signal_add") (sig_addr: *mut u64, signal: u64, pe: c_int) => signal::signal_add);
+routine!(("signal_fetch") (sig_addr: *const u64) -> u64 => signal::signal_fetch(sig_addr));
+with_context!(("fence") () => ordering::fence);
+with_context!(("quiet") () => ordering::quiet);
+with_context!(("pe_quiet") (target_pes: *const c_int, npes: usize) => ordering::pe_quiet);
