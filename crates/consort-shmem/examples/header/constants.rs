@@ -1,0 +1,173 @@
+//! What the headers have besides prototypes.
+
+/// The beginning of `shmem.h`.
+pub(crate) const BEGIN: &str = "\
+/* OpenSHMEM 1.6 over Consort. Written by `cargo run -p consort-shmem --example header`. */
+#ifndef CONSORT_SHMEM_H
+#define CONSORT_SHMEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+#include <complex>
+typedef std::complex<double> shmemi_complexd_t;
+typedef std::complex<float> shmemi_complexf_t;
+#define SHMEMI_NORETURN [[noreturn]]
+#else
+typedef double _Complex shmemi_complexd_t;
+typedef float _Complex shmemi_complexf_t;
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define SHMEMI_NORETURN _Noreturn
+#else
+#define SHMEMI_NORETURN __attribute__((noreturn))
+#endif
+#endif
+
+#define SHMEM_MAJOR_VERSION 1
+#define SHMEM_MINOR_VERSION 6
+#define SHMEM_MAX_NAME_LEN 256
+#define SHMEM_VENDOR_STRING \"@VENDOR@\"
+
+/* By these, programs tell that prototypes have no fallbacks. */
+#define SHMEM_DEF_H
+#define SHMEM_FUNCTION_ATTRIBUTES
+
+#define SHMEM_THREAD_SINGLE 0
+#define SHMEM_THREAD_FUNNELED 1
+#define SHMEM_THREAD_SERIALIZED 2
+#define SHMEM_THREAD_MULTIPLE 3
+
+#define SHMEM_CMP_EQ 0
+#define SHMEM_CMP_NE 1
+#define SHMEM_CMP_GT 2
+#define SHMEM_CMP_LE 3
+#define SHMEM_CMP_LT 4
+#define SHMEM_CMP_GE 5
+
+#define SHMEM_SIGNAL_SET 0
+#define SHMEM_SIGNAL_ADD 1
+
+#define SHMEM_MALLOC_ATOMICS_REMOTE 1L
+#define SHMEM_MALLOC_SIGNAL_REMOTE 2L
+
+typedef struct shmemi_team *shmem_team_t;
+#define SHMEM_TEAM_INVALID ((shmem_team_t)0)
+#define SHMEM_TEAM_WORLD ((shmem_team_t)1)
+#define SHMEM_TEAM_SHARED ((shmem_team_t)2)
+
+typedef struct {
+    int num_contexts;
+} shmem_team_config_t;
+#define SHMEM_TEAM_NUM_CONTEXTS 1L
+
+typedef struct shmemi_ctx *shmem_ctx_t;
+#define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
+#define SHMEM_CTX_DEFAULT ((shmem_ctx_t)1)
+#define SHMEM_CTX_SERIALIZED 1L
+#define SHMEM_CTX_PRIVATE 2L
+#define SHMEM_CTX_NOSTORE 4L
+
+typedef struct {
+    size_t total_ops;
+} shmem_ctx_session_config_t;
+#define SHMEM_CTX_SESSION_TOTAL_OPS 1L
+#define SHMEM_CTX_SESSION_BATCH 1L
+
+/* Of routines of active sets, which are deprecated: their work arrays are not used. */
+#define SHMEM_SYNC_VALUE 0L
+#define SHMEM_SYNC_SIZE 1
+#define SHMEM_BARRIER_SYNC_SIZE 1
+#define SHMEM_BCAST_SYNC_SIZE 1
+#define SHMEM_COLLECT_SYNC_SIZE 1
+#define SHMEM_ALLTOALL_SYNC_SIZE 1
+#define SHMEM_ALLTOALLS_SYNC_SIZE 1
+#define SHMEM_REDUCE_SYNC_SIZE 1
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1
+#define _SHMEM_SYNC_VALUE SHMEM_SYNC_VALUE
+#define _SHMEM_BARRIER_SYNC_SIZE SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_BCAST_SYNC_SIZE SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
+#define _SHMEM_CMP_EQ SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE SHMEM_CMP_NE
+#define _SHMEM_CMP_GT SHMEM_CMP_GT
+#define _SHMEM_CMP_LE SHMEM_CMP_LE
+#define _SHMEM_CMP_LT SHMEM_CMP_LT
+#define _SHMEM_CMP_GE SHMEM_CMP_GE
+#define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define _SHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define _SHMEM_VENDOR_STRING SHMEM_VENDOR_STRING
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+";
+
+/// The end of the prototypes.
+pub(crate) const BETWEEN: &str = "
+#ifdef __cplusplus
+}
+#endif
+
+#if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+/* Generic routines of C11: by the type of elements, and with or without a context. */
+#define SHMEMI_5TH(a, b, c, d, e, ...) e
+#define SHMEMI_6TH(a, b, c, d, e, f, ...) f
+#define SHMEMI_7TH(a, b, c, d, e, f, g, ...) g
+#define SHMEMI_8TH(a, b, c, d, e, f, g, h, ...) h
+#define SHMEMI_9TH(a, b, c, d, e, f, g, h, i, ...) i
+#define SHMEMI_10TH(a, b, c, d, e, f, g, h, i, j, ...) j
+#define SHMEMI_4TH(a, b, c, d, ...) d
+#define shmem_sync(...) SHMEMI_5TH(__VA_ARGS__, shmem_sync, 0, 0, shmem_team_sync, 0)(__VA_ARGS__)
+";
+
+/// The end of `shmem.h`.
+pub(crate) const END: &str = "#endif
+
+#endif
+";
+
+/// All of `shmemx.h`.
+pub(crate) const EXTENSIONS: &str = "\
+/* Extensions of OpenSHMEM: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
+#ifndef CONSORT_SHMEMX_H
+#define CONSORT_SHMEMX_H
+
+#include \"shmem.h\"
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+/* A counter of completed operations, in the symmetric memory of each PE. */
+typedef struct shmemi_ct *shmemx_ct_t;
+
+/* Collective, as the end of a counter is. */
+void shmemx_ct_create(shmemx_ct_t *ct);
+void shmemx_ct_free(shmemx_ct_t *ct);
+/* The own counter: its value, another value, and a wait until it is at least that. */
+long shmemx_ct_get(shmemx_ct_t ct);
+void shmemx_ct_set(shmemx_ct_t ct, long value);
+void shmemx_ct_wait(shmemx_ct_t ct, long wait_for);
+/* Counted at `pe`: a put once its data is there, a get once its data has been read. */
+void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
+void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
+
+/* The names of the paper. */
+typedef shmemx_ct_t shmem_ct_t;
+#define shmem_ct_create shmemx_ct_create
+#define shmem_ct_free shmemx_ct_free
+#define shmem_ct_get shmemx_ct_get
+#define shmem_ct_set shmemx_ct_set
+#define shmem_ct_wait shmemx_ct_wait
+#define shmem_putmem_ct shmemx_putmem_ct
+#define shmem_getmem_ct shmemx_getmem_ct
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+";

@@ -1,0 +1,39 @@
+/* Extensions of OpenSHMEM: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
+#ifndef CONSORT_SHMEMX_H
+#define CONSORT_SHMEMX_H
+
+#include "shmem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A counter of completed operations, in the symmetric memory of each PE. */
+typedef struct shmemi_ct *shmemx_ct_t;
+
+/* Collective, as the end of a counter is. */
+void shmemx_ct_create(shmemx_ct_t *ct);
+void shmemx_ct_free(shmemx_ct_t *ct);
+/* The own counter: its value, another value, and a wait until it is at least that. */
+long shmemx_ct_get(shmemx_ct_t ct);
+void shmemx_ct_set(shmemx_ct_t ct, long value);
+void shmemx_ct_wait(shmemx_ct_t ct, long wait_for);
+/* Counted at `pe`: a put once its data is there, a get once its data has been read. */
+void shmemx_putmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
+void shmemx_getmem_ct(shmemx_ct_t ct, void *target, const void *source, size_t len, int pe);
+
+/* The names of the paper. */
+typedef shmemx_ct_t shmem_ct_t;
+#define shmem_ct_create shmemx_ct_create
+#define shmem_ct_free shmemx_ct_free
+#define shmem_ct_get shmemx_ct_get
+#define shmem_ct_set shmemx_ct_set
+#define shmem_ct_wait shmemx_ct_wait
+#define shmem_putmem_ct shmemx_putmem_ct
+#define shmem_getmem_ct shmemx_getmem_ct
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,122 @@
+//! The headers: they are what the tables say, compilers take them, and all routines link.
+
+#[path = "../examples/header/constants.rs"]
+mod constants;
+#[path = "../examples/header/generator.rs"]
+mod generator;
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use generator::{Row, name, plain, rows};
+
+fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+/// Runs a compiler on a source text; all warnings are errors.
+fn compile(compiler: &str, arguments: &[&str], language: &str, source: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(format!("source.{language}"));
+    fs::write(&file, source).expect("a source");
+    let output = Command::new(compiler)
+        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-deprecated-declarations", "-I"])
+        .arg(include())
+        .arg("-o")
+        .arg(folder.path().join("out"))
+        .arg(&file)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("`{compiler}` is needed: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{compiler} {arguments:?}: {said}");
+}
+
+#[test]
+fn headers_are_those_of_the_tables() {
+    for (name, text) in generator::headers() {
+        let found = fs::read_to_string(include().join(name)).expect("a header");
+        assert!(
+            found == text,
+            "{name}: write it with `cargo run -p consort-shmem --example header`"
+        );
+    }
+}
+
+/// The names of all functions of the specification.
+fn names() -> BTreeSet<String> {
+    let prototypes = rows().filter(|row| !row.is_generic).flat_map(Row::prototypes);
+    prototypes.map(|prototype| name(&prototype).to_owned()).collect()
+}
+
+#[test]
+fn all_routines_are_there() {
+    assert_eq!(names().len(), 1685 + 97);
+}
+
+#[test]
+fn compilers_take_the_headers() {
+    let source = "#include <shmem.h>\n#include <shmemx.h>\nint main(void) { return 0; }\n";
+    for standard in ["-std=c99", "-std=c11", "-std=c17"] {
+        compile("gcc", &[standard, "-c"], "c", source);
+    }
+    for standard in ["-std=c++11", "-std=c++17", "-std=c++20"] {
+        compile("g++", &[standard, "-c"], "cpp", source);
+    }
+}
+
+#[test]
+fn generics_take_all_their_types() {
+    let mut source = "#include <shmem.h>\n".to_owned();
+    let generics = rows().filter(|row| row.is_generic && row.verb() != "global_exit");
+    for (number, row) in generics.enumerate() {
+        let elements = if row.types.is_empty() { vec![("long", "")] } else { row.elements() };
+        for (index, (t, _)) in elements.into_iter().enumerate() {
+            let (head, list) = row.prototype.split_once('(').expect("a list of parameters");
+            let list = list.trim_end_matches(')').replace("TYPE", t);
+            let result = head.rsplit_once(' ').expect("a result").0.replace("TYPE", t);
+            let call = format!("shmem_{}({})", row.verb(), row.parameters().join(", "));
+            let value = if result == "void" { "" } else { "return " };
+            source += &format!("{result} f{number}_{index}({list}) {{ {value}{call}; }}\n");
+        }
+    }
+    // Each is declared by its definition alone.
+    compile("gcc", &["-std=c11", "-fsyntax-only", "-Wno-missing-prototypes"], "c", &source);
+    assert_eq!(plain("int64_t"), "long");
+}
+
+/// The library of C, beside this test.
+fn archive() -> PathBuf {
+    let test = env::current_exe().expect("a test");
+    let files = fs::read_dir(test.parent().expect("a folder")).expect("its files");
+    let archives = files.flatten().filter(|file| {
+        let name = file.file_name().into_string().unwrap_or_default();
+        name.starts_with("libconsort_shmem") && name.ends_with(".a")
+    });
+    let newest = archives.max_by_key(|file| file.metadata().and_then(|of| of.modified()).ok());
+    newest.expect("the library is built").path()
+}
+
+#[test]
+fn all_routines_link_by_both_names() {
+    let mut source = "#include <shmemx.h>\ntypedef void (*routine)(void);\n".to_owned();
+    source += "const routine all[] = {\n";
+    for name in names() {
+        source += &format!("(routine){name},\n");
+        if name.starts_with("shmem_") {
+            source += &format!("(routine)p{name},\n");
+        }
+    }
+    source += "(routine)shmem_putmem_ct, (routine)shmem_getmem_ct, (routine)shmem_ct_create,\n";
+    source += "(routine)shmem_ct_free, (routine)shmem_ct_get, (routine)shmem_ct_set,\n";
+    source += "(routine)shmem_ct_wait};\n";
+    source += "int main(void) { return all[0] == 0; }\n";
+    let archive = archive();
+    let archive = archive.to_str().expect("a path of text");
+    let libraries = [archive, "-lpthread", "-ldl", "-lm", "-Wno-cast-function-type"];
+    compile("gcc", &libraries, "c", &source);
+}
