@@ -1,4 +1,4 @@
-/* Extensions of OpenSHMEM: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
+/* Extensions: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
 #ifndef CONSORT_SHMEMX_H
 #define CONSORT_SHMEMX_H
 

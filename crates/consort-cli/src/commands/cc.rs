@@ -14,9 +14,9 @@ use crate::c_library::{CLibrary, SYSTEM, not_started};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort cc prog.c -o prog --help      compile and link; then consort run -n 4 ./prog
-  consort cc -O2 -c part.c --help       compile only
-  consort cc --show prog.c -o prog --help   what would be run
+  consort cc prog.c -o prog             compile and link; then consort run -n 4 ./prog
+  consort cc -O2 -c part.c              compile only
+  consort cc --show prog.c -o prog      show what would be run
 
 The arguments are the compiler's, which is that of CC (for C++, that of CXX) or else cc (c++).";
 

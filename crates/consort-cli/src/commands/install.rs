@@ -14,7 +14,7 @@ use crate::c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM, not_started};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort install --prefix /opt/consort --help   then /opt/consort/bin/oshcc prog.c -o prog
+  consort install --prefix /opt/consort   then /opt/consort/bin/oshcc prog.c -o prog
 
 The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (shmem.h, shmemx.h), lib/
 (libconsort_shmem.a and .so) and lib/pkgconfig/. It may be moved. The shared library is linked by

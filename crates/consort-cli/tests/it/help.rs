@@ -10,6 +10,8 @@ use std::{
     process::{Command, Output},
 };
 
+use super::shmem;
+
 /// The commands of which every example is run; the others measure or simulate for long.
 const RUN: [&str; 4] = ["bench", "explain", "machines", "model"];
 
@@ -19,6 +21,7 @@ fn consort(words: &[&str], folder: &Path) -> Output {
         .current_dir(folder)
         .env("CONSORT_WISDOM", folder.join("wisdom.toml"))
         .env("PATH", "")
+        .env("CC", "/bin/true")
         .output()
         .expect("the command starts")
 }
@@ -63,6 +66,7 @@ fn examples_parse_and_work() {
     let program = folder.path().join("program");
     fs::write(&program, "#!/bin/sh\n").expect("the program that `run` is shown with");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
+    shmem::build();
     let mut all = Vec::new();
     examples(&[], &mut all);
     assert!(all.len() > 50, "only {} examples are found", all.len());

@@ -9,6 +9,7 @@ mod model;
 mod readme;
 mod run;
 mod scc;
+mod shmem;
 mod sim;
 mod tidy;
 mod usage;

@@ -131,7 +131,7 @@ pub(crate) const END: &str = "#endif
 
 /// All of `shmemx.h`.
 pub(crate) const EXTENSIONS: &str = "\
-/* Extensions of OpenSHMEM: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
+/* Extensions: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
 #ifndef CONSORT_SHMEMX_H
 #define CONSORT_SHMEMX_H
 

@@ -164,8 +164,8 @@ fn generics(text: &mut String) {
         };
         writeln!(
             text,
-            "#define shmem_{verb}(...) \\\n    SHMEMI_{place}TH(__VA_ARGS__, {ctx}, {plain}, 0) \\\n    \
-             (__VA_ARGS__)"
+            "#define shmem_{verb}(...) \\\n    SHMEMI_{place}TH(__VA_ARGS__, {ctx}, {plain}, 0) \
+             \\\n    (__VA_ARGS__)"
         )
         .expect("memory");
     }

@@ -1,0 +1,174 @@
+//! OpenSHMEM programs in C and C++: compiled with `consort cc`, run with `consort run`, and by the
+//! wrappers of an installation. The sources are in `shmem/`.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::OnceLock,
+};
+
+const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
+
+/// Builds the C library beside the command.
+pub(crate) fn build() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let profile = Path::new(COMMAND).parent().expect("a folder");
+        let target = profile.parent().expect("a folder of targets");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "consort-shmem", "--target-dir"]).arg(target);
+        if profile.file_name() == Some(OsStr::new("release")) {
+            build.arg("--release");
+        }
+        assert!(build.status().expect("cargo").success());
+    });
+}
+
+fn consort() -> Command {
+    build();
+    let mut consort = Command::new(COMMAND);
+    consort.stdin(Stdio::null()).env("CONSORT_WISDOM", "/nonexistent/wisdom.toml");
+    consort
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/shmem").join(name)
+}
+
+fn text(output: &Output) -> String {
+    let [out, error] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    format!("{out}{error}")
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Compiles a source, with these options of the compiler.
+fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let program = folder.join(name.replace('.', "-"));
+    let language = if name.ends_with(".cpp") { "c++" } else { "cc" };
+    let mut cc = consort();
+    cc.arg(language).args(["-O1", "-Wall", "-Wextra", "-Werror"]).args(options);
+    let done = output(cc.arg(source(name)).arg("-o").arg(&program));
+    assert!(done.status.success(), "{name} {options:?}: {}", text(&done));
+    program
+}
+
+/// Runs a program on so many PEs.
+fn run(program: &Path, pes: u32, arguments: &[&str]) -> Output {
+    let mut run = consort();
+    run.args(["run", "--timeout", "60", "-n", &pes.to_string()]).arg(program).args(arguments);
+    output(run.env("SHMEM_SYMMETRIC_SIZE", "8M"))
+}
+
+/// Runs a program on different numbers of PEs, and alone.
+fn works(name: &str, options: &[&str], said: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), name, options);
+    for pes in [1, 2, 3, 4, 8] {
+        let done = run(&program, pes, &[]);
+        let (text, said) = (text(&done), said.replace("{pes}", &pes.to_string()));
+        assert!(done.status.success() && text == said, "{name} on {pes}: {}: {text}", done.status);
+    }
+    let done = output(&mut Command::new(program));
+    assert!(done.status.success(), "{name} alone: {}: {}", done.status, text(&done));
+}
+
+#[test]
+fn puts_and_gets() {
+    works("rma.c", &["-std=c11"], "");
+}
+
+#[test]
+fn atomic_operations() {
+    works("atomics.c", &["-std=c11"], "");
+}
+
+#[test]
+fn waits_and_locks() {
+    works("waits.c", &["-std=c11"], "");
+}
+
+#[test]
+fn collective_routines() {
+    works("collectives.c", &["-std=c11", "-Wno-unused-variable"], "");
+}
+
+#[test]
+fn memory_and_counting_puts() {
+    works("memory.c", &["-std=c11"], "");
+}
+
+#[test]
+fn profilers_and_cpp() {
+    works("profile.c", &["-std=c99"], "");
+    works("plus.cpp", &["-std=c++17"], "");
+}
+
+#[test]
+fn static_variables_of_every_kind_of_executable() {
+    for kind in
+        [&["-pie", "-fPIE"][..], &["-no-pie", "-fno-pie"], &["-Wl,-z,now"], &["-Wl,-z,norelro"]]
+    {
+        works("statics.c", kind, "statics of {pes} PEs\n");
+    }
+}
+
+#[test]
+fn misuse_ends_the_job_with_a_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "misuse.c", &[]);
+    for (which, line) in [
+        ("0", "shmem_barrier_all: called before shmem_init"),
+        ("1", "argument dest, 4 bytes at"),
+        ("2", "argument pe is 99, expected 0 to 1"),
+        ("3", "was not allocated in the symmetric heap, or is free already"),
+        ("4", "shmem_p: called after shmem_finalize"),
+        ("5", "argument ctx is SHMEM_CTX_INVALID"),
+        ("6", "argument cmp is 77"),
+        ("7", "argument source, 4 bytes at"),
+        ("8", "was killed by signal 6"),
+    ] {
+        let done = run(&program, 2, &[which]);
+        let said = text(&done);
+        assert!(!done.status.success() && said.contains(line), "{which}: {}: {said}", done.status);
+    }
+    for (size, line) in [("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`"), ("60T", "heap")] {
+        let mut run = consort();
+        run.args(["run", "-n", "2"]).arg(&program).arg("9").env("SHMEM_SYMMETRIC_SIZE", size);
+        let done = output(&mut run);
+        let said = text(&done);
+        assert!(!done.status.success() && said.contains(line), "{size}: {}: {said}", done.status);
+    }
+}
+
+#[test]
+fn an_installation_has_wrappers_and_both_libraries() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prefix = folder.path().join("made/here");
+    let done = output(consort().arg("install").arg("--prefix").arg(&prefix));
+    assert!(done.status.success(), "{}", text(&done));
+    let bin = |name: &str| Command::new(prefix.join("bin").join(name));
+    let program = folder.path().join("program");
+    let done = output(bin("oshcc").arg(source("rma.c")).arg("-o").arg(&program));
+    assert!(done.status.success(), "{}", text(&done));
+    let done = output(bin("oshrun").args(["-np", "2"]).arg(&program));
+    assert!(done.status.success(), "{}", text(&done));
+    let done = output(bin("oshc++").arg("--show").arg("a.cpp"));
+    assert!(text(&done).contains("libconsort_shmem.a"), "{}", text(&done));
+    // The shared library, as a package tool would link it.
+    let shared = folder.path().join("shared");
+    let lib = prefix.join("lib");
+    let mut path = std::ffi::OsString::from("-Wl,-rpath,");
+    path.push(&lib);
+    let mut cc = Command::new("cc");
+    cc.arg(source("statics.c")).arg("-I").arg(prefix.join("include")).arg("-L").arg(&lib);
+    let done = output(cc.arg(path).args(["-lconsort_shmem", "-o"]).arg(&shared));
+    assert!(done.status.success(), "{}", text(&done));
+    let done = output(bin("oshrun").args(["-n", "2"]).arg(&shared));
+    assert_eq!(text(&done), "statics of 2 PEs\n");
+    assert!(lib.join("pkgconfig/consort-shmem.pc").is_file());
+}

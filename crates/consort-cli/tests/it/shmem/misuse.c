@@ -1,0 +1,21 @@
+/* Misuse, by number. */
+#include "check.h"
+
+int main(int count, char **arguments) {
+    int local = 0, which = count > 1 ? atoi(arguments[1]) : 0;
+    if (which == 0) shmem_barrier_all();
+    shmem_init();
+    int *a = shmem_malloc(8);
+    switch (which) {
+    case 1: shmem_int_p(&local, 1, 0); break;
+    case 2: shmem_int_p(a, 1, 99); break;
+    case 3: shmem_free(a); shmem_free(a); break;
+    case 4: shmem_finalize(); shmem_int_p(a, 1, 0); break;
+    case 5: shmem_ctx_int_p(SHMEM_CTX_INVALID, a, 1, 0); break;
+    case 6: shmem_int_wait_until(a, 77, 1); break;
+    case 7: shmem_int_sum_reduce(SHMEM_TEAM_WORLD, a, &local, 1); break;
+    case 8: abort();
+    }
+    shmem_finalize();
+    return 0;
+}
