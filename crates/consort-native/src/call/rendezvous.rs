@@ -22,6 +22,7 @@ use std::{
 use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 
 use super::{
+    operands::Buffer,
     remote::{Remote, RemoteKind},
     view::{Call, SOURCE, STAGED, SYMMETRIC, TARGET},
 };
@@ -139,12 +140,17 @@ impl Call<'_> {
         Some(staged)
     }
 
-    /// The address at which the target is staged.
+    /// A private target that is exposed: itself, or where it is staged.
     #[cold]
-    pub(super) fn staged_target(&self) -> *mut u8 {
+    #[inline(never)]
+    pub(super) fn lent_target(&self) -> (*mut u8, usize, Option<Extent>) {
+        let Buffer { at, bytes, .. } = self.operands.target;
+        if self.exposed.load(Relaxed) & STAGED == 0 {
+            return (at, bytes, Some(Extent::exposed(at, bytes)));
+        }
         let find = |staging: &Staging| staging.find(self.call_key(), self.whole_target());
         let staged = self.job.staging().and_then(find).expect("it is marked as staged");
-        self.staged_memory(staged).at
+        (self.staged_memory(staged).at, bytes, Some(Extent::WORDS))
     }
 
     /// Copies a staged target back, and frees what is staged: no peer has it any more.

@@ -286,11 +286,12 @@ impl<'c> Call<'c> {
             }
             Place::Target => {
                 let Buffer { at, bytes, symmetric, .. } = self.operands.target;
-                let marks = if symmetric { 0 } else { self.exposed.load(Relaxed) };
-                let exposed = || (marks & TARGET != 0).then(|| Extent::exposed(at, bytes));
-                let at = if marks & STAGED == 0 { at } else { self.staged_target() };
-                let is_shared = symmetric || marks & STAGED != 0;
-                (at, bytes, if is_shared { words } else { exposed() })
+                let is_lent = || self.exposed.load(Relaxed) & (TARGET | STAGED) != 0;
+                if !symmetric && is_lent() {
+                    self.lent_target()
+                } else {
+                    (at, bytes, words.filter(|_| symmetric))
+                }
             }
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
