@@ -219,6 +219,7 @@ impl From<NoJob> for Error {
     fn from(error: NoJob) -> Self {
         match error {
             NoJob::Memory(error) => error.into(),
+            NoJob::Member(NoMember::Lost { rank, reason }) => Self::PeFailed { rank, reason },
             NoJob::Member(error) => error.into(),
         }
     }

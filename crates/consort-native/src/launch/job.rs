@@ -113,7 +113,7 @@ impl Job {
         let job = Self::over(config, &form, &segment, Some(joined)).ok_or(form.no_memory())?;
         // The launcher fails the jobs that it finds: for a process that ended before, here.
         if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
-            job.poison(&Failure::Pe { rank, reason: format!("it {reason}") });
+            job.poison(&Failure::Pe { rank, reason });
         }
         Ok(job)
     }

@@ -172,6 +172,6 @@ impl Process {
             if begun > number { "in the midst of its program" } else { "before it called Consort" };
         let tells =
             matches!(end, End::Killed(_)) || matches!(end, End::Exited(status) if status > 0);
-        Some(if tells { end.to_string() } else { format!("{end} {when}") })
+        Some(if tells { format!("it {end}") } else { format!("it {end} {when}") })
     }
 }

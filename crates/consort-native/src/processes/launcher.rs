@@ -80,7 +80,7 @@ impl Launcher {
         for (number, launch) in self.control.present() {
             if let Some(reason) = process.is_missed(number) {
                 is_missed = true;
-                self.fail(launch, &Failure::Pe { rank, reason: format!("it {reason}") });
+                self.fail(launch, &Failure::Pe { rank, reason });
             }
         }
         is_missed
@@ -89,10 +89,23 @@ impl Launcher {
     /// Why a launch has failed, if one has.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
-        self.control.present().find_map(|(_, launch)| {
+        let said = self.control.present().find_map(|(_, launch)| {
             let segment = self.beginning(launch)?;
             let words = Single::<Header>::new(&segment, 0).poison.reason()?;
             reason::decode(&words)
+        });
+        said.or_else(|| self.never_came())
+    }
+
+    /// The PE for which others wait, or have waited, that has ended before it called Consort.
+    fn never_came(&self) -> Option<Failure> {
+        let processes = &self.control.processes[..self.pes as usize];
+        let last = processes.iter().map(|process| process.begun.load(SeqCst)).max()?;
+        let number = last.checked_sub(1)?;
+        (0..).map(Rank).zip(processes).find_map(|(rank, process)| {
+            let never_came = process.begun.load(SeqCst) < last;
+            let reason = process.is_missed(number).filter(|_| never_came)?;
+            Some(Failure::Pe { rank, reason })
         })
     }
 

@@ -9,6 +9,9 @@ use std::{
 use consort_launch::{Binding, Launch};
 use libtest_mimic::Failed;
 
+/// How long the processes of a job that has failed may take: longer than a test waits.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// The argument after which a launcher finds what to start.
 const LAUNCH: &str = "launch";
 
@@ -33,14 +36,14 @@ pub(crate) fn role() -> Role {
 
 /// Starts a job as `consort run` does.
 pub(crate) fn launch(arguments: &[String]) -> ExitCode {
-    let [pes, program @ ..] = arguments else { panic!("a number and a program") };
+    let [pes, grace, program @ ..] = arguments else { panic!("two numbers and a program") };
     let launch = Launch {
         pes: pes.parse().expect("a number of PEs"),
         cores: 2,
         binding: Binding::Placed,
         tags: false,
         timeout: None,
-        grace: Duration::from_secs(1),
+        grace: Duration::from_millis(grace.parse().expect("milliseconds")),
         program: env::current_exe().expect("a program").into(),
         arguments: program.iter().map(Into::into).collect(),
     };
@@ -62,8 +65,14 @@ pub(crate) struct Ended {
 
 /// Starts a job of `pes` processes.
 pub(crate) fn start(pes: u32, program: &[&str]) -> Job {
+    start_with(pes, GRACE, program)
+}
+
+/// Starts a job whose processes are killed so long after the first has failed.
+pub(crate) fn start_with(pes: u32, grace: Duration, program: &[&str]) -> Job {
     let mut command = Command::new(env::current_exe().expect("a program"));
-    command.arg(LAUNCH).arg(pes.to_string()).args(program);
+    let numbers = [pes.to_string(), grace.as_millis().to_string()];
+    command.arg(LAUNCH).args(numbers).args(program);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Job { child: command.spawn().expect("a launcher"), begun: Instant::now() }
 }
