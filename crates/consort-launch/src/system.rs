@@ -11,7 +11,7 @@ use std::{
         unix::process::CommandExt,
     },
     process::Command,
-    ptr::null_mut,
+    ptr::{null, null_mut},
 };
 
 use libc::{c_int, signalfd_siginfo};
@@ -33,12 +33,15 @@ pub(crate) struct Came {
 pub(crate) struct Signals(File);
 
 impl Signals {
-    /// Takes them, before any thread is started.
+    /// Takes them, before any thread is started. One that is ignored stays so, as `nohup` wants.
     pub(crate) fn take() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: it initializes the set.
         unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-        for signal in PASSED_ON.into_iter().chain([libc::SIGCHLD]) {
+        // SAFETY: it changes no function that handles signals. Ends of children must be told.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        let heard = PASSED_ON.into_iter().filter(|&signal| !is_ignored(signal));
+        for signal in heard.chain([libc::SIGCHLD]) {
             // SAFETY: the set is initialized.
             unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
         }
@@ -72,6 +75,15 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Whether a signal is ignored.
+fn is_ignored(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: it changes nothing, and initializes the action unless there is no such signal.
+    let found = unsafe { libc::sigaction(signal, null(), action.as_mut_ptr()) };
+    // SAFETY: as above.
+    found == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 /// Sends a signal to a process, if it is still there.

@@ -3,7 +3,7 @@
 //!
 //! A set of all PEs makes the calls of the world. Others need no agreement on a team: each pair of
 //! PEs meets in two words, one in the memory of each, which count how often they have met. Then PEs
-//! read each other's memory. They need no `pSync`.
+//! read each other's memory. They need no `pSync`. A PE's threads make these calls in turn.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -289,7 +289,7 @@ unsafe fn exchange<T: Element>(
 ///
 /// # Safety
 /// As [`broadcast`]; both are the same or apart.
-pub unsafe fn to_all<T: Pod, O: Reduction<T>>(
+pub unsafe fn to_all<T: Pod + Send, O: Reduction<T>>(
     dest: *mut T,
     source: *const T,
     nreduce: c_int,

@@ -1,17 +1,35 @@
 //! The collectives of teams: this project's, on places in the symmetric memory.
+//!
+//! One thread at a time makes calls. It blocks in them, unless the program has asked for
+//! `SHMEM_THREAD_MULTIPLE`: then a thread starts a call, and waits for it by turns with others,
+//! which may wait for calls of other teams.
 
-use consort::{Collective, Displacements, Rank, Sum};
+use std::{
+    sync::atomic::Ordering::Relaxed,
+    thread,
+    time::{Duration, Instant},
+};
+
+use bytemuck::Pod;
+use consort::{Collective, Displacements, Rank, Request, Result, Sum};
 use libc::{c_int, ptrdiff_t};
 
 use crate::{
-    elements::Element,
+    elements::{Element, Reduction},
     failure::fail,
     ordering,
     rma::{bytes_of, copy},
     strided::move_blocks,
     teams::{Members, Team},
-    world::{Driver, World, not_symmetric, world},
+    world::{World, not_symmetric, world},
 };
+
+/// A team's calls.
+type Calls = consort::Team<'static>;
+
+/// How long a thread keeps the driver that no other waits for, and how long it sleeps at most
+/// between its turns.
+const TURN: Duration = Duration::from_micros(200);
 
 /// What a call of a team needs.
 pub(crate) struct Call {
@@ -48,20 +66,86 @@ impl Call {
         offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes))
     }
 
-    /// Locks the driver, and makes calls.
+    /// Makes a call, which `start` starts where threads take turns.
     pub(crate) fn make<R>(
         &self,
-        calls: impl FnOnce(consort::Team<'static>) -> consort::Result<R>,
+        blocking: impl FnOnce(Calls) -> Result<R>,
+        start: impl FnOnce(Calls) -> Result<Request<'static, R>>,
     ) -> R {
-        let driver: &Driver = &self.world.driver();
-        match calls(self.team.calls(self.routine, driver)) {
-            Ok(result) => result,
-            Err(error) => fail(self.routine, error),
+        if self.takes_turns() { self.by_turns(start) } else { self.blocking(blocking) }
+    }
+
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.world.takes_turns.load(Relaxed)
+    }
+
+    /// Makes a call that blocks, as do all others until it returns.
+    pub(crate) fn blocking<R>(&self, call: impl FnOnce(Calls) -> Result<R>) -> R {
+        let done = call(self.team.calls(self.routine, &self.world.driver()));
+        done.unwrap_or_else(|error| fail(self.routine, error))
+    }
+
+    /// Makes a call while other threads make calls of other teams. So no thread waits while it has
+    /// locked the driver, unless it is alone, and then not for long.
+    pub(crate) fn by_turns<R>(
+        &self,
+        start: impl FnOnce(Calls) -> Result<Request<'static, R>>,
+    ) -> R {
+        let is_before_turn =
+            || self.team.calls(self.routine, &self.world.driver()).is_before_turn();
+        self.world.callers.fetch_add(1, Relaxed);
+        // Who is past a barrier in a quarter of the window need not wait when the next one begins.
+        if is_before_turn() {
+            self.complete(|team| team.start_barrier());
+        }
+        let result = self.complete(start);
+        self.world.callers.fetch_sub(1, Relaxed);
+        result
+    }
+
+    /// Starts a call, and looks by turns whether it is complete.
+    fn complete<R>(&self, start: impl FnOnce(Calls) -> Result<Request<'static, R>>) -> R {
+        let driver = self.world.driver();
+        let started = start(self.team.calls(self.routine, &driver));
+        drop(driver);
+        let mut request = started.unwrap_or_else(|error| fail(self.routine, error));
+        let begun = Instant::now();
+        loop {
+            let driver = self.world.driver();
+            let is_alone = self.world.callers.load(Relaxed) == 1;
+            let limit = if is_alone { TURN } else { Duration::ZERO };
+            match request.wait_timeout(limit) {
+                Ok(Ok(result)) => return result,
+                Ok(Err(later)) => request = later,
+                Err(error) => fail(self.routine, error),
+            }
+            drop(driver);
+            if is_alone || begun.elapsed() < TURN {
+                thread::yield_now();
+            } else {
+                thread::sleep((begun.elapsed() / 64).min(TURN));
+            }
         }
     }
 
     pub(crate) fn barrier(&self) {
-        self.make(|team| team.barrier());
+        self.make(|team| team.barrier(), |team| team.start_barrier());
+    }
+
+    /// Moves or combines data at these offsets.
+    pub(crate) fn move_at<T: Pod + Send, O: Reduction<T>>(
+        &self,
+        kind: (Collective, Option<Rank>),
+        operator: Option<O>,
+        places: (usize, usize),
+        len: usize,
+    ) {
+        if self.takes_turns() {
+            self.by_turns(|team| team.start_collective_at::<T, O>(kind, operator, places, len));
+        } else {
+            let operator = operator.as_ref();
+            self.blocking(|team| team.collective_at::<T, O>(kind, operator, places, len));
+        }
     }
 
     /// The memory of the `pe`th member that is symmetric to `at`, which has been checked.
@@ -70,12 +154,17 @@ impl Call {
     }
 }
 
-/// `shmem_barrier_all`.
-pub fn barrier_all() {
+/// Waits until all PEs are here, and all that they have written has arrived.
+pub(crate) fn synchronize(routine: &'static str) {
     ordering::quiet_all();
-    if let Some(call) = Call::new("shmem_barrier_all", Team::WORLD) {
+    if let Some(call) = Call::new(routine, Team::WORLD) {
         call.barrier();
     }
+}
+
+/// `shmem_barrier_all`.
+pub fn barrier_all() {
+    synchronize("shmem_barrier_all");
 }
 
 /// `shmem_sync_all`.
@@ -118,7 +207,7 @@ pub unsafe fn broadcast<T: Element>(
         let at = call.offset("dest", dest, nelems);
         let kind = (Collective::Broadcast, Some(Rank(root)));
         let bytes = bytes_of::<T>(nelems);
-        call.make(|team| team.collective_at::<u8, Sum>(kind, None, (at, at), bytes));
+        call.move_at::<u8, Sum>(kind, None, (at, at), bytes);
     }
     0
 }
@@ -144,7 +233,7 @@ unsafe fn move_all<T: Element>(
         let places =
             (call.offset("source", source, contributed), call.offset("dest", dest, received));
         let bytes = bytes_of::<T>(nelems);
-        call.make(|team| team.collective_at::<u8, Sum>((collective, None), None, places, bytes));
+        call.move_at::<u8, Sum>((collective, None), None, places, bytes);
     }
     0
 }
@@ -190,7 +279,9 @@ pub unsafe fn collect<T: Element>(
     nelems: usize,
 ) -> c_int {
     let Some(call) = Call::new("shmem_collect", team) else { return -1 };
-    let counts = call.make(|team| team.all_gather(bytes_of::<T>(nelems)));
+    let own_bytes = bytes_of::<T>(nelems);
+    let counts =
+        call.make(|team| team.all_gather(own_bytes), |team| team.start_all_gather(vec![own_bytes]));
     let blocks = match Displacements::new(&counts) {
         Ok(blocks) => blocks,
         Err(error) => fail(call.routine, error),
@@ -200,13 +291,16 @@ pub unsafe fn collect<T: Element>(
     call.check("source", source, nelems);
     if call.pes() == 1 {
         // SAFETY: both have been checked.
-        unsafe { copy(dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
+        unsafe { copy(dest.cast(), source.cast(), own_bytes) };
     } else if all > 0 {
         // Who contributes nothing may pass any address.
         let from = if nelems > 0 { call.offset("source", source, nelems) } else { 0 };
         let to = call.offset("dest", dest, all);
-        let own = (from, bytes_of::<T>(nelems));
-        call.make(|team| team.all_gather_blocks_at::<u8>(own, (to, &blocks)));
+        let own = (from, own_bytes);
+        call.make(
+            |team| team.all_gather_blocks_at::<u8>(own, (to, &blocks)),
+            |team| team.start_all_gather_blocks_at::<u8>(own, (to, blocks.clone())),
+        );
     }
     0
 }

@@ -124,9 +124,9 @@ unsafe impl<T: Zeroable> Zeroable for Complex<T> {}
 unsafe impl<T: Pod> Pod for Complex<T> {}
 
 /// An operator of a reduction, on elements of `T`.
-pub trait Reduction<T>: Default + Operator<T> + 'static {}
+pub trait Reduction<T>: Default + Operator<T> + Send + 'static {}
 
-impl<T, O: Default + Operator<T> + 'static> Reduction<T> for O {}
+impl<T, O: Default + Operator<T> + Send + 'static> Reduction<T> for O {}
 
 /// The sum.
 #[derive(Clone, Copy, Debug, Default)]

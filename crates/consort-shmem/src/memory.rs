@@ -8,8 +8,8 @@ use std::{
 use libc::c_int;
 
 use crate::{
+    collectives::synchronize,
     failure::fail,
-    ordering,
     rma::copy,
     teams::{Members, Team},
     world::{World, world},
@@ -18,17 +18,9 @@ use crate::{
 /// The hints of `shmem_malloc_with_hints`.
 const HINTS: c_long = 1 | 2;
 
-/// Waits for all PEs.
-fn barrier(world: &World, routine: &str) {
-    ordering::quiet_all();
-    if let Err(error) = world.driver().world.barrier() {
-        fail(routine, error);
-    }
-}
-
 /// Takes memory that begins with zeros if it is to be `cleared`. Null for no bytes, and if there is
 /// not so much.
-fn allocate(routine: &str, bytes: usize, align: usize, cleared: bool) -> *mut c_void {
+fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) -> *mut c_void {
     let world = world(routine);
     if bytes == 0 {
         return null_mut();
@@ -41,7 +33,7 @@ fn allocate(routine: &str, bytes: usize, align: usize, cleared: bool) -> *mut c_
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
     }
     if taken.is_some() {
-        barrier(world, routine);
+        synchronize(routine);
     }
     address
 }
@@ -94,7 +86,7 @@ pub fn free(ptr: *mut c_void) {
     }
     let at = offset_of(world, "shmem_free", ptr);
     // Peers may access it until they are here.
-    barrier(world, "shmem_free");
+    synchronize("shmem_free");
     world.books().give(at);
 }
 
@@ -106,7 +98,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
         return allocate(routine, size, 1, false);
     }
     let at = offset_of(world, routine, ptr);
-    barrier(world, routine);
+    synchronize(routine);
     if size == 0 {
         world.books().give(at);
         return null_mut();
@@ -115,7 +107,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     let before = books.size(at).unwrap_or(0);
     if books.resize(at, size) {
         drop(books);
-        barrier(world, routine);
+        synchronize(routine);
         return ptr;
     }
     let taken = books.take(size, 1);
@@ -124,7 +116,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     let target: *mut u8 = with_exposed_provenance_mut(world.heap + new);
     // SAFETY: two allocations of the own heap, of at least so many bytes.
     unsafe { copy(target, ptr.cast_const().cast(), before.min(size)) };
-    barrier(world, routine);
+    synchronize(routine);
     world.books().give(at);
     target.cast()
 }

@@ -15,7 +15,7 @@ use crate::{
 ///
 /// # Safety
 /// Here and below: both buffers are of so many elements, and the same or apart.
-pub unsafe fn reduce<T: Pod, O: Reduction<T>>(
+pub unsafe fn reduce<T: Pod + Send, O: Reduction<T>>(
     team: Team,
     dest: *mut T,
     source: *const T,
@@ -30,7 +30,12 @@ pub unsafe fn reduce<T: Pod, O: Reduction<T>>(
 ///
 /// # Safety
 /// As [`reduce`].
-pub unsafe fn sum_inscan<T: Pod>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int
+pub unsafe fn sum_inscan<T: Pod + Send>(
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int
 where
     Added: Operator<T>,
 {
@@ -43,7 +48,12 @@ where
 ///
 /// # Safety
 /// As [`reduce`].
-pub unsafe fn sum_exscan<T: Pod>(team: Team, dest: *mut T, source: *const T, nelems: usize) -> c_int
+pub unsafe fn sum_exscan<T: Pod + Send>(
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int
 where
     Added: Operator<T>,
 {
@@ -52,7 +62,7 @@ where
     unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
 }
 
-unsafe fn combine<T: Pod, O: Reduction<T>>(
+unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
     (routine, collective): (&'static str, Collective),
     team: Team,
     dest: *mut T,
@@ -77,11 +87,22 @@ unsafe fn combine<T: Pod, O: Reduction<T>>(
         // SAFETY: symmetric memory, in which no PE writes during the call.
         let data = unsafe { std::slice::from_raw_parts_mut(dest, nelems) };
         let own = data.to_vec();
-        let root = consort::Rank(0);
-        call.make(|team| team.collective_slice(collective, &own, data, operator, root));
+        if call.takes_turns() {
+            let combined = match collective {
+                Collective::Scan => Some(call.by_turns(|team| team.start_scan(own, operator))),
+                Collective::ExclusiveScan => {
+                    call.by_turns(|team| team.start_exclusive_scan(own, operator))
+                }
+                _ => Some(call.by_turns(|team| team.start_all_reduce(own, operator))),
+            };
+            combined.iter().for_each(|combined| data.copy_from_slice(combined));
+        } else {
+            let root = consort::Rank(0);
+            call.blocking(|team| team.collective_slice(collective, &own, data, operator, root));
+        }
     } else {
         let places = (call.offset("source", source, nelems), call.offset("dest", dest, nelems));
-        call.make(|team| team.collective_at::<T, O>(kind, Some(&operator), places, nelems));
+        call.move_at::<T, O>(kind, Some(operator), places, nelems);
     }
     if is_exclusive && call.members.own() == 0 {
         // SAFETY: the own memory, which the call has left alone here; zeros are a value.

@@ -5,19 +5,20 @@ use std::{
     cell::RefCell,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
 };
 
-use consort::{Joined, Pes, Rank};
+use consort::{Joined, Max, Pes, Rank};
 use consort_native::{Failure, Member, Statics};
 use libc::c_int;
 
 use crate::{
     allocator::Allocator,
+    collectives::synchronize,
     environment,
     failure::fail,
-    info, ordering,
+    info,
     world::{self, Driver, RESERVED, World, is_final, known, world},
 };
 
@@ -89,6 +90,8 @@ fn begin() -> Result<Begun, String> {
         environment,
         books: Mutex::new(Allocator::new(RESERVED, heap_bytes)),
         driver: Mutex::new(Driver { world: team, shared: team }),
+        callers: AtomicU32::new(0),
+        takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
     };
     Ok(Begun { world: Box::leak(Box::new(world)), joined })
@@ -169,9 +172,11 @@ fn start(routine: &str, requested: c_int) -> c_int {
     let world = begun.world;
     world.thread_level.store(requested.cast_unsigned(), Relaxed);
     let mut driver = world.driver();
-    let made = driver.world.barrier();
-    let shared = made.and_then(|()| driver.world.strided(Rank(0), 1, world.pes));
-    match shared {
+    let made = driver.world.all_reduce(requested, Max).and_then(|level| {
+        world.takes_turns.store(level == THREAD_MULTIPLE, Relaxed);
+        driver.world.strided(Rank(0), 1, world.pes)
+    });
+    match made {
         Ok(shared) => driver.shared = shared.expect("all PEs are in it"),
         Err(error) => fail(routine, error),
     }
@@ -189,10 +194,7 @@ pub fn finalize() {
     if *count > 0 {
         return;
     }
-    ordering::quiet_all();
-    if let Err(error) = world.driver().world.barrier() {
-        fail("shmem_finalize", error);
-    }
+    synchronize("shmem_finalize");
     let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(Ok(Begun { joined, .. })) = begun {
         // SAFETY: made by `begin`, and taken once. No routine is called any more, so no team is

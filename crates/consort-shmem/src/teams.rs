@@ -12,6 +12,7 @@ use consort::{Rank, Team as Calls};
 use libc::c_int;
 
 use crate::{
+    collectives::Call,
     failure::fail,
     ordering,
     world::{Driver, World, no_pe, world},
@@ -226,7 +227,7 @@ pub unsafe fn split_strided(
     new_team: *mut Team,
 ) -> c_int {
     let routine = "shmem_team_split_strided";
-    let world = world(routine);
+    world(routine);
     // SAFETY: the caller's promise.
     unsafe { new_team.write(Team::INVALID) };
     let (Ok(first), Ok(count)) = (u32::try_from(start), u32::try_from(size)) else { return -1 };
@@ -235,16 +236,22 @@ pub unsafe fn split_strided(
     }
     // SAFETY: the caller's promise.
     let config = unsafe { asked(routine, config, config_mask) };
-    let driver = world.driver();
-    match parent_team.calls(routine, &driver).strided(Rank(first), stride, count) {
-        Ok(calls) => {
-            // SAFETY: the caller's promise.
-            unsafe { new_team.write(handle(calls, config)) };
-            0
-        }
-        Err(consort::Error::Team(_)) => -1,
-        Err(error) => fail(routine, error),
+    let Some(call) = Call::new(routine, parent_team) else { return -1 };
+    let pes = call.members.size();
+    let pe = |index: u32| {
+        let pe = i64::from(first) + i64::from(index) * i64::from(stride);
+        u32::try_from(pe).ok().filter(|&pe| pe < pes).map(Rank)
+    };
+    let Some(members) = (0..count.min(pes + 1)).map(pe).collect::<Option<Vec<_>>>() else {
+        return -1;
+    };
+    if count > 1 && stride == 0 {
+        return -1;
     }
+    let [team] = form(&call, [(0, &members, config)]);
+    // SAFETY: the caller's promise.
+    unsafe { new_team.write(team) };
+    0
 }
 
 /// `shmem_team_split_2d`. Returns 0, or -1 if there are no such teams.
@@ -263,7 +270,7 @@ pub unsafe fn split_2d(
     yaxis_team: *mut Team,
 ) -> c_int {
     let routine = "shmem_team_split_2d";
-    let world = world(routine);
+    world(routine);
     // SAFETY: the caller's promise.
     unsafe {
         xaxis_team.write(Team::INVALID);
@@ -279,25 +286,37 @@ pub unsafe fn split_2d(
     let [x_config, y_config] = unsafe {
         [asked(routine, xaxis_config, xaxis_mask), asked(routine, yaxis_config, yaxis_mask)]
     };
-    let driver = world.driver();
-    let parent = parent_team.calls(routine, &driver);
-    let (row, column) = (parent.rank().0 / columns, parent.rank().0 % columns);
-    let split = |color, key: u32, config| {
-        let calls = parent.split(Some(color), i64::from(key));
-        handle(calls.unwrap_or_else(|error| fail(routine, error)), config)
-    };
+    let Some(call) = Call::new(routine, parent_team) else { return -1 };
+    let (pes, own) = (call.members.size(), call.members.own());
+    let (row, column) = (own / columns, own % columns);
+    let of = |is_in: &dyn Fn(u32) -> bool| (0..pes).filter(|&pe| is_in(pe)).map(Rank).collect();
+    let x_members: Vec<Rank> = of(&|pe| pe / columns == row);
+    let y_members: Vec<Rank> = of(&|pe| pe % columns == column);
+    let [x_team, y_team] =
+        form(&call, [(row, &x_members, x_config), (column, &y_members, y_config)]);
     // SAFETY: the caller's promise.
     unsafe {
-        xaxis_team.write(split(row, column, x_config));
-        yaxis_team.write(split(column, row, y_config));
+        xaxis_team.write(x_team);
+        yaxis_team.write(y_team);
     }
     0
+}
+
+/// Forms teams, each of a color and of the members that all PEs of the color name.
+fn form<const N: usize>(call: &Call, parts: [(u32, &[Rank], Config); N]) -> [Team; N] {
+    call.barrier();
+    let driver = call.world.driver();
+    let parent = call.team.calls(call.routine, &driver);
+    parts.map(|(color, members, config)| {
+        let calls = parent.form(color, members);
+        handle(calls.unwrap_or_else(|error| fail(call.routine, error)), config)
+    })
 }
 
 /// `shmem_team_destroy`.
 pub fn destroy(team: Team) {
     let routine = "shmem_team_destroy";
-    let world = world(routine);
+    world(routine);
     if team == Team::INVALID {
         return;
     }
@@ -305,9 +324,9 @@ pub fn destroy(team: Team) {
         fail(routine, "argument team is SHMEM_TEAM_WORLD or SHMEM_TEAM_SHARED")
     };
     ordering::quiet_all();
-    let driver = world.driver();
-    if let Err(error) = team.calls(routine, &driver).free() {
-        fail(routine, error);
-    }
+    let Some(call) = Call::new(routine, team) else { return };
+    call.barrier();
+    let freed = team.calls(routine, &call.world.driver()).free_by_agreement();
+    freed.unwrap_or_else(|error| fail(routine, error));
     made.is_destroyed.store(true, Release);
 }

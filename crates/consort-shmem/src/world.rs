@@ -37,6 +37,10 @@ pub struct World {
     pub(crate) environment: Environment,
     pub(crate) books: Mutex<Allocator>,
     pub(crate) driver: Mutex<Driver>,
+    /// How many threads make collective calls by turns.
+    pub(crate) callers: AtomicU32,
+    /// Whether threads of any PE make collective calls at the same time.
+    pub(crate) takes_turns: AtomicBool,
     pub(crate) thread_level: AtomicU32,
 }
 

@@ -364,7 +364,7 @@ impl Member {
             }
         }
         if members.len() < team.size() as usize {
-            let team = team.of_those_left(&members)?;
+            let team = team.form(0, &members)?.expect("this PE is left");
             self.team.set(team.state.number());
             self.accounted.set((self.shared.places.len() - members.len()) as u64);
         }

@@ -170,9 +170,32 @@ impl<'p> Team<'p> {
         Team::new(state, self.teams).with(self.sync())
     }
 
-    /// The team of these PEs, this PE among them, all of which make it without further agreement.
-    pub(crate) fn of_those_left(&self, members: &[Rank]) -> Result<Self> {
-        Ok(self.join(0, members)?.expect("this PE is left"))
+    /// The team of this color of these PEs, which all PEs form without further agreement; `None` on
+    /// a PE that is not among them.
+    ///
+    /// # Errors
+    /// [`TeamError::Memory`].
+    #[doc(hidden)]
+    pub fn form(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
+        self.join(color, members)
+    }
+
+    /// Frees a team, as [`Team::free`], whose PEs have agreed to that by other means.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub fn free_by_agreement(self) -> Result<()> {
+        self.state.free()?;
+        self.teams.spare(&self.state);
+        Ok(())
+    }
+
+    /// Whether the next call is the last of a quarter of the window: the one after it may wait.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_before_turn(&self) -> bool {
+        self.state.is_before_turn()
     }
 
     /// Frees a team once all its PEs have called this and its nonblocking calls are complete. Then
@@ -189,9 +212,7 @@ impl<'p> Team<'p> {
         self.state.ensure_alive()?;
         self.state.drain()?;
         self.state.agree("free()")?;
-        self.state.free()?;
-        self.teams.spare(&self.state);
-        Ok(())
+        self.free_by_agreement()
     }
 
     /// The rank in the team of all PEs of a PE of this team. Local.

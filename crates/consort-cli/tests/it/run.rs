@@ -15,7 +15,17 @@ use std::{
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn command(options: &str, script: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command_by(Command::new(env!("CARGO_BIN_EXE_consort")), options, script)
+}
+
+/// As [`command`], with these options of `env`.
+fn command_with(signals: &str, options: &str, script: &str) -> Command {
+    let mut by = Command::new("env");
+    by.args([signals, env!("CARGO_BIN_EXE_consort")]);
+    command_by(by, options, script)
+}
+
+fn command_by(mut command: Command, options: &str, script: &str) -> Command {
     command.arg("run").args(options.split_whitespace());
     command.args(["sh", "-c", script]).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -141,7 +151,8 @@ fn signals_are_passed_on() {
     for (name, status) in [("TERM", 7), ("INT", 7), ("USR1", 7)] {
         let script =
             format!("trap 'echo told; exit 7' {name}; echo ready; while :; do sleep 0.05; done");
-        let child = command("-n 2", &script).spawn().expect("a launcher");
+        let heard = format!("--default-signal={name}");
+        let child = command_with(&heard, "-n 2", &script).spawn().expect("a launcher");
         thread::sleep(Duration::from_millis(500));
         signal(child.id(), name);
         let output = child.wait_with_output().expect("it ends");
@@ -149,6 +160,16 @@ fn signals_are_passed_on() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(text.lines().filter(|line| *line == "told").count(), 2, "{name}: {text}");
     }
+}
+
+#[test]
+fn a_signal_that_is_ignored_is_not_passed_on() {
+    let script = "sleep 1; echo done";
+    let child = command_with("--ignore-signal=HUP", "-n 2", script).spawn().expect("a launcher");
+    thread::sleep(Duration::from_millis(500));
+    signal(child.id(), "HUP");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"done\ndone\n"[..]));
 }
 
 /// Starts a job whose processes start others, and waits until all run.

@@ -15,6 +15,7 @@ mod collectives;
 mod misuse;
 mod moving;
 mod objects;
+mod threads;
 
 use std::{
     env,
@@ -33,7 +34,7 @@ const PES: [u32; 5] = [1, 2, 3, 4, 8];
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 9] = [
+const PROGRAMS: [Program; 13] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
@@ -43,6 +44,10 @@ const PROGRAMS: [Program; 9] = [
     ("locks_and_counters", objects::locks_and_counters),
     ("collectives", collectives::collectives),
     ("active_sets", active_sets::active_sets),
+    ("collectives_by_turns", collectives::collectives),
+    ("collectives_of_some_by_turns", collectives::collectives),
+    ("threads", threads::threads),
+    ("crossed_threads", threads::crossed_threads),
 ];
 
 /// Who runs a program.
@@ -97,7 +102,8 @@ fn ended(pes: Option<u32>, program: &str, status: i32, line: &str) -> Result<(),
         Some(pes) => command.args(["launch", &pes.to_string(), program]),
         None => command.env("ALONE", "1").arg(program),
     };
-    command.env("SHMEM_SYMMETRIC_SIZE", "1.5M").stdin(Stdio::null());
+    let heap = if program.ends_with("threads") { "6M" } else { "1.5M" };
+    command.env("SHMEM_SYMMETRIC_SIZE", heap).stdin(Stdio::null());
     if program.starts_with("debug") {
         command.env("SHMEM_DEBUG", "1");
     }
@@ -133,7 +139,14 @@ fn run(name: &str) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let (_, program) = PROGRAMS.iter().find(|(known, _)| *known == name).expect("a program");
-    setup::init();
+    // PEs may ask for different levels.
+    let is_multiple = match name {
+        "collectives_of_some_by_turns" => std::process::id().is_multiple_of(2),
+        _ => name.ends_with("threads") || name.ends_with("by_turns"),
+    };
+    let level = if is_multiple { setup::THREAD_MULTIPLE } else { setup::THREAD_SINGLE };
+    // SAFETY: nothing is to be written.
+    assert_eq!(0, unsafe { setup::init_thread(level, std::ptr::null_mut()) });
     program(Pe { own: setup::my_pe(), pes: setup::n_pes() });
     setup::finalize();
     ExitCode::SUCCESS

@@ -12,6 +12,8 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
+pub(crate) use places::are_apart;
+
 use std::panic::Location;
 
 use consort_fabric::{CallSpec, Collective, Kernel, Layout, Operator, Pod, Rank, SyncModes};
@@ -292,7 +294,7 @@ impl Team<'_> {
 
     /// The numbers of blocks that a PE contributes and receives.
     #[inline]
-    fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
+    pub(crate) fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
         let pes = self.size();
         (collective.source_blocks(pes, is_root), collective.target_blocks(pes, is_root))
     }

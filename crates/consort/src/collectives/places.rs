@@ -39,7 +39,7 @@ impl Team<'_> {
             let [source, target] = brought(collective, is_root, source, target);
             return self.at_places::<T, O>((collective, root), operator, source, target, len);
         }
-        if source < target + received && target < source + contributed {
+        if !are_apart((source, contributed), (target, received)) {
             return Err(Error::InPlace);
         }
         let [source, target] = [(source, contributed), (target, received)]
@@ -60,7 +60,7 @@ impl Team<'_> {
         (target, blocks): (usize, &Displacements),
     ) -> Result<()> {
         let (contributed, received) = (len * size_of::<T>(), blocks.extent() * size_of::<T>());
-        if source < target + received && target < source + contributed {
+        if !are_apart((source, contributed), (target, received)) {
             return Err(Error::InPlace);
         }
         let held = ((len, Held::One(len)), (blocks.extent(), Held::Each(blocks)));
@@ -103,4 +103,9 @@ impl Team<'_> {
             combination.map_or("", |(_, name)| name),
         )
     }
+}
+
+/// Whether two places, each an offset and a length in bytes, have no byte in common.
+pub(crate) fn are_apart((first, first_bytes): (usize, usize), second: (usize, usize)) -> bool {
+    first >= second.0 + second.1 || second.0 >= first + first_bytes
 }

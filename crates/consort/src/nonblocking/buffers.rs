@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 use consort_fabric::{Collective, Kernel, Layout, Operator, Pod, Rank};
 use consort_native::{Block, Buffer, Job, Operands};
 
-use crate::{Displacements, collectives::brought, symmetric::element::Element};
+use crate::{Displacements, collectives::brought};
 
 /// The operator of a nonblocking call, if it combines contributions.
 pub(super) trait Combine<T>: Send {
@@ -82,21 +82,41 @@ impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
     }
 }
 
+/// A place in the memory that peers reach, which is not freed while a call is pending.
+pub(super) trait Place: Send {
+    /// Its offset from the heap, and its bytes.
+    fn extent(&self) -> (usize, usize);
+}
+
+impl Place for Arc<Block> {
+    fn extent(&self) -> (usize, usize) {
+        (self.offset(), self.bytes())
+    }
+}
+
+/// Memory that the program keeps.
+impl Place for (usize, usize) {
+    fn extent(&self) -> (usize, usize) {
+        *self
+    }
+}
+
 /// The symmetric memory of a call. The program does not use it while the call is pending.
-pub(super) struct InHeap<T, C> {
+pub(super) struct InHeap<P, T, C> {
     pub(super) collective: Collective,
     pub(super) is_root: bool,
     pub(super) rank_in_world: Rank,
-    pub(super) source: Arc<Block>,
-    pub(super) target: Arc<Block>,
+    pub(super) source: P,
+    pub(super) target: P,
     pub(super) combine: C,
     pub(super) elements: PhantomData<fn() -> T>,
 }
 
-impl<T: Element, C: Combine<T>> Buffers for InHeap<T, C> {
+impl<P: Place, T: Pod, C: Combine<T>> Buffers for InHeap<P, T, C> {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c> {
-        let buffer = |block: &'c Block| {
-            Buffer::symmetric(job, self.rank_in_world, block.offset(), block.bytes())
+        let buffer = |place: &P| {
+            let (offset, bytes) = place.extent();
+            Buffer::symmetric(job, self.rank_in_world, offset, bytes)
         };
         let [source, target] =
             brought(self.collective, self.is_root, buffer(&self.source), buffer(&self.target));

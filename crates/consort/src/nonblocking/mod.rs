@@ -8,6 +8,7 @@
 //! | `buffers` | the buffers and the operator of an operation |
 //! | `starts` | a team's calls, which own their data |
 //! | `vector` | a team's vector variants, which own their data |
+//! | `places` | a team's calls in the memory that peers reach |
 //! | `overlap` | calls that borrow their data, within a scope |
 //! | `planned` | calls that are planned once and started many times |
 //!
@@ -20,6 +21,7 @@
 mod alarm;
 mod buffers;
 mod overlap;
+mod places;
 mod planned;
 mod request;
 mod starts;

@@ -1,13 +1,13 @@
 //! A team's nonblocking collectives on data that they own, and in symmetric memory.
 
-use std::{marker::PhantomData, panic::Location, sync::Arc};
+use std::{panic::Location, sync::Arc};
 
 use consort_fabric::{CallSpec, Collective, Operator, Pod, Rank, SyncModes};
 use consort_native::Site;
 
 use super::{
     Kind, Request,
-    buffers::{Combine, InHeap, Nothing, Owned, OwnedLayout, With},
+    buffers::{Combine, Nothing, Owned, OwnedLayout, With},
 };
 #[cfg(doc)]
 use crate::Error;
@@ -261,40 +261,15 @@ impl<'p> Team<'p> {
         let kind = Kind { collective, root, len, symmetric: true };
         self.check_blocks(kind, source.len(), target.len())?;
         let target = if is_broadcast { source } else { target };
-        if collective.combines() {
-            self.start_in(kind, source, target, With(operator))
-        } else {
-            self.start_in(kind, source, target, Nothing)
-        }
-    }
-
-    #[track_caller]
-    fn start_in<T: Element, C: Combine<T> + 'static>(
-        &self,
-        kind: Kind,
-        source: &Symmetric<T>,
-        target: &Symmetric<T>,
-        combine: C,
-    ) -> Result<Request<'p, ()>> {
-        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
-        let endpoint = &self.state.endpoint;
         let of = |memory: &Symmetric<T>| {
-            memory.ensure_job(endpoint.job());
+            memory.ensure_job(self.state.endpoint.job());
             Arc::clone(memory.block())
         };
-        let blocks = InHeap {
-            collective: kind.collective,
-            is_root: kind.root == Some(self.rank()),
-            rank_in_world: endpoint.rank_in_world(),
-            source: of(source),
-            target: of(target),
-            combine,
-            elements: PhantomData,
-        };
-        // SAFETY: the operation owns all that it uses.
-        #[expect(unsafe_code, reason = "launches an operation")]
-        unsafe {
-            self.launch(ready, blocks, self.even::<T>(kind), |_| (), None, Location::caller())
+        let (places, even) = ((of(source), of(target)), self.even::<T>(kind));
+        if collective.combines() {
+            self.start_in::<_, T, _>(kind, places, With(operator), even)
+        } else {
+            self.start_in::<_, T, _>(kind, places, Nothing, even)
         }
     }
 
