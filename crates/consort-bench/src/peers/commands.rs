@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
 
@@ -29,12 +29,27 @@ pub(super) fn in_path(name: &OsStr) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
+/// What a command has printed, and how it failed, if it did.
+pub(super) struct Ended {
+    pub(super) printed: String,
+    pub(super) failure: Option<anyhow::Error>,
+}
+
 /// Runs a command and returns its output, if it succeeds within the limit. Past the limit, or once
 /// `stop` is set, it is killed with all that it has started in its process group.
 ///
 /// # Errors
 /// When it does not start, fails, or is killed, with its message.
 pub(super) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
+    let Ended { printed, failure } = ended(command, limit, stop)?;
+    failure.map_or(Ok(printed), Err)
+}
+
+/// As [`output`], and what a command has printed that fails by itself.
+///
+/// # Errors
+/// When it does not start, or is killed.
+pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<Ended> {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str()).display().to_string();
     // Files: a pipe would have to be read meanwhile, and what a killed program has started may hold
@@ -55,13 +70,13 @@ pub(super) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) 
         }
         bail!("{program} was killed: it did not end within {} s", limit.as_secs_f64());
     };
-    if !status.success() {
+    let [printed, complaint] = [content(&mut printed)?, content(&mut complaint)?];
+    let failure = (!status.success()).then(|| {
         // Some launchers write error messages to their standard output.
-        let [printed, complaint] = [content(&mut printed)?, content(&mut complaint)?];
-        let why = if complaint.trim().is_empty() { printed } else { complaint };
-        bail!("{program} failed ({status}):\n{}", why.trim());
-    }
-    content(&mut printed)
+        let why = if complaint.trim().is_empty() { &printed } else { &complaint };
+        anyhow!("{program} failed ({status}):\n{}", why.trim())
+    });
+    Ok(Ended { printed, failure })
 }
 
 fn is_set(stop: &AtomicBool) -> bool {

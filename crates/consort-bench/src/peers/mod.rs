@@ -4,12 +4,14 @@
 //! 2. [`mpi`]: the installed MPI libraries, measured by a program in C;
 //! 3. [`openmp`]: the threads of the C compilers, likewise;
 //! 4. [`programs`]: the launches of both between the rounds of a run; `printed`: their output;
-//!    `commands`: how they are compiled and run.
+//!    `commands`: how they are compiled and run;
+//! 5. [`openshmem`]: this project's OpenSHMEM library beside another one.
 
 mod barriers;
 mod commands;
 pub mod mpi;
 pub mod openmp;
+pub mod openshmem;
 mod printed;
 pub mod programs;
 pub mod threads;

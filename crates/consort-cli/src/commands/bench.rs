@@ -7,8 +7,9 @@
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
 //! 2. `text`: the tables for people;
 //! 3. `counting`: workloads with counting puts;
-//! 4. `online`, `overlap`, `look_up`, `region`, `sharing`: refined choices, computation during a
-//!    broadcast, compiled wisdom, parallel regions, cores that others use too;
+//! 4. `online`, `overlap`, `look_up`, `region`, `sharing`, `openshmem`: refined choices,
+//!    computation during a broadcast, compiled wisdom, parallel regions, cores that others use too,
+//!    routines of C;
 //! 5. `critical_sections`: locks and delegation, stacks and queues.
 
 mod arguments;
@@ -16,6 +17,7 @@ mod counting;
 mod critical_sections;
 mod look_up;
 mod online;
+mod openshmem;
 mod options;
 mod overlap;
 mod region;
@@ -66,6 +68,7 @@ impl Bench {
             What::LookUp => look_up::run(self, measurement),
             What::Region => region::run(self, measurement),
             What::Sharing => sharing::run(self, measurement),
+            What::OpenShmem => openshmem::run(self, measurement),
             What::CriticalSections(subject) => critical_sections::run(self, subject, measurement),
         };
         let why = match measured {

@@ -74,7 +74,8 @@ fn examples_parse_and_work() {
     for example in &all {
         let given: Vec<&str> = example.split(' ').skip(1).collect();
         let parsed = consort(&[&given[..], &["--help"]].concat(), folder.path());
-        let runs = RUN.contains(&given[0]);
+        // One needs a compiler.
+        let runs = RUN.contains(&given[0]) && given[1..] != ["openshmem"];
         let run = runs.then(|| consort(&words(example), folder.path()));
         for output in [Some(parsed), run].into_iter().flatten() {
             let said = String::from_utf8_lossy(&output.stderr);

@@ -1,8 +1,9 @@
 //! The commands in README.md and docs/ do what a reader who types them expects: they work.
 //!
 //! Each line of a block marked `sh`, and each line after `$ ` of one marked `console`, is run, in
-//! order, in a fresh folder for each document, with wisdom of its own. After a line `# takes long`
-//! a command is only compared with its help. What is not about the command is skipped, by list.
+//! order, in a fresh folder for each document, with wisdom of its own, and with the program in C
+//! that the document names. After a line `# takes long` a command is only compared with its help.
+//! What is not about the command is skipped, by list.
 
 use std::{
     env, fs,
@@ -10,8 +11,10 @@ use std::{
     process::{Command, Output},
 };
 
+use super::shmem;
+
 /// How the lines begin that this test does not run.
-const SKIPPED: [&str; 13] = [
+const SKIPPED: [&str; 14] = [
     "cargo add ",
     "cargo bench",
     "cargo build",
@@ -24,8 +27,12 @@ const SKIPPED: [&str; 13] = [
     "git ",
     "mpicc ",
     "mpirun ",
+    "oshrun ",
     "pip ",
 ];
+
+/// The program of documents about OpenSHMEM.
+const RING: &str = "crates/consort-shmem/examples/ring.c";
 
 const LIMIT_SECONDS: &str = "300";
 
@@ -234,6 +241,11 @@ fn the_commands_in_the_documents_work() {
         let text = fs::read_to_string(&document);
         let text = text.unwrap_or_else(|error| panic!("{}: {error}", document.display()));
         let folder = tempfile::tempdir().expect("a temporary folder");
+        if text.contains(RING) {
+            shmem::build();
+            let ring = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(RING);
+            fs::copy(ring, folder.path().join("ring.c")).expect("the program");
+        }
         for line in command_lines(&text) {
             let complaint = match fate(&line.text) {
                 Fate::Skip => None,

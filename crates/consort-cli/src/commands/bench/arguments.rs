@@ -31,6 +31,7 @@ Examples:
   consort bench look-up --budget 1                what asking wisdom takes, in time and memory
   consort bench region --pes 2,8                  parallel regions and barriers, by many libraries
   consort bench sharing                           a job beside another, and what waits cost
+  consort bench openshmem                         routines of C, beside another OpenSHMEM's
   consort bench lock --threads 2 --between 0      locks, beside parking_lot, std and mcslock
   consort bench delegate --section 20             combining and servers, and their latency
   consort bench counter --threads 1,2             both, and fetch_add
@@ -47,8 +48,9 @@ pub(crate) struct Bench {
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
     /// broadcast), look-up (look-ups of choices in wisdom), region (parallel regions and
     /// barriers of threads, beside rayon, the standard library, hurdles and OpenMP), sharing (a
-    /// job beside another or beside a busy thread, and the processor time of waits); a counter in
-    /// critical sections of threads: lock (under each lock), delegate (by each scheme of
+    /// job beside another or beside a busy thread, and the processor time of waits), openshmem
+    /// (routines of C between two processes, beside the library of oshcc); a counter in critical
+    /// sections of threads: lock (under each lock), delegate (by each scheme of
     /// delegation and combining) or counter (under all of them); or a container of threads: stack
     /// or queue (under all of them, without locks, and of crossbeam)
     #[arg(value_name = "WHAT")]
@@ -144,9 +146,13 @@ impl Bench {
 
     /// Whether no option is set that only collectives have.
     pub(super) fn is_plain(&self) -> bool {
+        self.is_plain_beside_peers() && self.peers.is_empty()
+    }
+
+    /// The same, whatever the peers.
+    pub(super) fn is_plain_beside_peers(&self) -> bool {
         let named = !self.algorithm.is_empty() || self.all_algorithms;
-        let about_peers = !self.mpi.is_empty() || !self.peers.is_empty() || self.no_mpi;
-        !named && self.sync.is_empty() && !about_peers
+        !named && self.sync.is_empty() && self.mpi.is_empty() && !self.no_mpi
     }
 
     /// An option that critical sections do not have, if one is set.
@@ -195,6 +201,8 @@ pub(crate) enum What {
     Region,
     /// Jobs on cores that others use too.
     Sharing,
+    /// Routines of OpenSHMEM.
+    OpenShmem,
     /// Locks and delegation, stacks and queues.
     CriticalSections(Subject),
 }
@@ -209,6 +217,7 @@ impl FromStr for What {
             "look-up" => return Ok(Self::LookUp),
             "region" => return Ok(Self::Region),
             "sharing" => return Ok(Self::Sharing),
+            "openshmem" => return Ok(Self::OpenShmem),
             _ => {}
         }
         if let Some(subject) = Subject::EVERY.into_iter().find(|one| one.name() == text) {
@@ -218,8 +227,8 @@ impl FromStr for What {
             let collective = text.parse().map(Self::Collective);
             collective.map_err(|error| {
                 format!(
-                    "{error}, or {others}, online, overlap, look-up, region, sharing, lock, \
-                     delegate, counter, stack, queue"
+                    "{error}, or {others}, online, overlap, look-up, region, sharing, \
+                     openshmem, lock, delegate, counter, stack, queue"
                 )
             })
         })

@@ -1,0 +1,278 @@
+//! OpenSHMEM: this project's library, beside the one whose `oshcc` and `oshrun` are in `PATH`.
+//!
+//! One program in C is compiled by both, and launched by both in turn. It prints the times of
+//! routines and of loads and stores in the peer's memory; its head defines them. Another one, which
+//! does nothing, is launched with 8 PEs. A library whose programs fail has a reason beside what
+//! they have printed before.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use consort_fabric::statistics::Summary;
+
+use super::commands::{Compiled, PATIENCE, ended, in_path, output};
+use crate::{
+    harness::{Figure, Mode},
+    page::Page,
+    units::{in_a_line, time},
+};
+
+const PROGRAM: &str = include_str!("openshmem_bench.c");
+const HELLO: &str = include_str!("hello.c");
+/// PEs of a launch that does nothing.
+const HELLO_PES: u32 = 8;
+/// How long a launch may take.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Seconds for each kind of work in a launch.
+const WORK_SECONDS: &str = "0.01";
+/// The work whose time is that of a transfer.
+const TRANSFER: &str = "raw, one line";
+/// The last line that a program prints.
+const DONE: &str = "done";
+const STARTUP: &str = "launch of 8 PEs";
+
+/// A library: how it compiles and starts programs, and its programs.
+struct Library {
+    name: String,
+    launcher: PathBuf,
+    options: Vec<&'static str>,
+    program: Compiled,
+    hello: Compiled,
+    /// The times of each kind of work.
+    times: BTreeMap<String, Vec<f64>>,
+    launches: usize,
+    /// How often its programs failed, and how the last one did.
+    failed: (usize, String),
+}
+
+impl Library {
+    /// This project's, by its command.
+    fn own(consort: &Path, stop: &AtomicBool) -> Result<Self> {
+        let compiler = || {
+            let mut compiler = Command::new(consort);
+            compiler.arg("cc");
+            compiler
+        };
+        Self::new("Consort".to_owned(), consort, vec!["run"], compiler, stop)
+    }
+
+    /// Another one, that of `PATH`.
+    fn other(stop: &AtomicBool) -> Result<Self> {
+        let find = |name: &str| {
+            let found = in_path(OsStr::new(name));
+            found.with_context(|| format!("no {name} in PATH (on Debian: openmpi-bin)"))
+        };
+        let (launcher, oshcc) = (find("oshrun")?, find("oshcc")?);
+        let version = output(Command::new(&launcher).arg("--version"), PATIENCE, stop)?;
+        // As in `oshrun (OpenRTE) 4.1.4`.
+        let version = version.lines().next().unwrap_or_default();
+        let is_open_mpi = version.contains("Open MPI") || version.contains("OpenRTE");
+        let number = version.split_whitespace().last().unwrap_or_default();
+        let (name, options) = if is_open_mpi {
+            (format!("Open MPI {number}"), vec!["--allow-run-as-root", "--oversubscribe"])
+        } else {
+            (version.to_owned(), Vec::new())
+        };
+        Self::new(name, &launcher, options, || Command::new(&oshcc), stop)
+    }
+
+    fn new(
+        name: String,
+        launcher: &Path,
+        options: Vec<&'static str>,
+        compiler: impl Fn() -> Command,
+        stop: &AtomicBool,
+    ) -> Result<Self> {
+        Ok(Self {
+            name,
+            launcher: launcher.to_owned(),
+            options,
+            program: Compiled::new(compiler().arg("-O2"), PROGRAM, stop)?,
+            hello: Compiled::new(&mut compiler(), HELLO, stop)?,
+            times: BTreeMap::new(),
+            launches: 0,
+            failed: (0, String::new()),
+        })
+    }
+
+    /// Launches both programs once.
+    fn launch(&mut self, stop: &AtomicBool) -> Result<()> {
+        let printed = self.run(2, &self.program.path.clone(), &[WORK_SECONDS], stop)?;
+        ensure!(
+            printed.lines().any(|line| line == DONE),
+            "the program of {} ended early: {}",
+            self.name,
+            self.failed.1
+        );
+        for (name, ns) in times(&printed) {
+            self.times.entry(name).or_default().push(ns);
+        }
+        let begun = Instant::now();
+        self.run(HELLO_PES, &self.hello.path.clone(), &[], stop)?;
+        let ns = begun.elapsed().as_secs_f64() * 1e9;
+        self.times.entry(STARTUP.to_owned()).or_default().push(ns);
+        self.launches += 1;
+        Ok(())
+    }
+
+    /// Runs a program, and returns what it prints, even if it fails.
+    fn run(
+        &mut self,
+        pes: u32,
+        program: &Path,
+        arguments: &[&str],
+        stop: &AtomicBool,
+    ) -> Result<String> {
+        let mut command = Command::new(&self.launcher);
+        command.args(&self.options).args(["-n", &pes.to_string()]).arg(program).args(arguments);
+        // Open MPI does not start without a home directory, and containers may have none.
+        if env::var_os("HOME").is_none() {
+            command.env("HOME", env::temp_dir());
+        }
+        let ended = ended(&mut command, LIMIT, stop)?;
+        if let Some(why) = ended.failure {
+            // Its status, and the first line that it has printed of it.
+            let why = why.to_string();
+            let why: Vec<&str> = why.lines().take(2).collect();
+            self.failed = (self.failed.0 + 1, why.join(" "));
+        }
+        Ok(ended.printed)
+    }
+
+    fn median(&self, work: &str) -> Option<f64> {
+        self.times.get(work).map(|times| Summary::of(times).median)
+    }
+}
+
+/// The kinds of work that a program has printed, with their times.
+fn times(printed: &str) -> impl Iterator<Item = (String, f64)> {
+    printed.lines().filter_map(|line| {
+        let (ns, name) = line.strip_prefix("time ")?.split_once(' ')?;
+        Some((name.to_owned(), ns.parse().ok()?))
+    })
+}
+
+/// The results.
+pub struct OpenShmem {
+    own: Library,
+    other: Result<Library, String>,
+    /// The kinds of work, in the order of the program.
+    works: Vec<String>,
+}
+
+/// Measures for about the budget, until `stop` is set, by the programs of this `consort` command;
+/// with the other library if there is to be a `peer`.
+///
+/// # Errors
+/// When this project's programs do not compile or run.
+pub fn measure(
+    consort: &Path,
+    peer: bool,
+    budget: Duration,
+    stop: &AtomicBool,
+) -> Result<OpenShmem> {
+    let begun = Instant::now();
+    let mut own = Library::own(consort, stop)?;
+    let none = || Err("not asked for".to_owned());
+    let find = || Library::other(stop).map_err(|error| in_a_line(&error));
+    let mut other = if peer { find() } else { none() };
+    // Relaxed: the flag publishes no other data.
+    while own.launches == 0 || (begun.elapsed() < budget && !stop.load(Relaxed)) {
+        own.launch(stop)?;
+        if let Ok(library) = &mut other
+            && let Err(error) = library.launch(stop)
+        {
+            other = Err(in_a_line(&error));
+        }
+    }
+    let mut works: Vec<String> = PROGRAM
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("{\"")?.split_once('"'))
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    works.push(STARTUP.to_owned());
+    Ok(OpenShmem { own, other, works })
+}
+
+impl OpenShmem {
+    /// A figure for each kind of work and library.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let of = |library: &Library, peer: Option<String>, work: &str| {
+            let times = Summary::of(library.times.get(work)?);
+            let pes = if work == STARTUP { HELLO_PES } else { 2 };
+            let transfer = library.median(TRANSFER).filter(|_| work != STARTUP);
+            let figure = Figure {
+                fabric: "processes".into(),
+                algorithm: Some(work.to_owned()),
+                peer,
+                ratio_to_limit: transfer.map(|transfer| times.median / transfer),
+                c2c_ns: transfer,
+                launches: Some(library.launches),
+                ..Figure::of("openshmem", pes, Mode::Throughput)
+            };
+            Some(figure.with(&times))
+        };
+        let of_work = |work: &String| {
+            let other = self.other.as_ref().ok();
+            let other = other.and_then(|other| of(other, Some(other.name.clone()), work));
+            [of(&self.own, None, work), other].into_iter().flatten()
+        };
+        self.works.iter().flat_map(of_work).collect()
+    }
+
+    /// Adds the table to a page.
+    pub fn show(&self, page: &mut Page) {
+        let other = self.other.as_ref();
+        let name = other.map_or("other", |other| other.name.as_str());
+        page.paragraph(format!(
+            "2 PEs that are processes; medians of {} launches, in turn",
+            self.own.launches
+        ));
+        let row = |work: &String| {
+            let own = self.own.median(work);
+            let their = other.ok().and_then(|other| other.median(work));
+            let transfer = self.own.median(TRANSFER).filter(|_| work != STARTUP);
+            let cell = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), time);
+            let ratio = |a: Option<f64>, b: Option<f64>| {
+                let ratio = a.zip(b).map(|(a, b)| format!("{:.2}", a / b));
+                ratio.unwrap_or_else(|| "-".to_owned())
+            };
+            vec![work.clone(), cell(own), ratio(own, transfer), cell(their), ratio(their, own)]
+        };
+        let header = vec!["routine", "Consort", "transfers", name, "ratio"];
+        page.table(header, self.works.iter().map(row).collect(), 1..5);
+        page.paragraph(
+            "ping-pongs: one way; raw: loads and stores of C in the same memory; ratio: the other \
+             library's time over Consort's",
+        );
+        match other {
+            Err(why) => page.paragraph(format!("no other library: {why}")),
+            Ok(Library { failed: (0, _), .. }) => {}
+            Ok(Library { failed: (count, why), name, launches, .. }) => page.paragraph(format!(
+                "{name}: {count} of {} programs failed after their last line: {why}",
+                2 * launches
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_other_lines_skipped() {
+        let printed = "a warning\ntime 80.25 put, fence, flag, 8 B\ntime x\ndone\n";
+        let read: Vec<_> = times(printed).collect();
+        assert_eq!(read, [("put, fence, flag, 8 B".to_owned(), 80.25)]);
+    }
+}

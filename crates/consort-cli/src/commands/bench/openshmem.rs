@@ -1,0 +1,28 @@
+//! `consort bench openshmem`: routines of OpenSHMEM, beside those of another library.
+
+use std::env;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use consort_bench::{environment::Switches, page::Page, peers::openshmem};
+
+use super::arguments::Bench;
+use crate::{measurement::Measurement, output};
+
+/// Measures and prints. Returns what takes its time, whatever the budget.
+pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
+    let peer = match &bench.peers.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => true,
+        ["none"] => false,
+        _ => bail!("--peers: openshmem has none but that of oshcc: use none, or omit it"),
+    };
+    let none = bench.is_plain_beside_peers() && bench.bytes.is_empty() && bench.waiting.is_none();
+    ensure!(none && bench.pes.is_empty(), "openshmem takes peers and budget alone");
+    let consort = env::current_exe().context("this command is nowhere")?;
+    let results = openshmem::measure(&consort, peer, bench.budget, &measurement.stop)?;
+    measurement.tell(&Switches::default(), bench.json.as_ref(), &results.figures(), || {
+        let mut page = Page::default();
+        results.show(&mut page);
+        output::page(&page)
+    })?;
+    Ok("both libraries compile two programs, and each is launched once at least".to_owned())
+}

@@ -1,0 +1,57 @@
+//! `consort bench openshmem`: with a library that fails at its end, and without.
+
+use std::{collections::BTreeSet, env};
+
+use serde_json::Value;
+
+use super::{FIGURE, consort_in, folder_with, keys};
+use crate::shmem::build;
+
+/// Measures with this `oshrun`, and an `oshcc` that compiles by `consort cc`.
+fn page(oshrun: &str, options: &str) -> String {
+    build();
+    let consort = env!("CARGO_BIN_EXE_consort");
+    let script = format!("[ \"$1\" = --version ] && echo 'A Library 7.1' && exit\n{oshrun}");
+    let launcher = folder_with("oshrun", &script.replace("CONSORT", consort));
+    let compiler = folder_with("oshcc", &format!("exec {consort} cc \"$@\""));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = [launcher.path().into(), compiler.path().into()];
+    let path = env::join_paths(folders.into_iter().chain(env::split_paths(&path)));
+    let line = format!("bench openshmem --budget 0 {options}");
+    let output = consort_in(&path.expect("folders without a colon"), &line);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn routines_are_timed_beside_those_of_another_library() {
+    let text = page("exec CONSORT run \"$@\"", "--json");
+    let figures: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for figure in &figures {
+        assert_eq!(keys(figure), BTreeSet::from(FIGURE));
+        assert_eq!(
+            (&figure["bench"], &figure["fabric"]),
+            (&"openshmem".into(), &"processes".into())
+        );
+        assert!(figure["median_ns"].as_f64() > Some(0.0), "{figure}");
+    }
+    let of_other = figures.iter().filter(|figure| figure["peer"] == "A Library 7.1").count();
+    assert_eq!((figures.len(), of_other), (2 * 16, 16));
+}
+
+#[test]
+fn a_library_that_fails_is_told() {
+    let page_of = |oshrun| page(oshrun, "").replace('\n', " ");
+    let late = page_of("CONSORT run \"$@\"; echo 'it has crashed' >&2; exit 9");
+    let line = "A Library 7.1: 2 of 2 programs failed after their last line: oshrun failed (exit \
+                status: 9): it has crashed";
+    assert!(late.contains(line) && late.contains("putmem_ct, 24 B"), "{late}");
+    let early = page_of("echo time 3 barrier_all; echo why >&2; exit 9");
+    let line = "no other library: the program of A Library 7.1 ended early: oshrun failed (exit \
+                status: 9): why";
+    assert!(early.contains(line), "{early}");
+    let none = page("exit 1", "--peers none");
+    assert!(none.contains("no other library: not asked for"), "{none}");
+    assert!(none.lines().all(|line| line.chars().count() <= 100), "{none}");
+}
