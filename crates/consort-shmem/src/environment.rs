@@ -1,6 +1,6 @@
 //! What the environment says: `SHMEM_SYMMETRIC_SIZE`, `SHMEM_VERSION`, `SHMEM_INFO`, `SHMEM_DEBUG`.
 
-use std::env;
+use std::{env, mem::MaybeUninit};
 
 /// The variable that gives the size of the symmetric heap.
 pub const SYMMETRIC_SIZE: &str = "SHMEM_SYMMETRIC_SIZE";
@@ -33,6 +33,38 @@ pub fn read() -> Result<Environment, String> {
         info: flag("SHMEM_INFO")?,
         debug: flag("SHMEM_DEBUG")?,
     })
+}
+
+impl Environment {
+    /// Checks that the heaps of so many PEs may lie in the machine's memory.
+    ///
+    /// # Errors
+    /// That they are larger.
+    pub fn ensure_fits(&self, pes: u32) -> Result<(), String> {
+        match memory_bytes() {
+            Some(there) if self.symmetric_bytes.saturating_mul(pes as usize) > there => {
+                Err(format!(
+                    "{SYMMETRIC_SIZE} asks for {} bytes on each of {pes} PEs, but the machine's \
+                     memory has {there} bytes",
+                    self.symmetric_bytes
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The memory of the machine, with what it may swap out, in bytes.
+fn memory_bytes() -> Option<usize> {
+    let mut info = MaybeUninit::<libc::sysinfo>::uninit();
+    // SAFETY: it fills the structure, or returns an error.
+    if unsafe { libc::sysinfo(info.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: it has been filled.
+    let info = unsafe { info.assume_init() };
+    let units = info.totalram.saturating_add(info.totalswap);
+    usize::try_from(units.saturating_mul(info.mem_unit.into())).ok()
 }
 
 /// A flag is set by any text but those that say no.

@@ -52,6 +52,7 @@ unsafe fn put_as<T: Element>(
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
     let target = world.place(routine, ("dest", dest), bytes, pe);
+    world.check_apart(routine, (dest.addr(), source.addr(), bytes), pe);
     // SAFETY: the target is symmetric memory; the source is the caller's promise.
     unsafe { copy(target, source.cast(), bytes) };
     world.one_sided().wake(pe);
@@ -72,6 +73,7 @@ pub unsafe fn get<T: Element>(
     let world = world("shmem_get");
     let pe = context.pe(world, "shmem_get", pe);
     let bytes = bytes_of::<T>(nelems);
+    world.check_apart("shmem_get", (dest.addr(), source.addr(), bytes), pe);
     let source = world.place("shmem_get", ("source", source), bytes, pe);
     // SAFETY: the source is symmetric memory; the target is the caller's promise.
     unsafe { copy(dest.cast(), source, bytes) };

@@ -57,6 +57,7 @@ extern "C" fn construct() {
 fn begin() -> Result<Begun, String> {
     let environment = environment::read()?;
     let member = Member::here().map_err(|error| error.to_string())?;
+    environment.ensure_fits(member.as_ref().map_or(1, |member| member.pes()))?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096) + RESERVED;
     let is_shared = member.is_some() && is_of_program(&statics);

@@ -154,6 +154,29 @@ impl World {
         }
     }
 
+    /// With `SHMEM_DEBUG`: fails if buffers of this PE overlap and are not the same.
+    #[inline(always)]
+    pub(crate) fn check_apart(
+        &self,
+        routine: &str,
+        (dest, source, bytes): (usize, usize, usize),
+        pe: Rank,
+    ) {
+        if self.environment.debug
+            && pe == self.rank
+            && dest != source
+            && dest.abs_diff(source) < bytes
+        {
+            fail(
+                routine,
+                format_args!(
+                    "arguments dest and source overlap: {bytes} bytes at {dest:#x} and at \
+                     {source:#x}"
+                ),
+            );
+        }
+    }
+
     /// A PE of all, by its number.
     #[inline(always)]
     pub(crate) fn pe(&self, routine: &str, pe: c_int) -> Rank {

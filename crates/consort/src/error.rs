@@ -83,7 +83,7 @@ pub enum Error {
     #[error(transparent)]
     Displacements(#[from] DisplacementsError),
     /// A call from symmetric memory into the same memory.
-    #[error("source and target are the same symmetric memory: use two allocations")]
+    #[error("source and target overlap in symmetric memory: use two allocations")]
     InPlace,
     /// Elements outside a symmetric allocation.
     #[error("elements {first}..{end} are not in symmetric memory of {len} elements a PE")]

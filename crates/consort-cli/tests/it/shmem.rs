@@ -48,7 +48,8 @@ fn output(command: &mut Command) -> Output {
 
 /// Compiles a source, with these options of the compiler.
 fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
-    let program = folder.join(name.replace('.', "-"));
+    let program = Path::new(name).file_name().expect("a file");
+    let program = folder.join(program.to_string_lossy().replace('.', "-"));
     let language = if name.ends_with(".cpp") { "c++" } else { "cc" };
     let mut cc = consort();
     cc.arg(language).args(["-O1", "-Wall", "-Wextra", "-Werror"]).args(options);
@@ -110,10 +111,39 @@ fn profilers_and_cpp() {
 
 #[test]
 fn static_variables_of_every_kind_of_executable() {
-    for kind in
-        [&["-pie", "-fPIE"][..], &["-no-pie", "-fno-pie"], &["-Wl,-z,now"], &["-Wl,-z,norelro"]]
-    {
+    for kind in [
+        &["-pie", "-fPIE"][..],
+        &["-no-pie", "-fno-pie"],
+        &["-Wl,-z,now"],
+        &["-Wl,-z,norelro"],
+        &["-static"],
+        &["-static-pie"],
+    ] {
         works("statics.c", kind, "statics of {pes} PEs\n");
+    }
+    if cfg!(target_arch = "x86_64") {
+        works("huge.c", &["-mcmodel=medium", "-fno-pie", "-no-pie"], "");
+    }
+}
+
+/// The experiments of the paper on counting puts, with few rounds.
+#[test]
+fn experiments_with_counting_puts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let experiments = "../../../../consort-shmem/examples/counting";
+    for (name, pes, arguments, said) in [
+        ("ping_pong", &[2][..], &["64", "5"][..], "        64 "),
+        ("all_to_all", &[1, 2, 3, 4], &["64", "4"], "        64 "),
+        ("synch_p2p", &[1, 2, 3, 4], &["50", "20", "2"], "50 x 20 on {pes} PEs: "),
+    ] {
+        let program = compile(folder.path(), &format!("{experiments}/{name}.c"), &[]);
+        for &pes in pes {
+            let done = run(&program, pes, arguments);
+            let (text, said) = (text(&done), said.replace("{pes}", &pes.to_string()));
+            assert!(done.status.success() && text.contains(&said), "{name} on {pes}: {text}");
+        }
+        let done = run(&program, 2, &["1", "1"]);
+        assert!(text(&done).contains("PE 0: use "), "{name}: {}", text(&done));
     }
 }
 
@@ -136,7 +166,7 @@ fn misuse_ends_the_job_with_a_line() {
         let said = text(&done);
         assert!(!done.status.success() && said.contains(line), "{which}: {}: {said}", done.status);
     }
-    for (size, line) in [("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`"), ("60T", "heap")] {
+    for (size, line) in [("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`"), ("60T", "asks for")] {
         let mut run = consort();
         run.args(["run", "-n", "2"]).arg(&program).arg("9").env("SHMEM_SYMMETRIC_SIZE", size);
         let done = output(&mut run);

@@ -245,8 +245,10 @@ fn contents(file: RawFd, range: Range<u64>) -> impl Iterator<Item = Range<u64>> 
 
 extern "C" fn before_fork() {
     let Some(Mapped { chunks, file, at }) = MAPPED.get() else { return };
-    let (mut copies, mut from) = ([0; CHUNKS], *at);
+    let (mut copies, mut next) = ([0; CHUNKS], *at);
     for (Chunk { pages, .. }, copy) in chunks.iter().zip(&mut copies) {
+        let from = next;
+        next += pages.len() as u64;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping replaces none.
@@ -260,7 +262,6 @@ extern "C" fn before_fork() {
             unsafe { source.copy_to_nonoverlapping(new.cast::<u8>().wrapping_add(offset), bytes) };
         }
         *copy = new.expose_provenance();
-        from += pages.len() as u64;
     }
     COPIES.set(copies);
 }

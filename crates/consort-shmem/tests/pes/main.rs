@@ -102,7 +102,11 @@ fn ended(pes: Option<u32>, program: &str, status: i32, line: &str) -> Result<(),
         Some(pes) => command.args(["launch", &pes.to_string(), program]),
         None => command.env("ALONE", "1").arg(program),
     };
-    let heap = if program.ends_with("threads") { "6M" } else { "1.5M" };
+    let heap = match program {
+        "heap_larger_than_memory" => "64T",
+        _ if program.ends_with("threads") => "6M",
+        _ => "1.5M",
+    };
     command.env("SHMEM_SYMMETRIC_SIZE", heap).stdin(Stdio::null());
     if program.starts_with("debug") {
         command.env("SHMEM_DEBUG", "1");

@@ -1,14 +1,17 @@
 //! Programs that are wrong, and the line that each gets.
 
 use consort_shmem::{
-    collectives::barrier_all,
+    collectives::{barrier_all, broadcast},
     contexts::Context,
-    memory, rma, setup,
+    elements::Added,
+    memory,
+    reductions::reduce,
+    rma, setup,
     teams::{self, Team},
 };
 
 /// Name, program, and a part of what it gets.
-pub(crate) const ALL: [(&str, fn(), &str); 8] = [
+pub(crate) const ALL: [(&str, fn(), &str); 12] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
         "after_finalize",
@@ -62,6 +65,51 @@ pub(crate) const ALL: [(&str, fn(), &str); 8] = [
             put_to(memory.wrapping_add(1), 1);
         },
         "is not in one allocation of the symmetric heap",
+    ),
+    (
+        "another_order",
+        || {
+            setup::init();
+            let [source, target] = [(); 2].map(|()| memory::malloc(8).cast::<i64>());
+            // SAFETY: words of this test.
+            unsafe {
+                if setup::my_pe() == 0 {
+                    reduce::<i64, Added>(Team::WORLD, target, source, 1);
+                } else {
+                    broadcast(Team::WORLD, target, source, 1, 0);
+                }
+            }
+        },
+        "called",
+    ),
+    (
+        "overlap",
+        || {
+            setup::init();
+            let memory = memory::malloc(32).cast::<i64>();
+            // SAFETY: words of this test.
+            unsafe { reduce::<i64, Added>(Team::WORLD, memory.add(1), memory, 3) };
+        },
+        "source and target overlap in symmetric memory",
+    ),
+    (
+        "debug_overlapping_put",
+        || {
+            setup::init();
+            let memory = memory::malloc(32).cast::<u8>();
+            // SAFETY: bytes of this test.
+            unsafe {
+                rma::put(Context::DEFAULT, memory, memory, 20, setup::my_pe());
+                rma::put(Context::DEFAULT, memory, memory.add(16), 16, setup::my_pe());
+                rma::get(Context::DEFAULT, memory.add(8), memory, 9, setup::my_pe());
+            }
+        },
+        "shmem_get of PE ",
+    ),
+    (
+        "heap_larger_than_memory",
+        || setup::init(),
+        "SHMEM_SYMMETRIC_SIZE asks for 70368744177664 bytes on each of 2 PEs, but",
     ),
     (
         "global_exit",

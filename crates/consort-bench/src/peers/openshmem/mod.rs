@@ -30,7 +30,7 @@ const HELLO: &str = include_str!("hello.c");
 /// PEs of a launch that does nothing.
 const HELLO_PES: u32 = 8;
 /// How long a launch may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(200);
 /// Seconds for each kind of work in a launch.
 const WORK_SECONDS: &str = "0.01";
 /// The work whose time is that of a transfer.
