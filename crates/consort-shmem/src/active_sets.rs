@@ -2,14 +2,19 @@
 //! `logPE_stride` apart.
 //!
 //! A set of all PEs makes the calls of the world. Others need no agreement on a team: each pair of
-//! PEs meets in two words, one in the memory of each, which count how often they have met. Then PEs
-//! read each other's memory. They need no `pSync`. A PE's threads make these calls in turn.
+//! PEs meets in two words, one in the memory of each, which count how often they have met, and tell
+//! for which call. Then PEs read each other's memory. They need no `pSync`. A PE's threads make
+//! these calls in turn.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{
-        AtomicU32, AtomicU64,
-        Ordering::{AcqRel, Acquire},
+use std::{
+    any::type_name,
+    hash::{DefaultHasher, Hash, Hasher as _},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Release},
+        },
     },
 };
 
@@ -31,10 +36,27 @@ use crate::{
 /// How often this PE has met each other in a set.
 static MEETINGS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
+/// The routines, as the words of meetings number them.
+const ROUTINES: [&str; 8] = [
+    "shmem_barrier",
+    "shmem_sync",
+    "shmem_broadcast",
+    "shmem_fcollect",
+    "shmem_collect",
+    "shmem_alltoall",
+    "shmem_alltoalls",
+    "shmem_to_all",
+];
+
+/// The bits of a call that are of its arguments.
+const ARGUMENTS: u32 = (1 << 24) - 1;
+
 /// An active set, this PE among it.
 #[derive(Clone, Copy)]
 struct Set {
     routine: &'static str,
+    /// The number of the routine, and below 24 bits of what its arguments are.
+    call: u32,
     world: &'static World,
     start: u32,
     stride: u32,
@@ -71,7 +93,19 @@ impl Set {
         {
             wrong()
         }
-        Self { routine, world, start, stride, size, own: own / stride }
+        let number = (0_u32..).zip(ROUTINES).find(|(_, name)| *name == routine);
+        let number = number.map_or(0, |(number, _)| number);
+        let set =
+            Self { routine, call: number << 24, world, start, stride, size, own: own / stride };
+        set.with((start, stride, size))
+    }
+
+    /// The same call with more arguments, which all members give alike.
+    fn with(mut self, arguments: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (self.call, arguments).hash(&mut hasher);
+        self.call = self.call & !ARGUMENTS | halves(hasher.finish())[1] & ARGUMENTS;
+        self
     }
 
     /// Whether all PEs are in it.
@@ -83,18 +117,18 @@ impl Set {
         Rank(self.start + index * self.stride)
     }
 
-    /// The word of PE `of` that counts its meetings with PE `with`.
-    fn word(&self, of: Rank, with: Rank) -> &AtomicU32 {
-        let at = self.world.one_sided().address(of, 4 * with.index(), 4);
+    /// The word of PE `of` in which PE `with` counts their meetings: the number, and the call.
+    fn word(&self, of: Rank, with: Rank) -> &AtomicU64 {
+        let at = self.world.one_sided().address(of, 8 * with.index(), 8);
         let at = at.expect("there are words for all PEs");
         // SAFETY: an aligned word at the beginning of a heap, which serves nothing else.
-        unsafe { AtomicU32::from_ptr(at.cast()) }
+        unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 
     /// Waits until all are here.
     fn synchronize(&self) {
         let (world, own) = (self.world, self.world.rank);
-        if self.is_world() {
+        if self.is_world() && !world.environment.debug {
             collectives::sync_all();
             return;
         }
@@ -102,18 +136,39 @@ impl Set {
         meetings.resize(world.pes as usize, 0);
         let others = || (0..self.size).map(|index| self.pe(index)).filter(|&pe| pe != own);
         for pe in others() {
-            meetings[pe.index()] = meetings[pe.index()].wrapping_add(1);
-            self.word(pe, own).fetch_add(1, AcqRel);
+            let number = &mut meetings[pe.index()];
+            *number = number.wrapping_add(1);
+            let word = u64::from(*number) << 32 | u64::from(self.call);
+            self.word(pe, own).store(word, Release);
             world.one_sided().wake(pe);
         }
         for pe in others() {
             let (word, due) = (self.word(own, pe), meetings[pe.index()]);
-            // A peer is at most one meeting ahead.
-            let here = || (word.load(Acquire).wrapping_sub(due) <= 1).then_some(());
-            if world.one_sided().wait_for(own, here).is_err() {
-                fail(self.routine, "the job has failed");
+            let here = || {
+                let [number, call] = halves(word.load(Acquire));
+                // A peer is at most one meeting ahead. Then it has compared the calls of this one.
+                (number.wrapping_sub(due) <= 1).then_some((number == due).then_some(call))
+            };
+            match world.one_sided().wait_for(own, here) {
+                Ok(Some(theirs)) if theirs != self.call => self.mismatched(pe, theirs),
+                Ok(_) => {}
+                Err(_) => fail(self.routine, "the job has failed"),
             }
         }
+    }
+
+    #[cold]
+    fn mismatched(&self, pe: Rank, call: u32) -> ! {
+        let theirs = ROUTINES.get((call >> 24) as usize).copied().unwrap_or("another routine");
+        let with = if theirs == self.routine { "with other arguments" } else { "instead" };
+        let Self { start, stride, size, .. } = self;
+        fail(
+            self.routine,
+            format_args!(
+                "calls of active sets do not match: PE {pe} is in {theirs} {with}, this PE in the \
+                 call of {size} PEs from {start} on, {stride} apart"
+            ),
+        )
     }
 
     /// The memory of a member that is symmetric to this PE's.
@@ -121,6 +176,12 @@ impl Set {
         let bytes = bytes_of::<T>(elements);
         self.world.place(self.routine, (argument, at), bytes, self.pe(index)).cast()
     }
+}
+
+/// The upper and the lower half of a word.
+#[expect(clippy::cast_possible_truncation, reason = "one half each")]
+fn halves(word: u64) -> [u32; 2] {
+    [(word >> 32) as u32, word as u32]
 }
 
 /// The arguments that name a set: `PE_start`, `logPE_stride`, `PE_size`.
@@ -153,6 +214,7 @@ pub unsafe fn broadcast<T: Element>(
         let last = set.size - 1;
         fail(set.routine, format_args!("argument PE_root is {pe_root}, expected 0 to {last}"))
     };
+    let set = set.with((root, bytes_of::<T>(nelems)));
     set.of_member(set.own, "dest", dest, nelems);
     set.synchronize();
     if set.own != root {
@@ -174,6 +236,7 @@ pub unsafe fn fcollect<T: Element>(dest: *mut T, source: *const T, nelems: usize
         unsafe { collectives::fcollect(Team::WORLD, dest, source, nelems) };
         return;
     }
+    let set = set.with(bytes_of::<T>(nelems));
     let all = nelems.saturating_mul(set.size as usize);
     set.of_member(set.own, "dest", dest, all);
     set.synchronize();
@@ -198,6 +261,7 @@ pub unsafe fn collect<T: Element>(dest: *mut T, source: *const T, nelems: usize,
         return;
     }
     // Each PE tells its number in a word behind those of meetings.
+    let set = set.with(size_of::<T>());
     let world = set.world;
     let count_of = |pe: Rank| {
         let at = world.one_sided().address(pe, crate::world::COUNT_AT, 8);
@@ -269,6 +333,7 @@ unsafe fn exchange<T: Element>(
     (dst, sst): (ptrdiff_t, ptrdiff_t),
     nelems: usize,
 ) {
+    let set = set.with((dst, sst, bytes_of::<T>(nelems)));
     let [to_step, from_step] = [dst, sst].map(isize::unsigned_abs);
     let elements = nelems.saturating_mul(set.size as usize);
     let extent =
@@ -304,6 +369,7 @@ pub unsafe fn to_all<T: Pod + Send, O: Reduction<T>>(
         unsafe { reductions::reduce::<T, O>(Team::WORLD, dest, source, nelems) };
         return;
     }
+    let set = set.with((type_name::<(T, O)>(), nelems));
     set.of_member(set.own, "dest", dest, nelems);
     set.synchronize();
     let operator = O::default();

@@ -5,7 +5,7 @@ use std::{
     ffi::c_long,
     sync::atomic::{
         AtomicUsize,
-        Ordering::{Acquire, Release},
+        Ordering::{AcqRel, Acquire},
     },
 };
 
@@ -14,6 +14,7 @@ use libc::c_int;
 
 use crate::{
     failure::fail,
+    handles::Handles,
     teams::{Members, Team},
     world::{World, no_pe, world},
 };
@@ -23,7 +24,9 @@ use crate::{
 #[repr(transparent)]
 pub struct Context(pub usize);
 
-/// What a context is made of. Never freed, so that one that was destroyed is found out.
+static CONTEXTS: Handles<Made> = Handles::new();
+
+/// What a context is made of.
 struct Made {
     /// The team, or 0 once it is destroyed.
     team: AtomicUsize,
@@ -44,9 +47,8 @@ impl Context {
             Self::DEFAULT => Team::WORLD,
             Self::INVALID => fail(routine, "argument ctx is SHMEM_CTX_INVALID"),
             Self(at) => {
-                let made = std::ptr::with_exposed_provenance::<Made>(at);
-                // SAFETY: a context of `create`, which are never freed.
-                match unsafe { &*made }.team.load(Acquire) {
+                // SAFETY: a context of `create`.
+                match unsafe { CONTEXTS.get(at) }.team.load(Acquire) {
                     0 => fail(routine, "argument ctx is a context that was destroyed"),
                     team => Team(team),
                 }
@@ -99,9 +101,9 @@ unsafe fn create_of(routine: &str, team: Team, options: c_long, ctx: *mut Contex
         );
     }
     Members::of(routine, team);
-    let made = Box::leak(Box::new(Made { team: AtomicUsize::new(team.0) }));
+    let made = Context(CONTEXTS.make(Made { team: AtomicUsize::new(team.0) }));
     // SAFETY: the caller's promise.
-    unsafe { ctx.write(Context(std::ptr::from_ref(made).expose_provenance())) };
+    unsafe { ctx.write(made) };
     0
 }
 
@@ -113,9 +115,12 @@ pub fn destroy(ctx: Context) {
         Context::DEFAULT => fail("shmem_ctx_destroy", "argument ctx is SHMEM_CTX_DEFAULT"),
         ctx @ Context(at) => {
             ctx.team("shmem_ctx_destroy");
-            // SAFETY: a context of `create`, which are never freed.
-            let made = unsafe { &*std::ptr::with_exposed_provenance::<Made>(at) };
-            made.team.store(0, Release);
+            // SAFETY: a context of `create`.
+            let was = unsafe { CONTEXTS.get(at) }.team.swap(0, AcqRel);
+            if was != 0 {
+                // SAFETY: this call alone has destroyed it, and a program does not use it any more.
+                unsafe { CONTEXTS.reuse(at) };
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What the environment says: `SHMEM_SYMMETRIC_SIZE`, `SHMEM_VERSION`, `SHMEM_INFO`, `SHMEM_DEBUG`.
 
-use std::{env, mem::MaybeUninit};
+use std::env;
+
+use consort_native::usage::memory_bytes;
 
 /// The variable that gives the size of the symmetric heap.
 pub const SYMMETRIC_SIZE: &str = "SHMEM_SYMMETRIC_SIZE";
@@ -17,7 +19,7 @@ pub struct Environment {
     pub version: bool,
     /// Whether to print what the environment may say.
     pub info: bool,
-    /// Whether to make the checks that take long.
+    /// Whether to make the checks that take long, as a build for debugging does unless told not to.
     pub debug: bool,
 }
 
@@ -29,9 +31,9 @@ pub fn read() -> Result<Environment, String> {
     let size = env::var_os(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
     Ok(Environment {
         symmetric_bytes: size.map_or(Ok(DEFAULT_BYTES), |text| size_of_text(&text))?,
-        version: flag("SHMEM_VERSION")?,
-        info: flag("SHMEM_INFO")?,
-        debug: flag("SHMEM_DEBUG")?,
+        version: flag("SHMEM_VERSION", false)?,
+        info: flag("SHMEM_INFO", false)?,
+        debug: flag("SHMEM_DEBUG", cfg!(debug_assertions))?,
     })
 }
 
@@ -54,22 +56,9 @@ impl Environment {
     }
 }
 
-/// The memory of the machine, with what it may swap out, in bytes.
-fn memory_bytes() -> Option<usize> {
-    let mut info = MaybeUninit::<libc::sysinfo>::uninit();
-    // SAFETY: it fills the structure, or returns an error.
-    if unsafe { libc::sysinfo(info.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: it has been filled.
-    let info = unsafe { info.assume_init() };
-    let units = info.totalram.saturating_add(info.totalswap);
-    usize::try_from(units.saturating_mul(info.mem_unit.into())).ok()
-}
-
-/// A flag is set by any text but those that say no.
-fn flag(name: &str) -> Result<bool, String> {
-    let Some(text) = env::var_os(name) else { return Ok(false) };
+/// A flag, `unset` where the environment has no such variable.
+fn flag(name: &str, unset: bool) -> Result<bool, String> {
+    let Some(text) = env::var_os(name) else { return Ok(unset) };
     match text.to_string_lossy().to_ascii_lowercase().as_str() {
         "" | "0" | "n" | "no" | "f" | "false" | "off" => Ok(false),
         "1" | "y" | "yes" | "t" | "true" | "on" => Ok(true),

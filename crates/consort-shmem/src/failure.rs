@@ -2,14 +2,26 @@
 
 use std::{fmt, io::Write as _};
 
-use crate::world;
+use consort_native::Failure;
 
-/// Says which routine of which PE found what, and ends the process; its launcher then ends the job.
+use crate::{setup, world::known};
+
+/// Says which routine of which PE found what, and ends the process and its job.
 #[cold]
 pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
-    let pe = world::known().map_or_else(String::new, |world| format!(" of PE {}", world.rank.0));
-    // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
-    let line = format!("{routine}{pe}: {what}\n").replace('\n', " ");
-    let _ = writeln!(std::io::stderr(), "{}", line.trim_end());
+    let reason = format!("{routine}: {what}").replace('\n', " ");
+    if !is_told(&reason) {
+        let pe = known().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
+        // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
+        let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
+    }
     std::process::exit(1)
+}
+
+/// Fails the job, whose launcher then says which PE failed and why. Whether that says all: where
+/// calls do not match, the line of each PE names its routine.
+fn is_told(reason: &str) -> bool {
+    let Some(world) = setup::of_launcher() else { return false };
+    world.job.poison(&Failure::Pe { rank: world.rank, reason: reason.to_owned() });
+    matches!(world.job.failure(), Some(Failure::Pe { .. }))
 }

@@ -17,6 +17,7 @@ pub mod elements;
 pub mod environment;
 mod exports;
 pub mod failure;
+mod handles;
 pub mod info;
 pub mod locks;
 pub mod memory;

@@ -63,7 +63,7 @@ fn begin() -> Result<Begun, String> {
     let is_shared = member.is_some() && is_of_program(&statics);
     let statics_bytes = if is_shared { statics.bytes() } else { 0 };
     let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
-    let job = pes.heap_bytes(heap_bytes).statics_bytes(statics_bytes).job();
+    let job = pes.heap_bytes(heap_bytes).statics_bytes(statics_bytes).without_places().job();
     let job = job.map_err(|error| error.to_string())?;
     let native = job.native();
     let rank = native.own().unwrap_or(Rank(0));
@@ -83,6 +83,7 @@ fn begin() -> Result<Begun, String> {
     let world = World {
         job: native.clone(),
         rank,
+        is_launched: member.is_some(),
         pes: team.size(),
         heap: heap.ok_or("the heap is smaller than it was asked to be")?.expose_provenance(),
         heap_bytes,
@@ -96,6 +97,13 @@ fn begin() -> Result<Begun, String> {
         thread_level: AtomicU32::new(0),
     };
     Ok(Begun { world: Box::leak(Box::new(world)), joined })
+}
+
+/// The job, if a launcher has started this process, and it has not left: the program may not have
+/// initialized it yet.
+pub(crate) fn of_launcher() -> Option<&'static World> {
+    let begun = || Some(BEGUN.try_lock().ok()?.as_ref()?.as_ref().ok()?.world);
+    known().or_else(begun).filter(|world| world.is_launched)
 }
 
 /// Whether the program was linked with the library. One that has loaded it later, as Python does,

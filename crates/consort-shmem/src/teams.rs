@@ -4,7 +4,7 @@ use std::{
     ffi::c_long,
     sync::atomic::{
         AtomicBool,
-        Ordering::{Acquire, Release},
+        Ordering::{AcqRel, Acquire},
     },
 };
 
@@ -14,6 +14,7 @@ use libc::c_int;
 use crate::{
     collectives::Call,
     failure::fail,
+    handles::Handles,
     ordering,
     world::{Driver, World, no_pe, world},
 };
@@ -34,7 +35,9 @@ pub struct Config {
 /// `SHMEM_TEAM_NUM_CONTEXTS`.
 pub const NUM_CONTEXTS: c_long = 1;
 
-/// What a team is made of. Never freed, so that one that was destroyed is found out.
+static TEAMS: Handles<Made> = Handles::new();
+
+/// What a team is made of.
 pub(crate) struct Made {
     calls: Guarded,
     /// The ranks in the world.
@@ -66,8 +69,8 @@ impl Team {
             Self::INVALID => fail(routine, "argument team is SHMEM_TEAM_INVALID"),
             Self::WORLD | Self::SHARED => None,
             Self(at) => {
-                // SAFETY: a team of a split, which are never freed.
-                let made = unsafe { &*std::ptr::with_exposed_provenance::<Made>(at) };
+                // SAFETY: a team of a split.
+                let made = unsafe { TEAMS.get(at) };
                 if made.is_destroyed.load(Acquire) {
                     fail(routine, "argument team is a team that was destroyed");
                 }
@@ -210,7 +213,7 @@ fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
         config,
         is_destroyed: AtomicBool::new(false),
     };
-    Team(std::ptr::from_ref(Box::leak(Box::new(made))).expose_provenance())
+    Team(TEAMS.make(made))
 }
 
 /// `shmem_team_split_strided`. Returns 0, or -1 if there is no such team.
@@ -328,5 +331,8 @@ pub fn destroy(team: Team) {
     call.barrier();
     let freed = team.calls(routine, &call.world.driver()).free_by_agreement();
     freed.unwrap_or_else(|error| fail(routine, error));
-    made.is_destroyed.store(true, Release);
+    if !made.is_destroyed.swap(true, AcqRel) {
+        // SAFETY: this call alone has destroyed it, and a program does not use it any more.
+        unsafe { TEAMS.reuse(team.0) };
+    }
 }

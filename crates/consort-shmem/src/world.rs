@@ -18,14 +18,16 @@ use libc::c_int;
 use crate::{allocator::Allocator, environment::Environment, failure::fail};
 
 /// Bytes at the beginning of the heap for the words by which PEs of an active set meet.
-pub const RESERVED: usize = 8 << 10;
+pub const RESERVED: usize = 12 << 10;
 /// Where a PE of an active set tells how much it contributes: behind the words of 1024 PEs.
-pub(crate) const COUNT_AT: usize = 4 << 10;
+pub(crate) const COUNT_AT: usize = 8 << 10;
 
 /// The job, as this PE sees it. It is never freed: what C programs hold may refer to it.
 pub struct World {
     pub(crate) job: Arc<Job>,
     pub(crate) rank: Rank,
+    /// Whether a launcher has started this process.
+    pub(crate) is_launched: bool,
     pub(crate) pes: u32,
     /// Where the own heap begins.
     pub(crate) heap: usize,

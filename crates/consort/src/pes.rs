@@ -50,6 +50,7 @@ pub struct Pes {
     waiting: Option<Waiting>,
     heap_bytes: usize,
     statics_bytes: usize,
+    names_places: bool,
     pinning: Pinning,
     helpers: bool,
     forced: Vec<(Collective, Candidate)>,
@@ -82,6 +83,7 @@ impl Pes {
             waiting: None,
             heap_bytes: HEAP_BYTES,
             statics_bytes: 0,
+            names_places: true,
             pinning: Pinning::Placed,
             helpers: false,
             forced: Vec::new(),
@@ -157,6 +159,15 @@ impl Pes {
     #[must_use]
     pub fn statics_bytes(mut self, bytes: usize) -> Self {
         self.statics_bytes = bytes;
+        self
+    }
+
+    /// Errors name no file and line of a call: those of a library that makes calls for others say
+    /// nothing to its users.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_places(mut self) -> Self {
+        self.names_places = false;
         self
     }
 

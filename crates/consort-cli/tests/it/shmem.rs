@@ -110,6 +110,32 @@ fn profilers_and_cpp() {
 }
 
 #[test]
+fn valgrind_finds_nothing() {
+    works("hello.c", &["-std=c11", "-g"], "");
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "hello.c", &["-g"]);
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]).arg(program);
+    let done = output(&mut valgrind);
+    assert!(done.status.success(), "{}: {}", done.status, text(&done));
+}
+
+/// Where there are few addresses, less is reserved.
+#[test]
+fn few_addresses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "hello.c", &[]);
+    build();
+    for kilobytes in [8_000_000, 300_000] {
+        let mut limited = Command::new("sh");
+        let script = format!("ulimit -v {kilobytes} && exec \"$0\" run -n 2 \"$1\"");
+        limited.args(["-c", &script, COMMAND]).arg(&program).env("SHMEM_SYMMETRIC_SIZE", "8M");
+        let done = output(&mut limited);
+        assert!(done.status.success(), "{kilobytes}: {}: {}", done.status, text(&done));
+    }
+}
+
+#[test]
 fn static_variables_of_every_kind_of_executable() {
     for kind in [
         &["-pie", "-fPIE"][..],

@@ -39,6 +39,7 @@ fn job() -> Arc<Job> {
         first_step: 1,
         helpers: false,
         joining: None,
+        names_places: true,
         name: String::new(),
     };
     Job::new(config).expect("a small heap")

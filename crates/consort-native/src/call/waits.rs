@@ -312,6 +312,7 @@ mod tests {
             first_step: 1,
             helpers: false,
             joining: None,
+            names_places: true,
             name: String::new(),
         };
         let job: Arc<Job> = Job::new(config).expect("some memory");

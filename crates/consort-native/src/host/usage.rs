@@ -1,4 +1,4 @@
-//! What the system says of threads' use of processors, and of the machine's sleep.
+//! What the system says of threads' use of processors, of the machine's memory and its sleep.
 
 use std::time::Duration;
 
@@ -25,6 +25,13 @@ pub fn processor_time() -> Option<Duration> {
     system::clock::processor_ns().map(Duration::from_nanos)
 }
 
+/// The memory of the machine, with what it may swap out, in bytes; `None` where the system does not
+/// tell.
+#[must_use]
+pub fn memory_bytes() -> Option<usize> {
+    system::usage::memory_bytes()
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -34,6 +41,7 @@ mod tests {
     fn linux_tells_and_others_do_not() {
         assert_eq!(involuntary_switches().is_some(), IS_LINUX);
         assert_eq!(suspended().is_some(), IS_LINUX);
+        assert_eq!(memory_bytes() >= Some(1 << 20), IS_LINUX);
         let before = processor_time();
         std::thread::spawn(|| (0..1_000_000).for_each(|_| std::hint::spin_loop())).join().unwrap();
         assert!(processor_time() > before || !IS_LINUX, "of a thread that has ended too");

@@ -30,6 +30,8 @@ pub struct Config {
     /// How long PEs wait for one that no thread runs, if threads join the job; for ever without a
     /// limit.
     pub joining: Option<Duration>,
+    /// Whether errors name the file and line of a call.
+    pub names_places: bool,
     /// The job's name, for messages and threads; empty without one.
     pub name: String,
 }

@@ -11,7 +11,7 @@ use crate::{
         lock::Directory,
     },
     inbox::geometry::Geometry,
-    segment::{page::PAGE, part::Single, reservation::Segment},
+    segment::{origin::Origin, page::PAGE, part::Single, reservation::Segment},
     state::header::Header,
     system::clock,
     team::memory::GroupMemory,
@@ -32,6 +32,8 @@ impl Form {
     ///
     /// # Errors
     /// When no memory is as large.
+    ///
+    /// Of PEs that are processes, each has `staging_bytes` for copies of private buffers.
     pub(super) fn of(config: &Config, staging_bytes: usize) -> Result<Self, HeapError> {
         let pes = config.pes as usize;
         let no_memory = HeapError::System { heap: config.heap_bytes, pes };
@@ -43,27 +45,52 @@ impl Form {
         Ok(Self { parts, heap_bytes, group_bytes, no_memory })
     }
 
+    /// The form of a segment that another process has filled.
+    ///
+    /// # Errors
+    /// As [`Form::of`].
+    pub(super) fn found(config: &Config, segment: &Arc<Segment>) -> Result<Self, HeapError> {
+        let staging_bytes = Single::<Header>::new(segment, 0).staging_bytes.load(Relaxed);
+        Self::of(config, usize::try_from(staging_bytes).unwrap_or(usize::MAX))
+    }
+
     /// The error of a job without memory.
     pub(super) fn no_memory(&self) -> HeapError {
         self.no_memory
     }
 
-    /// A segment by `reserve`, with room for many groups.
-    pub(super) fn reserve(&self, reserve: &dyn Fn(usize) -> Option<Segment>) -> Option<Segment> {
-        self.parts.reserve(self.group_bytes, reserve)
+    /// A segment by `reserve`, with room for many groups, and with what a job begins with. `None`
+    /// if there is no memory.
+    pub(super) fn make(
+        &self,
+        config: &Config,
+        reserve: &dyn Fn(usize) -> Option<Segment>,
+    ) -> Option<Arc<Segment>> {
+        let segment = Arc::new(self.parts.reserve(self.group_bytes, reserve)?);
+        self.fill(config, &segment)?;
+        Some(segment)
+    }
+
+    /// Advises the sizes of a segment's pages, in each process that maps it.
+    pub(super) fn advise(&self, config: &Config, segment: &Segment) {
+        let Parts { heaps, ground, .. } = self.parts;
+        segment.keep_pages_small(0..heaps);
+        segment.keep_pages_small(ground..segment.bytes());
+        if !config.fits() {
+            // With so many PEs on one machine, a large page for each would take too much memory.
+            segment.keep_pages_small(heaps..ground);
+        } else if config.memory == Origin::Shared {
+            segment.let_pages_be_large(heaps..ground);
+        }
     }
 
     /// Fills a new segment with what a job begins with. `None` if there is no memory.
-    pub(super) fn fill(&self, config: &Config, segment: &Arc<Segment>) -> Option<()> {
+    fn fill(&self, config: &Config, segment: &Arc<Segment>) -> Option<()> {
         let Self { parts, heap_bytes, group_bytes, .. } = *self;
-        segment.keep_pages_small(0..parts.heaps);
-        segment.keep_pages_small(parts.ground..segment.bytes());
-        if config.pes > config.cores {
-            // With so many PEs on one machine, a large page for each would take too much memory.
-            segment.keep_pages_small(parts.heaps..parts.ground);
-        }
+        self.advise(config, segment);
         let header = Single::<Header>::new(segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
+        header.staging_bytes.store(parts.staging_bytes as u64, Relaxed);
         header.region.store(1, Relaxed);
         if config.senders_fence() {
             header.sleepers.let_senders_fence();

@@ -89,9 +89,7 @@ impl Job {
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
         let form = Form::of(&config, 0)?;
         let memory = config.memory;
-        let reserved = form.reserve(&|bytes| Segment::reserve(bytes, memory));
-        let segment =
-            reserved.map(Arc::new).filter(|segment| form.fill(&config, segment).is_some());
+        let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
         let segment = segment.ok_or(form.no_memory())?;
         Self::over(config, &form, &segment, None).ok_or(form.no_memory())
     }
@@ -103,13 +101,15 @@ impl Job {
     /// When the system provides no memory, or the launch cannot begin.
     pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, NoJob> {
         let config = Config { pes: member.pes(), memory: Origin::Shared, ..config };
-        let form = Form::of(&config, layout::staging_bytes(member.pes()))?;
-        let begun = member.begin(
-            &config,
-            |map| form.reserve(map),
-            |segment| form.fill(&config, segment).is_some(),
-        )?;
-        let (segment, joined) = begun.ok_or(form.no_memory())?;
+        let no_memory = Form::of(&config, 0)?.no_memory();
+        let begun = member.begin(&config, |map| {
+            layout::reserve_staging(config.pes, |bytes| {
+                Form::of(&config, bytes).ok()?.make(&config, map)
+            })
+        })?;
+        let (segment, joined) = begun.ok_or(no_memory)?;
+        let form = Form::found(&config, &segment)?;
+        form.advise(&config, &segment);
         let job = Self::over(config, &form, &segment, Some(joined)).ok_or(form.no_memory())?;
         // The launcher fails the jobs that it finds: for a process that ended before, here.
         if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
@@ -380,7 +380,7 @@ impl Job {
         rank: Rank,
         word: u64,
     ) -> String {
-        let index = memory.recent_index(rank, word);
+        let index = memory.recent_index(rank, word).filter(|_| self.config.names_places);
         let site = index.and_then(|index| self.sites.site(group, rank, index));
         // If a later call has replaced the site, that call's predecessor is in the log by now.
         let site = site.filter(|_| index.is_some() && index == memory.recent_index(rank, word));

@@ -12,6 +12,7 @@
 
 use crate::{
     directory::lock::BYTES as DIRECTORY_BYTES,
+    host::usage::memory_bytes,
     inbox::geometry::BUFFER_BYTES,
     segment::{page::PAGE, reservation::Segment},
     state::header::{Header, PeState},
@@ -20,8 +21,11 @@ use crate::{
 /// Room for at least so many groups as large as the world. It is only reserved.
 const WORLDS: usize = 1024;
 
-/// Bytes for copies of private buffers of all processes. They are only reserved.
+/// The most bytes for copies of private buffers of all processes. They are only reserved.
 const STAGING: usize = 4 << 40;
+
+/// The fewest such bytes of each process.
+const LEAST_STAGING: usize = 64 << 10;
 
 /// The most bytes that are reserved for groups.
 const MOST_GROUND: usize = 1 << 40;
@@ -45,9 +49,14 @@ pub(super) struct Parts {
     pub(super) ground: usize,
 }
 
-/// Bytes of each of so many processes for copies of private buffers.
-pub(super) fn staging_bytes(pes: u32) -> usize {
-    STAGING / (pes as usize).next_power_of_two()
+/// What `reserve` reserves with so many bytes of each process for copies of private buffers, of
+/// `pes` processes: enough for all of the machine's memory, or fewer where the system gives no
+/// more.
+pub(super) fn reserve_staging<R>(pes: u32, reserve: impl Fn(usize) -> Option<R>) -> Option<R> {
+    let most = STAGING / (pes as usize).next_power_of_two();
+    let all = memory_bytes().and_then(usize::checked_next_power_of_two).unwrap_or(most);
+    let sizes = (0..).step_by(4).map(|shift| most.min(2 * all) >> shift);
+    sizes.take_while(|&bytes| bytes >= LEAST_STAGING).find_map(reserve)
 }
 
 /// The offset of the PEs' states in a segment, and their end.

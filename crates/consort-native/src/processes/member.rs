@@ -169,15 +169,12 @@ impl Member {
         Binding::of_word(self.control.binding.load(Relaxed))
     }
 
-    /// Whether PEs may copy each other's memory.
-    /// Begins the process's next launch: maps its segment, which `make` and `form` make if no other
-    /// process has. `make` is given a function that makes a segment of a size. `None` if there is
-    /// no memory.
+    /// Begins the process's next launch: maps its segment, which `make` makes if no other process
+    /// has. `make` is given a function that maps a segment of a size. `None` if there is no memory.
     pub(crate) fn begin(
         self: &Arc<Self>,
         settings: &impl Hash,
-        make: impl Fn(&dyn Fn(usize) -> Option<Segment>) -> Option<Segment>,
-        form: impl Fn(&Arc<Segment>) -> bool,
+        make: impl Fn(&dyn Fn(usize) -> Option<Segment>) -> Option<Arc<Segment>>,
     ) -> Result<Option<(Arc<Segment>, Joined)>, NoMember> {
         let own = &self.control.processes[self.rank.index()];
         let number = own.begun.fetch_add(1, SeqCst);
@@ -201,7 +198,7 @@ impl Member {
                         system::extend(&self.file, end).ok()?;
                         Segment::map(&self.file, place, bytes, None)
                     };
-                    let segment = make(&map).map(Arc::new).filter(&form);
+                    let segment = make(&map);
                     // Without a segment the others find that it has no bytes.
                     let bytes = segment.map_or(0, |segment| segment.bytes()) as u64;
                     launch.at.store(at, Relaxed);

@@ -100,6 +100,11 @@ impl Segment {
     pub(crate) fn keep_pages_small(&self, Range { start, end }: Range<usize>) {
         memory::keep_pages_small(self.at(start, end - start), end - start);
     }
+
+    /// Allows large pages, for a part whose contents are copied in large pieces.
+    pub(crate) fn let_pages_be_large(&self, Range { start, end }: Range<usize>) {
+        memory::let_pages_be_large(self.at(start, end - start), end - start);
+    }
 }
 
 impl Drop for Segment {

@@ -9,7 +9,7 @@
 //! | `memory` | mappings without commitment | the allocator's |
 //! | `process` | files in memory that processes share | none |
 //! | `thread_end` | after the destructors of thread-local variables | among them |
-//! | `usage` | what is counted of a thread | nothing |
+//! | `usage` | what is counted of a thread, and of memory | nothing |
 //!
 //! The configuration `consort_portable` selects the second column on Linux, for tests.
 

@@ -34,7 +34,7 @@ const PES: [u32; 5] = [1, 2, 3, 4, 8];
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 14] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
@@ -44,6 +44,7 @@ const PROGRAMS: [Program; 13] = [
     ("locks_and_counters", objects::locks_and_counters),
     ("collectives", collectives::collectives),
     ("active_sets", active_sets::active_sets),
+    ("debug_active_sets", active_sets::active_sets),
     ("collectives_by_turns", collectives::collectives),
     ("collectives_of_some_by_turns", collectives::collectives),
     ("threads", threads::threads),
@@ -108,9 +109,7 @@ fn ended(pes: Option<u32>, program: &str, status: i32, line: &str) -> Result<(),
         _ => "1.5M",
     };
     command.env("SHMEM_SYMMETRIC_SIZE", heap).stdin(Stdio::null());
-    if program.starts_with("debug") {
-        command.env("SHMEM_DEBUG", "1");
-    }
+    command.env("SHMEM_DEBUG", if program.starts_with("debug") { "1" } else { "0" });
     let output = command.output()?;
     let text =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());

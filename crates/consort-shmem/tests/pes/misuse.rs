@@ -1,9 +1,10 @@
 //! Programs that are wrong, and the line that each gets.
 
 use consort_shmem::{
+    active_sets::{self, barrier, sync, to_all},
     collectives::{barrier_all, broadcast},
     contexts::Context,
-    elements::Added,
+    elements::{Added, Greatest},
     memory,
     reductions::reduce,
     rma, setup,
@@ -11,7 +12,7 @@ use consort_shmem::{
 };
 
 /// Name, program, and a part of what it gets.
-pub(crate) const ALL: [(&str, fn(), &str); 12] = [
+pub(crate) const ALL: [(&str, fn(), &str); 15] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
         "after_finalize",
@@ -28,7 +29,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 12] = [
             setup::init();
             put_to(memory::malloc(8).cast(), 2);
         },
-        "shmem_put of PE 0: argument pe is 2, expected 0 to 1",
+        "consort run: PE 0 failed: shmem_put: argument pe is 2, expected 0 to 1",
     ),
     (
         "not_symmetric",
@@ -47,7 +48,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 12] = [
             memory::free(memory);
             memory::free(memory);
         },
-        "shmem_free of PE ",
+        "failed: shmem_free: ",
     ),
     (
         "world_destroyed",
@@ -83,6 +84,40 @@ pub(crate) const ALL: [(&str, fn(), &str); 12] = [
         "called",
     ),
     (
+        "debug_another_active_set",
+        || {
+            setup::init();
+            if setup::my_pe() == 0 { barrier((0, 0, 2)) } else { sync((0, 0, 2)) }
+        },
+        "calls of active sets do not match: PE ",
+    ),
+    (
+        "debug_another_root",
+        || {
+            setup::init();
+            let [source, target] = [(); 2].map(|()| memory::malloc(8).cast::<i64>());
+            // SAFETY: words of this test.
+            unsafe { active_sets::broadcast(target, source, 1, setup::my_pe(), (0, 0, 2)) };
+        },
+        "is in shmem_broadcast with other arguments, this PE in the call of 2 PEs from 0 on",
+    ),
+    (
+        "another_reduction",
+        || {
+            setup::init();
+            let [source, target] = [(); 2].map(|()| memory::malloc(8).cast::<i64>());
+            // SAFETY: words of this test.
+            unsafe {
+                if setup::my_pe() == 0 {
+                    to_all::<i64, Added>(target, source, 1, (0, 0, 2));
+                } else {
+                    to_all::<i64, Greatest>(target, source, 1, (0, 0, 2));
+                }
+            }
+        },
+        "calls",
+    ),
+    (
         "overlap",
         || {
             setup::init();
@@ -104,7 +139,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 12] = [
                 rma::get(Context::DEFAULT, memory.add(8), memory, 9, setup::my_pe());
             }
         },
-        "shmem_get of PE ",
+        "failed: shmem_get: ",
     ),
     (
         "heap_larger_than_memory",

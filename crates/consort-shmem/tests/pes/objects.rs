@@ -45,6 +45,26 @@ pub(crate) fn memory(pe: Pe) {
     assert_eq!(memory::addr_accessible((&raw const local).cast(), 0), 0);
     assert_eq!((memory::pe_accessible(pe.pes - 1), memory::pe_accessible(pe.pes)), (1, 0));
     assert!(std::ptr::addr_eq(memory::team_ptr(Team::SHARED, moved.cast(), pe.own), moved));
+    large_pages_are_allowed(pe, words.addr());
+}
+
+/// Each process has said that the system may use large pages for the heap, but not where PEs share
+/// cores.
+fn large_pages_are_allowed(pe: Pe, heap: usize) {
+    let is_alone = std::env::var_os("CONSORT_LAUNCH").is_none();
+    if is_alone || !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    let maps = std::fs::read_to_string("/proc/self/smaps").expect("the system says");
+    let hex = |text: &str| usize::from_str_radix(text, 16).ok();
+    let holds = |line: &str| {
+        let (start, end) = line.split_once(' ').and_then(|(range, _)| range.split_once('-'))?;
+        Some((hex(start)?..hex(end)?).contains(&heap))
+    };
+    let mut lines = maps.lines().skip_while(|line| holds(line) != Some(true));
+    let flags = lines.find(|line| line.starts_with("VmFlags:")).expect("the heap is mapped");
+    let is_allowed = flags.split_whitespace().any(|flag| flag == "hg");
+    assert_eq!(is_allowed, pe.pes <= 2, "{flags}");
 }
 
 pub(crate) fn teams_and_contexts(pe: Pe) {

@@ -88,7 +88,9 @@ impl Pes {
             );
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-        let Self { pes, heap_bytes, statics_bytes, first_step, helpers, name, .. } = self;
+        let Self {
+            pes, heap_bytes, statics_bytes, first_step, helpers, names_places, name, ..
+        } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
         let config = Config {
             pes,
@@ -96,6 +98,7 @@ impl Pes {
             cores,
             heap_bytes,
             statics_bytes,
+            names_places,
             memory,
             first_step,
             helpers,

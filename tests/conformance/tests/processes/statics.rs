@@ -57,6 +57,7 @@ pub(crate) fn run() -> ExitCode {
         first_step: 1,
         helpers: false,
         joining: None,
+        names_places: true,
         name: String::new(),
     };
     let job: Arc<Job> = Job::of_processes(config, &member).expect("a job");

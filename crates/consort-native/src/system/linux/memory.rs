@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
+//! | large pages | | `MADV_HUGEPAGE`, where the system allows it in `shmem_enabled` |
 
 #![expect(unsafe_code, reason = "maps memory")]
 
@@ -65,4 +66,11 @@ pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
 pub(crate) fn keep_pages_small(at: *mut u8, bytes: usize) {
     // SAFETY: advice about pages changes nothing in them.
     let _ = unsafe { madvise(at.cast(), bytes, Advice::LinuxNoHugepage) };
+}
+
+/// Allows large pages in a part of a mapping. A kernel that has none, or is not to use them, does
+/// nothing.
+pub(crate) fn let_pages_be_large(at: *mut u8, bytes: usize) {
+    // SAFETY: advice about pages changes nothing in them.
+    let _ = unsafe { madvise(at.cast(), bytes, Advice::LinuxHugepage) };
 }

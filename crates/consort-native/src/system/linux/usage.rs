@@ -1,4 +1,4 @@
-//! What the system has counted of the calling thread.
+//! What the system has counted of the calling thread, and how much memory there is.
 
 #![expect(unsafe_code, reason = "asks the system, which fills a structure")]
 
@@ -15,4 +15,11 @@ pub(crate) fn involuntary_switches() -> Option<u64> {
     // SAFETY: the call has succeeded, so it has filled the structure.
     let usage = unsafe { usage.assume_init() };
     u64::try_from(usage.ru_nivcsw).ok()
+}
+
+/// The memory of the machine, with what it may swap out, in bytes.
+pub(crate) fn memory_bytes() -> Option<usize> {
+    let info = rustix::system::sysinfo();
+    let units = usize::try_from(info.totalram.saturating_add(info.totalswap)).ok()?;
+    Some(units.saturating_mul(usize::try_from(info.mem_unit).ok()?))
 }

@@ -59,6 +59,9 @@ pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, _: Origin) {
 /// The allocator has no pages to advise on.
 pub(crate) fn keep_pages_small(_: *mut u8, _: usize) {}
 
+/// As [`keep_pages_small`].
+pub(crate) fn let_pages_be_large(_: *mut u8, _: usize) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

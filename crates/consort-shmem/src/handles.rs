@@ -1,0 +1,47 @@
+//! What the handles of C programs refer to.
+
+use std::{
+    marker::PhantomData,
+    sync::{Mutex, PoisonError},
+};
+
+/// Objects of one kind. They are never freed, so that the use of one that was destroyed is found
+/// out; a new one takes its place.
+pub(crate) struct Handles<T> {
+    destroyed: Mutex<Vec<usize>>,
+    of: PhantomData<fn(T)>,
+}
+
+impl<T: Send + Sync + 'static> Handles<T> {
+    pub(crate) const fn new() -> Self {
+        Self { destroyed: Mutex::new(Vec::new()), of: PhantomData }
+    }
+
+    /// Makes an object, and returns its address.
+    pub(crate) fn make(&self, object: T) -> usize {
+        let free = self.destroyed.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let Some(at) = free else { return Box::into_raw(Box::new(object)).expose_provenance() };
+        // SAFETY: one that `make` made and that was destroyed: by the promise of `reuse`, nothing
+        // refers to it.
+        unsafe { *std::ptr::with_exposed_provenance_mut(at) = object };
+        at
+    }
+
+    /// An object of `make`.
+    ///
+    /// # Safety
+    /// `at` comes from there.
+    pub(crate) unsafe fn get(&self, at: usize) -> &'static T {
+        // SAFETY: objects are never freed.
+        unsafe { &*std::ptr::with_exposed_provenance::<T>(at) }
+    }
+
+    /// Lets a new object take the place of one that was destroyed.
+    ///
+    /// # Safety
+    /// It is one of `make`, no other call of this names it until it is made again, and what
+    /// [`Handles::get`] returned of it is not used any more.
+    pub(crate) unsafe fn reuse(&self, at: usize) {
+        self.destroyed.lock().unwrap_or_else(PoisonError::into_inner).push(at);
+    }
+}
