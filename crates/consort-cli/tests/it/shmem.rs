@@ -110,6 +110,11 @@ fn profilers_and_cpp() {
 }
 
 #[test]
+fn subjects_of_the_specification() {
+    works("examples.c", &["-std=c11"], "");
+}
+
+#[test]
 fn valgrind_finds_nothing() {
     works("hello.c", &["-std=c11", "-g"], "");
     let folder = tempfile::tempdir().expect("a folder");
