@@ -4,7 +4,7 @@
 //! may be asked a question. What another process writes then begins on a new line.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, IsTerminal as _, Read, Write},
     os::fd::{AsFd, BorrowedFd},
     time::{Duration, Instant},
 };
@@ -41,8 +41,10 @@ pub(crate) enum Going {
 /// Where all goes.
 pub(crate) struct Output {
     tags: bool,
-    /// The stream whose incomplete line was the last thing written.
-    open: Option<(Rank, bool)>,
+    /// Of standard output, and of standard error: the PE whose incomplete line was written last.
+    open: [Option<Rank>; 2],
+    /// Whether both are one terminal.
+    are_one: bool,
 }
 
 impl Source {
@@ -64,7 +66,8 @@ impl AsFd for Source {
 
 impl Output {
     pub(crate) fn new(tags: bool) -> Self {
-        Self { tags, open: None }
+        let are_one = io::stdout().is_terminal() && io::stderr().is_terminal();
+        Self { tags, open: [None; 2], are_one }
     }
 
     /// Reads what is there, and passes on the complete lines.
@@ -115,10 +118,11 @@ impl Output {
 
     /// Writes lines, of which the last may be incomplete.
     fn write(&mut self, source: &Source, lines: &[u8]) -> io::Result<()> {
-        let stream = (source.rank, source.is_error);
+        let own = usize::from(source.is_error);
         let mut text = Vec::with_capacity(lines.len() + 16);
-        let mut goes_on = self.open == Some(stream);
-        if self.open.is_some() && !goes_on {
+        let mut goes_on = self.open[own] == Some(source.rank);
+        let is_other_open = self.are_one && self.open[1 - own].take().is_some();
+        if is_other_open || self.open[own].is_some() && !goes_on {
             text.push(b'\n');
         }
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
@@ -128,7 +132,7 @@ impl Output {
             text.extend_from_slice(line);
             goes_on = false;
         }
-        self.open = (lines.last() != Some(&b'\n')).then_some(stream);
+        self.open[own] = (lines.last() != Some(&b'\n')).then_some(source.rank);
         if source.is_error {
             let mut error = io::stderr().lock();
             error.write_all(&text)
@@ -139,9 +143,10 @@ impl Output {
         }
     }
 
-    /// Ends a line that is open, so that the next one stands by itself.
+    /// Ends a line that is open on standard error, so that the next one stands by itself.
     pub(crate) fn close(&mut self) {
-        if self.open.take().is_some() {
+        let [out, error] = std::mem::take(&mut self.open);
+        if error.is_some() || self.are_one && out.is_some() {
             eprintln!();
         }
     }

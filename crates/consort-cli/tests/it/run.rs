@@ -97,6 +97,16 @@ fn lines_are_whole_and_tagged_where_asked_for() {
     }
 }
 
+/// Standard output and standard error are two files: a line that is open in one is not closed in
+/// the other.
+#[test]
+fn lines_of_each_stream_are_whole() {
+    let script = "if [ $CONSORT_RANK = 0 ]; then printf end; else sleep 0.6; echo b >&2; \
+                  sleep 0.1; echo a; fi";
+    let (status, out, error) = run("-n 2", script);
+    assert_eq!((status, out.as_str(), error.as_str()), (Some(0), "end\na\n", "b\n"));
+}
+
 #[test]
 fn an_incomplete_line_is_shown_while_its_process_waits() {
     let mut child =
