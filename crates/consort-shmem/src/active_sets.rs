@@ -1,7 +1,8 @@
 //! The collectives of 1.4, of active sets: `PE_size` PEs from `PE_start` on, 2 to the power of
 //! `logPE_stride` apart.
 //!
-//! A set of all PEs makes the calls of the world. Others need no agreement on a team: each pair of
+//! A set of all PEs makes the calls of the world, or meets as others do where calls are checked by
+//! `SHMEM_DEBUG`. Others need no agreement on a team: each pair of
 //! PEs meets in two words, one in the memory of each, which count how often they have met, and tell
 //! for which call. Then PEs read each other's memory. They need no `pSync`. A PE's threads make
 //! these calls in turn.
@@ -93,8 +94,8 @@ impl Set {
         {
             wrong()
         }
-        let number = (0_u32..).zip(ROUTINES).find(|(_, name)| *name == routine);
-        let number = number.map_or(0, |(number, _)| number);
+        let numbered = (0_u32..).zip(ROUTINES).find(|(_, name)| *name == routine);
+        let (number, _) = numbered.expect("a routine of active sets");
         let set =
             Self { routine, call: number << 24, world, start, stride, size, own: own / stride };
         set.with((start, stride, size))

@@ -8,7 +8,7 @@ use crate::{contexts::Context, elements::Amo, failure::fail, world::world};
 
 /// What is done to a word.
 #[derive(Clone, Copy)]
-enum Change {
+pub(crate) enum Change {
     Load,
     Swap(u64),
     CompareSwap(u64, u64),
@@ -37,8 +37,9 @@ macro_rules! change {
     }};
 }
 
+/// Changes a word, for a routine whose `argument` is its address. Returns what was there.
 #[inline(always)]
-fn change<T: Amo>(
+pub(crate) fn change<T: Amo>(
     routine: &str,
     context: Context,
     (argument, address): (&str, *const T),

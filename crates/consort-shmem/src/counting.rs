@@ -14,10 +14,10 @@ use std::{
 use libc::c_int;
 
 use crate::{
-    atomic::atomic_add,
+    atomic::{Change, change},
     contexts::Context,
     memory,
-    rma::{get, put},
+    rma::{get_as, put_as},
     wait::{GE, wait_until},
     world::world,
 };
@@ -34,6 +34,11 @@ impl Counter {
         world.place(routine, ("ct", self.0.cast_const()), 8, world.rank);
         // SAFETY: an aligned word of the symmetric heap, which is never unmapped.
         unsafe { AtomicI64::from_ptr(self.0) }
+    }
+
+    /// Counts one more at a PE, after what has been put or read there.
+    fn count(self, routine: &str, pe: c_int) {
+        change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), Change::Add(1), pe);
     }
 }
 
@@ -82,11 +87,10 @@ pub fn wait(ct: Counter, at_least: c_long) {
 /// # Safety
 /// `source` is readable for `len` bytes.
 pub unsafe fn putmem(ct: Counter, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
-    // SAFETY: the caller's promise; the atomic operation is ordered after the put.
-    unsafe {
-        put::<u8>(Context::DEFAULT, dest.cast(), source.cast(), len, pe);
-        atomic_add(Context::DEFAULT, ct.0, 1, pe);
-    }
+    let routine = "shmemx_putmem_ct";
+    // SAFETY: the caller's promise.
+    unsafe { put_as::<u8>(routine, Context::DEFAULT, dest.cast(), source.cast(), len, pe) };
+    ct.count(routine, pe);
 }
 
 /// `shmemx_getmem_ct`: counted at the data's owner once the data has been read.
@@ -94,9 +98,8 @@ pub unsafe fn putmem(ct: Counter, dest: *mut c_void, source: *const c_void, len:
 /// # Safety
 /// `dest` is writable for `len` bytes.
 pub unsafe fn getmem(ct: Counter, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
-    // SAFETY: the caller's promise; the atomic operation is ordered after the get.
-    unsafe {
-        get::<u8>(Context::DEFAULT, dest.cast(), source.cast(), len, pe);
-        atomic_add(Context::DEFAULT, ct.0, 1, pe);
-    }
+    let routine = "shmemx_getmem_ct";
+    // SAFETY: the caller's promise.
+    unsafe { get_as::<u8>(routine, Context::DEFAULT, dest.cast(), source.cast(), len, pe) };
+    ct.count(routine, pe);
 }

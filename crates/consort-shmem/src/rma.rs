@@ -39,8 +39,12 @@ pub unsafe fn put<T: Element>(
     unsafe { put_as("shmem_put", context, dest, source, nelems, pe) }
 }
 
+/// As `shmem_put`, by another name.
+///
+/// # Safety
+/// As [`put`].
 #[inline(always)]
-unsafe fn put_as<T: Element>(
+pub(crate) unsafe fn put_as<T: Element>(
     routine: &str,
     context: Context,
     dest: *mut T,
@@ -70,11 +74,28 @@ pub unsafe fn get<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    let world = world("shmem_get");
-    let pe = context.pe(world, "shmem_get", pe);
+    // SAFETY: the caller's promise.
+    unsafe { get_as("shmem_get", context, dest, source, nelems, pe) }
+}
+
+/// As `shmem_get`, by another name.
+///
+/// # Safety
+/// As [`get`].
+#[inline(always)]
+pub(crate) unsafe fn get_as<T: Element>(
+    routine: &str,
+    context: Context,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    let world = world(routine);
+    let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
-    world.check_apart("shmem_get", (dest.addr(), source.addr(), bytes), pe);
-    let source = world.place("shmem_get", ("source", source), bytes, pe);
+    world.check_apart(routine, (dest.addr(), source.addr(), bytes), pe);
+    let source = world.place(routine, ("source", source), bytes, pe);
     // SAFETY: the source is symmetric memory; the target is the caller's promise.
     unsafe { copy(dest.cast(), source, bytes) };
 }
@@ -108,7 +129,7 @@ pub unsafe fn get_nbi<T: Element>(
     pe: c_int,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { get(context, dest, source, nelems, pe) }
+    unsafe { get_as("shmem_get_nbi", context, dest, source, nelems, pe) }
 }
 
 /// `shmem_p`.

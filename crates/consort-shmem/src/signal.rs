@@ -3,11 +3,11 @@
 use libc::c_int;
 
 use crate::{
-    atomic::{atomic_add, atomic_set},
+    atomic::{Change, change},
     contexts::Context,
     elements::{Element, Waitable as _},
     failure::fail,
-    rma::put,
+    rma::put_as,
     world::world,
 };
 
@@ -30,17 +30,10 @@ pub unsafe fn put_signal<T: Element>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise; the atomic operation is ordered after the put.
+    // SAFETY: the caller's promise.
     unsafe {
-        put(context, dest, source, nelems, pe);
-        match sig_op {
-            SIGNAL_SET => atomic_set(context, sig_addr, signal, pe),
-            SIGNAL_ADD => atomic_add(context, sig_addr, signal, pe),
-            other => fail(
-                "shmem_put_signal",
-                format_args!("argument sig_op is {other}, expected SHMEM_SIGNAL_SET or _ADD"),
-            ),
-        }
+        let (data, signal) = ((dest, source, nelems), (sig_addr, signal, sig_op));
+        put_as_signalled("shmem_put_signal", context, data, signal, pe);
     }
 }
 
@@ -59,7 +52,31 @@ pub unsafe fn put_signal_nbi<T: Element>(
     pe: c_int,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { put_signal(context, dest, source, nelems, sig_addr, signal, sig_op, pe) }
+    unsafe {
+        let (data, signal) = ((dest, source, nelems), (sig_addr, signal, sig_op));
+        put_as_signalled("shmem_put_signal_nbi", context, data, signal, pe);
+    }
+}
+
+unsafe fn put_as_signalled<T: Element>(
+    routine: &str,
+    context: Context,
+    (dest, source, nelems): (*mut T, *const T, usize),
+    (sig_addr, signal, sig_op): (*mut u64, u64, c_int),
+    pe: c_int,
+) {
+    let how = match sig_op {
+        SIGNAL_SET => Change::Swap(signal),
+        SIGNAL_ADD => Change::Add(signal),
+        other => fail(
+            routine,
+            format_args!("argument sig_op is {other}, expected SHMEM_SIGNAL_SET or _ADD"),
+        ),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { put_as(routine, context, dest, source, nelems, pe) };
+    // Ordered after the put.
+    change(routine, context, ("sig_addr", sig_addr.cast_const()), how, pe);
 }
 
 /// `shmem_signal_set`.
@@ -67,8 +84,8 @@ pub unsafe fn put_signal_nbi<T: Element>(
 /// # Safety
 /// `sig_addr` is the address of a signal.
 pub unsafe fn signal_set(context: Context, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    // SAFETY: the caller's promise.
-    unsafe { atomic_set(context, sig_addr, signal, pe) }
+    let at = ("sig_addr", sig_addr.cast_const());
+    change("shmem_signal_set", context, at, Change::Swap(signal), pe);
 }
 
 /// `shmem_signal_add`.
@@ -76,8 +93,8 @@ pub unsafe fn signal_set(context: Context, sig_addr: *mut u64, signal: u64, pe: 
 /// # Safety
 /// As [`signal_set`].
 pub unsafe fn signal_add(context: Context, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    // SAFETY: the caller's promise.
-    unsafe { atomic_add(context, sig_addr, signal, pe) }
+    let at = ("sig_addr", sig_addr.cast_const());
+    change("shmem_signal_add", context, at, Change::Add(signal), pe);
 }
 
 /// `shmem_signal_fetch`: the own signal.

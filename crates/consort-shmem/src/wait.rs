@@ -107,7 +107,7 @@ impl<'w, T: Waitable> Words<'w, T> {
             Some(found) => found,
             None => self.world.one_sided().wait_for(self.world.rank, test).unwrap_or_else(|_| {
                 let reason = self.world.job.failure();
-                let reason = reason.map_or_else(String::new, |reason| format!(": {reason:?}"));
+                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
                 fail(self.routine, format_args!("the job has failed{reason}"))
             }),
         }

@@ -28,12 +28,11 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form for a configuration.
+    /// The form for a configuration. Of PEs that are processes, each has `staging_bytes` for copies
+    /// of private buffers.
     ///
     /// # Errors
     /// When no memory is as large.
-    ///
-    /// Of PEs that are processes, each has `staging_bytes` for copies of private buffers.
     pub(super) fn of(config: &Config, staging_bytes: usize) -> Result<Self, HeapError> {
         let pes = config.pes as usize;
         let no_memory = HeapError::System { heap: config.heap_bytes, pes };

@@ -7,12 +7,12 @@ use consort_shmem::{
     elements::{Added, Greatest},
     memory,
     reductions::reduce,
-    rma, setup,
+    rma, setup, signal,
     teams::{self, Team},
 };
 
 /// Name, program, and a part of what it gets.
-pub(crate) const ALL: [(&str, fn(), &str); 15] = [
+pub(crate) const ALL: [(&str, fn(), &str); 17] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
         "after_finalize",
@@ -30,6 +30,29 @@ pub(crate) const ALL: [(&str, fn(), &str); 15] = [
             put_to(memory::malloc(8).cast(), 2);
         },
         "consort run: PE 0 failed: shmem_put: argument pe is 2, expected 0 to 1",
+    ),
+    (
+        "no_such_pe_for_a_signal",
+        || {
+            setup::init();
+            let memory = memory::malloc(16).cast::<u64>();
+            let data = 5_u64;
+            // SAFETY: words of this test.
+            unsafe {
+                signal::put_signal(Context::DEFAULT, memory, &data, 1, memory.add(1), 1, 0, 2)
+            }
+        },
+        "failed: shmem_put_signal: argument pe is 2, expected 0 to 1",
+    ),
+    (
+        "signal_that_is_not_symmetric",
+        || {
+            setup::init();
+            let (memory, mut local) = (memory::malloc(8).cast::<u64>(), 0);
+            // SAFETY: words of this test.
+            unsafe { signal::put_signal(Context::DEFAULT, memory, &5, 1, &raw mut local, 1, 1, 0) }
+        },
+        "failed: shmem_put_signal: argument sig_addr, 8 bytes at ",
     ),
     (
         "not_symmetric",
@@ -81,7 +104,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 15] = [
                 }
             }
         },
-        "called",
+        "calls do not match at call ",
     ),
     (
         "debug_another_active_set",
@@ -115,7 +138,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 15] = [
                 }
             }
         },
-        "calls",
+        "calls do not match at call ",
     ),
     (
         "overlap",
