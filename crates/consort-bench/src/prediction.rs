@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use consort::{Algorithms, Arrival, Candidate, Collective, Pes, Query, SyncModes};
+use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncModes};
 use consort_fabric::CallSpec;
 use consort_fabric::statistics::median;
 use consort_sim::{
@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::{
     asked::{self, sums},
-    harness::{Conditions, Mode, Session, Timing, Work, of_class},
+    harness::{Choices, Conditions, Mode, Session, Timing, Work, of_class},
     simulation::{Program, program},
     wisdom::usable,
 };
@@ -218,11 +218,11 @@ impl Prediction<'_> {
             // Besides its blocks a launch takes time for itself, and to warm up each call.
             let share = left / LAUNCHES.saturating_sub(launch).max(1);
             let budget = share.saturating_sub(besides);
-            let session = Session { pes: self.pes, waiting, work: work.clone(), mode, budget };
-            let job = Pes::threads(self.pes).pinned().without_wisdom();
-            let job = job.force(Collective::Barrier, program::barrier());
+            let (fabric, pes, work) = (Fabric::Threads, self.pes, work.clone());
+            let session = Session { fabric, pes, waiting, work, mode, budget };
+            let choices = Choices::without_wisdom(Some(program::barrier()));
             let launched = Instant::now();
-            let measured = session.run_until(job, &Conditions::default(), self.stop)?;
+            let measured = session.run(&choices, &Conditions::default(), self.stop)?;
             let taken = launched.elapsed();
             besides = taken.saturating_sub(budget);
             longest = longest.max(taken);

@@ -23,6 +23,7 @@ use commands::{
     predict::Predict,
     reproduce::Reproduce,
     run::Run,
+    session::Session,
     sim::Sim,
     sync::Sync,
     topo::Topo,
@@ -66,6 +67,8 @@ enum Command {
     Predict(Predict),
     Reproduce(Reproduce),
     Run(Run),
+    #[command(hide = true)]
+    Session(Session),
     /// Compile and link an OpenSHMEM program in C
     Cc(Cc),
     /// Compile and link an OpenSHMEM program in C++
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Predict(predict) => predict.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Run(run) => run.run(),
+        Command::Session(session) => session.run().map(done),
         Command::Cc(cc) => cc.run(Language::C),
         Command::Cxx(cc) => cc.run(Language::Cxx),
         Command::Install(install) => install.run().map(done),

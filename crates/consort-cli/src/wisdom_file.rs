@@ -7,16 +7,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::Arrival;
+use consort::{Arrival, Fabric};
 pub(crate) use consort_bench::wisdom::advised;
 use consort_tuner::default_path;
 
-/// The path of the named wisdom file, or of the one that a launch uses.
+/// The path of the named wisdom file, or of the one that a launch of such PEs uses.
 ///
 /// # Errors
 /// When there is no home directory.
-pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival) -> Result<PathBuf> {
-    named.cloned().map_or_else(|| Ok(default_path(arrival)?), Ok)
+pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival, fabric: Fabric) -> Result<PathBuf> {
+    let default = || Ok(fabric.path_of_wisdom(default_path(arrival)?));
+    named.cloned().map_or_else(default, Ok)
 }
 
 /// Copies the file at `path` to the same name with `.old` appended, and returns the path of the

@@ -1,6 +1,11 @@
 //! The algorithms of this library on this machine, as the tuner sees them.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    fmt,
+    path::PathBuf,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
 use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Query};
@@ -20,11 +25,12 @@ pub struct Algorithms {
 }
 
 /// What PEs are, as far as algorithms depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Fabric {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fabric {
     /// Threads of one process.
+    #[default]
     Threads,
-    /// Processes.
+    /// Processes of one machine.
     Processes,
 }
 
@@ -46,25 +52,70 @@ static ALL: LazyLock<[Algorithms; 2]> = LazyLock::new(|| {
 });
 
 impl Fabric {
-    /// What follows the machine in the identity of its wisdom, and its name in that of the file.
-    pub(crate) const fn name(self) -> Option<&'static str> {
+    /// All of them.
+    pub const EVERY: [Self; 2] = [Self::Threads, Self::Processes];
+
+    /// The name, on the command line and in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Threads => None,
-            Self::Processes => Some("processes"),
+            Self::Threads => "threads",
+            Self::Processes => "processes",
         }
+    }
+
+    /// What the wisdom of PEs other than threads has in its machine's name.
+    fn suffix(self) -> String {
+        match self {
+            Self::Threads => String::new(),
+            Self::Processes => format!("; {}", self.name()),
+        }
+    }
+
+    /// The path of the wisdom for such PEs, where `path` is that for threads: it has their name
+    /// before the extension, as in `wisdom.processes.toml`.
+    #[must_use]
+    pub fn path_of_wisdom(self, path: PathBuf) -> PathBuf {
+        if self == Self::Threads {
+            return path;
+        }
+        let extension = path.extension();
+        let extension =
+            extension.map_or_else(String::new, |text| format!(".{}", text.to_string_lossy()));
+        path.with_extension(format!("{}{extension}", self.name()))
+    }
+}
+
+impl fmt::Display for Fabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no [`Fabric`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no fabric: use threads or processes")]
+pub struct UnknownFabric(String);
+
+impl FromStr for Fabric {
+    type Err = UnknownFabric;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFabric> {
+        let named = Self::EVERY.into_iter().find(|fabric| fabric.name() == text);
+        named.ok_or_else(|| UnknownFabric(text.to_owned()))
     }
 }
 
 impl Algorithms {
-    /// The algorithms of threads of this process. Its machine and affinity mask are read at the
-    /// first call.
+    /// The algorithms of threads of this process: [`Algorithms::of`] these.
     #[must_use]
     pub fn here() -> &'static Self {
         Self::of(Fabric::Threads)
     }
 
-    /// The algorithms of such PEs.
-    pub(crate) fn of(fabric: Fabric) -> &'static Self {
+    /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
+    #[must_use]
+    pub fn of(fabric: Fabric) -> &'static Self {
         let [threads, processes] = &*ALL;
         match fabric {
             Fabric::Threads => threads,
@@ -72,14 +123,15 @@ impl Algorithms {
         }
     }
 
-    pub(crate) fn fabric(&self) -> Fabric {
+    /// What the PEs are.
+    #[must_use]
+    pub fn fabric(&self) -> Fabric {
         self.fabric
     }
 
     fn named(&self) -> Identity {
         let machine = self.topology.machine_key();
-        let fabric = self.fabric.name().map_or_else(String::new, |name| format!("; {name}"));
-        Identity::new(&(machine + &fabric), self)
+        Identity::new(&(machine + &self.fabric.suffix()), self)
     }
 
     /// The number of usable cores.

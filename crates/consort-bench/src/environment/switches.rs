@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Switches a second that are no sign of others: the kernel's own threads and timers take a core
 /// some ten times a second...
 const OF_EACH_PE: f64 = 10.0;
@@ -14,7 +16,7 @@ const OF_EACH_LAUNCH: f64 = 1.0;
 const FEWEST: u64 = 10;
 
 /// The involuntary switches of all measuring threads, where PEs had cores of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Switches {
     count: u64,
     seconds: f64,

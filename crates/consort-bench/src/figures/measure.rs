@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use consort::{Algorithms, Candidate, Collective, Query, SyncModes};
+use consort::{Algorithms, Candidate, Collective, Fabric, Query, SyncModes};
 use consort_tuner::Catalog;
 
 use super::experiment::Experiment;
@@ -118,6 +118,7 @@ impl Experiment<'_> {
     ) -> Result<Vec<Option<f64>>> {
         let rounds = Rounds {
             session: Session {
+                fabric: Fabric::Threads,
                 pes,
                 waiting: None,
                 work: work.to_vec(),

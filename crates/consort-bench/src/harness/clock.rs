@@ -5,13 +5,11 @@
 //! PE leaves it before another, is not part of the result. Where PEs share cores, a PE that waits
 //! for a moment would keep others from it. There only the barrier separates the calls.
 
-use std::{
-    hint::spin_loop,
-    sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
-};
+use std::hint::spin_loop;
 
-use consort::{Arrival, Error, Rank, Result, Team};
+use consort::{Arrival, Rank, Result, Team};
 use consort_fabric::statistics::Summary;
+use consort_native::usage;
 
 use super::{
     arrival::Delays,
@@ -19,6 +17,7 @@ use super::{
     shared::{Shared, Span},
     work::{Bench, Work},
 };
+use crate::peers::threads::Peer;
 
 /// Round trips of a reading of the transfer, and those before it, in which the two PEs meet.
 const READING_ROUNDS: u32 = 100;
@@ -30,7 +29,8 @@ const AHEAD_NS: u64 = 600;
 pub(super) struct Clock<'m, 'p> {
     mode: Mode,
     conditions: &'m Conditions,
-    shared: &'m Shared,
+    shared: &'m Shared<'p>,
+    peers: &'m [Box<dyn Peer>],
     world: Team<'p>,
     delays: Delays,
     /// The start of the last call that all PEs began together.
@@ -41,17 +41,18 @@ impl<'m, 'p> Clock<'m, 'p> {
     pub(super) fn new(
         mode: Mode,
         conditions: &'m Conditions,
-        shared: &'m Shared,
+        shared: &'m Shared<'p>,
+        peers: &'m [Box<dyn Peer>],
         world: Team<'p>,
     ) -> Self {
         let delays = Delays::new(conditions.arrival, world.rank());
-        Self { mode, conditions, shared, world, delays, went_ns: 0 }
+        Self { mode, conditions, shared, peers, world, delays, went_ns: 0 }
     }
 
     /// Measures the one-way transfer between PEs 0 and 1; PE 0 alone gets the result.
     pub(super) fn reading(&self) -> Option<f64> {
         let rank = self.world.rank().0;
-        let ping_pong = self.shared.ping_pong.as_ref().filter(|_| rank < 2)?;
+        let ping_pong = self.shared.ping_pong().ok()?.filter(|_| rank < 2)?;
         ping_pong.run(rank, MEETING_ROUNDS).ok()?;
         ping_pong.one_way_ns(rank, READING_ROUNDS).ok()
     }
@@ -65,8 +66,10 @@ impl<'m, 'p> Clock<'m, 'p> {
         }
         self.world.barrier()?;
         let block = match (self.world.rank(), self.mode) {
-            (Rank(0), Mode::Throughput) => longest(&self.shared.spans, calls),
-            (Rank(0), Mode::Latency) => each(&self.shared.spans, self.conditions.arrival),
+            (Rank(0), Mode::Throughput) => longest(&self.shared.all_spans()?, calls),
+            (Rank(0), Mode::Latency) => {
+                of_calls(&self.shared.all_spans()?, self.conditions.arrival)
+            }
             _ => block(0.0, 0.0),
         };
         self.world.barrier()?;
@@ -75,18 +78,16 @@ impl<'m, 'p> Clock<'m, 'p> {
 
     fn in_a_row(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
         self.world.barrier()?;
-        let start_ns = self.now_ns();
+        let start_ns = usage::clock_ns();
         let mut delayed_ns = 0;
         for _ in 0..calls {
             delayed_ns += self.delays.work();
-            work.call(bench, &self.shared.peers)?;
+            work.call(bench, self.peers)?;
         }
-        let end_ns = self.now_ns();
+        let end_ns = usage::clock_ns();
         // A delay that took longer than intended is no part of the call, but cannot be separated
         // from it.
-        let span = (start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns));
-        *lock(&self.shared.spans[self.world.rank().index()]) = vec![span];
-        Ok(())
+        self.shared.show(&[(start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns))])
     }
 
     fn alone(&mut self, work: &Work, bench: &Bench<'_>, calls: u64) -> Result<()> {
@@ -98,48 +99,32 @@ impl<'m, 'p> Clock<'m, 'p> {
             self.world.barrier()?;
             self.start_together()?;
             self.delays.work();
-            let start_ns = self.now_ns();
-            work.call(bench, &self.shared.peers)?;
-            mine.push((start_ns, self.now_ns()));
+            let start_ns = usage::clock_ns();
+            work.call(bench, self.peers)?;
+            mine.push((start_ns, usage::clock_ns()));
         }
-        *lock(&self.shared.spans[self.world.rank().index()]) = mine;
-        Ok(())
+        self.shared.show(&mine)
     }
 
     /// Waits for the moment that PE 0 announces. All PEs have passed a barrier since the last one.
     fn start_together(&mut self) -> Result<()> {
-        if self.shared.ping_pong.is_none() {
+        if !self.shared.fits || self.world.size() < 2 {
             return Ok(());
         }
-        let go_ns = &self.shared.go_ns;
         if self.world.rank() == Rank(0) {
-            // Relaxed, here and below: no other data is published with the moment.
-            go_ns.store(self.now_ns() + AHEAD_NS, Relaxed);
+            self.shared.announce(usage::clock_ns() + AHEAD_NS)?;
         }
-        while go_ns.load(Relaxed) == self.went_ns {
-            if self.shared.left.load(Relaxed) {
-                return Err(Error::PeFailed {
-                    rank: self.world.rank(),
-                    reason: "another PE has left the measurement".to_owned(),
-                });
-            }
+        let mut go_ns = self.shared.announced()?;
+        while go_ns == self.went_ns {
             spin_loop();
+            go_ns = self.shared.announced()?;
         }
-        self.went_ns = go_ns.load(Relaxed);
-        while self.now_ns() < self.went_ns {
+        self.went_ns = go_ns;
+        while usage::clock_ns() < go_ns {
             spin_loop();
         }
         Ok(())
     }
-
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        u64::try_from(self.shared.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-}
-
-fn lock(spans: &Mutex<Vec<Span>>) -> MutexGuard<'_, Vec<Span>> {
-    spans.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn block(ns: f64, p99_ns: f64) -> Block {
@@ -147,19 +132,14 @@ fn block(ns: f64, p99_ns: f64) -> Block {
 }
 
 /// The longest local time of any PE, divided by the number of calls.
-fn longest(spans: &[Mutex<Vec<Span>>], calls: u64) -> Block {
-    let local = |pe| lock(pe).iter().map(|(start, end)| end - start).sum();
-    let ns = spans.iter().map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
+fn longest(all: &[Vec<Span>], calls: u64) -> Block {
+    let local = |pe: &Vec<Span>| pe.iter().map(|(start, end)| end - start).sum();
+    let ns = all.iter().map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
     block(ns, ns)
 }
 
 /// Median and 99th percentile over the calls, each from its first start to its last end or, with
 /// skewed arrival, from its last start to its last end.
-fn each(spans: &[Mutex<Vec<Span>>], arrival: Arrival) -> Block {
-    let all: Vec<Vec<Span>> = spans.iter().map(|pe| lock(pe).clone()).collect();
-    of_calls(&all, arrival)
-}
-
 fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Block {
     let calls = all.iter().map(Vec::len).min().unwrap_or(0);
     let times = (0..calls).map(|call| {

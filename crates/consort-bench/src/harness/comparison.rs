@@ -7,12 +7,12 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Candidate, Collective, Query, SyncMode, SyncModes};
+use consort::{Algorithms, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
 use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::{Catalog, Grid, Measured, Selector, Wisdom};
 use serde::Serialize;
 
-use super::{work::Work, workbench::Threads};
+use super::{launch::SessionError, work::Work, workbench::Native};
 use crate::{
     asked::{self, Asked, describe},
     peers::threads,
@@ -98,13 +98,14 @@ fn queries(grid: &Grid) -> Vec<Query> {
 /// # Errors
 /// When a job cannot be launched or fails.
 pub fn run(
+    fabric: Fabric,
     grid: &Grid,
     wisdom: &Wisdom,
     budget: Duration,
     stop: &AtomicBool,
     mut show: impl FnMut(usize, usize, &str),
 ) -> Result<Vec<Point>> {
-    let mut threads = Threads::new(Some(wisdom));
+    let mut bench = Native::new(fabric, Some(wisdom));
     let queries = queries(grid);
     let started = Instant::now();
     let mut points = Vec::new();
@@ -116,7 +117,7 @@ pub fn run(
             break;
         }
         show(index, queries.len(), &format!("comparing: {}", describe(query)));
-        let point = point(&mut threads, wisdom, query, share.min(LONGEST))
+        let point = point(&mut bench, wisdom, query, share.min(LONGEST))
             .with_context(|| format!("comparing failed at {}", describe(query)))?;
         points.extend(point);
     }
@@ -125,28 +126,30 @@ pub fn run(
 
 /// Measures one point; `None` if no candidate can serve it.
 fn point(
-    threads: &mut Threads,
+    bench: &mut Native,
     wisdom: &Wisdom,
     query: &Query,
     budget: Duration,
-) -> Result<Option<Point>, consort::Error> {
-    let Some(chosen) = choice(wisdom, query) else { return Ok(None) };
+) -> Result<Option<Point>, SessionError> {
+    let algorithms = bench.algorithms();
+    let Some(chosen) = choice(algorithms, wisdom, query) else { return Ok(None) };
     let is_barrier = query.collective == Collective::Barrier;
     let (gain, modes) =
         if is_barrier { (budget, None) } else { (budget / 3 * 2, Some(budget / 3)) };
 
     let is_simple = |candidate: &Candidate| is_flat(candidate) || is_tree(candidate);
-    let mut ours: Vec<Candidate> = threads.candidates(query);
+    let mut ours: Vec<Candidate> = bench.candidates(query);
     ours.retain(|candidate| is_simple(candidate) || *candidate == chosen);
     if !ours.contains(&chosen) {
         ours.push(chosen.clone());
     }
     let names = threads::names();
-    let libraries: Vec<usize> =
-        (0..names.len()).filter(|&index| LIBRARIES.contains(&names[index])).collect();
+    // Processes have no thread libraries.
+    let is_here = |name| algorithms.fabric() == Fabric::Threads && LIBRARIES.contains(name);
+    let libraries: Vec<usize> = (0..names.len()).filter(|&index| is_here(&names[index])).collect();
     let peer = |&index: &usize| Work::of_peer(query, index);
     let all = libraries.iter().map(peer).chain(ours.iter().map(|ours| Work::of(query, ours)));
-    let times = threads.time(query.pes, &all.collect::<Vec<Work>>(), gain)?;
+    let times = bench.time(query.pes, &all.collect::<Vec<Work>>(), gain)?;
     let median = |sample: &Option<consort_tuner::Sample>| sample.map(|sample| sample.median_ns);
     let (theirs, own) = times.split_at(libraries.len());
     let library = fastest(libraries.iter().zip(theirs.iter().map(median)));
@@ -165,9 +168,9 @@ fn point(
         });
         let work: Vec<Work> = modes
             .iter()
-            .filter_map(|query| Some(Work::of(query, &choice(wisdom, query)?)))
+            .filter_map(|query| Some(Work::of(query, &choice(algorithms, wisdom, query)?)))
             .collect();
-        if let [loose, strict] = &threads.time(query.pes, &work, budget)?[..] {
+        if let [loose, strict] = &bench.time(query.pes, &work, budget)?[..] {
             (loose_ns, strict_ns) = (median(loose), median(strict));
         }
     }
@@ -193,8 +196,7 @@ fn is_tree(candidate: &Candidate) -> bool {
     candidate.algorithm == "knomial"
 }
 
-fn choice(wisdom: &Wisdom, query: &Query) -> Option<Candidate> {
-    let algorithms = Algorithms::here();
+fn choice(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<Candidate> {
     let measured = Measured::Wisdom(wisdom, algorithms.cores());
     let selected = Selector::new(algorithms, measured).select(&CallSpec::from(query))?;
     Some(selected.candidate.into_owned())
@@ -230,7 +232,12 @@ mod tests {
         let algorithms = Algorithms::here();
         let wisdom = Wisdom::new(algorithms.identity().clone());
         let query = queries(&Grid::new(2, &[]))[1];
-        let point = point(&mut Threads::new(None), &wisdom, &query, Duration::from_millis(300));
+        let point = point(
+            &mut Native::new(Fabric::Threads, None),
+            &wisdom,
+            &query,
+            Duration::from_millis(300),
+        );
         let point = point.unwrap().unwrap();
         assert!(point.gain().is_some() && point.strictness().is_some(), "{point:?}");
         assert!(point.flat_ns.is_some() && point.tree_radix.is_some(), "{point:?}");

@@ -6,16 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Pe, Rank, Result, Team};
+use consort::{Candidate, Collective, Error, Pe, Result, Team};
 use consort_native::usage::involuntary_switches;
 
 use super::{
     clock::Clock,
-    session::{Block, Conditions, Mode, Session, Timing},
+    session::{Block, Conditions, Measured, Mode, Session, Timing},
     shared::Shared,
     work::{Bench, By, Work},
 };
-use crate::limits::readings_agree;
+use crate::{environment::Switches, limits::readings_agree, peers::threads::Peer};
 
 /// Calls before a block, a window of a small team: the first calls of a new plan find its cache
 /// lines, which differ from call to call in a window, elsewhere.
@@ -45,7 +45,8 @@ const STOP: u64 = u64::MAX;
 pub(super) struct Member<'m, 'p> {
     session: &'m Session,
     conditions: &'m Conditions,
-    shared: &'m Shared,
+    shared: &'m Shared<'p>,
+    peers: &'m [Box<dyn Peer>],
     /// Set when the session is to end.
     stop: &'m AtomicBool,
     world: Team<'p>,
@@ -63,40 +64,23 @@ struct Fitting {
     before: u64,
 }
 
-/// Notes that a PE has left, even by a panic.
-struct Leaving<'m>(&'m Shared);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.0.left.store(true, Relaxed);
-    }
-}
-
 impl<'m, 'p> Member<'m, 'p> {
+    /// A PE of a session whose thread libraries are `peers`.
     pub(super) fn new(
-        session: &'m Session,
-        conditions: &'m Conditions,
-        shared: &'m Shared,
+        (session, conditions): (&'m Session, &'m Conditions),
+        shared: &'m Shared<'p>,
+        peers: &'m [Box<dyn Peer>],
         stop: &'m AtomicBool,
         pe: &'p Pe,
     ) -> Self {
         let world = pe.world();
-        Self {
-            session,
-            conditions,
-            shared,
-            stop,
-            world,
-            clock: Clock::new(session.mode, conditions, shared, world),
-            forced: None,
-            decided: 0,
-        }
+        let clock = Clock::new(session.mode, conditions, shared, peers, world);
+        let (forced, decided) = (None, 0);
+        Self { session, conditions, shared, peers, stop, world, clock, forced, decided }
     }
 
-    /// Returns the times, how often this thread lost its processor while it measured, and how long
-    /// it measured.
-    pub(super) fn run(mut self) -> Result<(Vec<Timing>, u64, Duration)> {
-        let _leaving = Leaving(self.shared);
+    /// Measures. The result, over all PEs, is meaningful on PE 0 only.
+    pub(super) fn run(mut self, pe: &Pe) -> Result<Measured> {
         let work = &self.session.work;
         let benches = self.prepare()?;
         let mut timings = vec![Timing::default(); work.len()];
@@ -110,7 +94,7 @@ impl<'m, 'p> Member<'m, 'p> {
                     fitting[index] = fits;
                     timings[index].algorithm = algorithm;
                 }
-                Err(error @ Error::Plan(_)) => timings[index].error = Some(error),
+                Err(error @ Error::Plan(_)) => timings[index].error = Some(error.to_string()),
                 Err(error) => return Err(error),
             }
         }
@@ -124,8 +108,13 @@ impl<'m, 'p> Member<'m, 'p> {
             let Some(index) = usize::try_from(next).ok().filter(|_| next != STOP) else { break };
             self.take(&work[index], &benches[index], fitting[index], &mut timings[index])?;
         }
-        let switches = before.zip(involuntary_switches()).map(|(before, after)| after - before);
-        Ok((timings, switches.unwrap_or(0), start.elapsed()))
+        let lost = before.zip(involuntary_switches()).map(|(before, after)| after - before);
+        let (lost, time) = (self.shared.sum(self.world, lost.unwrap_or(0))?, start.elapsed());
+        let switches = match self.shared.fits {
+            true => Switches::of(lost, self.session.pes, time),
+            false => Switches::default(),
+        };
+        Ok(Measured { timings, waiting: pe.waiting(), switches })
     }
 
     /// Prepares buffers for all works. Works of the same kind share them, so that they are measured
@@ -152,7 +141,7 @@ impl<'m, 'p> Member<'m, 'p> {
     ) -> Result<()> {
         self.serve(work);
         for _ in 0..fitting.before {
-            work.call(bench, &self.shared.peers)?;
+            work.call(bench, self.peers)?;
         }
         let before = self.clock.reading();
         let block = self.clock.block(work, bench, fitting.calls)?;
@@ -172,7 +161,7 @@ impl<'m, 'p> Member<'m, 'p> {
     fn warm_up(&mut self, work: &Work, bench: &Bench<'_>) -> Result<(Fitting, Option<Candidate>)> {
         self.serve(work);
         let first = Instant::now();
-        if let Err(error) = work.call(bench, &self.shared.peers) {
+        if let Err(error) = work.call(bench, self.peers) {
             self.choose_freely();
             return Err(error);
         }
@@ -188,6 +177,7 @@ impl<'m, 'p> Member<'m, 'p> {
         let window = (FIRST_WINDOW_NS / call_ns).clamp(1.0, CALLS_BEFORE as f64);
         let window = self.agree(to_count(window))?;
         self.clock.block(work, bench, window)?;
+        let most_warm_up = MOST_WARM_UP_CALLS.min(self.shared.most_calls() / 4);
         let (mut calls, mut tries, mut call_ns) = (1, 0, f64::INFINITY);
         loop {
             tries += 1;
@@ -200,12 +190,13 @@ impl<'m, 'p> Member<'m, 'p> {
             };
             call_ns = call_ns.min(spent_ns);
             let total_ns = call_ns * calls as f64;
-            let decision = if total_ns < WARM_UP_NS && calls < MOST_WARM_UP_CALLS {
+            let decision = if total_ns < WARM_UP_NS && calls < most_warm_up {
                 MORE
             } else if tries < WARM_UP_TRIES && total_ns < RETRY_NS {
                 AGAIN
             } else {
                 to_count(self.shared.block.as_nanos() as f64 / call_ns)
+                    .min(self.shared.most_calls())
             };
             match self.agree(decision)? {
                 MORE => (calls, tries, call_ns) = (4 * calls, 0, f64::INFINITY),
@@ -225,15 +216,8 @@ impl<'m, 'p> Member<'m, 'p> {
 
     /// Passes PE 0's decision to all PEs.
     fn agree(&mut self, mine: u64) -> Result<u64> {
-        // Two cells in turn: a cell is written again only after all PEs have passed the barrier of
-        // the next decision, and so have read this one.
-        let cell = &self.shared.decisions[self.decided % 2];
         self.decided += 1;
-        if self.world.rank() == Rank(0) {
-            cell.store(mine, Relaxed);
-        }
-        self.world.barrier()?;
-        Ok(cell.load(Relaxed))
+        self.shared.agree(self.world, self.decided, mine)
     }
 
     /// Forces the work's algorithm. A change drops all plans, so nothing is done if it is in force

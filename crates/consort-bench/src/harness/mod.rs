@@ -25,8 +25,9 @@ mod workbench;
 
 pub use arrival::SKEW_NS;
 pub use figure::{Figure, hundredths};
+pub use launch::{Choices, SessionError, take_part};
 pub use rounds::{Collected, Rounds, is_sure, of_class, samples, sizes_bytes};
 pub use run::{Run, limits_of};
 pub use session::{Block, Conditions, Measured, Mode, Session, Timing, block_time};
 pub use work::{By, Work};
-pub use workbench::{Threads, entry_and_exit_barrier};
+pub use workbench::{Native, entry_and_exit_barrier};

@@ -10,11 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Pes, Result, Waiting};
+use consort::{Candidate, Waiting};
 use consort_fabric::statistics::launches;
 use consort_tuner::{Race, Sample, TransferClass};
 
 use super::{
+    launch::{Choices, SessionError},
     session::{Block, Conditions, Session, Timing, by_launch},
     work::Work,
 };
@@ -74,7 +75,7 @@ impl Rounds<'_> {
     ///
     /// # Errors
     /// When a job cannot be launched or fails.
-    pub fn run(&self, mut between: impl FnMut(f64) -> bool) -> Result<Collected> {
+    pub fn run(&self, mut between: impl FnMut(f64) -> bool) -> Result<Collected, SessionError> {
         let budget = self.session.budget;
         let round = (budget / ROUNDS).clamp(SHORTEST_ROUND.min(budget), LONGEST_ROUND);
         let session = Session { budget: round, ..self.session.clone() };
@@ -92,8 +93,7 @@ impl Rounds<'_> {
                 limits_time += start.elapsed() - begun;
             }
             let begun = start.elapsed();
-            let pes = Pes::threads(session.pes).pinned();
-            let measured = session.run_until(pes, &self.conditions, self.stop)?;
+            let measured = session.run(&Choices::USUAL, &self.conditions, self.stop)?;
             for (all, new) in timings.iter_mut().zip(measured.timings) {
                 all.add(launch, new);
             }
@@ -178,7 +178,7 @@ pub fn sizes_bytes(work: &[Work]) -> Vec<usize> {
 mod tests {
     use std::thread;
 
-    use consort::{Collective, Error, SyncModes};
+    use consort::{Collective, Fabric, SyncModes};
 
     use super::{super::session::Mode, *};
     use crate::asked::sums;
@@ -201,6 +201,7 @@ mod tests {
     #[test]
     fn what_is_done_between_rounds_takes_no_budget_and_may_prolong_them() {
         let session = Session {
+            fabric: Fabric::Threads,
             pes: 1,
             waiting: None,
             work: Vec::new(),
@@ -224,7 +225,7 @@ mod tests {
     fn a_work_without_blocks_is_not_measured_unless_it_cannot_be() {
         let discarded = Timing { discarded: 3, ..Timing::default() };
         assert!(!is_measured(&discarded));
-        assert!(is_measured(&Timing { error: Some(Error::NoPes), ..discarded }));
+        assert!(is_measured(&Timing { error: Some("no algorithm".to_owned()), ..discarded }));
         assert!(is_measured(&timing(None, std::iter::once(1.0))));
     }
 
@@ -232,6 +233,7 @@ mod tests {
     fn a_run_that_is_stopped_ends_with_the_present_block() {
         let query = sums(Collective::Barrier, SyncModes::STRICT, 2, 0, false);
         let session = Session {
+            fabric: Fabric::Threads,
             pes: 2,
             waiting: None,
             work: vec![Work::of_peer(&query, 0); 3],

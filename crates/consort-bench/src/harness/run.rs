@@ -1,6 +1,6 @@
 //! The figures of a run of sessions: one for each kind of work and class of the transfer.
 
-use consort::{Arrival, Collective, Waiting};
+use consort::{Arrival, Collective, Fabric, Waiting};
 use consort_fabric::statistics::{Summary, launches};
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
@@ -19,6 +19,8 @@ use crate::{
 /// The settings that the figures of a run have in common.
 #[derive(Debug)]
 pub struct Run {
+    /// What the PEs are.
+    pub fabric: Fabric,
     /// The collective.
     pub what: Collective,
     /// The number of PEs.
@@ -49,6 +51,7 @@ impl Run {
         let topology = Topology::discover();
         let cpus = topology.placement(session.pes as usize);
         Run {
+            fabric: session.fabric,
             what,
             pes: session.pes,
             mode: session.mode,
@@ -83,6 +86,7 @@ impl Run {
             format!("pinned:{}", cpus.join(","))
         });
         Figure {
+            fabric: self.fabric.name().into(),
             arrival: self.conditions.arrival.name(),
             placement,
             ..Figure::of(self.what.name(), self.pes, self.mode)
@@ -126,7 +130,7 @@ impl Run {
             .filter_map(|class| self.of_class(blank, timing, limits, class))
             .collect();
         if figures.is_empty() {
-            let error = timing.error.as_ref().map(ToString::to_string);
+            let error = timing.error.clone();
             let why = error.unwrap_or_else(|| match timing.discarded {
                 0 => "interrupted before it was timed".to_owned(),
                 _ => "the machine changed during every block".to_owned(),
@@ -287,6 +291,7 @@ mod tests {
 
     fn setting(what: Collective, mode: Mode) -> Run {
         Run {
+            fabric: Fabric::Threads,
             what,
             pes: 3,
             mode,

@@ -14,14 +14,18 @@
 
 use std::time::Duration;
 
-use consort::{Arrival, Candidate, Error, Waiting};
+use consort::{Arrival, Candidate, Fabric, Waiting};
 use consort_tuner::TransferClass;
+use serde::{Deserialize, Serialize};
 
 use super::work::Work;
-use crate::environment::Switches;
+use crate::{
+    asked::{optional, read, shown},
+    environment::Switches,
+};
 
 /// Whether calls are timed in a row or each alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Mode {
     /// In a row.
     Throughput,
@@ -54,11 +58,15 @@ pub const fn block_time(fits: bool) -> Duration {
 }
 
 /// Kinds of work to be timed in one launch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Session {
+    /// What the PEs are.
+    #[serde(serialize_with = "shown", deserialize_with = "read")]
+    pub fabric: Fabric,
     /// The number of PEs.
     pub pes: u32,
     /// The way in which they wait; `None` for the one that suits the machine.
+    #[serde(with = "optional")]
     pub waiting: Option<Waiting>,
     /// The kinds of work, timed in turn.
     pub work: Vec<Work>,
@@ -69,9 +77,10 @@ pub struct Session {
 }
 
 /// The conditions under which calls are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Conditions {
     /// The arrival of the PEs at a call.
+    #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub arrival: Arrival,
     /// The number of buffers that are used in turn.
     pub buffers: usize,
@@ -86,7 +95,7 @@ impl Default for Conditions {
 }
 
 /// One block of calls.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Block {
     /// Time of a call, in nanoseconds.
     pub ns: f64,
@@ -111,16 +120,17 @@ impl Block {
 }
 
 /// The blocks of one work.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Timing {
     /// The blocks that were kept.
     pub blocks: Vec<Block>,
     /// The number of blocks discarded because the machine changed during them.
     pub discarded: usize,
     /// The algorithm, for calls of Consort.
+    #[serde(with = "optional")]
     pub algorithm: Option<Candidate>,
     /// The reason why it could not be measured.
-    pub error: Option<Error>,
+    pub error: Option<String>,
 }
 
 impl Timing {
@@ -146,11 +156,12 @@ pub(super) fn by_launch(blocks: &[Block], value: impl Fn(&Block) -> f64) -> Vec<
 }
 
 /// The outcome of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Measured {
     /// The blocks of each work.
     pub timings: Vec<Timing>,
     /// The way in which the PEs waited.
+    #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub waiting: Waiting,
     /// How often they lost their cores while they measured, if each had one.
     pub switches: Switches,

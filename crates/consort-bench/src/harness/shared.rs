@@ -1,33 +1,161 @@
-//! State that the PEs of a session share.
+//! State that the PEs of a session share, in their symmetric memory: they may be processes.
+//!
+//! What PE 0 decides lies in its part; each PE's spans and counts lie in its own.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicU64},
-    },
-    time::{Duration, Instant},
-};
+#![expect(unsafe_code, reason = "two PEs play ping-pong by loads and stores of their own")]
 
-use crate::{limits::PingPong, peers::threads::Peer};
+use std::time::Duration;
+
+use consort::{Atomic, Error, Pe, Rank, Result, Symmetric, Team};
+
+use super::session::{Mode, block_time};
+use crate::limits::PingPong;
 
 /// Start and end, in nanoseconds.
 pub(super) type Span = (u64, u64);
 
+/// The most single calls of a block.
+const MOST_SPANS: usize = 1 << 15;
+/// Words of a ping-pong, aligned to two lines wherever they begin.
+const PING_PONG_WORDS: usize = 2 * size_of::<PingPong>() / size_of::<u64>();
+
+/// The words of a part, before those of its ping-pong.
+#[derive(Clone, Copy)]
+enum Word {
+    /// PE 0's last decision, and the one before.
+    Decisions,
+    /// The start of the next call on the common clock.
+    Go = 2,
+    /// The number of spans of a PE's latest block.
+    SpanCount,
+    /// How often a PE has lost its processor.
+    Switches,
+    PingPong = 16,
+}
+
 /// State that the PEs of a session share.
-pub(super) struct Shared {
-    /// The ping-pong between PEs 0 and 1, if each PE has a core.
-    pub(super) ping_pong: Option<PingPong>,
-    pub(super) peers: Vec<Box<dyn Peer>>,
+pub(super) struct Shared<'p> {
     /// The intended time of a block.
     pub(super) block: Duration,
-    /// PE 0's last decision, and the one before.
-    pub(super) decisions: [AtomicU64; 2],
-    /// The start of the next call on the common clock, if each PE has a core.
-    pub(super) go_ns: AtomicU64,
-    /// Whether a PE has left. Then no PE waits for a start any longer.
-    pub(super) left: AtomicBool,
+    /// Whether each PE has a core.
+    pub(super) fits: bool,
+    mode: Mode,
+    rank: Rank,
+    size: u32,
+    words: Symmetric<'p, u64>,
     /// Each PE's latest block: start and end of each call, or the local time of all calls as one
     /// span.
-    pub(super) spans: Vec<Mutex<Vec<Span>>>,
-    pub(super) epoch: Instant,
+    spans: Symmetric<'p, u64>,
+}
+
+impl<'p> Shared<'p> {
+    /// Makes it; `fits` says whether each PE has a core. Collective.
+    pub(super) fn new(pe: &'p Pe, mode: Mode, fits: bool) -> Result<Self> {
+        let world = pe.world();
+        Ok(Self {
+            block: block_time(fits),
+            fits,
+            mode,
+            rank: world.rank(),
+            size: world.size(),
+            words: world.symmetric(Word::PingPong as usize + PING_PONG_WORDS)?,
+            spans: world.symmetric(2 * Self::most_spans(mode))?,
+        })
+    }
+
+    /// Bytes of symmetric memory that it takes.
+    pub(super) fn heap_bytes(mode: Mode) -> usize {
+        (Word::PingPong as usize + PING_PONG_WORDS + 2 * Self::most_spans(mode)) * size_of::<u64>()
+    }
+
+    /// The most spans of a block.
+    fn most_spans(mode: Mode) -> usize {
+        match mode {
+            Mode::Throughput => 1,
+            Mode::Latency => MOST_SPANS,
+        }
+    }
+
+    /// At most so many calls may be timed as one block.
+    pub(super) fn most_calls(&self) -> u64 {
+        match self.mode {
+            Mode::Throughput => u64::MAX,
+            Mode::Latency => MOST_SPANS as u64,
+        }
+    }
+
+    /// The ping-pong between PEs 0 and 1, if each PE has a core.
+    pub(super) fn ping_pong(&self) -> Result<Option<&PingPong>> {
+        if !self.fits || self.size < 2 {
+            return Ok(None);
+        }
+        let first = self.words.address(Rank(0), Word::PingPong as usize)?;
+        let first = first.wrapping_byte_add(first.align_offset(align_of::<PingPong>()) * 8);
+        // SAFETY: the words hold a ping-pong at any alignment, and are valid while `self` has them.
+        // They are zero at first, as a ping-pong is that has not begun. All accesses are atomic.
+        Ok(Some(unsafe { &*first.cast::<PingPong>() }))
+    }
+
+    /// Passes PE 0's decision `number` on to all PEs. Two cells are used in turn: a cell is written
+    /// again only after all PEs have passed the barrier of the next decision, and so have read
+    /// this one.
+    pub(super) fn agree(&self, world: Team<'_>, number: usize, mine: u64) -> Result<u64> {
+        let cell = Word::Decisions as usize + number % 2;
+        if self.rank == Rank(0) {
+            self.words.store(cell, mine)?;
+        }
+        world.barrier()?;
+        let mut decided = [0];
+        self.words.get(Rank(0), cell, &mut decided)?;
+        Ok(decided[0])
+    }
+
+    /// Announces the start of the next call.
+    pub(super) fn announce(&self, go_ns: u64) -> Result<()> {
+        self.words.store(Word::Go as usize, go_ns)
+    }
+
+    /// The start that was announced last.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub(super) fn announced(&self) -> Result<u64> {
+        self.words.atomic(Rank(0), Word::Go as usize, Atomic::Load)
+    }
+
+    /// Shows the spans of this PE's latest block.
+    pub(super) fn show(&self, spans: &[Span]) -> Result<()> {
+        let flat: Vec<u64> = spans.iter().flat_map(|&(start, end)| [start, end]).collect();
+        self.spans.put(self.rank, 0, &flat)?;
+        self.words.store(Word::SpanCount as usize, spans.len() as u64)
+    }
+
+    /// The spans of each PE's latest block.
+    pub(super) fn all_spans(&self) -> Result<Vec<Vec<Span>>> {
+        let of = |pe| {
+            let count = usize::try_from(self.word(pe, Word::SpanCount)?).unwrap_or(0);
+            let mut flat = vec![0; 2 * count];
+            self.spans.get(pe, 0, &mut flat)?;
+            Ok(flat.chunks_exact(2).map(|span| (span[0], span[1])).collect())
+        };
+        (0..self.size).map(Rank).map(of).collect()
+    }
+
+    /// Adds up the counts of all PEs. Collective; the sum is PE 0's alone.
+    pub(super) fn sum(&self, world: Team<'_>, count: u64) -> Result<u64> {
+        self.words.store(Word::Switches as usize, count)?;
+        world.barrier()?;
+        let mut sum = 0;
+        if self.rank == Rank(0) {
+            for pe in (0..self.size).map(Rank) {
+                sum += self.word(pe, Word::Switches)?;
+            }
+        }
+        world.barrier()?;
+        Ok(sum)
+    }
+
+    fn word(&self, pe: Rank, word: Word) -> Result<u64, Error> {
+        self.words.atomic(pe, word as usize, Atomic::Load)
+    }
 }

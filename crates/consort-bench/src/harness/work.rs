@@ -4,23 +4,29 @@ use std::cell::{Cell, RefCell};
 
 use consort::{Candidate, Collective, Query, Rank, Result, Sum, Symmetric, SyncMode, Team};
 
+use serde::{Deserialize, Serialize};
+
 use super::values;
-use crate::peers::threads::Peer;
+use crate::{
+    asked::{Asked, optional},
+    peers::threads::Peer,
+};
 
 /// One kind of work, timed as a whole.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Work {
     /// The call, on blocks of whole doubles.
+    #[serde(with = "Asked")]
     pub query: Query,
     /// The library that serves it.
     pub by: By,
 }
 
 /// The library that serves a call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum By {
     /// Consort, with an algorithm, or with the one that it chooses.
-    Consort(Option<Candidate>),
+    Consort(#[serde(with = "optional")] Option<Candidate>),
     /// A thread library, as an index into [`crate::peers::threads::peers`].
     Peer(usize),
 }

@@ -13,14 +13,16 @@
 
 use std::{
     collections::HashMap,
+    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 
-use consort::{Algorithms, Arrival, Candidate, Collective, Error, Pes, Query, SyncMode, SyncModes};
+use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
 use consort_fabric::{CallSpec, statistics::median};
 use consort_tuner::{Catalog, Measured, Sample, Selector, Wisdom, Workbench};
 
 use super::{
+    launch::{Choices, SessionError},
     rounds::{is_measured, samples},
     session::{Block, Conditions, Mode, Session, Timing},
     values,
@@ -31,9 +33,10 @@ use crate::environment::Switches;
 /// The launches of a measurement, as far as its budget allows.
 const LAUNCHES: u32 = 8;
 
-/// The workbench of this machine.
-#[derive(Debug, Default)]
-pub struct Threads {
+/// The workbench of this machine, for PEs of one fabric.
+#[derive(Debug)]
+pub struct Native {
+    algorithms: &'static Algorithms,
     conditions: Conditions,
     /// The best barrier known for a team size.
     barriers: HashMap<u32, Candidate>,
@@ -47,16 +50,29 @@ pub struct Threads {
     barrier_times: HashMap<u32, Vec<(Candidate, Vec<f64>)>>,
 }
 
-impl Threads {
+impl Native {
     /// A workbench with the barriers and the arrival of `wisdom`.
-    pub fn new(wisdom: Option<&Wisdom>) -> Self {
+    pub fn new(fabric: Fabric, wisdom: Option<&Wisdom>) -> Self {
         let entries = wisdom.into_iter().flat_map(Wisdom::entries);
         let barriers = entries
             .filter(|entry| entry.query.collective == Collective::Barrier && entry.is_measured())
             .map(|entry| (entry.query.pes, entry.choice.clone()));
         let arrival = wisdom.map_or(Arrival::Together, |wisdom| wisdom.identity().arrival);
         let conditions = Conditions { arrival, ..Conditions::default() };
-        Self { conditions, barriers: barriers.collect(), ..Self::default() }
+        Self {
+            algorithms: Algorithms::of(fabric),
+            conditions,
+            barriers: barriers.collect(),
+            more: HashMap::new(),
+            switches: Switches::default(),
+            longest: None,
+            barrier_times: HashMap::new(),
+        }
+    }
+
+    /// The algorithms of its PEs.
+    pub fn algorithms(&self) -> &'static Algorithms {
+        self.algorithms
     }
 
     /// How often PEs with cores of their own lost these while they were measured.
@@ -80,7 +96,7 @@ impl Threads {
         pes: u32,
         work: &[Work],
         budget: Duration,
-    ) -> Result<Vec<Option<Sample>>, Error> {
+    ) -> Result<Vec<Option<Sample>>, SessionError> {
         let (mut timings, start) = (vec![Timing::default(); work.len()], Instant::now());
         for launch in 0..LAUNCHES {
             let left = budget.saturating_sub(start.elapsed());
@@ -102,18 +118,16 @@ impl Threads {
         pes: u32,
         work: Vec<Work>,
         budget: Duration,
-    ) -> Result<Vec<Timing>, Error> {
+    ) -> Result<Vec<Timing>, SessionError> {
         // Besides its blocks a launch takes time for itself, and to warm up each work.
         let key = work.first().map(|first| (first.query, work.len()));
         let more = key.and_then(|key| self.more.get(&key).copied()).unwrap_or_default();
         let budget = budget.saturating_sub(more);
-        let session = Session { pes, waiting: None, work, mode: Mode::Throughput, budget };
-        let mut job = Pes::threads(pes).pinned().without_wisdom();
-        if let Some(barrier) = self.barriers.get(&pes) {
-            job = job.force(Collective::Barrier, barrier.clone());
-        }
+        let (fabric, mode) = (self.algorithms.fabric(), Mode::Throughput);
+        let session = Session { fabric, pes, waiting: None, work, mode, budget };
+        let choices = Choices::without_wisdom(self.barriers.get(&pes).cloned());
         let start = Instant::now();
-        let measured = session.run_in(job, &self.conditions)?;
+        let measured = session.run(&choices, &self.conditions, &AtomicBool::new(false))?;
         self.switches.add(measured.switches);
         if let Some((query, count)) = key {
             let taken = start.elapsed();
@@ -126,7 +140,7 @@ impl Threads {
     }
 }
 
-impl Catalog for Threads {
+impl Catalog for Native {
     /// None for calls that cannot be measured: with exit mode None the data must be a value or lie
     /// in symmetric memory.
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
@@ -134,31 +148,31 @@ impl Catalog for Threads {
         if leaves_early && !query.symmetric && !values::can_ask(query) {
             return Vec::new();
         }
-        Algorithms::here().candidates(query)
+        self.algorithms.candidates(query)
     }
 
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
-        Algorithms::here().estimate_ns(query, candidate)
+        self.algorithms.estimate_ns(query, candidate)
     }
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
-        Algorithms::here().serves(call, candidate)
+        self.algorithms.serves(call, candidate)
     }
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
-        Algorithms::here().fingerprint(query, candidate)
+        self.algorithms.fingerprint(query, candidate)
     }
 }
 
-impl Workbench for Threads {
-    type Error = Error;
+impl Workbench for Native {
+    type Error = SessionError;
 
     fn launch(
         &mut self,
         query: &Query,
         candidates: &[Candidate],
         budget: Duration,
-    ) -> Result<Vec<Option<Vec<consort_tuner::Block>>>, Error> {
+    ) -> Result<Vec<Option<Vec<consort_tuner::Block>>>, SessionError> {
         let work = candidates.iter().map(|candidate| Work::of(query, candidate)).collect();
         let blocks = |timing: Timing| {
             let blocks = timing.blocks.iter().map(Block::for_tuner).collect();
@@ -191,13 +205,16 @@ impl Workbench for Threads {
 
 /// The entry and exit barrier of a query's calls, by `wisdom` or the model; `None` if they have
 /// none.
-pub fn entry_and_exit_barrier(wisdom: Option<&Wisdom>, query: &Query) -> Option<Candidate> {
+pub fn entry_and_exit_barrier(
+    algorithms: &Algorithms,
+    wisdom: Option<&Wisdom>,
+    query: &Query,
+) -> Option<Candidate> {
     if !CallSpec::from(query).has_barrier() {
         return None;
     }
     let barrier =
         Query { collective: Collective::Barrier, sync: SyncModes::STRICT, bytes: 0, ..*query };
-    let algorithms = Algorithms::here();
     let measured = Measured::new(wisdom, algorithms.cores());
     let selected = Selector::new(algorithms, measured).select(&CallSpec::from(&barrier))?;
     Some(selected.candidate.into_owned())
@@ -219,56 +236,61 @@ mod tests {
 
     #[test]
     fn candidates_are_measured_and_a_barrier_is_kept() {
-        let mut threads = Threads::new(None);
+        let mut bench = Native::new(Fabric::Threads, None);
         let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..QUERY };
         for query in [barrier, QUERY, Query { sync: SyncModes::STRICT, symmetric: true, ..QUERY }] {
-            let candidates = threads.candidates(&query);
-            let samples = threads.launch(&query, &candidates, Duration::from_millis(20)).unwrap();
+            let candidates = bench.candidates(&query);
+            let samples = bench.launch(&query, &candidates, Duration::from_millis(20)).unwrap();
             assert_eq!(samples.len(), candidates.len());
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
-        assert!(threads.barriers.contains_key(&2));
+        assert!(bench.barriers.contains_key(&2));
     }
 
     #[test]
     fn a_loose_call_on_private_buffers_takes_a_value() {
         let loose = Query { sync: SyncModes::LOOSE, ..QUERY };
-        let mut threads = Threads::default();
-        assert!(threads.candidates(&loose).is_empty(), "no sum of arrays commutes");
+        let mut bench = Native::new(Fabric::Threads, None);
+        assert!(bench.candidates(&loose).is_empty(), "no sum of arrays commutes");
         for query in [
             Query { bytes: 8, ..loose },
             Query { operator: OperatorClass::Ordered, ..loose },
             Query { collective: Collective::Broadcast, bytes: 4096, ..loose },
         ] {
-            let candidates = threads.candidates(&query);
-            let samples = threads.launch(&query, &candidates, Duration::from_millis(10)).unwrap();
+            let candidates = bench.candidates(&query);
+            let samples = bench.launch(&query, &candidates, Duration::from_millis(10)).unwrap();
             assert!(samples.iter().flatten().count() > 0, "{query:?}");
         }
     }
 
     #[test]
     fn trees_of_two_pes_are_one_candidate() {
-        let threads = Threads::default();
+        let bench = Native::new(Fabric::Threads, None);
         let print = |radix, pes| {
             let tree = Candidate::new("knomial").with("radix", radix);
-            threads.fingerprint(&Query { pes, ..QUERY }, &tree)
+            bench.fingerprint(&Query { pes, ..QUERY }, &tree)
         };
         assert!(print(2, 2).is_some() && print(2, 2) == print(4, 2) && print(2, 8) != print(4, 8));
     }
 
     #[test]
     fn a_candidate_that_cannot_serve_is_no_failure() {
-        let mut threads = Threads::default();
+        let mut bench = Native::new(Fabric::Threads, None);
         let candidates = [Candidate::new("flat"), Candidate::new("none")];
-        let samples = threads.launch(&QUERY, &candidates, Duration::from_millis(5)).unwrap();
+        let samples = bench.launch(&QUERY, &candidates, Duration::from_millis(5)).unwrap();
         assert!(samples[0].is_some() && samples[1].is_none());
     }
 
     #[test]
     fn strict_calls_have_entry_and_exit_barriers() {
-        assert_eq!(entry_and_exit_barrier(None, &QUERY), None);
+        assert_eq!(entry_and_exit_barrier(Algorithms::here(), None, &QUERY), None);
         assert!(
-            entry_and_exit_barrier(None, &Query { sync: SyncModes::STRICT, ..QUERY }).is_some()
+            entry_and_exit_barrier(
+                Algorithms::here(),
+                None,
+                &Query { sync: SyncModes::STRICT, ..QUERY }
+            )
+            .is_some()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A ping-pong of two threads, for timing the transfer of one cache line.
+//! A ping-pong of two PEs, for timing the transfer of one cache line.
 //!
 //! Each side owns a counter on a line of its own. In round `n` side 0 writes `n` and waits until
 //! side 1's counter reaches it; side 1 waits for side 0's counter, then writes `n`. A round is two
@@ -8,7 +8,7 @@
 use std::{
     hint::spin_loop,
     io,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -36,12 +36,14 @@ struct Line<T>(T);
 ///
 /// Both threads call [`run`](PingPong::run) with the same number of rounds, one as side 0 and one
 /// as side 1. Data that a side wrote before its run may be read by the other side after it.
+///
+/// It is made of words, all zero before it begins, so it may lie in memory of several processes.
 #[derive(Debug, Default)]
 pub struct PingPong {
     /// The last round that each side has written.
     rounds: [Line<AtomicU64>; 2],
-    /// Whether a side has given up: the counters may not agree any longer.
-    broken: Line<AtomicBool>,
+    /// Not 0 if a side has given up: the counters may not agree any longer.
+    broken: Line<AtomicU64>,
 }
 
 impl PingPong {
@@ -60,9 +62,7 @@ impl PingPong {
     /// When `side` is neither 0 nor 1.
     pub fn run(&self, side: u32, rounds: u32) -> Result<(), Unanswered> {
         assert!(side < 2, "a ping-pong has sides 0 and 1, not {side}");
-        if self.broken.0.load(Ordering::Relaxed) {
-            return Err(Unanswered);
-        }
+        self.ensure_whole()?;
         let [ping, pong] = &self.rounds;
         let done = if side == 0 { &ping.0 } else { &pong.0 }.load(Ordering::Relaxed);
         for round in done + 1..=done + u64::from(rounds) {
@@ -91,7 +91,11 @@ impl PingPong {
 
     /// Makes the other side's present run, or its next one, fail: this side will not answer.
     pub fn abandon(&self) {
-        self.broken.0.store(true, Ordering::Relaxed);
+        self.broken.0.store(1, Ordering::Relaxed);
+    }
+
+    fn ensure_whole(&self) -> Result<(), Unanswered> {
+        if self.broken.0.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err(Unanswered) }
     }
 
     #[inline]
@@ -115,7 +119,7 @@ impl PingPong {
         if since.elapsed() > PATIENCE {
             self.abandon();
         }
-        if self.broken.0.load(Ordering::Relaxed) { Err(Unanswered) } else { Ok(()) }
+        self.ensure_whole()
     }
 }
 

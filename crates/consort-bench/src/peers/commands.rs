@@ -40,7 +40,7 @@ pub(super) struct Ended {
 ///
 /// # Errors
 /// When it does not start, fails, or is killed, with its message.
-pub(super) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
+pub(crate) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
     let Ended { printed, failure } = ended(command, limit, stop)?;
     failure.map_or(Ok(printed), Err)
 }

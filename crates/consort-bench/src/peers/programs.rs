@@ -212,7 +212,7 @@ mod tests {
     use std::{cell::Cell, rc::Rc};
 
     use anyhow::anyhow;
-    use consort::Waiting;
+    use consort::{Fabric, Waiting};
     use consort_tuner::TransferClass;
 
     use super::*;
@@ -220,6 +220,7 @@ mod tests {
 
     fn run() -> Run {
         let session = Session {
+            fabric: Fabric::Threads,
             pes: 2,
             waiting: None,
             work: Vec::new(),

@@ -31,7 +31,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use consort::Collective;
+use consort::{Collective, Fabric};
 use consort_bench::{
     harness::{Rounds, Run, Session, limits_of},
     peers::{mpi, openmp, programs::Programs},
@@ -57,6 +57,9 @@ impl Bench {
             && let Some(option) = self.of_critical_sections()
         {
             bail!("{option}: only lock, delegate, counter, stack and queue take it");
+        }
+        if !matches!(self.what, What::Collective(_)) && self.fabric != Fabric::Threads {
+            bail!("--fabric: only collectives take it");
         }
         let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
         let measurement = &Measurement::begin(most, interrupt::stop_flag()?);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Arrival, Candidate, Collective, Query, SyncMode, SyncModes};
+use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
 use consort_bench::{
     harness::entry_and_exit_barrier,
     simulation::{Described, machines},
@@ -56,6 +56,9 @@ pub(crate) struct Explain {
     /// path of a description that ends in .toml
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
     machine: Option<String>,
+    /// What PEs are: threads, or processes as `consort run` starts them
+    #[arg(long, value_name = "FABRIC", default_value = "threads", conflicts_with = "machine")]
+    fabric: Fabric,
     /// How PEs arrive at calls: together or skewed
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
     arrival: Arrival,
@@ -108,8 +111,8 @@ impl Explain {
         if let Some(name) = &self.machine {
             return self.described(&machines::find(name)?);
         }
-        let algorithms = Algorithms::here();
-        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
+        let algorithms = Algorithms::of(self.fabric);
+        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
         let identity = algorithms.identity().clone().with(self.arrival);
         let wisdom = match self.wisdom {
             Some(_) => Some(Wisdom::load(&path, &identity).map_err(advised)?),
@@ -120,11 +123,11 @@ impl Explain {
         let selector = Selector::new(algorithms, Measured::new(wisdom.as_ref(), cores));
         let selected = selector.select(&CallSpec::from(&query));
         let selected = selected.context("no algorithm can serve this call")?;
-        let barrier = entry_and_exit_barrier(wisdom.as_ref(), &query);
+        let barrier = entry_and_exit_barrier(algorithms, wisdom.as_ref(), &query);
         let estimates = self.all.then(|| estimates(algorithms, &selected));
         let place = match wisdom {
             Some(_) => Place::Wisdom(path),
-            None => Place::NoWisdom(self.arrival),
+            None => Place::NoWisdom(self.arrival, self.fabric),
         };
         let same = same_as(algorithms, &selected);
         self.tell(&selected, &same, barrier.as_ref(), place, estimates)
@@ -171,7 +174,7 @@ impl Explain {
         };
         let (wisdom, machine) = match place {
             Place::Wisdom(path) => (Some(path), None),
-            Place::NoWisdom(_) => (None, None),
+            Place::NoWisdom(..) => (None, None),
             Place::Machine(name) => (None, Some(name)),
         };
         let entry = selected.entry.as_deref().context("nothing is known of the choice")?;
@@ -199,8 +202,8 @@ impl Explain {
 enum Place {
     /// This machine, with the wisdom at this path.
     Wisdom(PathBuf),
-    /// This machine, without wisdom for this arrival.
-    NoWisdom(Arrival),
+    /// This machine, without wisdom for this arrival and fabric.
+    NoWisdom(Arrival, Fabric),
     /// A described machine.
     Machine(String),
 }
@@ -246,11 +249,15 @@ fn text(
     }
     text += &match place {
         Place::Wisdom(path) => format!("  wisdom: {}\n", path.display()),
-        Place::NoWisdom(Arrival::Together) => {
-            "  wisdom: none in use; `consort tune` makes it\n".to_owned()
-        }
-        Place::NoWisdom(arrival) => {
-            format!("  wisdom: none in use; `consort tune --arrival {arrival}` makes it\n")
+        Place::NoWisdom(arrival, fabric) => {
+            let mut tune = "consort tune".to_owned();
+            if *arrival != Arrival::Together {
+                tune += &format!(" --arrival {arrival}");
+            }
+            if *fabric != Fabric::Threads {
+                tune += &format!(" --fabric {fabric}");
+            }
+            format!("  wisdom: none in use; `{tune}` makes it\n")
         }
         Place::Machine(name) => {
             format!("  machine: {name}; `consort sim` simulates what the model estimates\n")

@@ -10,6 +10,7 @@ pub(crate) mod model;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod session;
 pub(crate) mod sim;
 pub(crate) mod sync;
 pub(crate) mod topo;

@@ -26,11 +26,11 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Algorithms, Arrival, Collective, MOST_PES, SyncModes};
+use consort::{Algorithms, Arrival, Collective, Fabric, MOST_PES, SyncModes};
 use consort_bench::{
     asked::describe,
     environment::Switches,
-    harness::{Threads, comparison},
+    harness::{Native, comparison},
 };
 use consort_tuner::{
     Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, Workload, inconsistencies,
@@ -60,6 +60,7 @@ Examples:
   consort tune --rigour patient --budget 600  all candidates, with time for it
   consort tune --check --sample 20            how good are the choices?
   consort tune --record calls.toml            what a program calls, as it has recorded
+  consort tune --fabric processes             for programs under consort run
 
 A program records its calls when it is run as CONSORT_RECORD=calls.toml ./program.
 
@@ -69,6 +70,10 @@ Ctrl-C keeps what is found; the next run goes on from there.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
+    /// What PEs are: threads, or processes as `consort run` starts them, whose wisdom has a file of
+    /// its own
+    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    fabric: Fabric,
     /// How hard to try: estimate, measure, patient or exhaustive
     #[arg(long, default_value = "measure")]
     rigour: Rigour,
@@ -125,7 +130,7 @@ impl Tune {
     /// # Errors
     /// When wisdom cannot be read or written, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival)?;
+        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
         let most = if self.record.is_empty() { self.grid().pes.into_iter().max() } else { None };
         let measurement = Measurement::begin(most.unwrap_or(u32::MAX), interrupt::stop_flag()?);
         let mut meter = Meter::new(self.budget);
@@ -140,11 +145,15 @@ impl Tune {
 
     /// The identity of the wisdom to tune.
     fn identity(&self) -> Identity {
-        Algorithms::here().identity().clone().with(self.arrival)
+        self.algorithms().identity().clone().with(self.arrival)
+    }
+
+    fn algorithms(&self) -> &'static Algorithms {
+        Algorithms::of(self.fabric)
     }
 
     fn grid(&self) -> Grid {
-        let cores = Algorithms::here().cores();
+        let cores = self.algorithms().cores();
         let many = if cores < 32 { cores.saturating_mul(4) } else { cores.saturating_mul(2) };
         let mut grid = Grid::new(cores, &[many.min(MOST_PES)]);
         set(&mut grid.pes, &self.pes);
@@ -162,7 +171,7 @@ impl Tune {
     /// What was recorded, if it is asked for.
     fn recorded(&self, wisdom: &Wisdom) -> Result<Option<Recorded>> {
         let is_asked = !self.record.is_empty();
-        is_asked.then(|| Recorded::load(&self.record, wisdom)).transpose()
+        is_asked.then(|| Recorded::load(&self.record, self.algorithms(), wisdom)).transpose()
     }
 
     fn tune(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<()> {
@@ -180,7 +189,7 @@ impl Tune {
         let grid = self.grid();
         let workload = recorded.as_ref().map_or_else(|| (&grid).into(), Recorded::workload);
         let retune = self.retune || recorded.is_some();
-        let mut bench = Threads::new(Some(&wisdom));
+        let mut bench = Native::new(self.fabric, Some(&wisdom));
         let mut watch = Watch::new(meter, path, stop);
         let search = Search { workload, rigour: self.rigour, budget, retune, stop };
         let outcome = search.run(&mut bench, &mut wisdom, &mut watch);
@@ -200,9 +209,16 @@ impl Tune {
             match &recorded {
                 Some(recorded) => replayed = Some(recorded.replay(&wisdom, left, stop, meter)?),
                 None => {
-                    points = comparison::run(&grid, &wisdom, left, stop, |done, all, next| {
-                        meter.show(done, all, next);
-                    })?;
+                    points = comparison::run(
+                        self.fabric,
+                        &grid,
+                        &wisdom,
+                        left,
+                        stop,
+                        |done, all, next| {
+                            meter.show(done, all, next);
+                        },
+                    )?;
                 }
             }
         }
@@ -210,6 +226,7 @@ impl Tune {
         tell_overrun(measurement.elapsed(), self.budget, &bench);
         let contradictions = inconsistencies(&wisdom);
         let story = Story {
+            fabric: self.fabric,
             grid: recorded.is_none().then_some(&grid),
             path,
             wisdom: &wisdom,
@@ -232,7 +249,7 @@ impl Tune {
         let Self { sample, budget, .. } = *self;
         let request =
             Request { workload: &workload, sample_count: sample.map(Into::into), budget, stop };
-        let mut bench = Threads::new(Some(&wisdom));
+        let mut bench = Native::new(self.fabric, Some(&wisdom));
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
         tell_overrun(measurement.elapsed(), budget, &bench);
@@ -248,7 +265,7 @@ impl Tune {
 }
 
 /// Warns if it took much longer than the budget: no launch is shorter than its calls.
-fn tell_overrun(taken: Duration, budget: Duration, bench: &Threads) {
+fn tell_overrun(taken: Duration, budget: Duration, bench: &Native) {
     let why = bench.longest_launch().map_or_else(String::new, |(query, count, time)| {
         let time = overrun::seconds(time);
         format!("one launch of {count} candidates of {} takes {time}", describe(&query))

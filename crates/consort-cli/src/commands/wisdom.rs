@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use consort::{Algorithms, Arrival, Collective};
+use consort::{Algorithms, Arrival, Collective, Fabric};
 use consort_bench::units;
 use consort_fabric::OperatorClass;
-use consort_tuner::{Wisdom as Content, WisdomError};
+use consort_tuner::{Identity, Wisdom as Content, WisdomError};
 use serde::Serialize;
 
 use crate::{
@@ -36,6 +36,9 @@ pub(crate) struct Wisdom {
     /// The wisdom [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE", global = true)]
     wisdom: Option<PathBuf>,
+    /// What PEs are: threads or processes, each of which has a file of its own
+    #[arg(long, value_name = "FABRIC", default_value = "threads", global = true)]
+    fabric: Fabric,
 }
 
 #[derive(clap::Subcommand, Debug)]
@@ -90,20 +93,27 @@ impl Wisdom {
     /// # Errors
     /// When a file cannot be read or written, is no wisdom, or does not fit.
     pub(crate) fn run(&self) -> Result<()> {
-        let path = wisdom_file::path(self.wisdom.as_ref(), Arrival::Together)?;
+        let path = wisdom_file::path(self.wisdom.as_ref(), Arrival::Together, self.fabric)?;
+        let identity = Algorithms::of(self.fabric).identity();
         match &self.action {
             Action::Path => output::print(&format!("{}\n", path.display())),
-            Action::Show { collective, json } => show(&path, collective, json.as_deref()),
-            Action::Merge { files } => merge(&path, files),
-            Action::Import { file } => import(&path, file),
+            Action::Show { collective, json } => {
+                show((&path, identity), collective, json.as_deref())
+            }
+            Action::Merge { files } => merge(&path, identity, files),
+            Action::Import { file } => import(&path, identity, file),
             Action::Export { file } => export(&path, file),
         }
     }
 }
 
-fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<()> {
+fn show(
+    (path, here): (&Path, &Identity),
+    collectives: &[Collective],
+    json: Option<&Path>,
+) -> Result<()> {
     let wisdom = Content::load_unfitted(path).map_err(advised)?;
-    let misfit = Algorithms::here().identity().admit(wisdom.identity()).err();
+    let misfit = here.admit(wisdom.identity()).err();
     let misfit = misfit.map(|misfit| misfit.to_string());
     let wanted = |collective| collectives.is_empty() || collectives.contains(&collective);
     let entries = wisdom.entries().filter(|entry| wanted(entry.query.collective));
@@ -161,8 +171,7 @@ fn show(path: &Path, collectives: &[Collective], json: Option<&Path>) -> Result<
     output::print(&text)
 }
 
-fn merge(path: &Path, files: &[PathBuf]) -> Result<()> {
-    let identity = Algorithms::here().identity();
+fn merge(path: &Path, identity: &Identity, files: &[PathBuf]) -> Result<()> {
     let mut wisdom = match Content::load(path, identity) {
         Err(WisdomError::NotFound { .. }) => Content::new(identity.clone()),
         other => other.map_err(advised)?,
@@ -178,8 +187,8 @@ fn merge(path: &Path, files: &[PathBuf]) -> Result<()> {
     output::print(&format!("{text}Wisdom is in {}\n", path.display()))
 }
 
-fn import(path: &Path, file: &Path) -> Result<()> {
-    let wisdom = Content::load(file, Algorithms::here().identity()).map_err(advised)?;
+fn import(path: &Path, identity: &Identity, file: &Path) -> Result<()> {
+    let wisdom = Content::load(file, identity).map_err(advised)?;
     let same = |one: &Path, other: &Path| {
         fs::canonicalize(one).ok().zip(fs::canonicalize(other).ok()).is_some_and(|(a, b)| a == b)
     };

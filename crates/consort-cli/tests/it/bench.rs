@@ -3,6 +3,7 @@
 mod critical_sections;
 mod openmp;
 mod openshmem;
+mod processes;
 mod region;
 
 use std::{
@@ -280,9 +281,7 @@ fn bad_input_is_refused_with_advice() {
         ("bench region --pes 2,100000", 1, "--pes 100000: use 1 to 1024"),
         ("bench region --pes two", 2, "two"),
         ("bench region --bytes 8", 1, "PEs, budget and class alone"),
-        ("bench region --sync loose", 1, "PEs, budget and class alone"),
         ("bench barrier --pes 2,8", 1, "several are for region alone"),
-        ("bench overlap --pes 2,8", 1, "several are for region alone"),
         ("bench reduce --bytes 12", 2, "multiple of 8"),
         ("bench reduce --bytes banana", 2, "banana"),
         ("bench reduce --sync tight", 2, "strict, loose, mine"),

@@ -80,6 +80,13 @@ impl Result {
         self
     }
 
+    /// Fails as wrong usage, with `part` in its message.
+    #[track_caller]
+    fn misused(self, part: &str) {
+        assert_eq!(self.status, Some(2), "{}{}", self.out, self.err);
+        assert!(self.err.contains(part), "`{part}` in {}", self.err);
+    }
+
     /// Fails as an error, with all of `parts` in its message.
     #[track_caller]
     fn fails(self, parts: &[&str]) {
@@ -109,6 +116,29 @@ fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
     assert!(again.out.contains("1 kept from before"), "{}", again.out);
     let retuned = place.run("tune --collective barrier --pes 2 --budget 0.5 --retune").succeeds();
     assert!(retuned.out.contains("Queries measured: 1 in"), "{}", retuned.out);
+}
+
+/// Its file is another one, which programs find that `consort run` starts, and others do not.
+#[test]
+fn processes_have_wisdom_of_their_own() {
+    let place = Place::new();
+    let words = "tune --fabric processes --collective barrier --pes 2 --budget 1.5";
+    let tuned = place.run(words).succeeds();
+    assert!(tuned.out.contains("wisdom.processes.toml"), "{}", tuned.out);
+    assert!(!place.wisdom().exists());
+    let of = |fabric: &str| place.run(&format!("explain barrier --pes 2 --fabric {fabric}"));
+    let explained = of("processes").succeeds();
+    assert!(explained.out.contains("from: wisdom for this query"), "{}", explained.out);
+    let explained = of("threads").succeeds();
+    assert!(explained.out.contains("wisdom: none in use"), "{}", explained.out);
+    let shown = place.run("wisdom show --fabric processes").succeeds();
+    assert!(!shown.out.contains("not used here"), "{}", shown.out);
+    let path = place.path("wisdom.processes.toml");
+    let shown = place.run(&format!("wisdom show --wisdom {}", path.display())).succeeds();
+    assert!(shown.out.contains("not used here"), "{}", shown.out);
+    let checked = place.run(&format!("{words} --check"));
+    assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
+    place.run("tune --fabric ranks").misused("use threads or processes");
 }
 
 #[test]

@@ -25,6 +25,13 @@ pub fn processor_time() -> Option<Duration> {
     system::clock::processor_ns().map(Duration::from_nanos)
 }
 
+/// Nanoseconds since some moment, on a clock that all processes of a machine with Linux share.
+#[inline]
+#[must_use]
+pub fn clock_ns() -> u64 {
+    system::clock::now_ns()
+}
+
 /// The memory of the machine, with what it may swap out, in bytes; `None` where the system does not
 /// tell.
 #[must_use]

@@ -65,7 +65,7 @@ impl Source {
             Self::Named(path) => (path.clone(), true),
             // Without a home directory there is no default path.
             Self::Default => match default_path(arrival) {
-                Ok(path) => (of_fabric(path, algorithms.fabric()), false),
+                Ok(path) => (algorithms.fabric().path_of_wisdom(path), false),
                 Err(_) => return Ok(None),
             },
         };
@@ -96,14 +96,6 @@ impl Source {
             }
         }
     }
-}
-
-/// The path of the wisdom for such PEs: that for threads, with their name before the extension.
-fn of_fabric(path: PathBuf, fabric: Fabric) -> PathBuf {
-    let Some(name) = fabric.name() else { return path };
-    let extension =
-        path.extension().map_or_else(String::new, |text| format!(".{}", text.to_string_lossy()));
-    path.with_extension(format!("{name}{extension}"))
 }
 
 fn read(

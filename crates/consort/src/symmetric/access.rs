@@ -153,6 +153,16 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         })
     }
 
+    /// The address of an element of the part of `pe`, for loads and stores of one's own; as
+    /// OpenSHMEM's `shmem_ptr`. It is valid while the memory is allocated. Others may access what
+    /// is there at any time, so whoever uses it reads and writes atomically.
+    ///
+    /// # Errors
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
+    pub fn address(&self, pe: Rank, index: usize) -> Result<*mut T> {
+        self.run(|area| area.address(pe, index))
+    }
+
     /// Orders this PE's earlier puts before its later ones and signals, for every PE. Local.
     ///
     /// # Errors

@@ -78,6 +78,12 @@ impl<T: Element> Area<'_, T> {
         Ok(())
     }
 
+    pub(super) fn address(&self, pe: Rank, index: usize) -> Result<*mut T> {
+        let (pe, at) = (self.pe(pe)?, self.at(index, 1)?);
+        let address = self.one_sided.address(pe, at, size_of::<T>());
+        Ok(address.expect("an element lies in its heap").cast())
+    }
+
     pub(super) fn get_combine<O: Operator<T>>(
         &self,
         from: Rank,

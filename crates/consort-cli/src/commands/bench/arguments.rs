@@ -4,7 +4,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use consort::{Algorithms, Arrival, Candidate, Collective, SyncModes, Waiting};
+use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
 use consort_bench::{
     harness::Mode,
     workloads::{counting::Workload, critical_sections::Subject},
@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
   consort bench all_reduce --peers libgomp,mpi    beside OpenMP's reduction and MPI alone
+  consort bench barrier --fabric processes        PEs as consort run starts them, beside MPI's
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench all_to_all --all-algorithms       every algorithm that can serve
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
@@ -55,6 +56,9 @@ pub(crate) struct Bench {
     /// or queue (under all of them, without locks, and of crossbeam)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
+    /// What the PEs of a collective are: threads, or processes as `consort run` starts them
+    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    pub(super) fabric: Fabric,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
     pub(super) bytes: Vec<usize>,
@@ -96,7 +100,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "MPIRUN")]
     pub(super) mpi: Vec<PathBuf>,
     /// Only these other libraries: pthread, std, hurdles, libgomp, libomp (OpenMP by gcc and by
-    /// clang), mpi, or none [default: all that have such a call]
+    /// clang), mpi, or none [default: all that have such a call; beside processes, mpi]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) peers: Vec<String>,
     /// Without MPI

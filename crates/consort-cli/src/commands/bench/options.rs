@@ -1,7 +1,7 @@
 //! Checks the arguments and makes a list of work of them.
 
 use anyhow::{Result, bail, ensure};
-use consort::{Algorithms, Candidate, Collective, MOST_PES, SyncMode, SyncModes};
+use consort::{Algorithms, Candidate, Collective, Fabric, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
     harness::{By, Conditions, Mode, Session, Work, sizes_bytes},
@@ -63,6 +63,7 @@ impl Options {
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
             sizes_bytes: sizes,
             session: Session {
+                fabric: bench.fabric,
                 pes,
                 waiting: bench.waiting,
                 work,
@@ -96,16 +97,23 @@ fn peers(bench: &Bench, what: Collective) -> Result<Peers> {
     if let Some(unknown) = bench.peers.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("--peers {unknown}: there are {}", known.join(", "));
     }
+    // Libraries of threads are no peers of processes.
+    let is_threads = bench.fabric == Fabric::Threads;
+    if let Some(name) = bench.peers.iter().find(|name| ![MPI, NO_PEER].contains(&name.as_str()))
+        && !is_threads
+    {
+        bail!("--peers {name}: it is between threads; beside processes there is {MPI}");
+    }
     let is_named = |name: &str| bench.peers.iter().any(|asked| asked == name);
     let is_asked = |name: &str| bench.peers.is_empty() || is_named(name);
     ensure!(
         bench.mpi.is_empty() || is_asked(MPI),
         "--mpi names an MPI library, which --peers leaves out: add {MPI} to it"
     );
-    let serves = bench.peers.is_empty() && openmp::serves(what);
+    let serves = is_threads && bench.peers.is_empty() && openmp::serves(what);
     let of_openmp = |library: &Library| serves || is_named(library.name());
     Ok(Peers {
-        threads: (0..names.len()).filter(|&index| is_asked(names[index])).collect(),
+        threads: (0..names.len()).filter(|&index| is_threads && is_asked(names[index])).collect(),
         openmp: Library::EVERY.into_iter().filter(of_openmp).collect(),
         mpi: is_asked(MPI) && !bench.no_mpi,
     })
@@ -157,7 +165,7 @@ fn work(
         for &sync in syncs {
             let query = query(sync);
             let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
-                Algorithms::here().candidates(&query).into_iter().map(Some).collect()
+                Algorithms::of(bench.fabric).candidates(&query).into_iter().map(Some).collect()
             } else if bench.algorithm.is_empty() {
                 vec![None]
             } else {
@@ -238,6 +246,9 @@ mod tests {
         assert_eq!(of("barrier --peers none"), (0, 0, false));
         assert_eq!(of("broadcast --bytes 8"), (threads, 0, true), "OpenMP has no broadcast");
         assert_eq!(of("broadcast --bytes 8 --peers libomp"), (0, 1, false), "so it says why");
+        assert_eq!(of("barrier --fabric processes"), (0, 0, true));
+        assert_eq!(of("barrier --fabric processes --peers none"), (0, 0, false));
+        assert!(refused("barrier --fabric processes --peers std").contains("between threads"));
         let names = "std, hurdles, libgomp, libomp, mpi, none";
         assert!(refused("barrier --peers rayon").contains(names));
         assert!(refused("barrier --peers std --mpi /usr/bin/mpirun").contains("add mpi"));

@@ -1,6 +1,6 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Candidate, Collective, SyncModes};
+use consort::{Arrival, Candidate, Collective, Fabric, SyncModes};
 use consort_bench::{
     harness::{Figure, Mode, Run, SKEW_NS},
     limits::{Limit, MOST_BYTES},
@@ -55,7 +55,7 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
 
 /// The settings that all figures have in common.
 fn heading(run: &Run) -> String {
-    let Run { what, pes, waiting, usable_cores: cores, .. } = run;
+    let Run { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
     let placement = match &run.cpus {
         Some(cpus) => {
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
@@ -63,8 +63,9 @@ fn heading(run: &Run) -> String {
         }
         None => format!("on {}, unpinned", counted(*cores, "usable core")),
     };
+    let are = if *fabric == Fabric::Processes { " that are processes," } else { "" };
     let mut text = output::wrapped(&format!(
-        "{what}, {} {placement}, waiting by {waiting}",
+        "{what}, {}{are} {placement}, waiting by {waiting}",
         counted(*pes, "PE")
     ));
     let calls = match run.mode {
@@ -273,6 +274,7 @@ mod tests {
 
     fn run() -> Run {
         Run {
+            fabric: Fabric::Threads,
             what: Collective::Broadcast,
             pes: 2,
             mode: Mode::Latency,

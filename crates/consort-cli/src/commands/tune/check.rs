@@ -7,10 +7,10 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use consort::{Algorithms, Candidate, Query};
+use consort::{Candidate, Query};
 use consort_bench::{
     asked::{self, Asked, describe},
-    harness::Threads,
+    harness::Native,
 };
 use consort_tuner::{Check, Penalty, Report, Wisdom, Workload};
 use serde::Serialize;
@@ -76,12 +76,12 @@ impl From<&Penalty> for Point {
 /// When measuring fails, or nothing was measured.
 pub(super) fn run(
     request: &Request<'_>,
-    bench: &mut Threads,
+    bench: &mut Native,
     wisdom: &Wisdom,
     meter: &mut Meter,
 ) -> Result<Checked> {
     let Request { workload, sample_count, budget, stop } = *request;
-    let cores = Algorithms::here().cores();
+    let cores = bench.algorithms().cores();
     let total = sample_count.unwrap_or(usize::MAX).min(workload.points().len());
     let mut done = 0;
     let check = Check { workload, sample_count, budget, cores, stop };

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use consort::{Algorithms, Candidate, MOST_PES, Query};
 use consort_bench::{
     asked::{self, Asked, describe},
-    harness::Threads,
+    harness::Native,
 };
 use consort_fabric::CallSpec;
 use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead};
@@ -43,6 +43,8 @@ struct Call {
 
 /// The recorded calls of programs.
 pub(super) struct Recorded {
+    /// Those that serve them.
+    algorithms: &'static Algorithms,
     calls: Vec<Call>,
     /// Calls of vector variants.
     untunable_count: u64,
@@ -75,8 +77,7 @@ pub(super) struct Replayed {
 }
 
 /// The candidate that serves a query, and its expected time.
-fn chosen(wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
-    let algorithms = Algorithms::here();
+fn chosen(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
     let selector = Selector::new(algorithms, Measured::new(Some(wisdom), algorithms.cores()));
     let selected = selector.select(&CallSpec::from(query))?;
     let expected_ns = selector.expected_ns(&selected).unwrap_or(1.0);
@@ -84,11 +85,15 @@ fn chosen(wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
 }
 
 impl Recorded {
-    /// Reads files, whose calls are added up. `wisdom` is what served the calls.
+    /// Reads files, whose calls are added up. `wisdom` is what served the calls, by `algorithms`.
     ///
     /// # Errors
     /// When a file cannot be read, or no recorded call can be tuned.
-    pub(super) fn load(paths: &[PathBuf], wisdom: &Wisdom) -> Result<Self> {
+    pub(super) fn load(
+        paths: &[PathBuf],
+        algorithms: &'static Algorithms,
+        wisdom: &Wisdom,
+    ) -> Result<Self> {
         let mut mix = Mix::default();
         for path in paths {
             mix.merge(&Mix::load(path)?);
@@ -104,13 +109,13 @@ impl Recorded {
         let is_vector = |(query, _): &(Query, u64)| query.collective.is_vector();
         let untunable_count = mix.calls().filter(is_vector).map(|(_, calls)| calls).sum();
         let call = |(query, calls): (Query, u64)| {
-            let (before, ns) = chosen(wisdom, &query)?;
+            let (before, ns) = chosen(algorithms, wisdom, &query)?;
             Some(Call { query, calls, before, expected_ns: calls as f64 * ns })
         };
         let mut calls: Vec<Call> = mix.tunable().calls().filter_map(call).collect();
         calls.sort_by(|one, other| other.expected_ns.total_cmp(&one.expected_ns));
         calls.first().context("no call is recorded that can be tuned; vector variants cannot")?;
-        Ok(Self { calls, untunable_count })
+        Ok(Self { algorithms, calls, untunable_count })
     }
 
     /// These queries, by the time that is spent in their calls.
@@ -129,7 +134,7 @@ impl Recorded {
         stop: &AtomicBool,
         meter: &mut Meter,
     ) -> Result<Replayed> {
-        let mut bench = Threads::new(Some(wisdom));
+        let mut bench = Native::new(self.algorithms.fabric(), Some(wisdom));
         let (started, mut rows) = (Instant::now(), Vec::new());
         let weights: Vec<f64> = self.calls.iter().map(|call| call.expected_ns).collect();
         let parts = shares_ahead(&weights);
@@ -156,14 +161,9 @@ impl Recorded {
 
 impl Call {
     /// Measures both choices; `None` if they cannot be measured.
-    fn replay(
-        &self,
-        bench: &mut Threads,
-        wisdom: &Wisdom,
-        budget: Duration,
-    ) -> Result<Option<Row>> {
+    fn replay(&self, bench: &mut Native, wisdom: &Wisdom, budget: Duration) -> Result<Option<Row>> {
         let Self { query, calls, ref before, .. } = *self;
-        let Some((after, _)) = chosen(wisdom, &query) else { return Ok(None) };
+        let Some((after, _)) = chosen(bench.algorithms(), wisdom, &query) else { return Ok(None) };
         if bench.candidates(&query).is_empty() {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use consort::{Collective, Query, SyncModes};
+use consort::{Collective, Fabric, Query, SyncModes};
 use consort_bench::{asked::describe, harness::comparison::Point, units};
 use consort_fabric::OperatorClass;
 use consort_tuner::{
@@ -40,6 +40,8 @@ pub(super) struct Report<'s> {
 
 /// The data of a report.
 pub(super) struct Story<'s> {
+    /// What the PEs are.
+    pub(super) fabric: Fabric,
     /// The grid, unless what was recorded is tuned.
     pub(super) grid: Option<&'s Grid>,
     pub(super) path: &'s Path,
@@ -105,16 +107,31 @@ impl Story<'_> {
             Ending::OutOfBudget => "The time was over: run it again to go on.\n",
             Ending::Stopped => "It was stopped: run it again to go on.\n",
         };
-        let is_default =
-            default_path(self.wisdom.identity().arrival).is_ok_and(|path| path == self.path);
-        if is_default && env::var_os("CONSORT_WISDOM").is_some_and(|path| !path.is_empty()) {
-            text += "Programs use it while CONSORT_WISDOM names it.\n";
-        } else if is_default {
-            text += "Every program of yours on this machine uses it from now on.\n";
-        } else {
-            let path = self.path.display();
-            text += &format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n");
-        }
+        let default = default_path(self.wisdom.identity().arrival);
+        let is_default = default.is_ok_and(|path| self.fabric.path_of_wisdom(path) == self.path);
+        let is_named = env::var_os("CONSORT_WISDOM").is_some_and(|path| !path.is_empty());
+        let path = self.path.display();
+        text += &match (is_default, is_named, self.fabric) {
+            (true, true, Fabric::Threads) => {
+                "Programs use it while CONSORT_WISDOM names it.\n".to_owned()
+            }
+            (true, false, Fabric::Threads) => {
+                "Every program of yours on this machine uses it from now on.\n".to_owned()
+            }
+            (true, true, Fabric::Processes) => {
+                "Programs under `consort run` use it while CONSORT_WISDOM is what it is.\n"
+                    .to_owned()
+            }
+            (true, false, Fabric::Processes) => {
+                "Every program that you start by `consort run` uses it from now on.\n".to_owned()
+            }
+            (false, _, Fabric::Threads) => {
+                format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n")
+            }
+            (false, _, Fabric::Processes) => {
+                "Programs under `consort run` use it by Pes::wisdom.\n".to_owned()
+            }
+        };
         text + "`consort explain` shows how a choice was won.\n"
     }
 }
@@ -127,17 +144,10 @@ fn gains(points: &[Point]) -> String {
         .find(|query| query.collective != Collective::Barrier)
         .map(|query| format!(", mode {}", query.sync))
         .unwrap_or_default();
-    let mut table = table([
-        "collective",
-        "PEs",
-        "bytes",
-        "threads",
-        "flat",
-        "tree (radix)",
-        "tuned",
-        "by",
-        "gain",
-    ]);
+    let has_library = points.iter().any(|point| point.library.is_some());
+    let columns =
+        ["collective", "PEs", "bytes", "threads", "flat", "tree (radix)", "tuned", "by", "gain"];
+    let mut table = table(columns);
     let time_or_dash = |ns: Option<f64>| ns.map_or("-".to_owned(), time);
     for point in points {
         let Point { query, library_ns, flat_ns, tree_radix, tree_ns, .. } = point;
@@ -154,11 +164,11 @@ fn gains(points: &[Point]) -> String {
             point.gain().map_or("-".to_owned(), ratio),
         ]);
     }
-    format!(
-        "Time of a call, in a row of calls{sync}\n\
-         threads: the faster of pthread's and std's; gain: threads / tuned\n{}",
-        finish(table, &[1, 2, 3, 4, 5, 6, 8])
-    )
+    let mut text = format!("Time of a call, in a row of calls{sync}\n");
+    if has_library {
+        text += "threads: the faster of pthread's and std's; gain: threads / tuned\n";
+    }
+    text + &finish(table, &[1, 2, 3, 4, 5, 6, 8])
 }
 
 /// A table of the ratios of Strict to Loose.

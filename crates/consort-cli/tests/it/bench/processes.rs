@@ -1,0 +1,42 @@
+//! Collectives between processes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{FIGURE, consort, keys, objects, stdout};
+
+#[test]
+fn processes_are_measured_as_threads_are() {
+    let lines = [
+        "bench barrier --pes 3 --fabric processes --budget 0 --json",
+        "bench all_gather --bytes 8 --sync strict --fabric processes --budget 0 --json",
+        "bench reduce --bytes 64 --sync loose --mode latency --fabric processes --budget 0 --json",
+    ];
+    for line in lines {
+        let objects = objects(line);
+        for object in &objects {
+            assert_eq!(keys(object), BTreeSet::from(FIGURE), "{line}");
+        }
+        let ours: Vec<_> = objects.iter().filter(|object| object["peer"].is_null()).collect();
+        assert!(!ours.is_empty(), "{line}");
+        let is_whole = |one: &&Value| {
+            one["fabric"] == "processes" && one["algorithm"].is_string() && one["reps"] != 0
+        };
+        assert!(ours.iter().all(is_whole), "{line}: {ours:?}");
+    }
+    let page = stdout("bench scan --bytes 8 --fabric processes --budget 0");
+    assert!(page.contains("2 PEs that are processes"), "{page}");
+}
+
+#[test]
+fn what_processes_do_not_have_is_refused() {
+    for (line, why) in [
+        ("bench stencil --fabric processes", "only collectives take it"),
+        ("bench scan --fabric processes --peers std", "it is between threads"),
+    ] {
+        let refused = consort(line);
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(1) && error.contains(why), "{line}: {error}");
+    }
+}
