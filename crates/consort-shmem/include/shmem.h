@@ -5856,6 +5856,14 @@ size_t pshmem_size_wait_until_some_vector(size_t *ivars, size_t nelems, size_t *
 size_t pshmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, const ptrdiff_t *cmp_values);
 
+/* The names of version 1.0, which were deprecated by 1.2 and are supported. */
+int _my_pe(void);
+int _num_pes(void);
+void *shmalloc(size_t size);
+void shfree(void *ptr);
+void *shrealloc(void *ptr, size_t size);
+void *shmemalign(size_t alignment, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

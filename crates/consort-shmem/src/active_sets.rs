@@ -221,7 +221,9 @@ pub unsafe fn broadcast<T: Element>(
     if set.own != root {
         let theirs = set.of_member(root, "source", source, nelems);
         // SAFETY: symmetric memory, which the root leaves alone until all have met again.
-        unsafe { copy(dest.cast(), theirs.cast(), bytes_of::<T>(nelems)) };
+        unsafe {
+            copy("shmem, of an active set", dest.cast(), theirs.cast(), bytes_of::<T>(nelems))
+        };
     }
     set.synchronize();
 }
@@ -245,7 +247,9 @@ pub unsafe fn fcollect<T: Element>(dest: *mut T, source: *const T, nelems: usize
         let theirs = set.of_member(index, "source", source, nelems);
         let target = dest.wrapping_add(index as usize * nelems);
         // SAFETY: what has been checked; all leave their sources alone until they meet again.
-        unsafe { copy(target.cast(), theirs.cast(), bytes_of::<T>(nelems)) };
+        unsafe {
+            copy("shmem, of an active set", target.cast(), theirs.cast(), bytes_of::<T>(nelems))
+        };
     }
     set.synchronize();
 }
@@ -282,7 +286,9 @@ pub unsafe fn collect<T: Element>(dest: *mut T, source: *const T, nelems: usize,
             // A PE that contributes nothing may pass any address, so theirs is looked up here.
             let theirs = set.of_member(index, "source", source, count);
             // SAFETY: as in `fcollect`.
-            unsafe { copy(target.cast(), theirs.cast(), bytes_of::<T>(count)) };
+            unsafe {
+                copy("shmem, of an active set", target.cast(), theirs.cast(), bytes_of::<T>(count))
+            };
             target = target.wrapping_add(count);
         }
     }
@@ -346,7 +352,7 @@ unsafe fn exchange<T: Element>(
         let theirs = theirs.wrapping_add(set.own as usize * nelems * from_step);
         let target = dest.wrapping_add(index as usize * nelems * to_step);
         // SAFETY: both lie in what has been checked.
-        unsafe { move_blocks(target, theirs, (dst, sst), (1, nelems)) };
+        unsafe { move_blocks("shmem, of an active set", target, theirs, (dst, sst), (1, nelems)) };
     }
     set.synchronize();
 }
@@ -379,7 +385,14 @@ pub unsafe fn to_all<T: Pod + Send, O: Reduction<T>>(
         let theirs = set.of_member(index, "source", source, nelems);
         let mut read = vec![T::zeroed(); nelems];
         // SAFETY: symmetric memory, which all leave alone until they meet again.
-        unsafe { copy(read.as_mut_ptr().cast(), theirs.cast(), bytes_of::<T>(nelems)) };
+        unsafe {
+            copy(
+                "shmem, of an active set",
+                read.as_mut_ptr().cast(),
+                theirs.cast(),
+                bytes_of::<T>(nelems),
+            )
+        };
         if index == 0 {
             result = read;
         } else {
@@ -389,7 +402,9 @@ pub unsafe fn to_all<T: Pod + Send, O: Reduction<T>>(
     }
     set.synchronize();
     // SAFETY: the own memory.
-    unsafe { copy(dest.cast(), result.as_ptr().cast(), bytes_of::<T>(nelems)) };
+    unsafe {
+        copy("shmem, of an active set", dest.cast(), result.as_ptr().cast(), bytes_of::<T>(nelems))
+    };
     // In a call with other sets a peer may read it next.
     set.world.one_sided().wake(set.world.rank);
 }

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 /// The least alignment of what is allocated: a cache line.
 const ALIGN: usize = 64;
 
+/// The largest alignment: that of the heaps.
+pub const MOST_ALIGN: usize = 2 << 20;
+
 /// What is taken of a heap, by offset: first fit.
 #[derive(Debug)]
 pub struct Allocator {
@@ -22,8 +25,11 @@ impl Allocator {
     }
 
     /// Takes the first `bytes` that are free at an offset of this alignment, a power of two.
-    /// `None` if there are none.
+    /// `None` if there are none, and if the heaps are not aligned so.
     pub fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
+        if align > MOST_ALIGN {
+            return None;
+        }
         let mut at = self.begin.checked_next_multiple_of(align.max(ALIGN))?;
         for (&offset, &size) in &self.taken {
             if at.checked_add(bytes)? <= offset {
@@ -46,6 +52,11 @@ impl Allocator {
     /// Frees what begins at this offset, and returns its size; `None` if nothing does.
     pub fn give(&mut self, at: usize) -> Option<usize> {
         self.taken.remove(&at)
+    }
+
+    /// Frees all.
+    pub fn give_all(&mut self) {
+        self.taken.clear();
     }
 
     /// Changes the size of what begins at `at`, where it is; whether there is room.
@@ -81,6 +92,7 @@ mod tests {
         assert_eq!(books.take(129, 8), Some(576));
         assert_eq!(books.take(128, 8), Some(192));
         assert_eq!(books.take(1024, 8), None);
+        assert_eq!(Allocator::new(0, 1 << 30).take(8, 4 << 20), None);
         assert_eq!(books.take(usize::MAX, 8), None);
     }
 

@@ -1,15 +1,25 @@
-//! Atomic operations on words of 4 and 8 bytes. Sequentially consistent; floats by their bits.
+//! Atomic operations on words of 4 and 8 bytes; floats by their bits. Sequentially consistent, but
+//! for stores, which are ordered after what the PE has done before.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Release, SeqCst},
+};
 
 use libc::c_int;
 
-use crate::{contexts::Context, elements::Amo, failure::fail, world::world};
+use crate::{
+    contexts::Context,
+    elements::Amo,
+    world::{ensure_aligned, world},
+};
 
 /// What is done to a word.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
     Load,
+    /// Whatever was there, which is not returned.
+    Set(u64),
     Swap(u64),
     CompareSwap(u64, u64),
     Add(u64),
@@ -23,6 +33,11 @@ macro_rules! change {
         let (word, of) = ($word, $of);
         match $change {
             Change::Load => word.load(SeqCst),
+            Change::Set(new) => {
+                // Release: who sees the word sees what this PE has put before.
+                word.store(of(new), Release);
+                of(0)
+            }
             Change::Swap(new) => word.swap(of(new), SeqCst),
             Change::CompareSwap(old, new) => {
                 let (Ok(before) | Err(before)) =
@@ -37,7 +52,8 @@ macro_rules! change {
     }};
 }
 
-/// Changes a word, for a routine whose `argument` is its address. Returns what was there.
+/// Changes a word, for a routine whose `argument` is its address. Returns what was there, unless it
+/// only sets the word.
 #[inline(always)]
 pub(crate) fn change<T: Amo>(
     routine: &str,
@@ -50,13 +66,7 @@ pub(crate) fn change<T: Amo>(
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
     let at = world.place(routine, (argument, address), size_of::<T>(), pe);
-    if !at.addr().is_multiple_of(size_of::<T>()) {
-        let (address, bytes) = (address.addr(), size_of::<T>());
-        fail(
-            routine,
-            format_args!("argument {argument} is {address:#x}, expected a multiple of {bytes}"),
-        );
-    }
+    ensure_aligned(routine, argument, address.addr(), size_of::<T>());
     let before = if size_of::<T>() == 4 {
         // SAFETY: an aligned word of symmetric memory.
         let word = unsafe { AtomicU32::from_ptr(at.cast()) };
@@ -88,7 +98,7 @@ pub unsafe fn atomic_fetch<T: Amo>(context: Context, source: *const T, pe: c_int
 /// As [`atomic_fetch`].
 #[inline]
 pub unsafe fn atomic_set<T: Amo>(context: Context, dest: *mut T, value: T, pe: c_int) {
-    let set = Change::Swap(value.bits());
+    let set = Change::Set(value.bits());
     change("shmem_atomic_set", context, ("dest", dest.cast_const()), set, pe);
 }
 

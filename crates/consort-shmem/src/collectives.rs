@@ -63,6 +63,8 @@ impl Call {
     pub(crate) fn offset<T>(&self, argument: &str, at: *const T, elements: usize) -> usize {
         let (address, bytes) = (at.addr(), bytes_of::<T>(elements));
         let offset = self.world.offset_of(address, bytes);
+        // Nothing may be anywhere.
+        let offset = offset.or((bytes == 0).then_some(0));
         offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes))
     }
 
@@ -201,7 +203,7 @@ pub unsafe fn broadcast<T: Element>(
     call.check("source", source, nelems);
     if call.members.own() == root {
         // SAFETY: both have been checked.
-        unsafe { copy(dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
+        unsafe { copy(call.routine, dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
     }
     if nelems > 0 && call.pes() > 1 {
         let at = call.offset("dest", dest, nelems);
@@ -228,7 +230,7 @@ unsafe fn move_all<T: Element>(
     call.check("source", source, contributed);
     if call.pes() == 1 {
         // SAFETY: both have been checked.
-        unsafe { copy(dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
+        unsafe { copy(call.routine, dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
     } else if nelems > 0 {
         let places =
             (call.offset("source", source, contributed), call.offset("dest", dest, received));
@@ -291,10 +293,9 @@ pub unsafe fn collect<T: Element>(
     call.check("source", source, nelems);
     if call.pes() == 1 {
         // SAFETY: both have been checked.
-        unsafe { copy(dest.cast(), source.cast(), own_bytes) };
+        unsafe { copy(call.routine, dest.cast(), source.cast(), own_bytes) };
     } else if all > 0 {
-        // Who contributes nothing may pass any address.
-        let from = if nelems > 0 { call.offset("source", source, nelems) } else { 0 };
+        let from = call.offset("source", source, nelems);
         let to = call.offset("dest", dest, all);
         let own = (from, own_bytes);
         call.make(
@@ -319,7 +320,7 @@ pub unsafe fn alltoalls<T: Element>(
 ) -> c_int {
     let Some(call) = Call::new("shmem_alltoalls", team) else { return -1 };
     let step = |argument, stride: ptrdiff_t| match usize::try_from(stride) {
-        Ok(step) if step > 0 => step,
+        Ok(step) if step > 0 || nelems == 0 => step,
         _ => {
             fail(call.routine, format_args!("argument {argument} is {stride}, expected at least 1"))
         }
@@ -343,7 +344,7 @@ pub unsafe fn alltoalls<T: Element>(
         let theirs = theirs.cast_const().wrapping_add(own * nelems * from_step);
         let target = dest.wrapping_add(index * nelems * to_step);
         // SAFETY: both lie in what has been checked.
-        unsafe { move_blocks(target, theirs, (dst, sst), (1, nelems)) };
+        unsafe { move_blocks(call.routine, target, theirs, (dst, sst), (1, nelems)) };
     }
     call.barrier();
     0

@@ -15,6 +15,7 @@ use libc::c_int;
 use crate::{
     failure::fail,
     handles::Handles,
+    ordering,
     teams::{Members, Team},
     world::{World, no_pe, world},
 };
@@ -22,7 +23,7 @@ use crate::{
 /// A context, as C programs hold it: `shmem_ctx_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Context(pub usize);
+pub struct Context(pub(crate) usize);
 
 static CONTEXTS: Handles<Made> = Handles::new();
 
@@ -110,6 +111,7 @@ unsafe fn create_of(routine: &str, team: Team, options: c_long, ctx: *mut Contex
 /// `shmem_ctx_destroy`.
 pub fn destroy(ctx: Context) {
     world("shmem_ctx_destroy");
+    ordering::quiet_all();
     match ctx {
         Context::INVALID => {}
         Context::DEFAULT => fail("shmem_ctx_destroy", "argument ctx is SHMEM_CTX_DEFAULT"),

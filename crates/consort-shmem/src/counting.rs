@@ -19,7 +19,7 @@ use crate::{
     memory,
     rma::{get_as, put_as},
     wait::{GE, wait_until},
-    world::world,
+    world::{ensure_aligned, world},
 };
 
 /// A counter, as C programs hold it: `shmemx_ct_t`. The address of its word.
@@ -32,7 +32,8 @@ impl Counter {
     fn word(self, routine: &str) -> &'static AtomicI64 {
         let world = world(routine);
         world.place(routine, ("ct", self.0.cast_const()), 8, world.rank);
-        // SAFETY: an aligned word of the symmetric heap, which is never unmapped.
+        ensure_aligned(routine, "ct", self.0.addr(), 8);
+        // SAFETY: an aligned word of symmetric memory, as has just been checked; it is never unmapped.
         unsafe { AtomicI64::from_ptr(self.0) }
     }
 

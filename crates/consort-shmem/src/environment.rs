@@ -1,6 +1,7 @@
 //! What the environment says: `SHMEM_SYMMETRIC_SIZE`, `SHMEM_VERSION`, `SHMEM_INFO`, `SHMEM_DEBUG`.
+//! By their old names they begin with `SMA_`.
 
-use std::env;
+use std::{env, ffi::OsString};
 
 use consort_native::usage::memory_bytes;
 
@@ -28,12 +29,12 @@ pub struct Environment {
 /// # Errors
 /// A variable that is not understood, and what it may be.
 pub fn read() -> Result<Environment, String> {
-    let size = env::var_os(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
+    let size = value_of(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
     Ok(Environment {
         symmetric_bytes: size.map_or(Ok(DEFAULT_BYTES), |text| size_of_text(&text))?,
-        version: flag("SHMEM_VERSION", false)?,
-        info: flag("SHMEM_INFO", false)?,
-        debug: flag("SHMEM_DEBUG", cfg!(debug_assertions))?,
+        version: flag("SHMEM_VERSION", false),
+        info: flag("SHMEM_INFO", false),
+        debug: flag("SHMEM_DEBUG", cfg!(debug_assertions)),
     })
 }
 
@@ -56,14 +57,18 @@ impl Environment {
     }
 }
 
-/// A flag, `unset` where the environment has no such variable.
-fn flag(name: &str, unset: bool) -> Result<bool, String> {
-    let Some(text) = env::var_os(name) else { return Ok(unset) };
-    match text.to_string_lossy().to_ascii_lowercase().as_str() {
-        "" | "0" | "n" | "no" | "f" | "false" | "off" => Ok(false),
-        "1" | "y" | "yes" | "t" | "true" | "on" => Ok(true),
-        other => Err(format!("{name} is `{other}`: use 1 or 0")),
-    }
+/// The value of a variable, or of that with its old name.
+fn value_of(name: &str) -> Option<OsString> {
+    env::var_os(name).or_else(|| env::var_os(name.replace("SHMEM_", "SMA_")))
+}
+
+/// A flag, `unset` where the environment has no such variable. Any value sets it but nothing, `0`
+/// and words for no.
+fn flag(name: &str, unset: bool) -> bool {
+    let words = ["", "0", "n", "no", "f", "false", "off"];
+    value_of(name).map_or(unset, |text| {
+        !words.contains(&text.to_string_lossy().to_ascii_lowercase().as_str())
+    })
 }
 
 /// A size: a number, which may have a fraction, and K, M, G or T for powers of 1024.

@@ -1,21 +1,87 @@
-//! Misuse and failures: one line on standard error, and the end of the job.
+//! Misuse and failures: one line on standard error, and the end of the process and its job.
 
-use std::{fmt, io::Write as _};
+#![expect(unsafe_code, reason = "ends the process as a program in C does")]
+
+use std::{fmt, io::Write as _, panic, ptr, sync::Mutex, thread, time::Duration};
 
 use consort_native::Failure;
+use libc::c_int;
 
 use crate::{setup, world::known};
+
+/// The thread that ends this process, and with which status.
+static ENDING: Mutex<Option<(libc::pthread_t, c_int)>> = Mutex::new(None);
+
+/// How long another thread that fails too waits for the end.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+unsafe extern "C" {
+    #[link_name = "stdout"]
+    static STDOUT: *mut libc::FILE;
+}
 
 /// Says which routine of which PE found what, and ends the process and its job.
 #[cold]
 pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
+    begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
     if !is_told(&reason) {
         let pe = known().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
     }
-    std::process::exit(1)
+    // SAFETY: a stream of C, which is never closed by this library.
+    unsafe { libc::fflush(STDOUT) };
+    // Exit handlers might call the library again, while this thread has locked parts of it.
+    // SAFETY: it ends the process at once.
+    unsafe { libc::_exit(1) }
+}
+
+/// Ends the process as a program in C does that ends normally: by its exit handlers.
+pub(crate) fn exit(status: c_int) -> ! {
+    begin_to_end(status);
+    // SAFETY: no thread calls it a second time, as `begin_to_end` has found.
+    unsafe { libc::exit(status) }
+}
+
+/// Whether this process ends already, because of a failure or by `shmem_global_exit`.
+pub(crate) fn is_ending() -> bool {
+    ENDING.lock().is_ok_and(|ending| ending.is_some())
+}
+
+/// Lets the calling thread end the process. If it does so already, an exit handler has called the
+/// library: then that is the end. If another one does, this one waits.
+fn begin_to_end(status: c_int) {
+    // SAFETY: it has no conditions. Exit handlers run when Rust's own names of threads are gone.
+    let own = unsafe { libc::pthread_self() };
+    let begun = ENDING.lock().map_or(None, |mut ending| match *ending {
+        Some(begun) => Some(begun),
+        None => {
+            *ending = Some((own, status));
+            None
+        }
+    });
+    let Some((by, status)) = begun else { return };
+    if by != own {
+        thread::sleep(PATIENCE);
+    }
+    // SAFETY: it ends the process at once.
+    unsafe { libc::_exit(status) }
+}
+
+/// Lets a panic, which no caller in C could catch, end the job with one line.
+pub(crate) fn end_by_panics() {
+    panic::set_hook(Box::new(|info| {
+        let what = info.payload_as_str().unwrap_or("a panic");
+        let place = info.location().map_or_else(String::new, |place| format!(" ({place})"));
+        fail("internal error", format_args!("{what}{place}"));
+    }));
+}
+
+/// Lets what a program prints pass to the launcher line by line, as to a terminal.
+pub(crate) fn print_by_lines() {
+    // SAFETY: a stream of C that nothing has been written to.
+    unsafe { libc::setvbuf(STDOUT, ptr::null_mut(), libc::_IOLBF, 0) };
 }
 
 /// Fails the job, whose launcher then says which PE failed and why. Whether that says all: where

@@ -8,19 +8,24 @@ use std::{
 /// Objects of one kind. They are never freed, so that the use of one that was destroyed is found
 /// out; a new one takes its place.
 pub(crate) struct Handles<T> {
+    all: Mutex<Vec<usize>>,
     destroyed: Mutex<Vec<usize>>,
     of: PhantomData<fn(T)>,
 }
 
 impl<T: Send + Sync + 'static> Handles<T> {
     pub(crate) const fn new() -> Self {
-        Self { destroyed: Mutex::new(Vec::new()), of: PhantomData }
+        Self { all: Mutex::new(Vec::new()), destroyed: Mutex::new(Vec::new()), of: PhantomData }
     }
 
     /// Makes an object, and returns its address.
     pub(crate) fn make(&self, object: T) -> usize {
         let free = self.destroyed.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let Some(at) = free else { return Box::into_raw(Box::new(object)).expose_provenance() };
+        let Some(at) = free else {
+            let at = Box::into_raw(Box::new(object)).expose_provenance();
+            self.all.lock().unwrap_or_else(PoisonError::into_inner).push(at);
+            return at;
+        };
         // SAFETY: one that `make` made and that was destroyed: by the promise of `reuse`, nothing
         // refers to it.
         unsafe { *std::ptr::with_exposed_provenance_mut(at) = object };
@@ -34,6 +39,11 @@ impl<T: Send + Sync + 'static> Handles<T> {
     pub(crate) unsafe fn get(&self, at: usize) -> &'static T {
         // SAFETY: objects are never freed.
         unsafe { &*std::ptr::with_exposed_provenance::<T>(at) }
+    }
+
+    /// Every object that was made, also those that were destroyed.
+    pub(crate) fn all(&self) -> Vec<usize> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets a new object take the place of one that was destroyed.

@@ -5,7 +5,7 @@
 use std::{
     ffi::c_long,
     sync::atomic::{
-        AtomicU32, AtomicU64,
+        AtomicU64,
         Ordering::{AcqRel, Acquire, Relaxed},
     },
 };
@@ -16,8 +16,13 @@ use libc::c_int;
 use crate::{
     failure::fail,
     ordering,
-    world::{World, world},
+    world::{World, ensure_aligned, world},
 };
+
+/// The ticket that is served, in a lock's word.
+const SERVED: u64 = u32::MAX as u64;
+/// What the next ticket adds to it.
+const ONE_TICKET: u64 = 1 << 32;
 
 /// A lock, as all PEs see it.
 struct Lock {
@@ -30,10 +35,7 @@ struct Lock {
 impl Lock {
     fn new(routine: &'static str, lock: *mut c_long) -> Self {
         let world = world(routine);
-        if !lock.addr().is_multiple_of(8) {
-            let address = lock.addr();
-            fail(routine, format_args!("argument lock is {address:#x}, expected a multiple of 8"));
-        }
+        ensure_aligned(routine, "lock", lock.addr(), 8);
         // Locks are spread over the PEs.
         let offset = world.offset_of(lock.addr(), 8).unwrap_or(0);
         let home = Rank(u32::try_from(offset / 8 % world.pes as usize).unwrap_or(0));
@@ -45,18 +47,16 @@ impl Lock {
         // SAFETY: an aligned word of symmetric memory.
         unsafe { AtomicU64::from_ptr(self.at.cast()) }
     }
+}
 
-    /// The ticket that is served: the lower half.
-    fn served(&self) -> &AtomicU32 {
-        // SAFETY: as above; the processor's bytes begin with the lowest.
-        unsafe { AtomicU32::from_ptr(self.at.cast()) }
-    }
+/// The ticket that is served.
+const fn served(word: u64) -> u64 {
+    word & SERVED
+}
 
-    /// The next ticket: the upper half.
-    fn next(&self) -> &AtomicU32 {
-        // SAFETY: as above.
-        unsafe { AtomicU32::from_ptr(self.at.wrapping_add(4).cast()) }
-    }
+/// The next ticket.
+const fn next(word: u64) -> u64 {
+    word >> 32
 }
 
 /// `shmem_set_lock`.
@@ -65,8 +65,8 @@ impl Lock {
 /// `lock` is a lock, here and below.
 pub unsafe fn set(lock: *mut c_long) {
     let lock = Lock::new("shmem_set_lock", lock);
-    let ticket = lock.next().fetch_add(1, AcqRel);
-    let test = || (lock.served().load(Acquire) == ticket).then_some(());
+    let ticket = next(lock.word().fetch_add(ONE_TICKET, AcqRel));
+    let test = || (served(lock.word().load(Acquire)) == ticket).then_some(());
     if test().is_none() && lock.world.one_sided().wait_for(lock.home, test).is_err() {
         fail(lock.routine, "the job has failed");
     }
@@ -79,8 +79,8 @@ pub unsafe fn set(lock: *mut c_long) {
 pub unsafe fn test(lock: *mut c_long) -> c_int {
     let lock = Lock::new("shmem_test_lock", lock);
     let before = lock.word().load(Relaxed);
-    let is_free = before >> 32 == before & u64::from(u32::MAX);
-    let with_ticket = before.wrapping_add(1 << 32);
+    let is_free = next(before) == served(before);
+    let with_ticket = before.wrapping_add(ONE_TICKET);
     let has_set =
         is_free && lock.word().compare_exchange(before, with_ticket, AcqRel, Relaxed).is_ok();
     c_int::from(!has_set)
@@ -93,10 +93,12 @@ pub unsafe fn test(lock: *mut c_long) -> c_int {
 pub unsafe fn clear(lock: *mut c_long) {
     let lock = Lock::new("shmem_clear_lock", lock);
     ordering::quiet_all();
-    let before = lock.word().load(Relaxed);
-    if before >> 32 == before & u64::from(u32::MAX) {
+    let serve = |word: u64| {
+        let is_set = next(word) != served(word);
+        is_set.then_some(word & !SERVED | served(word + 1))
+    };
+    if lock.word().fetch_update(AcqRel, Relaxed, serve).is_err() {
         fail(lock.routine, "argument lock is a lock that is not set");
     }
-    lock.served().fetch_add(1, AcqRel);
     lock.world.one_sided().wake(lock.home);
 }

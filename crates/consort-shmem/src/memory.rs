@@ -49,7 +49,7 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     bytes.map_or(null_mut(), |bytes| allocate("shmem_calloc", bytes, 1, true))
 }
 
-/// `shmem_align`. Null if the alignment is no power of two.
+/// `shmem_align`. Null if the alignment is no power of two, or larger than a large page.
 pub fn align(alignment: usize, size: usize) -> *mut c_void {
     world("shmem_align");
     match alignment.is_power_of_two() && alignment.is_multiple_of(size_of::<usize>()) {
@@ -115,7 +115,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     let Some(new) = taken else { return null_mut() };
     let target: *mut u8 = with_exposed_provenance_mut(world.heap + new);
     // SAFETY: two allocations of the own heap, of at least so many bytes.
-    unsafe { copy(target, ptr.cast_const().cast(), before.min(size)) };
+    unsafe { copy(routine, target, ptr.cast_const().cast(), before.min(size)) };
     synchronize(routine);
     world.books().give(at);
     target.cast()

@@ -36,6 +36,9 @@ pub fn quiet(context: Context) {
 /// `target_pes` is readable for `npes` numbers.
 pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) {
     let world = world("shmem_pe_quiet");
+    if context == Context::INVALID {
+        return;
+    }
     for index in 0..npes {
         // SAFETY: the caller's promise.
         let pe = unsafe { target_pes.add(index).read() };

@@ -1,7 +1,7 @@
 //! Reductions and scans of teams.
 
 use bytemuck::Pod;
-use consort::{Collective, Operator};
+use consort::{Collective, Operator, Rank};
 use libc::c_int;
 
 use crate::{
@@ -80,25 +80,31 @@ unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
     if call.pes() == 1 {
         if !is_exclusive {
             // SAFETY: both have been checked.
-            unsafe { copy(dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
+            unsafe { copy(routine, dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
         }
     } else if std::ptr::addr_eq(dest, source) {
         // Peers may still read a contribution when the first results are written: they read a copy.
-        // SAFETY: symmetric memory, in which no PE writes during the call.
-        let data = unsafe { std::slice::from_raw_parts_mut(dest, nelems) };
-        let own = data.to_vec();
-        if call.takes_turns() {
-            let combined = match collective {
+        let mut own = vec![T::zeroed(); nelems];
+        // SAFETY: symmetric memory that has been checked, and a copy of its size.
+        unsafe { copy(routine, own.as_mut_ptr().cast(), source.cast(), bytes_of::<T>(nelems)) };
+        let combined = if !call.takes_turns() {
+            let (mut combined, root) = (own.clone(), Rank(0));
+            let target = &mut combined;
+            call.blocking(|team| team.collective_slice(collective, &own, target, operator, root));
+            Some(combined)
+        } else {
+            match collective {
                 Collective::Scan => Some(call.by_turns(|team| team.start_scan(own, operator))),
                 Collective::ExclusiveScan => {
                     call.by_turns(|team| team.start_exclusive_scan(own, operator))
                 }
                 _ => Some(call.by_turns(|team| team.start_all_reduce(own, operator))),
-            };
-            combined.iter().for_each(|combined| data.copy_from_slice(combined));
-        } else {
-            let root = consort::Rank(0);
-            call.blocking(|team| team.collective_slice(collective, &own, data, operator, root));
+            }
+        };
+        if let Some(combined) = combined {
+            let bytes = bytes_of::<T>(nelems);
+            // SAFETY: as above.
+            unsafe { copy(routine, dest.cast(), combined.as_ptr().cast(), bytes) };
         }
     } else {
         let places = (call.offset("source", source, nelems), call.offset("dest", dest, nelems));

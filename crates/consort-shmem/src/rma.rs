@@ -3,7 +3,7 @@
 use consort_native::OneSided;
 use libc::c_int;
 
-use crate::{contexts::Context, elements::Element, world::world};
+use crate::{contexts::Context, elements::Element, failure::fail, world::world};
 
 /// The bytes of so many elements, at most all that there are.
 #[inline(always)]
@@ -11,16 +11,27 @@ pub(crate) const fn bytes_of<T>(nelems: usize) -> usize {
     nelems.saturating_mul(size_of::<T>())
 }
 
-/// Copies to memory that others may access.
+/// Copies to memory that others may access, for a routine. Fails if the two overlap and are not
+/// the same.
 ///
 /// # Safety
-/// As [`OneSided::copy`], but that they may be the same.
+/// As [`OneSided::copy`], but that they may overlap.
 #[inline(always)]
-pub(crate) unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
-    if bytes > 0 && !std::ptr::addr_eq(target, source) {
-        // SAFETY: the caller's promise.
-        unsafe { OneSided::copy(target, source, bytes) };
+pub(crate) unsafe fn copy(routine: &str, target: *mut u8, source: *const u8, bytes: usize) {
+    if bytes == 0 || std::ptr::addr_eq(target, source) {
+        return;
     }
+    if target.addr().abs_diff(source.addr()) < bytes {
+        overlap(routine, target.addr(), source.addr(), bytes);
+    }
+    // SAFETY: the caller's promise, and they are apart.
+    unsafe { OneSided::copy(target, source, bytes) };
+}
+
+#[cold]
+fn overlap(routine: &str, dest: usize, source: usize, bytes: usize) -> ! {
+    let both = format_args!("{bytes} bytes at {dest:#x} and at {source:#x}");
+    fail(routine, format_args!("arguments dest and source overlap: {both}"));
 }
 
 /// `shmem_put`.
@@ -56,9 +67,8 @@ pub(crate) unsafe fn put_as<T: Element>(
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
     let target = world.place(routine, ("dest", dest), bytes, pe);
-    world.check_apart(routine, (dest.addr(), source.addr(), bytes), pe);
     // SAFETY: the target is symmetric memory; the source is the caller's promise.
-    unsafe { copy(target, source.cast(), bytes) };
+    unsafe { copy(routine, target, source.cast(), bytes) };
     world.one_sided().wake(pe);
 }
 
@@ -94,10 +104,9 @@ pub(crate) unsafe fn get_as<T: Element>(
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
-    world.check_apart(routine, (dest.addr(), source.addr(), bytes), pe);
     let source = world.place(routine, ("source", source), bytes, pe);
     // SAFETY: the source is symmetric memory; the target is the caller's promise.
-    unsafe { copy(dest.cast(), source, bytes) };
+    unsafe { copy(routine, dest.cast(), source, bytes) };
 }
 
 /// `shmem_put_nbi`.
@@ -154,7 +163,7 @@ pub unsafe fn g<T: Element>(context: Context, source: *const T, pe: c_int) -> T 
     let mut value = std::mem::MaybeUninit::<T>::uninit();
     // SAFETY: one element of symmetric memory, whose bytes are a value of the type.
     unsafe {
-        copy(value.as_mut_ptr().cast(), source, size_of::<T>());
+        copy("shmem_g", value.as_mut_ptr().cast(), source, size_of::<T>());
         value.assume_init()
     }
 }

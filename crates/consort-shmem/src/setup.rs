@@ -1,25 +1,24 @@
 //! Initialization and its end, and who this PE is.
 
 use std::{
-    any::Any,
-    cell::RefCell,
+    process,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
 };
 
-use consort::{Joined, Max, Pes, Rank};
+use consort::{Job, Joined, Max, Pes, Rank};
 use consort_native::{Failure, Member, Statics};
 use libc::c_int;
 
 use crate::{
-    allocator::Allocator,
+    allocator::{Allocator, MOST_ALIGN},
     collectives::synchronize,
     environment,
-    failure::fail,
-    info,
-    world::{self, Driver, RESERVED, World, is_final, known, world},
+    failure::{self, fail, is_ending},
+    info, teams,
+    world::{self, Driver, RESERVED, World, known, world},
 };
 
 /// The levels of thread support, as `shmem.h` numbers them.
@@ -30,16 +29,27 @@ pub const THREAD_MULTIPLE: c_int = 3;
 /// A job that has begun, before the program has initialized it or after.
 struct Begun {
     world: &'static World,
-    joined: *mut Joined,
+    job: Job,
+    /// The process that has begun it, and not one that it has forked.
+    process: u32,
+    /// `None` once the program has finalized it.
+    joined: Option<Boxed>,
 }
 
+/// What a process is in the job, from `Box::into_raw`: teams that live as long refer to it.
+struct Boxed(*mut Joined);
+
 // SAFETY: used by the thread that has locked it; a PE may change threads.
-unsafe impl Send for Begun {}
+unsafe impl Send for Boxed {}
 
 /// The job, or why there is none; `None` before it begins.
 static BEGUN: Mutex<Option<Result<Begun, String>>> = Mutex::new(None);
 /// How many initializations have not been finalized.
 static INITIALIZED: Mutex<u32> = Mutex::new(0);
+/// Whether the program has ever been initialized.
+static WAS_INITIALIZED: AtomicBool = AtomicBool::new(false);
+/// Whether the end of the program finalizes, as after `start_pes`.
+static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 
 /// Runs before the program, while it has one thread: then its static variables can be moved.
 #[used]
@@ -48,13 +58,14 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
     if std::env::var_os("CONSORT_LAUNCH").is_some() {
-        let begun = begin();
-        *BEGUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+        failure::print_by_lines();
+        BEGUN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(begin);
     }
 }
 
 /// Begins the job that the environment says.
 fn begin() -> Result<Begun, String> {
+    failure::end_by_panics();
     let environment = environment::read()?;
     let member = Member::here().map_err(|error| error.to_string())?;
     environment.ensure_fits(member.as_ref().map_or(1, |member| member.pes()))?;
@@ -63,7 +74,8 @@ fn begin() -> Result<Begun, String> {
     let is_shared = member.is_some() && is_of_program(&statics);
     let statics_bytes = if is_shared { statics.bytes() } else { 0 };
     let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
-    let job = pes.heap_bytes(heap_bytes).statics_bytes(statics_bytes).without_places().job();
+    let pes = pes.heap_bytes(heap_bytes).heap_align(MOST_ALIGN);
+    let job = pes.statics_bytes(statics_bytes).without_places().job();
     let job = job.map_err(|error| error.to_string())?;
     let native = job.native();
     let rank = native.own().unwrap_or(Rank(0));
@@ -76,9 +88,7 @@ fn begin() -> Result<Begun, String> {
         }
         _ => None,
     };
-    let joined = Box::into_raw(Box::new(job.join().map_err(|error| error.to_string())?));
-    // SAFETY: just made; it is freed by `end`, after which nothing uses its teams.
-    let team = unsafe { &*joined }.world();
+    let (joined, team) = join(&job)?;
     let heap = consort_native::OneSided::new(native, rank).address(rank, 0, heap_bytes);
     let world = World {
         job: native.clone(),
@@ -96,7 +106,33 @@ fn begin() -> Result<Begun, String> {
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
     };
-    Ok(Begun { world: Box::leak(Box::new(world)), joined })
+    // SAFETY: it takes no arguments, and may be called at any time.
+    unsafe { libc::atexit(at_exit) };
+    let world = Box::leak(Box::new(world));
+    Ok(Begun { world, job, process: process::id(), joined: Some(joined) })
+}
+
+/// Joins the job, and returns the team of all.
+fn join(job: &Job) -> Result<(Boxed, consort::Team<'static>), String> {
+    let joined = job.join().map_err(|error| error.to_string())?.by_process();
+    let joined = Box::into_raw(Box::new(joined));
+    // SAFETY: just made; it is freed by `finalize`, after which nothing uses its teams.
+    Ok((Boxed(joined), unsafe { &*joined }.world()))
+}
+
+/// Runs when the program ends: by itself, not by a failure, and not in a process that it forked.
+extern "C" fn at_exit() {
+    let is_own = BEGUN
+        .try_lock()
+        .is_ok_and(|begun| matches!(&*begun, Some(Ok(begun)) if begun.process == process::id()));
+    if !is_own || is_ending() {
+        return;
+    }
+    match known() {
+        Some(world) if ENDS_BY_ITSELF.load(Relaxed) && !world.job.is_poisoned() => finalize(),
+        None if !WAS_INITIALIZED.load(Relaxed) => leave("exit"),
+        _ => {}
+    }
 }
 
 /// The job, if a launcher has started this process, and it has not left: the program may not have
@@ -138,23 +174,7 @@ pub fn init() {
 pub fn start_pes(_: c_int) {
     if known().is_none() {
         start("start_pes", THREAD_SINGLE);
-        AT_EXIT.with_borrow_mut(|at_exit| *at_exit = Some(Box::new(Finalizes)));
-    }
-}
-
-thread_local! {
-    /// What the thread does when it ends, before it is taken to have left the job.
-    static AT_EXIT: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
-}
-
-/// Finalizes when it is dropped.
-struct Finalizes;
-
-impl Drop for Finalizes {
-    fn drop(&mut self) {
-        if known().is_some() {
-            finalize();
-        }
+        ENDS_BY_ITSELF.store(true, Relaxed);
     }
 }
 
@@ -162,9 +182,6 @@ impl Drop for Finalizes {
 fn start(routine: &str, requested: c_int) -> c_int {
     if !(THREAD_SINGLE..=THREAD_MULTIPLE).contains(&requested) {
         fail(routine, format_args!("argument requested is {requested}, expected 0 to 3"));
-    }
-    if is_final() {
-        fail(routine, "called after shmem_finalize");
     }
     let mut count = INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
     *count += 1;
@@ -176,11 +193,18 @@ fn start(routine: &str, requested: c_int) -> c_int {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = match begun.get_or_insert_with(begin) {
         Ok(begun) => begun,
-        Err(reason) => fail(routine, reason),
+        Err(reason) => fail(routine, &*reason),
     };
     let world = begun.world;
     world.thread_level.store(requested.cast_unsigned(), Relaxed);
     let mut driver = world.driver();
+    if begun.joined.is_none() {
+        let (joined, team) = join(&begun.job).unwrap_or_else(|reason| fail(routine, reason));
+        world.job.resume();
+        *driver = Driver { world: team, shared: team };
+        begun.joined = Some(joined);
+    }
+    world.takes_turns.store(false, Relaxed);
     let made = driver.world.all_reduce(requested, Max).and_then(|level| {
         world.takes_turns.store(level == THREAD_MULTIPLE, Relaxed);
         driver.world.strided(Rank(0), 1, world.pes)
@@ -191,29 +215,43 @@ fn start(routine: &str, requested: c_int) -> c_int {
     }
     drop(driver);
     world::set(Some(world));
-    info::announce(world);
+    if !WAS_INITIALIZED.swap(true, Relaxed) {
+        info::announce(world);
+    }
     requested
 }
 
-/// `shmem_finalize`: the last one, of as many as there were initializations, ends the job.
+/// `shmem_finalize`: the last one, of as many as there were initializations, leaves the job. The
+/// program may initialize it again.
 pub fn finalize() {
-    let world = world("shmem_finalize");
-    let mut count = INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
-    *count -= 1;
-    if *count > 0 {
+    // A failure, whose exit handlers may be here, has ended the job.
+    if is_ending() {
         return;
     }
+    world("shmem_finalize");
     synchronize("shmem_finalize");
-    let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(Ok(Begun { joined, .. })) = begun {
-        // SAFETY: made by `begin`, and taken once. No routine is called any more, so no team is
+    let mut count = INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
+    *count -= 1;
+    if *count == 0 {
+        leave("shmem_finalize");
+    }
+}
+
+/// Leaves the job, and gives back what the program has taken.
+fn leave(routine: &str) {
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(Ok(begun)) = &mut *begun else { return };
+    teams::forget_all();
+    begun.world.books().give_all();
+    if let Some(Boxed(joined)) = begun.joined.take() {
+        // SAFETY: made by `join`, and taken once. No routine is called any more, so no team is
         // used, and nothing else refers to it.
         let joined = unsafe { Box::from_raw(joined) };
         if let Err(error) = joined.leave() {
-            fail("shmem_finalize", error);
+            fail(routine, error);
         }
-        world.job.end();
     }
+    begun.world.job.end();
     world::set(None);
 }
 
@@ -222,7 +260,7 @@ pub fn global_exit(status: c_int) -> ! {
     let world = world("shmem_global_exit");
     let reason = format!("it called shmem_global_exit({status})");
     world.job.poison(&Failure::Pe { rank: world.rank, reason });
-    std::process::exit(status)
+    failure::exit(status)
 }
 
 /// `shmem_query_initialized`.

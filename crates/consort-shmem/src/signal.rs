@@ -8,7 +8,7 @@ use crate::{
     elements::{Element, Waitable as _},
     failure::fail,
     rma::put_as,
-    world::world,
+    world::{ensure_aligned, world},
 };
 
 /// `SHMEM_SIGNAL_SET`.
@@ -66,7 +66,7 @@ unsafe fn put_as_signalled<T: Element>(
     pe: c_int,
 ) {
     let how = match sig_op {
-        SIGNAL_SET => Change::Swap(signal),
+        SIGNAL_SET => Change::Set(signal),
         SIGNAL_ADD => Change::Add(signal),
         other => fail(
             routine,
@@ -85,7 +85,7 @@ unsafe fn put_as_signalled<T: Element>(
 /// `sig_addr` is the address of a signal.
 pub unsafe fn signal_set(context: Context, sig_addr: *mut u64, signal: u64, pe: c_int) {
     let at = ("sig_addr", sig_addr.cast_const());
-    change("shmem_signal_set", context, at, Change::Swap(signal), pe);
+    change("shmem_signal_set", context, at, Change::Set(signal), pe);
 }
 
 /// `shmem_signal_add`.
@@ -102,8 +102,10 @@ pub unsafe fn signal_add(context: Context, sig_addr: *mut u64, signal: u64, pe: 
 /// # Safety
 /// As [`signal_set`].
 pub unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
-    let world = world("shmem_signal_fetch");
-    world.place("shmem_signal_fetch", ("sig_addr", sig_addr), 8, world.rank);
-    // SAFETY: a word of symmetric memory.
+    let (routine, argument) = ("shmem_signal_fetch", "sig_addr");
+    let world = world(routine);
+    world.place(routine, (argument, sig_addr), 8, world.rank);
+    ensure_aligned(routine, argument, sig_addr.addr(), 8);
+    // SAFETY: an aligned word of symmetric memory.
     unsafe { u64::load(sig_addr) }
 }

@@ -12,14 +12,14 @@ use crate::{
 
 /// The elements from the first to the end of the last block; fails if the strides are wrong.
 fn extent(routine: &str, argument: &str, stride: ptrdiff_t, block: usize, blocks: usize) -> usize {
-    let step = usize::try_from(stride).ok().filter(|&step| step >= block.max(1));
+    if block == 0 || blocks == 0 {
+        return 0;
+    }
+    let step = usize::try_from(stride).ok().filter(|&step| step >= block);
     let Some(step) = step else {
-        fail(
-            routine,
-            format_args!("argument {argument} is {stride}, expected at least {}", block.max(1)),
-        )
+        fail(routine, format_args!("argument {argument} is {stride}, expected at least {block}"))
     };
-    if blocks == 0 { 0 } else { (blocks - 1).saturating_mul(step).saturating_add(block) }
+    (blocks - 1).saturating_mul(step).saturating_add(block)
 }
 
 /// `shmem_ibput`: blocks of `bsize` elements, the first elements of which are `dst` and `sst`
@@ -73,7 +73,7 @@ unsafe fn put<T: Element>(
     extent(routine, "sst", sst, block, blocks);
     let target = world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe).cast::<T>();
     // SAFETY: the target lies in symmetric memory; the source is the caller's promise.
-    unsafe { move_blocks(target, source, (dst, sst), (block, blocks)) };
+    unsafe { move_blocks(routine, target, source, (dst, sst), (block, blocks)) };
     world.one_sided().wake(pe);
 }
 
@@ -127,7 +127,9 @@ unsafe fn get<T: Element>(
     let elements = extent(routine, "sst", sst, block, blocks);
     let source = world.place(routine, ("source", source), bytes_of::<T>(elements), pe);
     // SAFETY: the source lies in symmetric memory; the target is the caller's promise.
-    unsafe { move_blocks(dest, source.cast::<T>().cast_const(), (dst, sst), (block, blocks)) };
+    unsafe {
+        move_blocks(routine, dest, source.cast::<T>().cast_const(), (dst, sst), (block, blocks))
+    };
 }
 
 /// Copies blocks, whose strides have been checked.
@@ -135,6 +137,7 @@ unsafe fn get<T: Element>(
 /// # Safety
 /// All are readable and writable.
 pub(crate) unsafe fn move_blocks<T>(
+    routine: &str,
     mut target: *mut T,
     mut source: *const T,
     (dst, sst): (ptrdiff_t, ptrdiff_t),
@@ -142,7 +145,7 @@ pub(crate) unsafe fn move_blocks<T>(
 ) {
     for _ in 0..blocks {
         // SAFETY: the caller's promise.
-        unsafe { copy(target.cast(), source.cast(), bytes_of::<T>(block)) };
+        unsafe { copy(routine, target.cast(), source.cast(), bytes_of::<T>(block)) };
         target = target.wrapping_offset(dst);
         source = source.wrapping_offset(sst);
     }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use consort::{Rank, Team as Calls};
+use consort::{Error, Rank, Team as Calls, TeamError};
 use libc::c_int;
 
 use crate::{
@@ -16,13 +16,13 @@ use crate::{
     failure::fail,
     handles::Handles,
     ordering,
-    world::{Driver, World, no_pe, world},
+    world::{Driver, World, world},
 };
 
 /// A team, as C programs hold it: `shmem_team_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Team(pub usize);
+pub struct Team(pub(crate) usize);
 
 /// `shmem_team_config_t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,17 +150,15 @@ pub fn n_pes(team: Team) -> c_int {
     }
 }
 
-/// `shmem_team_translate_pe`; -1 if either team is `SHMEM_TEAM_INVALID`, or the PE is in one alone.
+/// `shmem_team_translate_pe`; -1 if either team is `SHMEM_TEAM_INVALID`, or the PE is not in both.
 pub fn translate_pe(src_team: Team, src_pe: c_int, dest_team: Team) -> c_int {
     let routine = "shmem_team_translate_pe";
     world(routine);
     if src_team == Team::INVALID || dest_team == Team::INVALID {
         return -1;
     }
-    let members = Members::of(routine, src_team);
-    let rank = members.world_rank(src_pe);
-    let rank = rank.unwrap_or_else(|| no_pe(routine, src_pe, members.size()));
-    Members::of(routine, dest_team).number_of(rank)
+    let rank = Members::of(routine, src_team).world_rank(src_pe);
+    rank.map_or(-1, |rank| Members::of(routine, dest_team).number_of(rank))
 }
 
 /// `shmem_team_get_config`. Returns 0, or -1 for `SHMEM_TEAM_INVALID`.
@@ -176,6 +174,9 @@ pub unsafe fn get_config(team: Team, config_mask: c_long, config: *mut Config) -
     check_mask(routine, config_mask);
     let of = team.made(routine).map_or_else(Config::default, |made| made.config);
     if config_mask & NUM_CONTEXTS != 0 {
+        if config.is_null() {
+            fail(routine, "argument config is null, expected a variable for what the mask names");
+        }
         // SAFETY: the caller's promise.
         unsafe { (*config).num_contexts = of.num_contexts };
     }
@@ -207,7 +208,7 @@ fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
     let made = Made {
-        ranks: ranks.collect::<Result<_, _>>().unwrap_or_default(),
+        ranks: ranks.collect::<Result<_, _>>().expect("each is of the world"),
         own: calls.rank().0,
         calls: Guarded(calls),
         config,
@@ -251,7 +252,7 @@ pub unsafe fn split_strided(
     if count > 1 && stride == 0 {
         return -1;
     }
-    let [team] = form(&call, [(0, &members, config)]);
+    let Some([team]) = form(&call, [(0, &members, config)]) else { return -1 };
     // SAFETY: the caller's promise.
     unsafe { new_team.write(team) };
     0
@@ -295,8 +296,8 @@ pub unsafe fn split_2d(
     let of = |is_in: &dyn Fn(u32) -> bool| (0..pes).filter(|&pe| is_in(pe)).map(Rank).collect();
     let x_members: Vec<Rank> = of(&|pe| pe / columns == row);
     let y_members: Vec<Rank> = of(&|pe| pe % columns == column);
-    let [x_team, y_team] =
-        form(&call, [(row, &x_members, x_config), (column, &y_members, y_config)]);
+    let parts = [(row, &*x_members, x_config), (column, &*y_members, y_config)];
+    let Some([x_team, y_team]) = form(&call, parts) else { return -1 };
     // SAFETY: the caller's promise.
     unsafe {
         xaxis_team.write(x_team);
@@ -305,15 +306,34 @@ pub unsafe fn split_2d(
     0
 }
 
-/// Forms teams, each of a color and of the members that all PEs of the color name.
-fn form<const N: usize>(call: &Call, parts: [(u32, &[Rank], Config); N]) -> [Team; N] {
+/// Forms teams, each of a color and of the members that all PEs of the color name. `None` where no
+/// memory is left for a team.
+fn form<const N: usize>(call: &Call, parts: [(u32, &[Rank], Config); N]) -> Option<[Team; N]> {
     call.barrier();
     let driver = call.world.driver();
     let parent = call.team.calls(call.routine, &driver);
-    parts.map(|(color, members, config)| {
-        let calls = parent.form(color, members);
-        handle(calls.unwrap_or_else(|error| fail(call.routine, error)), config)
-    })
+    let mut is_full = false;
+    let teams = parts.map(|(color, members, config)| match parent.form(color, members) {
+        Ok(calls) => handle(calls, config),
+        Err(Error::Team(TeamError::Memory { .. })) => {
+            is_full = true;
+            Team::INVALID
+        }
+        Err(error) => fail(call.routine, error),
+    });
+    (!is_full).then_some(teams)
+}
+
+/// Takes all teams that were made as destroyed, when the job is left.
+pub(crate) fn forget_all() {
+    for at in TEAMS.all() {
+        // SAFETY: a team of a split.
+        let made = unsafe { TEAMS.get(at) };
+        if !made.is_destroyed.swap(true, AcqRel) {
+            // SAFETY: this call alone has destroyed it, and no routine is called any more.
+            unsafe { TEAMS.reuse(at) };
+        }
+    }
 }
 
 /// `shmem_team_destroy`.

@@ -1,11 +1,13 @@
 //! Point-to-point synchronization: tests of the own words, and waits for them.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use libc::c_int;
 
 use crate::{
     elements::Waitable,
     failure::fail,
-    world::{World, world},
+    world::{World, ensure_aligned, world},
 };
 
 /// `SHMEM_CMP_EQ` and the other comparisons, as `shmem.h` numbers them.
@@ -49,9 +51,9 @@ struct Words<'w, T> {
 }
 
 impl<'w, T: Waitable> Words<'w, T> {
-    /// Checks the arguments.
+    /// Checks the arguments, of which `argument` is the address of the words.
     fn new(
-        routine: &'w str,
+        (routine, argument): (&'w str, &str),
         (ivars, nelems): (*const T, usize),
         status: *const c_int,
         cmp: c_int,
@@ -62,19 +64,9 @@ impl<'w, T: Waitable> Words<'w, T> {
             fail(routine, format_args!("argument cmp is {cmp}, expected SHMEM_CMP_EQ or another"));
         }
         if nelems > 0 {
-            let argument = if routine.contains("signal") { "sig_addr" } else { "ivar" };
             let bytes = nelems.saturating_mul(size_of::<T>());
             world.place(routine, (argument, ivars), bytes, world.rank);
-            let address = ivars.addr();
-            if !address.is_multiple_of(size_of::<T>()) {
-                let bytes = size_of::<T>();
-                fail(
-                    routine,
-                    format_args!(
-                        "argument {argument} is {address:#x}, expected a multiple of {bytes}"
-                    ),
-                );
-            }
+            ensure_aligned(routine, argument, ivars.addr(), size_of::<T>());
         }
         Self { world, routine, ivars, nelems, status, cmp, values, step }
     }
@@ -113,13 +105,23 @@ impl<'w, T: Waitable> Words<'w, T> {
         }
     }
 
-    /// The first word whose condition holds.
+    /// A word whose condition holds: of several, each is found in a series of calls, which begin
+    /// behind the one that was found last.
     ///
     /// # Safety
     /// As for `included` and `found`.
     unsafe fn any(&self) -> Option<usize> {
+        /// Where the next search begins.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let first = NEXT.load(Relaxed) % self.nelems.max(1);
         // SAFETY: the caller's promise.
-        unsafe { self.included().find(|&index| self.found(index).is_some()) }
+        let is_found = |&index: &usize| unsafe { self.found(index) }.is_some();
+        // SAFETY: as above.
+        let [mut behind, mut before] = [(); 2].map(|()| unsafe { self.included() });
+        let found = behind.find(|index| *index >= first && is_found(index));
+        let found = found.or_else(|| before.find(|index| *index < first && is_found(index)))?;
+        NEXT.store(found + 1, Relaxed);
+        Some(found)
     }
 
     /// Writes the indices of all words whose conditions hold.
@@ -165,11 +167,16 @@ impl<'w, T: Waitable> Words<'w, T> {
 #[inline]
 pub unsafe fn wait_until<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) {
     // SAFETY: the caller's promise.
-    unsafe { wait_for("shmem_wait_until", ivar, cmp, cmp_value) };
+    unsafe { wait_for(("shmem_wait_until", "ivar"), ivar, cmp, cmp_value) };
 }
 
-unsafe fn wait_for<T: Waitable>(routine: &str, ivar: *const T, cmp: c_int, cmp_value: T) -> T {
-    let words = Words::new(routine, (ivar, 1), std::ptr::null(), cmp, (&raw const cmp_value, 0));
+unsafe fn wait_for<T: Waitable>(
+    names: (&str, &str),
+    ivar: *const T,
+    cmp: c_int,
+    cmp_value: T,
+) -> T {
+    let words = Words::new(names, (ivar, 1), std::ptr::null(), cmp, (&raw const cmp_value, 0));
     // SAFETY: the caller's promise.
     words.wait(|| unsafe { words.found(0) })
 }
@@ -180,7 +187,7 @@ unsafe fn wait_for<T: Waitable>(routine: &str, ivar: *const T, cmp: c_int, cmp_v
 /// As [`wait_until`].
 pub unsafe fn wait<T: Waitable>(ivar: *mut T, cmp_value: T) {
     // SAFETY: the caller's promise.
-    unsafe { wait_for("shmem_wait", ivar, NE, cmp_value) };
+    unsafe { wait_for(("shmem_wait", "ivar"), ivar, NE, cmp_value) };
 }
 
 /// `shmem_signal_wait_until`: returns the signal.
@@ -189,7 +196,7 @@ pub unsafe fn wait<T: Waitable>(ivar: *mut T, cmp_value: T) {
 /// As [`wait_until`].
 pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, cmp_value: u64) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { wait_for("shmem_signal_wait_until", sig_addr, cmp, cmp_value) }
+    unsafe { wait_for(("shmem_signal_wait_until", "sig_addr"), sig_addr, cmp, cmp_value) }
 }
 
 /// `shmem_test`.
@@ -198,7 +205,7 @@ pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, cmp_value: u64) 
 /// As [`wait_until`].
 pub unsafe fn test<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int {
     let given = (&raw const cmp_value, 0);
-    let words = Words::new("shmem_test", (ivar, 1), std::ptr::null(), cmp, given);
+    let words = Words::new(("shmem_test", "ivar"), (ivar, 1), std::ptr::null(), cmp, given);
     // SAFETY: the caller's promise.
     c_int::from(unsafe { words.found(0) }.is_some())
 }
@@ -221,7 +228,7 @@ macro_rules! of_many {
             cmp_value: T,
         ) -> $result {
             let given = (&raw const cmp_value, 0);
-            let $words = Words::new($routine, (ivars, nelems), status, cmp, given);
+            let $words = Words::new(($routine, "ivars"), (ivars, nelems), status, cmp, given);
             // SAFETY: the caller's promise.
             unsafe { $body }
         }
@@ -239,7 +246,7 @@ macro_rules! of_many {
             cmp_values: *const T,
         ) -> $result {
             let routine = concat!($routine, "_vector");
-            let $words = Words::new(routine, (ivars, nelems), status, cmp, (cmp_values, 1));
+            let $words = Words::new((routine, "ivars"), (ivars, nelems), status, cmp, (cmp_values, 1));
             // SAFETY: the caller's promise.
             unsafe { $body }
         }

@@ -81,11 +81,11 @@ fn missing(routine: &str) -> ! {
     }
 }
 
-pub(crate) fn is_final() -> bool {
+fn is_final() -> bool {
     IS_FINAL.load(Acquire)
 }
 
-/// Begins, or ends for good.
+/// Begins, or ends.
 pub(crate) fn set(world: Option<&'static World>) {
     if world.is_none() {
         IS_FINAL.store(true, Release);
@@ -133,8 +133,11 @@ impl World {
         pe: Rank,
     ) -> *mut u8 {
         let address = address.expose_provenance();
-        let found = self.address(address, bytes, pe);
-        let found = found.unwrap_or_else(|| not_symmetric(routine, argument, address, bytes));
+        let found = self.address(address, bytes, pe).unwrap_or_else(|| {
+            // Nothing may be anywhere.
+            let nothing = (bytes == 0).then(null_mut);
+            nothing.unwrap_or_else(|| not_symmetric(routine, argument, address, bytes))
+        });
         if self.environment.debug {
             self.check_allocated(routine, (argument, address), bytes);
         }
@@ -151,29 +154,6 @@ impl World {
                 format_args!(
                     "argument {argument}, {bytes} bytes at {address:#x}, is not in one allocation \
                      of the symmetric heap"
-                ),
-            );
-        }
-    }
-
-    /// With `SHMEM_DEBUG`: fails if buffers of this PE overlap and are not the same.
-    #[inline(always)]
-    pub(crate) fn check_apart(
-        &self,
-        routine: &str,
-        (dest, source, bytes): (usize, usize, usize),
-        pe: Rank,
-    ) {
-        if self.environment.debug
-            && pe == self.rank
-            && dest != source
-            && dest.abs_diff(source) < bytes
-        {
-            fail(
-                routine,
-                format_args!(
-                    "arguments dest and source overlap: {bytes} bytes at {dest:#x} and at \
-                     {source:#x}"
                 ),
             );
         }
@@ -201,6 +181,20 @@ impl World {
     pub(crate) fn level(&self) -> c_int {
         self.thread_level.load(Relaxed).cast_signed()
     }
+}
+
+/// Fails unless an address is one of a word of `bytes`.
+#[inline(always)]
+pub(crate) fn ensure_aligned(routine: &str, argument: &str, address: usize, bytes: usize) {
+    if !address.is_multiple_of(bytes) {
+        not_aligned(routine, argument, address, bytes);
+    }
+}
+
+#[cold]
+fn not_aligned(routine: &str, argument: &str, address: usize, bytes: usize) -> ! {
+    let expected = format_args!("expected a multiple of {bytes}");
+    fail(routine, format_args!("argument {argument} is {address:#x}, {expected}"));
 }
 
 #[cold]

@@ -60,7 +60,8 @@ fn all_routines_are_there() {
 
 #[test]
 fn compilers_take_the_headers() {
-    let source = "#include <shmem.h>\n#include <shmemx.h>\nint main(void) { return 0; }\n";
+    let source = "#include <shmem.h>\n#include <shmemx.h>\n#include <pshmem.h>\n\
+                  #include <mpp/shmem.h>\n#include <mpp/shmemx.h>\nint main(void) { return 0; }\n";
     for standard in ["-std=c99", "-std=c11", "-std=c17"] {
         compile("gcc", &[standard, "-c"], "c", source);
     }
@@ -111,6 +112,8 @@ fn all_routines_link_by_both_names() {
             source += &format!("(routine)p{name},\n");
         }
     }
+    source += "(routine)_my_pe, (routine)_num_pes, (routine)shmalloc, (routine)shfree,\n";
+    source += "(routine)shrealloc, (routine)shmemalign,\n";
     source += "(routine)shmem_putmem_ct, (routine)shmem_getmem_ct, (routine)shmem_ct_create,\n";
     source += "(routine)shmem_ct_free, (routine)shmem_ct_get, (routine)shmem_ct_set,\n";
     source += "(routine)shmem_ct_wait};\n";

@@ -187,6 +187,17 @@ impl Joined {
         }
     }
 
+    /// Makes it a PE of this process, whichever of its threads make calls: the job does not fail
+    /// when the calling thread ends. Moves that thread to the PE's core, if it has one. For
+    /// languages in which PEs are processes, whose launcher learns how they end.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn by_process(self) -> Self {
+        Memberships::of_this_thread(|all| all.remove(&self.ranks));
+        self.ranks.settle(self.world().rank());
+        self
+    }
+
     /// Leaves the job: waits for the PE's nonblocking calls, and leaves its smaller teams. Another
     /// thread may then join as this PE.
     ///

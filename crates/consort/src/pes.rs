@@ -49,6 +49,7 @@ pub struct Pes {
     joining: Duration,
     waiting: Option<Waiting>,
     heap_bytes: usize,
+    heap_align: usize,
     statics_bytes: usize,
     names_places: bool,
     pinning: Pinning,
@@ -82,6 +83,7 @@ impl Pes {
             joining: JOINING,
             waiting: None,
             heap_bytes: HEAP_BYTES,
+            heap_align: 0,
             statics_bytes: 0,
             names_places: true,
             pinning: Pinning::Placed,
@@ -150,6 +152,15 @@ impl Pes {
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = bytes;
+        self
+    }
+
+    /// Aligns the symmetric memory of each PE to so many bytes, at most a large page. For languages
+    /// that allocate memory of any alignment there.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn heap_align(mut self, bytes: usize) -> Self {
+        self.heap_align = bytes;
         self
     }
 

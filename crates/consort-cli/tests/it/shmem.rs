@@ -114,6 +114,41 @@ fn subjects_of_the_specification() {
     works("examples.c", &["-std=c11"], "");
 }
 
+/// What a program does at its end, its status, and a part of the last line.
+const ENDS: [(&str, i32, &str); 14] = [
+    ("", 0, ""),
+    ("child", 0, ""),
+    ("child before", 0, ""),
+    ("start_pes", 0, ""),
+    ("start_pes, child", 0, ""),
+    ("start_pes, misuse", 1, "shmem_p: argument pe is 999"),
+    ("at exit", 0, ""),
+    ("exit", 3, "failed: it exited with status 3"),
+    ("misuse", 1, "shmem_p: argument pe is 999"),
+    ("thread", 0, ""),
+    ("never", 0, ""),
+    ("again", 0, ""),
+    ("inner", 0, ""),
+    ("exit at exit, misuse", 1, "shmem_p: argument pe is 999"),
+];
+
+#[test]
+fn programs_end_in_many_ways() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "ends.c", &["-std=c11"]);
+    for (what, status, line) in ENDS {
+        for pes in [1, 2, 3] {
+            let done = run(&program, pes, &[what]);
+            let text = text(&done);
+            let is_it = done.status.code() == Some(status) && text.contains(line);
+            assert!(is_it && text.lines().count() <= 1, "{what}, {pes}: {}: {text}", done.status);
+        }
+        let done = output(Command::new(&program).arg(what));
+        let is_it = done.status.code() == Some(status);
+        assert!(is_it, "{what}, alone: {}: {}", done.status, text(&done));
+    }
+}
+
 #[test]
 fn valgrind_finds_nothing() {
     works("hello.c", &["-std=c11", "-g"], "");

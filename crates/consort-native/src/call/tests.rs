@@ -34,6 +34,7 @@ fn job() -> Arc<Job> {
         waiting: Waiting::SpinYield,
         cores: 2,
         heap_bytes: HEAP_BYTES,
+        heap_align: 0,
         statics_bytes: 0,
         memory: Origin::Private,
         first_step: 1,

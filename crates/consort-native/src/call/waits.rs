@@ -307,6 +307,7 @@ mod tests {
             waiting: Waiting::SpinYield,
             cores: 2,
             heap_bytes: 4096,
+            heap_align: 0,
             statics_bytes: 0,
             memory: Origin::Private,
             first_step: 1,

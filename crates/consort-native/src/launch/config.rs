@@ -17,6 +17,9 @@ pub struct Config {
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
+    /// The alignment of each PE's symmetric memory, a power of two up to a large page; at least a
+    /// page.
+    pub heap_align: usize,
     /// Bytes behind each PE's heap that peers reach as they reach the heap, for static variables of
     /// its program. Nothing is allocated there.
     pub statics_bytes: usize,

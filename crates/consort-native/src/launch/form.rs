@@ -39,7 +39,8 @@ impl Form {
         let group_bytes = Geometry::of(pes).bytes().next_multiple_of(PAGE);
         let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
         let heap_bytes = heap_bytes.ok_or(no_memory)?;
-        let parts = Parts::of(pes, heap_bytes, config.statics_bytes, staging_bytes);
+        let align = config.heap_align.max(PAGE);
+        let parts = Parts::of(pes, (heap_bytes, align), config.statics_bytes, staging_bytes);
         let parts = parts.ok_or(no_memory)?;
         Ok(Self { parts, heap_bytes, group_bytes, no_memory })
     }

@@ -170,6 +170,13 @@ impl Job {
         }
     }
 
+    /// Takes back [`Job::end`]: this process's program goes on, as after a second initialization.
+    pub fn resume(&self) {
+        if let Some(joined) = &self.joined {
+            joined.resume();
+        }
+    }
+
     /// Waits until the programs of all PEs have ended well, if they are processes. Returns when the
     /// job has failed, too.
     pub fn await_end(&self) {

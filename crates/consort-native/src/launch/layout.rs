@@ -6,7 +6,7 @@
 //! | a state for each PE | its parker, the call it waits in, its accesses to peers' memory |
 //! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
-//! | a heap for each PE | symmetric memory |
+//! | a heap for each PE | symmetric memory, and the static variables of its program if peers reach them |
 //! | staging for each PE | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
 
@@ -66,19 +66,21 @@ pub(crate) fn states(pes: usize) -> (usize, usize) {
 }
 
 impl Parts {
+    /// The parts of a segment of `pes` PEs, whose heaps are aligned to `align` as the segment is.
     pub(super) fn of(
         pes: usize,
-        heap_bytes: usize,
+        (heap_bytes, align): (usize, usize),
         statics_bytes: usize,
         staging_bytes: usize,
     ) -> Option<Self> {
         let (states, directory) = states(pes);
         let buffers = directory + DIRECTORY_BYTES;
-        let heaps = buffers + pes * BUFFER_BYTES;
+        let heaps = (buffers + pes * BUFFER_BYTES).next_multiple_of(align);
         let statics = heap_bytes.checked_next_multiple_of(PAGE)?;
         let end = statics.checked_add(statics_bytes.checked_next_multiple_of(PAGE)?)?;
-        // One page more, so that equal offsets of different PEs fall into different cache sets.
-        let heap_stride = end.checked_add(PAGE)?;
+        // One page more, so that equal offsets of different PEs fall into different cache sets,
+        // unless all are to be aligned.
+        let heap_stride = end.checked_add(PAGE)?.checked_next_multiple_of(align)?;
         let staging = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
         let ground = staging_bytes.checked_mul(pes)?.checked_add(staging)?;
         Some(Self {

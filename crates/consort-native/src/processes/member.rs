@@ -260,6 +260,15 @@ impl Joined {
         }
     }
 
+    /// Takes that back. The process has not left the launch since.
+    pub(crate) fn resume(&self) {
+        let own = &self.member.control.processes[self.member.rank.index()].ended;
+        if own.compare_exchange(self.number + 1, self.number, SeqCst, SeqCst).is_ok() {
+            let launch = self.member.control.launch(self.number);
+            launch.ended.fetch_sub(1, AcqRel);
+        }
+    }
+
     /// Whether the programs of all processes have ended well.
     pub(crate) fn have_all_ended(&self) -> bool {
         self.member.control.launch(self.number).ended.load(Acquire) == self.member.pes

@@ -107,6 +107,14 @@ extern \"C\" {
 
 /// The end of the prototypes.
 pub(crate) const BETWEEN: &str = "
+/* The names of version 1.0, which were deprecated by 1.2 and are supported. */
+int _my_pe(void);
+int _num_pes(void);
+void *shmalloc(size_t size);
+void shfree(void *ptr);
+void *shrealloc(void *ptr, size_t size);
+void *shmemalign(size_t alignment, size_t size);
+
 #ifdef __cplusplus
 }
 #endif
@@ -171,3 +179,13 @@ typedef shmemx_ct_t shmem_ct_t;
 
 #endif
 ";
+
+/// The headers in the folder of old names, and for profilers: the same by another name.
+pub(crate) const OTHERS: [(&str, &str); 3] = [
+    ("mpp/shmem.h", "/* The old name of the header. */\n#include \"../shmem.h\"\n"),
+    ("mpp/shmemx.h", "/* The old name of the header. */\n#include \"../shmemx.h\"\n"),
+    (
+        "pshmem.h",
+        "/* For profilers: the names `pshmem_...` are in shmem.h. */\n#include \"shmem.h\"\n",
+    ),
+];

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use super::constants::{BEGIN, BETWEEN, END, EXTENSIONS};
+use super::constants::{BEGIN, BETWEEN, END, EXTENSIONS, OTHERS};
 
 const ROUTINES: &str = include_str!("../../data/routines.tsv");
 const TYPES: &str = include_str!("../../data/types.tsv");
@@ -87,7 +87,7 @@ pub(crate) fn name(prototype: &str) -> &str {
 }
 
 /// The headers, by name.
-pub(crate) fn headers() -> [(&'static str, String); 2] {
+pub(crate) fn headers() -> Vec<(&'static str, String)> {
     let vendor = concat!("Consort ", env!("CARGO_PKG_VERSION"));
     let mut text = BEGIN.replace("@VENDOR@", vendor);
     let mut section = "";
@@ -110,7 +110,8 @@ pub(crate) fn headers() -> [(&'static str, String); 2] {
     text.push_str(BETWEEN);
     generics(&mut text);
     text.push_str(END);
-    [("shmem.h", text), ("shmemx.h", EXTENSIONS.to_owned())]
+    let others = OTHERS.map(|(name, text)| (name, text.to_owned()));
+    [vec![("shmem.h", text), ("shmemx.h", EXTENSIONS.to_owned())], others.to_vec()].concat()
 }
 
 /// Declares a function, in lines of at most 100 columns.

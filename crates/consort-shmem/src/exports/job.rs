@@ -58,3 +58,15 @@ routine!(("ctx_session_stop") (ctx: Context) => contexts::session_stop(ctx));
 extern "C" fn start_pes(pes: libc::c_int) {
     setup::start_pes(pes);
 }
+
+/// As `shmem_my_pe`, by its name of version 1.0.
+#[unsafe(no_mangle)]
+extern "C" fn _my_pe() -> c_int {
+    setup::my_pe()
+}
+
+/// As `shmem_n_pes`.
+#[unsafe(no_mangle)]
+extern "C" fn _num_pes() -> c_int {
+    setup::n_pes()
+}

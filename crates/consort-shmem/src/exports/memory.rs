@@ -23,3 +23,27 @@ routine!(("pe_accessible") (pe: c_int) -> c_int => memory::pe_accessible(pe));
 routine!(("set_lock") (lock: *mut c_long) => locks::set(lock));
 routine!(("test_lock") (lock: *mut c_long) -> c_int => locks::test(lock));
 routine!(("clear_lock") (lock: *mut c_long) => locks::clear(lock));
+
+/// As `shmem_malloc`, by its name of version 1.0.
+#[unsafe(no_mangle)]
+extern "C" fn shmalloc(size: usize) -> *mut c_void {
+    memory::malloc(size)
+}
+
+/// As `shmem_free`.
+#[unsafe(no_mangle)]
+extern "C" fn shfree(ptr: *mut c_void) {
+    memory::free(ptr);
+}
+
+/// As `shmem_realloc`.
+#[unsafe(no_mangle)]
+extern "C" fn shrealloc(ptr: *mut c_void, size: usize) -> *mut c_void {
+    memory::realloc(ptr, size)
+}
+
+/// As `shmem_align`.
+#[unsafe(no_mangle)]
+extern "C" fn shmemalign(alignment: usize, size: usize) -> *mut c_void {
+    memory::align(alignment, size)
+}

@@ -34,13 +34,16 @@ const PES: [u32; 5] = [1, 2, 3, 4, 8];
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 14] = [
+const PROGRAMS: [Program; 17] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
+    ("nothing", moving::nothing),
+    ("fairness", moving::fairness),
     ("statics", moving::statics),
     ("memory", objects::memory),
     ("teams_and_contexts", objects::teams_and_contexts),
+    ("many_teams", objects::many_teams),
     ("locks_and_counters", objects::locks_and_counters),
     ("collectives", collectives::collectives),
     ("active_sets", active_sets::active_sets),
@@ -106,6 +109,7 @@ fn ended(pes: Option<u32>, program: &str, status: i32, line: &str) -> Result<(),
     let heap = match program {
         "heap_larger_than_memory" => "64T",
         _ if program.ends_with("threads") => "6M",
+        "memory" => "4M",
         _ => "1.5M",
     };
     command.env("SHMEM_SYMMETRIC_SIZE", heap).stdin(Stdio::null());

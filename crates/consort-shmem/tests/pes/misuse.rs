@@ -4,15 +4,16 @@ use consort_shmem::{
     active_sets::{self, barrier, sync, to_all},
     collectives::{barrier_all, broadcast},
     contexts::Context,
+    counting,
     elements::{Added, Greatest},
     memory,
     reductions::reduce,
-    rma, setup, signal,
+    rma, setup, signal, strided,
     teams::{self, Team},
 };
 
 /// Name, program, and a part of what it gets.
-pub(crate) const ALL: [(&str, fn(), &str); 17] = [
+pub(crate) const ALL: [(&str, fn(), &str); 21] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
         "after_finalize",
@@ -151,7 +152,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 17] = [
         "source and target overlap in symmetric memory",
     ),
     (
-        "debug_overlapping_put",
+        "overlapping_put",
         || {
             setup::init();
             let memory = memory::malloc(32).cast::<u8>();
@@ -162,7 +163,51 @@ pub(crate) const ALL: [(&str, fn(), &str); 17] = [
                 rma::get(Context::DEFAULT, memory.add(8), memory, 9, setup::my_pe());
             }
         },
-        "failed: shmem_get: ",
+        "failed: shmem_get: arguments dest and source overlap: 9 bytes at ",
+    ),
+    (
+        "overlap_at_a_peer",
+        || {
+            setup::init();
+            let memory = memory::malloc(64).cast::<u64>();
+            let theirs = memory::ptr(memory.cast(), 1).cast::<u64>();
+            // SAFETY: words of this test.
+            unsafe { rma::put(Context::DEFAULT, memory.add(1), theirs, 4, 1) };
+        },
+        "failed: shmem_put: arguments dest and source overlap: 32 bytes at ",
+    ),
+    (
+        "overlapping_blocks",
+        || {
+            setup::init();
+            let memory = memory::malloc(400).cast::<u64>();
+            let (pe, at) = (setup::my_pe(), Context::DEFAULT);
+            // SAFETY: words of this test.
+            unsafe { strided::ibput(at, memory.add(1), memory, 20, 10, 2, 2, pe) };
+            // SAFETY: as above.
+            unsafe { broadcast(Team::WORLD, memory.add(1), memory, 20, 0) };
+        },
+        "failed: shmem_ibput: arguments dest and source overlap: 16 bytes at ",
+    ),
+    (
+        "counter_at_an_odd_address",
+        || {
+            setup::init();
+            let memory = memory::malloc(64).cast::<u8>();
+            // SAFETY: a byte of this test.
+            counting::set(counting::Counter(unsafe { memory.add(1) }.cast()), 1);
+        },
+        "failed: shmemx_ct_set: argument ct is ",
+    ),
+    (
+        "signal_at_an_odd_address",
+        || {
+            setup::init();
+            let memory = memory::malloc(64).cast::<u8>();
+            // SAFETY: bytes of this test.
+            unsafe { signal::signal_fetch(memory.add(1).cast()) };
+        },
+        "failed: shmem_signal_fetch: argument sig_addr is ",
     ),
     (
         "heap_larger_than_memory",

@@ -3,7 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use consort_shmem::{
-    atomic, collectives::barrier_all, contexts::Context, ordering, rma, signal, strided, wait,
+    atomic,
+    collectives::{self, barrier_all},
+    contexts::Context,
+    elements::Added,
+    ordering, reductions, rma, signal, strided,
+    teams::Team,
+    wait,
 };
 
 use crate::{Pe, read, write, zeros};
@@ -83,6 +89,52 @@ pub(crate) fn atomics(pe: Pe) {
         assert_eq!(atomic::atomic_fetch(DEFAULT, number.cast_const(), next), 2.5);
     }
     barrier_all();
+}
+
+/// Of no elements, which may be anywhere.
+pub(crate) fn nothing(pe: Pe) {
+    let null = std::ptr::null_mut::<i64>();
+    let words = zeros::<i64>(8);
+    let (next, none) = (pe.after(1), null.cast_const());
+    let mut local = 5_i64;
+    // SAFETY: nothing is read or written, but words of this test.
+    unsafe {
+        rma::put(DEFAULT, null, none, 0, next);
+        rma::get(DEFAULT, &raw mut local, &raw const local, 0, next);
+        strided::iput(DEFAULT, null, none, 0, 0, 0, next);
+        strided::ibget(DEFAULT, null, none, 0, 0, 0, 3, next);
+        signal::put_signal(DEFAULT, null, none, 0, words.cast(), 1, signal::SIGNAL_SET, next);
+        wait::signal_wait_until(words.cast(), wait::EQ, 1);
+        let team = Team::WORLD;
+        assert_eq!(collectives::broadcast(team, null, none, 0, 0), 0);
+        assert_eq!(collectives::fcollect(team, null, none, 0), 0);
+        assert_eq!(collectives::alltoall(team, null, none, 0), 0);
+        assert_eq!(collectives::alltoalls(team, null, none, 0, 0, 0), 0);
+        assert_eq!(reductions::reduce::<i64, Added>(team, null, none, 0), 0);
+        assert_eq!(collectives::collect(team, null, none, 0), 0);
+        // One PE has something.
+        let (from, count) = if pe.own == 0 { (&raw const *words, 1) } else { (none, 0) };
+        let dest = zeros::<i64>(1);
+        assert_eq!(collectives::collect(team, dest, from, count), 0);
+        assert_eq!(read(dest, 1), [1]);
+    }
+    assert_eq!(local, 5);
+}
+
+/// Each of several words is found in a series of calls.
+pub(crate) fn fairness(_: Pe) {
+    let words = zeros::<i64>(4);
+    write(words, &[1, 0, 1, 0]);
+    let none = std::ptr::null();
+    let mut found = [0; 4];
+    for _ in 0..10 {
+        // SAFETY: words of this test.
+        unsafe {
+            found[wait::wait_until_any(words, 4, none, wait::EQ, 1)] += 1;
+            found[wait::test_any(words, 4, none, wait::EQ, 1)] += 1;
+        }
+    }
+    assert_eq!(found, [10, 0, 10, 0]);
 }
 
 pub(crate) fn waits(pe: Pe) {

@@ -15,6 +15,12 @@ pub(crate) fn memory(pe: Pe) {
     assert!(memory::malloc(1 << 40).is_null());
     assert!(memory::align(3, 8).is_null());
     memory::free(std::ptr::null_mut());
+    for align in [8 << 10, 64 << 10, 1 << 20] {
+        let aligned = memory::align(align, 8);
+        assert!(aligned.addr().is_multiple_of(align), "{align}: {aligned:?}");
+        memory::free(aligned);
+    }
+    assert!(memory::align(4 << 20, 8).is_null());
     for round in 0..200_usize {
         let first = memory::malloc(100 + round);
         let aligned = memory::align(4096, 1000);
@@ -68,7 +74,7 @@ fn large_pages_are_allowed(pe: Pe, heap: usize) {
 }
 
 pub(crate) fn teams_and_contexts(pe: Pe) {
-    let mut even = Team(7);
+    let mut even = Team::WORLD;
     let (config, half) = (Config { num_contexts: 3 }, (pe.pes + 1) / 2);
     // SAFETY: here and below: variables of this test.
     let split = unsafe {
@@ -121,7 +127,7 @@ pub(crate) fn teams_and_contexts(pe: Pe) {
     assert_eq!(teams::translate_pe(row, 0, Team::WORLD), pe.own / 3 * 3);
     teams::destroy(column);
     teams::destroy(row);
-    let mut bad = Team(7);
+    let mut bad = Team::WORLD;
     let outside =
         unsafe { teams::split_strided(Team::WORLD, 0, 1, pe.pes + 1, none, 0, &raw mut bad) };
     assert_eq!((outside, bad), (-1, Team::INVALID));
@@ -131,6 +137,27 @@ pub(crate) fn teams_and_contexts(pe: Pe) {
     unsafe { rma::p(ctx, word, 9, pe.after(1)) };
     contexts::destroy(ctx);
     contexts::destroy(Context::INVALID);
+}
+
+/// No memory is left for another, at last.
+pub(crate) fn many_teams(pe: Pe) {
+    let mut made = 0;
+    let last = loop {
+        let mut team = Team::WORLD;
+        // SAFETY: a variable of this test.
+        let split = unsafe {
+            teams::split_strided(Team::WORLD, 0, 1, pe.pes, std::ptr::null(), 0, &raw mut team)
+        };
+        if split != 0 {
+            assert_eq!(team, Team::INVALID);
+            break teams::translate_pe(Team::WORLD, 0, Team::SHARED);
+        }
+        made += 1;
+        assert!(made < 100_000, "there is no end");
+    };
+    assert_eq!((last, made > 500), (0, true), "{made}");
+    assert_eq!(teams::translate_pe(Team::WORLD, pe.pes, Team::WORLD), -1);
+    assert_eq!(teams::translate_pe(Team::WORLD, -1, Team::WORLD), -1);
 }
 
 pub(crate) fn locks_and_counters(pe: Pe) {

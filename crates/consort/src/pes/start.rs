@@ -89,7 +89,15 @@ impl Pes {
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let Self {
-            pes, heap_bytes, statics_bytes, first_step, helpers, names_places, name, ..
+            pes,
+            heap_bytes,
+            heap_align,
+            statics_bytes,
+            first_step,
+            helpers,
+            names_places,
+            name,
+            ..
         } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
         let config = Config {
@@ -97,6 +105,7 @@ impl Pes {
             waiting,
             cores,
             heap_bytes,
+            heap_align,
             statics_bytes,
             names_places,
             memory,

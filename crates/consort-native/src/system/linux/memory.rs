@@ -5,17 +5,20 @@
 //! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
 //! | large pages | | `MADV_HUGEPAGE`, where the system allows it in `shmem_enabled` |
+//!
+//! All begin at an address that is aligned to large pages.
 
 #![expect(unsafe_code, reason = "maps memory")]
 
 use std::{
+    ffi::c_void,
     fs::File,
     ptr::{NonNull, null_mut},
 };
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-use crate::segment::origin::Origin;
+use crate::segment::{origin::Origin, page::LARGE_PAGE};
 
 pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -23,19 +26,63 @@ pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
         Origin::Private => MapFlags::PRIVATE,
         Origin::Shared => MapFlags::SHARED,
     };
-    let flags = sharing | MapFlags::NORESERVE;
-    // SAFETY: a new mapping at an address of the system's choice replaces none.
-    let at = unsafe { mmap_anonymous(null_mut(), bytes, access, flags) }.ok()?;
+    let flags = sharing | MapFlags::NORESERVE | MapFlags::FIXED;
+    let place = Place::of(bytes)?;
+    // SAFETY: it replaces addresses that have been reserved for it.
+    let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }.ok()?;
+    place.keep();
     NonNull::new(at.cast())
 }
 
 /// Maps whole pages of a file for all processes that have it.
 pub(crate) fn map(file: &File, at: usize, bytes: usize) -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-    // SAFETY: a new mapping at an address of the system's choice replaces none.
-    let at = unsafe { mmap(null_mut(), bytes, access, flags, file, at as u64) }.ok()?;
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
+    let place = Place::of(bytes)?;
+    // SAFETY: it replaces addresses that have been reserved for it.
+    let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }.ok()?;
+    place.keep();
     NonNull::new(at.cast())
+}
+
+/// Addresses that nothing else has, aligned to large pages. They are free again when it is dropped.
+struct Place {
+    at: *mut c_void,
+    bytes: usize,
+}
+
+impl Place {
+    /// So many bytes, which are whole pages.
+    fn of(bytes: usize) -> Option<Self> {
+        let all = bytes.checked_add(LARGE_PAGE)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address of the system's choice replaces none.
+        let first = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), flags) }.ok()?;
+        let before = first.addr().next_multiple_of(LARGE_PAGE) - first.addr();
+        let at = first.wrapping_byte_add(before);
+        for (part, bytes) in [(first, before), (at.wrapping_byte_add(bytes), LARGE_PAGE - before)] {
+            if bytes > 0 {
+                // SAFETY: a part of what has just been reserved, which nothing uses. A failure
+                // leaves the addresses reserved, and nothing else.
+                let _ = unsafe { munmap(part, bytes) };
+            }
+        }
+        Some(Self { at, bytes })
+    }
+
+    /// Leaves it to the mapping that has replaced it.
+    fn keep(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: nothing uses what has only been reserved.
+            let _ = unsafe { munmap(self.at, self.bytes) };
+        }
+    }
 }
 
 /// # Safety

@@ -1,0 +1,2 @@
+/* The old name of the header. */
+#include "../shmem.h"

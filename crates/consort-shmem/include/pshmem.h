@@ -1,0 +1,2 @@
+/* For profilers: the names `pshmem_...` are in shmem.h. */
+#include "shmem.h"
