@@ -96,6 +96,9 @@ pub use state::{
     poison::{Poison, PoisonFlag},
     sleepers::{Sleeper, Sleepers},
 };
-pub use sync::futex::Scope;
+pub use sync::{
+    biased::{Biased, BiasedGuard, ThreadToken},
+    futex::Scope,
+};
 pub use tally::{Counted, Tally};
 pub use team::group::Group;

@@ -89,6 +89,8 @@ impl Call {
 
     /// Makes a call while other threads make calls of other teams. So no thread waits while it has
     /// locked the driver, unless it is alone, and then not for long.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn by_turns<R>(
         &self,
         start: impl FnOnce(Calls) -> Result<Request<'static, R>>,
@@ -158,7 +160,7 @@ impl Call {
 
 /// Waits until all PEs are here, and all that they have written has arrived.
 pub(crate) fn synchronize(routine: &'static str) {
-    ordering::quiet_all();
+    ordering::publish();
     if let Some(call) = Call::new(routine, Team::WORLD) {
         call.barrier();
     }

@@ -47,6 +47,11 @@ pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) 
     order(SeqCst);
 }
 
+/// Lets a PE that waits for this one, as in a barrier, see all that this one has stored.
+pub(crate) fn publish() {
+    order(Release);
+}
+
 /// Completes all operations of this PE.
 pub(crate) fn quiet_all() {
     order(SeqCst);

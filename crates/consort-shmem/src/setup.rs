@@ -9,7 +9,7 @@ use std::{
 };
 
 use consort::{Job, Joined, Max, Pes, Rank};
-use consort_native::{Failure, Member, Statics};
+use consort_native::{Biased, Failure, Member, Statics, ThreadToken};
 use libc::c_int;
 
 use crate::{
@@ -23,6 +23,8 @@ use crate::{
 
 /// The levels of thread support, as `shmem.h` numbers them.
 pub const THREAD_SINGLE: c_int = 0;
+/// As above.
+pub const THREAD_SERIALIZED: c_int = 2;
 /// As above.
 pub const THREAD_MULTIPLE: c_int = 3;
 
@@ -101,7 +103,7 @@ fn begin() -> Result<Begun, String> {
         statics_at,
         environment,
         books: Mutex::new(Allocator::new(RESERVED, heap_bytes)),
-        driver: Mutex::new(Driver { world: team, shared: team }),
+        driver: Biased::new(Driver { world: team, shared: team }),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
@@ -214,6 +216,10 @@ fn start(routine: &str, requested: c_int) -> c_int {
         Err(error) => fail(routine, error),
     }
     drop(driver);
+    if requested < THREAD_SERIALIZED {
+        // One thread alone makes calls, if the program does as it says.
+        world.driver.bias_to(ThreadToken::of_caller());
+    }
     world::set(Some(world));
     if !WAS_INITIALIZED.swap(true, Relaxed) {
         info::announce(world);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use consort::{Rank, Team};
-use consort_native::{Job, OneSided, Statics};
+use consort_native::{Biased, BiasedGuard, Job, OneSided, Statics, ThreadToken};
 use libc::c_int;
 
 use crate::{allocator::Allocator, environment::Environment, failure::fail};
@@ -38,7 +38,7 @@ pub struct World {
     pub(crate) statics_at: Option<usize>,
     pub(crate) environment: Environment,
     pub(crate) books: Mutex<Allocator>,
-    pub(crate) driver: Mutex<Driver>,
+    pub(crate) driver: Biased<Driver>,
     /// How many threads make collective calls by turns.
     pub(crate) callers: AtomicU32,
     /// Whether threads of any PE make collective calls at the same time.
@@ -173,14 +173,20 @@ impl World {
     }
 
     /// Locks what makes collective calls.
-    pub(crate) fn driver(&self) -> MutexGuard<'_, Driver> {
-        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline(always)]
+    pub(crate) fn driver(&self) -> BiasedGuard<'_, Driver> {
+        self.driver.lock(ThreadToken::of_caller()).unwrap_or_else(|| within_another())
     }
 
     /// The level of thread support that was asked for.
     pub(crate) fn level(&self) -> c_int {
         self.thread_level.load(Relaxed).cast_signed()
     }
+}
+
+#[cold]
+fn within_another() -> ! {
+    fail("shmem", "a collective routine was called within another one, as by a signal handler")
 }
 
 /// Fails unless an address is one of a word of `bytes`.

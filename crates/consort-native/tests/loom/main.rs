@@ -12,6 +12,7 @@
 
 mod accessing;
 mod beat;
+mod biased;
 mod credits;
 mod doorbell;
 mod message;
