@@ -23,5 +23,5 @@ pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
 fn is_told(reason: &str) -> bool {
     let Some(world) = setup::of_launcher() else { return false };
     world.job.poison(&Failure::Pe { rank: world.rank, reason: reason.to_owned() });
-    matches!(world.job.failure(), Some(Failure::Pe { .. }))
+    matches!(world.job.failure(), Some(Failure::Pe { .. } | Failure::Ended { .. }))
 }
