@@ -95,7 +95,7 @@ fn allow_files(pes: u32) -> io::Result<Rlimit> {
     }
     let now = before.current.unwrap_or(u64::MAX).max(most.min(may));
     if before.current.is_some_and(|before| before < now) {
-        setrlimit(Resource::Nofile, Rlimit { current: Some(now), ..before.clone() })?;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(now), ..before })?;
     }
     Ok(before)
 }

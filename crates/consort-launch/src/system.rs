@@ -113,11 +113,11 @@ pub(crate) fn send(process: Pid, signal: c_int) {
 /// descriptor, and gets the signals and limits that this process was started with.
 pub(crate) fn prepare(command: &mut Command, descriptor: c_int, before: &Before<'_>) {
     let own = rustix::process::getpid();
-    let (signals, files) = (before.signals.before, before.files.clone());
+    let (signals, files) = (before.signals.before, before.files);
     let prepare = move || {
         // SAFETY: the set is initialized, and nobody asks for the one before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, null_mut()) };
-        setrlimit(Resource::Nofile, files.clone())?;
+        setrlimit(Resource::Nofile, files)?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // This process may have ended before that.
         if getppid() != Some(own) {

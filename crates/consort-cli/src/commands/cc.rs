@@ -38,7 +38,11 @@ Examples:
 The arguments are the compiler's, which is that of CXX, or else c++.";
 
 /// The options of compilers that do not link.
-const UNLINKED: [&str; 6] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
+const UNLINKED: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"];
+
+/// Leaves out of a program what it does not use of the library. Options of the program's own come
+/// later, and may take that back.
+const SMALL: &str = "-Wl,--gc-sections";
 
 /// In which language a program is.
 #[derive(Clone, Copy)]
@@ -99,9 +103,11 @@ impl Cc {
         });
         let compiling = [OsStr::new("-I"), library.include.as_os_str()];
         let linking = || std::iter::once(library.archive.as_os_str()).chain(SYSTEM.map(OsStr::new));
+        let is_linked = links(&self.arguments) || shown.is_some() && self.arguments.is_empty();
         let mut command = Command::new(program);
-        command.args(words).args(compiling).args(&self.arguments);
-        if links(&self.arguments) || shown.is_some() && self.arguments.is_empty() {
+        command.args(words).args(compiling);
+        command.args(is_linked.then_some(SMALL)).args(&self.arguments);
+        if is_linked {
             command.args(linking());
         }
         let shown: Vec<&OsStr> = match shown {
@@ -109,7 +115,7 @@ impl Cc {
                 std::iter::once(command.get_program()).chain(command.get_args()).collect()
             }
             Some(Shown::Compiling) => compiling.to_vec(),
-            Some(Shown::Linking) => linking().collect(),
+            Some(Shown::Linking) => std::iter::once(OsStr::new(SMALL)).chain(linking()).collect(),
             None => {
                 let error = command.exec();
                 bail!("{}", not_started(&program.to_string_lossy(), &error));

@@ -23,13 +23,14 @@ Examples:
   consort run -n 4 --tag-output ./program   each line with its PE's rank
   consort run -n 8 --timeout 60 ./program   ended after a minute: status 124
 
-The program is an OpenSHMEM program, compiled with `consort cc` or oshcc, or one
-that calls Pes::from_env of the Rust library. PE 0 reads standard input. When a
-PE fails, the calls of the others do too; those that have not ended a second
-later are killed. The exit status is the one given to shmem_global_exit; else
-that of the first PE that failed, or 128 and the number of the signal that
-killed it; 130 after Ctrl-C. Each process finds its rank in CONSORT_RANK, and
-their number in CONSORT_SIZE. `-np` is `-n`, as for other launchers.";
+The program is an OpenSHMEM program, compiled with `consort cc` or oshcc, or
+one that calls Pes::from_env of the Rust library. PE 0 reads standard input.
+When a PE fails, the calls of the others do too; those that have not ended a
+second later are killed. The exit status is the one given to
+shmem_global_exit; else that of the first PE that failed, or 128 and the
+number of the signal that killed it; 130 after Ctrl-C. Each process finds its
+rank in CONSORT_RANK, and their number in CONSORT_SIZE. `-np` is `-n`, as for
+other launchers.";
 
 /// Run a program as several processes of this machine
 #[derive(Args)]
