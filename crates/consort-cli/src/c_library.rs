@@ -40,10 +40,11 @@ impl CLibrary {
         let built = Self { archive: folder.join(ARCHIVE), include: sources.join("include") };
         if !built.is_there() {
             bail!(
-                "there is no {ARCHIVE} in {}, nor in {}: build it with `cargo build --release -p \
-                 consort-shmem`",
-                folder.display(),
+                "there is no {ARCHIVE} with its headers, neither in {} nor beside this command in \
+                 {}: run `cargo build --release` in Consort's folder, then `target/release/consort \
+                 install --prefix DIR`, and use DIR/bin/consort",
                 prefix.join("lib").display(),
+                folder.display(),
             );
         }
         Ok(built)

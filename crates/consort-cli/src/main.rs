@@ -15,7 +15,7 @@ use clap::Parser;
 use commands::{
     bench::Bench,
     calibrate::Calibrate,
-    cc::{Cc, Language},
+    cc::{self, Cc, Language},
     explain::Explain,
     install::Install,
     machines::Machines,
@@ -70,9 +70,10 @@ enum Command {
     #[command(hide = true)]
     Session(Session),
     /// Compile and link an OpenSHMEM program in C
+    #[command(after_help = cc::EXAMPLES)]
     Cc(Cc),
     /// Compile and link an OpenSHMEM program in C++
-    #[command(name = "c++")]
+    #[command(name = "c++", after_help = cc::EXAMPLES_CXX)]
     Cxx(Cc),
     Install(Install),
     Sim(Sim),
@@ -81,7 +82,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Consort { command } = Consort::parse();
+    let arguments = commands::run::arguments(std::env::args_os());
+    let Consort { command } = Consort::parse_from(arguments);
     output::warnings::show();
     let done = |()| ExitCode::SUCCESS;
     let result = match command {

@@ -6,12 +6,12 @@ use std::{
 };
 
 use consort_native::End;
-use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper, waitpid};
+use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper, wait};
 
 use crate::system::send;
 
 /// How long it takes at most to end what is left.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lets this process inherit those whose parents end.
 pub(crate) fn inherit() {
@@ -28,33 +28,31 @@ pub(crate) fn end_of(status: WaitStatus) -> End {
     }
 }
 
-/// A process of this one that has ended since the last call, if there is one; `Err` if there is
-/// no process left.
-pub(crate) fn next_ended() -> Result<Option<(Pid, End)>, ()> {
-    match waitpid(None, WaitOptions::NOHANG) {
-        Ok(Some((process, status))) => Ok(Some((process, end_of(status)))),
-        Ok(None) => Ok(None),
-        Err(_) => Err(()),
-    }
+/// A process of this one that has ended since the last call, if there is one. Of any process
+/// group: a program may have one of its own.
+pub(crate) fn next_ended() -> Option<(Pid, End)> {
+    let (process, status) = wait(WaitOptions::NOHANG).ok()??;
+    Some((process, end_of(status)))
 }
 
-/// Kills what is left of this process's children, and theirs.
-pub(crate) fn kill_all() {
+/// Kills this process's children, and theirs, but those that are spared.
+pub(crate) fn kill_all(spared: &[Pid]) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        match next_ended() {
-            Err(()) => return,
-            Ok(Some(_)) => {}
-            Ok(None) => {
-                children().into_iter().for_each(|child| send(child, libc::SIGKILL));
-                thread::sleep(Duration::from_millis(1));
-            }
+        while next_ended().is_some() {}
+        // Who has lost its parent by then is among them.
+        let mut left = children();
+        left.retain(|child| !spared.contains(child));
+        if left.is_empty() {
+            return;
         }
+        left.into_iter().for_each(|child| send(child, libc::SIGKILL));
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// The children of this process.
-fn children() -> Vec<Pid> {
+pub(crate) fn children() -> Vec<Pid> {
     let own = getpid().as_raw_nonzero().get().to_string();
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());

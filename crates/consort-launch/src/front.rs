@@ -1,18 +1,19 @@
 //! The front: the process between the shell and the launcher. It passes on signals and the exit
-//! status, and ends all processes if the launcher is killed.
+//! status, and ends all processes that the launcher has left behind.
 
 use std::io;
 
 use consort_native::End;
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    process::{Pid, Signal},
+    process::Pid,
 };
 
 use crate::{
     children,
     launch::Launch,
-    system::{self, Signals},
+    output::tell,
+    system::{self, Fork, Signals},
     watch,
 };
 
@@ -23,30 +24,30 @@ use crate::{
 pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
     let mut signals = Signals::take()?;
     children::inherit();
-    match system::fork(Signal::TERM)? {
-        None => std::process::exit(i32::from(launcher(launch, &mut signals))),
-        Some(launcher) => wait_for(launcher, &mut signals),
-    }
-}
-
-/// What the launcher does; returns its exit status.
-fn launcher(launch: &Launch, signals: &mut Signals) -> u8 {
-    match watch::run(launch, signals) {
-        Err(error) => {
-            eprintln!("consort run: {error}");
-            if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
+    // A process that has become this program may have had children.
+    let spared = children::children();
+    match system::fork()? {
+        Fork::Launcher { front } => {
+            std::process::exit(i32::from(watch::run(launch, &mut signals, front)))
         }
-        Ok(outcome) => {
-            if outcome.trouble.is_some() {
-                eprintln!("consort run: {outcome}");
+        Fork::Front { launcher, held } => {
+            let end = wait_for(launcher, &mut signals);
+            drop(held);
+            // Also if the launcher has ended by itself, since it may have failed.
+            children::kill_all(&spared);
+            match end? {
+                End::Exited(status) => Ok(status),
+                end => {
+                    tell(format_args!("the launcher {end}; all PEs were killed"));
+                    Ok(128 + 9)
+                }
             }
-            outcome.status
         }
     }
 }
 
-/// Waits for the launcher, and passes on the signals that come.
-fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<u8> {
+/// Waits for the launcher, and passes on the signals that come. Returns how it has ended.
+fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
     loop {
         let mut all = [PollFd::new(&*signals, PollFlags::IN)];
         match poll(&mut all, None) {
@@ -58,18 +59,10 @@ fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<u8> {
                 system::send(launcher, came.number);
             }
         }
-        while let Ok(Some((process, end))) = children::next_ended() {
-            if process != launcher {
-                continue;
+        while let Some((process, end)) = children::next_ended() {
+            if process == launcher {
+                return Ok(end);
             }
-            return match end {
-                End::Exited(status) => Ok(status),
-                _ => {
-                    children::kill_all();
-                    eprintln!("consort run: the launcher {end}; all PEs were killed");
-                    Ok(128 + 9)
-                }
-            };
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fmt, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::Binding;
+use consort_native::{Binding, End};
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Launch {
     pub cores: u32,
     /// Where they run.
     pub binding: Binding,
+    /// Variables of their environment, besides those of this process.
+    pub variables: Vec<(OsString, OsString)>,
     /// Whether each line that they write begins with the rank.
     pub tags: bool,
     /// How long the job may take.
@@ -29,8 +31,8 @@ pub struct Launch {
 /// What has come of a job.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The exit status: that of the first process that failed, or 128 and the number of the signal
-    /// that has killed it.
+    /// The exit status: the one that a PE has ended the job with; else that of the first process
+    /// that failed, or 128 and the number of the signal that has killed it or ended the job.
     pub status: u8,
     /// What has ended the job early.
     pub trouble: Option<Trouble>,
@@ -43,6 +45,13 @@ pub struct Outcome {
 pub enum Trouble {
     /// It has failed, for this reason.
     Failed(String),
+    /// A PE has ended it with status 0, of which nothing is said.
+    Ended,
+    /// A signal to the launcher has ended it.
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
     /// The job has taken too long.
     TimedOut {
         /// The limit.
@@ -50,8 +59,10 @@ pub enum Trouble {
         /// The PEs that had not ended.
         running: Vec<Rank>,
     },
-    /// Nobody reads what the processes write.
-    NoReader,
+    /// What the processes write cannot be written any more, for this reason.
+    NotWritten(String),
+    /// The process that has started the launcher was killed.
+    Abandoned,
 }
 
 /// At most so many ranks are listed.
@@ -73,17 +84,32 @@ fn list(ranks: &[Rank]) -> String {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.trouble {
-            Some(Trouble::Failed(reason)) => write!(f, "{reason}")?,
-            Some(Trouble::TimedOut { limit, running }) => {
-                write!(f, "the job took longer than {limit:?}: {} had not ended", list(running))?;
+            Some(Trouble::Failed(reason) | Trouble::NotWritten(reason)) => write!(f, "{reason}")?,
+            Some(Trouble::Interrupted { signal }) => {
+                write!(f, "the job was interrupted by signal {signal}")?;
+                let number = u8::try_from(*signal).ok();
+                number.and_then(End::signal_name).map_or(Ok(()), |name| write!(f, " ({name})"))?;
             }
-            Some(Trouble::NoReader) => write!(f, "nobody reads what the job writes")?,
-            None => write!(f, "all PEs ended with status 0")?,
+            Some(Trouble::TimedOut { limit, running }) => {
+                match limit.is_zero() {
+                    true => f.write_str("the job took longer than 0s: ")?,
+                    false => write!(f, "the job took longer than {limit:?}: ")?,
+                }
+                match running[..] {
+                    [] => f.write_str("what it wrote had not been read")?,
+                    _ => write!(f, "{} had not ended", list(running))?,
+                }
+            }
+            Some(Trouble::Abandoned) => f.write_str("consort run was killed; so were all PEs")?,
+            Some(Trouble::Ended) | None => f.write_str("all PEs ended with status 0")?,
         }
-        if matches!(self.trouble, Some(Trouble::Failed(_))) && !self.killed.is_empty() {
-            write!(f, "; {} did not end by itself and was killed", list(&self.killed))?;
+        let tells = matches!(self.trouble, Some(Trouble::Failed(_) | Trouble::Interrupted { .. }));
+        match self.killed[..] {
+            [] => Ok(()),
+            _ if !tells => Ok(()),
+            [_] => write!(f, "; {} did not end by itself and was killed", list(&self.killed)),
+            _ => write!(f, "; {} did not end by themselves and were killed", list(&self.killed)),
         }
-        Ok(())
     }
 }
 
@@ -99,10 +125,19 @@ mod tests {
         assert_eq!(outcome.to_string(), reason);
         outcome.killed = vec![Rank(0)];
         assert!(outcome.to_string().ends_with("; PE 0 did not end by itself and was killed"));
+        outcome.killed.push(Rank(3));
+        let all = "; PEs 0 and 3 did not end by themselves and were killed";
+        assert_eq!(outcome.to_string(), format!("{reason}{all}"));
+        outcome.trouble = Some(Trouble::Interrupted { signal: 2 });
+        let text = format!("the job was interrupted by signal 2 (SIGINT){all}");
+        assert_eq!(outcome.to_string(), text);
         let running = (0..20).map(Rank).collect();
         let trouble = Some(Trouble::TimedOut { limit: Duration::from_secs(2), running });
         let text = Outcome { status: 124, trouble, killed: Vec::new() }.to_string();
         let all = "PEs 0, 1, 2, 3, 4, 5, 6, 7 and 12 others had not ended";
         assert_eq!(text, format!("the job took longer than 2s: {all}"));
+        let trouble = Some(Trouble::TimedOut { limit: Duration::ZERO, running: Vec::new() });
+        let text = Outcome { status: 124, trouble, killed: Vec::new() }.to_string();
+        assert_eq!(text, "the job took longer than 0s: what it wrote had not been read");
     }
 }

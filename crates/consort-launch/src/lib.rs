@@ -9,9 +9,9 @@
 //!       └ PE 1             and whatever they start
 //! ```
 //!
-//! Either of the front and the launcher ends all processes when the other is killed: each is told
-//! of it by the system, and each inherits the processes whose parents have ended
-//! (`PR_SET_CHILD_SUBREAPER`).
+//! Either of the front and the launcher ends all processes when the other is killed: the front is
+//! the launcher's parent, and holds a pipe at whose end the launcher waits. Each inherits the
+//! processes whose parents have ended (`PR_SET_CHILD_SUBREAPER`).
 //!
 //! | file | what |
 //! | --- | --- |
@@ -19,7 +19,9 @@
 //! | `front` | the process between the shell and the launcher |
 //! | `start` | starts the processes |
 //! | `watch` | the launcher's loop: signals, output, ends |
+//! | `grandchildren` | PEs that are run by what the launcher's processes have started |
 //! | `output` | passes on lines |
+//! | `sink` | where they go, without waiting for who reads them |
 //! | `children` | ends whatever has been started |
 //! | `system` | signals, and what a process does before its program |
 
@@ -27,9 +29,13 @@
 mod children;
 #[cfg(target_os = "linux")]
 mod front;
+#[cfg(target_os = "linux")]
+mod grandchildren;
 mod launch;
 #[cfg(target_os = "linux")]
 mod output;
+#[cfg(target_os = "linux")]
+mod sink;
 #[cfg(target_os = "linux")]
 mod start;
 #[cfg(target_os = "linux")]
@@ -40,11 +46,10 @@ mod watch;
 pub use consort_native::Binding;
 pub use launch::{Launch, Outcome, Trouble};
 
-/// Runs a job to its end. The calling process passes on signals, and ends when the job has ended:
-/// it has no other threads.
+/// Runs a job to its end. The calling process passes on signals, and ends when the job has ended.
 ///
 /// # Errors
-/// When the processes cannot be started.
+/// When the processes cannot be started, or the calling process has other threads.
 #[cfg(target_os = "linux")]
 pub fn run(launch: &Launch) -> std::io::Result<u8> {
     front::run(launch)

@@ -1,19 +1,26 @@
 //! Starts the processes of a job.
 
 use std::{
-    io,
+    fs, io,
+    path::Path,
     process::{Command, Stdio},
 };
 
 use consort_fabric::Rank;
 use consort_native::Launcher;
-use rustix::{fs::OFlags, process::Pid};
+use rustix::{
+    fs::OFlags,
+    process::{Pid, Resource, Rlimit, getrlimit, setrlimit},
+};
 
 use crate::{
     launch::Launch,
     output::{Source, Stream},
-    system,
+    system::{self, Before, Signals},
 };
+
+/// Files that the launcher has open for itself, and for a moment.
+const FILES: u64 = 32;
 
 /// A process that has been started.
 pub(crate) struct Started {
@@ -28,7 +35,9 @@ pub(crate) struct Started {
 pub(crate) fn start(
     launch: &Launch,
     launcher: &Launcher,
+    signals: &Signals,
 ) -> io::Result<(Vec<Started>, Vec<Source>)> {
+    let before = Before { signals, files: allow_files(launch.pes)? };
     let (mut all, mut sources) = (Vec::new(), Vec::new());
     for rank in (0..launch.pes).map(Rank) {
         let (name, value) = launcher.variable(rank);
@@ -36,16 +45,14 @@ pub(crate) fn start(
         command
             .args(&launch.arguments)
             .env(name, value)
+            .envs(launch.variables.iter().map(|(name, value)| (name, value)))
             .env("CONSORT_RANK", rank.to_string())
             .env("CONSORT_SIZE", launch.pes.to_string())
             .stdin(if rank == Rank(0) { Stdio::inherit() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        system::prepare(&mut command, launcher.descriptor());
-        let mut child = command.spawn().map_err(|error| {
-            let program = launch.program.to_string_lossy();
-            io::Error::new(error.kind(), format!("cannot start `{program}`: {error}"))
-        })?;
+        system::prepare(&mut command, launcher.descriptor(), &before);
+        let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
         let out = child.stdout.take().map(|out| Box::new(out) as Box<dyn Stream>);
         let error = child.stderr.take().map(|error| Box::new(error) as Box<dyn Stream>);
         for (is_error, stream) in [(false, out), (true, error)] {
@@ -59,4 +66,36 @@ pub(crate) fn start(
         all.push(Started { rank, process });
     }
     Ok((all, sources))
+}
+
+/// Why a program could not be started.
+fn not_started(launch: &Launch, error: &io::Error) -> io::Error {
+    let program = launch.program.to_string_lossy();
+    let mut text = format!("cannot start `{program}`: {error}");
+    let is_name = !program.is_empty() && !program.contains('/');
+    if error.kind() == io::ErrorKind::NotFound && is_name && Path::new(&launch.program).is_file() {
+        text += &format!("; did you mean `./{program}`?");
+    }
+    io::Error::new(error.kind(), text)
+}
+
+/// Lets this process have as many files open as so many PEs take, and returns what it was allowed
+/// before. Each takes two, and one more if another process than the one that was started is the PE.
+fn allow_files(pes: u32) -> io::Result<Rlimit> {
+    let before = getrlimit(Resource::Nofile);
+    let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);
+    let (least, most) = (open + FILES + 2 * u64::from(pes), open + FILES + 3 * u64::from(pes));
+    let may = before.maximum.unwrap_or(u64::MAX);
+    if may < least {
+        let text = format!(
+            "{pes} PEs take {least} open files, and the limit is {may}: raise it, as with \
+             `ulimit -n {least}`, or start fewer PEs"
+        );
+        return Err(io::Error::other(text));
+    }
+    let now = before.current.unwrap_or(u64::MAX).max(most.min(may));
+    if before.current.is_some_and(|before| before < now) {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(now), ..before })?;
+    }
+    Ok(before)
 }

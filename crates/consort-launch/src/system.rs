@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "signals, fork, and what a process does before its program")]
 
 use std::{
-    fs::File,
-    io::{self, Read},
+    fs::{self, File},
+    io::{self, PipeReader, PipeWriter, Read},
     mem::MaybeUninit,
     os::{
         fd::{AsFd, BorrowedFd, FromRawFd},
@@ -15,7 +15,9 @@ use std::{
 };
 
 use libc::{c_int, signalfd_siginfo};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
+};
 
 /// The signals that are passed on to the processes.
 pub(crate) const PASSED_ON: [c_int; 6] =
@@ -30,7 +32,18 @@ pub(crate) struct Came {
 }
 
 /// The signals of this process, to be read: it is not interrupted by them.
-pub(crate) struct Signals(File);
+pub(crate) struct Signals {
+    file: File,
+    /// The signals that were blocked before.
+    before: libc::sigset_t,
+}
+
+/// What was another before, and is to be so again in the processes of the job.
+pub(crate) struct Before<'s> {
+    pub(crate) signals: &'s Signals,
+    /// How many files a process may have open.
+    pub(crate) files: Rlimit,
+}
 
 impl Signals {
     /// Takes them, before any thread is started. One that is ignored stays so, as `nohup` wants.
@@ -45,8 +58,11 @@ impl Signals {
             // SAFETY: the set is initialized.
             unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
         }
-        // SAFETY: the set is initialized, and nobody asks for the one before.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), null_mut()) };
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: the set is initialized, and there is room for the one before.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr()) };
+        // SAFETY: zeros are a set too.
+        let before = unsafe { before.assume_init() };
         let flags = libc::SFD_NONBLOCK | libc::SFD_CLOEXEC;
         // SAFETY: the set is initialized.
         let number = unsafe { libc::signalfd(-1, set.as_ptr(), flags) };
@@ -54,13 +70,14 @@ impl Signals {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: it has just been opened, and nothing else knows it.
-        Ok(Self(unsafe { File::from_raw_fd(number) }))
+        let file = unsafe { File::from_raw_fd(number) };
+        Ok(Self { file, before })
     }
 
     /// The next that has come, if there is one.
     pub(crate) fn next(&mut self) -> Option<Came> {
         let mut bytes = [0_u8; size_of::<signalfd_siginfo>()];
-        if self.0.read(&mut bytes).ok()? < bytes.len() {
+        if self.file.read(&mut bytes).ok()? < bytes.len() {
             return None;
         }
         // SAFETY: as many bytes as it has, which the system wrote; any are valid integers.
@@ -73,7 +90,7 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.file.as_fd()
     }
 }
 
@@ -92,11 +109,15 @@ pub(crate) fn send(process: Pid, signal: c_int) {
     unsafe { libc::kill(process.as_raw_nonzero().get(), signal) };
 }
 
-/// What a process of this one does before its program: it ends when this process does, and inherits
-/// a descriptor.
-pub(crate) fn prepare(command: &mut Command, descriptor: c_int) {
+/// What a process of this one does before its program: it ends when this process does, inherits a
+/// descriptor, and gets the signals and limits that this process was started with.
+pub(crate) fn prepare(command: &mut Command, descriptor: c_int, before: &Before<'_>) {
     let own = rustix::process::getpid();
+    let (signals, files) = (before.signals.before, before.files);
     let prepare = move || {
+        // SAFETY: the set is initialized, and nobody asks for the one before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, null_mut()) };
+        setrlimit(Resource::Nofile, files)?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // This process may have ended before that.
         if getppid() != Some(own) {
@@ -112,17 +133,58 @@ pub(crate) fn prepare(command: &mut Command, descriptor: c_int) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A process that does what follows too, and ends with this one; `None` in that process.
-pub(crate) fn fork(ends_by: Signal) -> io::Result<Option<Pid>> {
-    let own = rustix::process::getpid();
-    // SAFETY: this process has no other threads, by the promise of `run`, so the new one may do
-    // anything.
+/// Which of two processes this is.
+pub(crate) enum Fork {
+    /// The one before. The pipe's other end is at its end when this process is.
+    Front { launcher: Pid, held: PipeWriter },
+    /// The new one.
+    Launcher { front: PipeReader },
+}
+
+/// Makes a process that does what follows too.
+///
+/// # Errors
+/// When there can be none, or this process has other threads.
+pub(crate) fn fork() -> io::Result<Fork> {
+    ensure_alone()?;
+    let (front, held) = io::pipe()?;
+    // SAFETY: this process has no other threads, as has just been seen, and none can begin: only
+    // this thread could start one. So the new process may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => {
-            set_parent_process_death_signal(Some(ends_by))?;
-            if getppid() == Some(own) { Ok(None) } else { std::process::exit(1) }
+        0 => Ok(Fork::Launcher { front }), // and the other end is closed here
+        process => {
+            let launcher = Pid::from_raw(process).ok_or(io::ErrorKind::InvalidData)?;
+            Ok(Fork::Front { launcher, held })
         }
-        process => Ok(Pid::from_raw(process)),
+    }
+}
+
+/// Fails if this process has other threads.
+fn ensure_alone() -> io::Result<()> {
+    let threads = fs::read_dir("/proc/self/task")
+        .map_err(|error| io::Error::new(error.kind(), format!("/proc is needed: {error}")))?;
+    match threads.count() {
+        1 => Ok(()),
+        count => {
+            let text =
+                format!("a process that runs a job has one thread, and this one has {count}");
+            Err(io::Error::other(text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_is_not_forked() {
+        // A test is a thread beside the one that runs the tests.
+        let (ends, waits) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || waits.recv());
+        assert!(fork().is_err_and(|error| error.to_string().contains("has one thread")));
+        drop(ends);
+        other.join().expect("it ends").expect_err("nothing was sent");
     }
 }

@@ -1,22 +1,25 @@
 //! The launcher's loop: it waits for signals, output, and the ends of processes.
+//!
+//! When the last process has ended, what they wrote is still to be read and passed on, for as long
+//! as somebody reads it; a signal or the end of the job's time ends that too.
 
 use std::{
-    io,
-    os::fd::OwnedFd,
+    io::{self, PipeReader},
     time::{Duration, Instant},
 };
 
 use consort_fabric::Rank;
-use consort_native::{End, Launcher};
+use consort_native::{End, Failure, Launcher};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, getpgid, getpgrp},
 };
 
 use crate::{
     children,
+    grandchildren::Grandchildren,
     launch::{Launch, Outcome, Trouble},
-    output::{Going, Output, Source},
+    output::{Output, Progress, Source, tell},
     start::{Started, start},
     system::{self, Came, Signals},
 };
@@ -25,82 +28,86 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the processes may take after a signal that the launcher has passed on.
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
+/// A signal that comes again so soon is the same one, which was sent to a group of processes.
+const SAME_SIGNAL: Duration = Duration::from_millis(100);
+/// Stands for times that are later than clocks count.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The exit status of a job that has taken too long, as of the command `timeout`.
 const TIMED_OUT: u8 = 124;
-
-/// A PE that a process runs which one of the launcher's has started.
-struct Grandchild {
-    rank: Rank,
-    process: u32,
-    descriptor: Option<OwnedFd>,
-}
 
 struct Watch<'l> {
     launch: &'l Launch,
     launcher: Launcher,
     running: Vec<Started>,
-    grandchildren: Vec<Grandchild>,
+    grandchildren: Grandchildren,
     sources: Vec<Source>,
     output: Output,
     outcome: Outcome,
+    /// Whose end, which is not known yet, decides the status.
+    blamed: Option<Rank>,
     /// When processes that still run get a signal to end, and when they are killed.
     ends: Option<[Instant; 2]>,
     timeout: Option<Instant>,
-    has_signalled: bool,
+    /// The last signal that was to end the job, and when it came.
+    interrupted: Option<(i32, Instant)>,
+    /// Until the end of the process that has started this one.
+    front: Option<PipeReader>,
 }
 
-/// Starts a job and waits for its end.
-///
-/// # Errors
-/// When its processes cannot be started.
-pub(crate) fn run(launch: &Launch, signals: &mut Signals) -> io::Result<Outcome> {
+/// Starts a job and waits for its end; returns the exit status.
+pub(crate) fn run(launch: &Launch, signals: &mut Signals, front: PipeReader) -> u8 {
     children::inherit();
-    let launcher = Launcher::new(launch.pes, launch.cores, launch.binding)?;
-    let begun = Instant::now();
-    let (running, sources) = match start(launch, &launcher) {
-        Ok(started) => started,
-        Err(error) => {
-            children::kill_all();
-            return Err(error);
-        }
-    };
-    let outcome = Outcome { status: 0, trouble: None, killed: Vec::new() };
-    let mut watch = Watch {
-        launch,
-        launcher,
-        running,
-        grandchildren: Vec::new(),
-        sources,
-        output: Output::new(launch.tags),
-        outcome,
-        ends: None,
-        timeout: launch.timeout.map(|limit| begun + limit),
-        has_signalled: false,
-    };
-    while !watch.running.is_empty() {
-        watch.wait(signals)?;
-        watch.read();
-        while let Some(came) = signals.next() {
-            watch.pass_on(came);
-        }
-        watch.reap();
-        watch.look_at_grandchildren();
-        watch.end_what_is_due();
-    }
-    // What the processes wrote before they ended.
-    watch.read();
-    children::kill_all();
-    watch.read();
-    watch.output.close();
-    Ok(watch.outcome)
+    let status = Watch::new(launch, signals, front).and_then(|watch| watch.run(signals));
+    status.unwrap_or_else(|error| {
+        children::kill_all(&[]);
+        tell(&error);
+        if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
+    })
 }
 
-impl Watch<'_> {
-    /// Waits until there is something to do.
-    fn wait(&self, signals: &Signals) -> io::Result<()> {
-        let looks = self.running.iter().any(|one| self.launcher.process(one.rank).is_none());
+impl<'l> Watch<'l> {
+    /// Starts the job.
+    fn new(launch: &'l Launch, signals: &Signals, front: PipeReader) -> io::Result<Self> {
+        let launcher = Launcher::new(launch.pes, launch.cores, launch.binding)?;
+        let begun = Instant::now();
+        let (running, sources) = start(launch, &launcher, signals)?;
+        Ok(Self {
+            launch,
+            launcher,
+            running,
+            grandchildren: Grandchildren::default(),
+            sources,
+            output: Output::new(launch.tags),
+            outcome: Outcome { status: 0, trouble: None, killed: Vec::new() },
+            blamed: None,
+            ends: None,
+            timeout: launch.timeout.map(|limit| after(begun, limit)),
+            interrupted: None,
+            front: Some(front),
+        })
+    }
+
+    fn run(mut self, signals: &mut Signals) -> io::Result<u8> {
+        while !self.running.is_empty() {
+            let ready = self.wait(signals)?;
+            self.read(&ready);
+            self.write();
+            self.hear(signals);
+            self.reap(signals);
+            self.look_at_grandchildren();
+            self.end_what_is_due();
+        }
+        children::kill_all(&[]);
+        self.finish(signals)?;
+        Ok(self.outcome.status)
+    }
+
+    /// Waits until there is something to do. Returns which sources there is something to read of.
+    fn wait(&mut self, signals: &Signals) -> io::Result<Vec<bool>> {
+        let is_unknown = |one: &Started| self.launcher.process(one.rank).is_none();
+        let looks = self.grandchildren.must_be_asked() || self.running.iter().any(is_unknown);
         let look = looks.then(|| Instant::now() + LOOK);
-        let dues = self.sources.iter().filter_map(Source::due);
+        let dues = self.sources.iter().filter_map(|source| self.output.due(source));
         let ends = self.ends.into_iter().flatten().chain(self.timeout);
         let until = dues.chain(ends).chain(look).min();
         let limit = until.map(|until| {
@@ -108,33 +115,65 @@ impl Watch<'_> {
             Timespec::try_from(left + Duration::from_millis(1)).unwrap_or_default()
         });
         let mut all = vec![PollFd::new(signals, PollFlags::IN)];
-        all.extend(self.sources.iter().map(|source| PollFd::new(source, PollFlags::IN)));
-        let ended = self.grandchildren.iter().filter_map(|one| one.descriptor.as_ref());
-        all.extend(ended.map(|descriptor| PollFd::new(descriptor, PollFlags::IN)));
+        // Of those that are not read now the ends are not told either.
+        let is_read: Vec<bool> =
+            self.sources.iter().map(|source| self.output.takes(source)).collect();
+        let read = self.sources.iter().zip(&is_read).filter(|(_, is_read)| **is_read);
+        all.extend(read.map(|(source, _)| PollFd::new(source, PollFlags::IN)));
+        let sources = 1..all.len();
+        all.extend(self.front.as_ref().map(|front| PollFd::new(front, PollFlags::IN)));
+        let blocked = self.output.blocked();
+        all.extend(blocked.map(|sink| PollFd::from_borrowed_fd(sink, PollFlags::OUT)));
+        let ended = self.grandchildren.descriptors();
+        all.extend(ended.map(|ended| PollFd::from_borrowed_fd(ended, PollFlags::IN)));
         match poll(&mut all, limit.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let is_abandoned = self.front.is_some() && !all[sources.end].revents().is_empty();
+        let mut polled = all[sources].iter().map(|one| !one.revents().is_empty());
+        let ready = is_read.iter().map(|&is_read| is_read && polled.next() == Some(true)).collect();
+        if is_abandoned {
+            self.front = None;
+            self.fail(128 + 9, Trouble::Abandoned);
+            self.ends = Some([Instant::now(); 2]);
+        }
+        Ok(ready)
     }
 
     /// Passes on what there is to read.
-    fn read(&mut self) {
+    fn read(&mut self, ready: &[bool]) {
         let Self { sources, output, .. } = self;
         let now = Instant::now();
-        let mut broken = false;
+        let mut ready = ready.iter();
         sources.retain_mut(|source| {
-            let passed = output.pass_on(source);
-            let passed = passed.and_then(|going| {
-                output.pass_on_if_due(source, now)?;
-                Ok(going)
-            });
-            broken |= passed.is_err();
-            passed.is_ok_and(|going| going == Going::On)
+            let goes_on = ready.next() != Some(&true) || output.pass_on(source) != Progress::End;
+            output.pass_on_if_due(source, now);
+            goes_on
         });
-        if broken && self.outcome.trouble.is_none() {
-            self.sources.clear();
-            self.fail(128 + 13, Trouble::NoReader);
-            self.ends = Some([Instant::now(); 2]);
+    }
+
+    /// Writes what there is room for.
+    fn write(&mut self) {
+        let written = self.output.write();
+        self.ensure_written(written);
+    }
+
+    /// Ends the job if what it writes cannot be written.
+    fn ensure_written(&mut self, written: io::Result<()>) {
+        let Err(error) = written else { return };
+        let (status, text) = match error.kind() {
+            io::ErrorKind::BrokenPipe => (128 + 13, "nobody reads what the job writes".to_owned()),
+            _ => (1, format!("what the job writes cannot be written: {error}")),
+        };
+        self.fail(status, Trouble::NotWritten(text));
+        self.ends = Some([Instant::now(); 2]);
+    }
+
+    /// Passes on the signals that have come.
+    fn hear(&mut self, signals: &mut Signals) {
+        while let Some(came) = signals.next() {
+            self.pass_on(came);
         }
     }
 
@@ -143,25 +182,34 @@ impl Watch<'_> {
         if number == libc::SIGCHLD {
             return;
         }
-        if !from_terminal {
-            self.running.iter().for_each(|one| system::send(one.process, number));
-        }
-        if [libc::SIGUSR1, libc::SIGUSR2].contains(&number) {
+        let now = Instant::now();
+        let ends = ![libc::SIGUSR1, libc::SIGUSR2].contains(&number);
+        let before = self.interrupted.filter(|_| ends);
+        if before.is_some_and(|(last, at)| last == number && now < at + SAME_SIGNAL) {
             return;
         }
-        let now = Instant::now();
-        // The second ends the job at once.
-        self.ends = Some(if self.has_signalled { [now; 2] } else { [now + AFTER_SIGNAL; 2] });
-        self.has_signalled = true;
+        // The terminal has sent it to this process's group, too.
+        let own = from_terminal.then(getpgrp);
+        let has_it = |one: &&Started| own.is_some() && getpgid(Some(one.process)).ok() == own;
+        let others = self.running.iter().filter(|one| !has_it(one));
+        others.for_each(|one| system::send(one.process, number));
+        if ends {
+            // The second ends the job at once.
+            let end = if before.is_some() { now } else { now + AFTER_SIGNAL };
+            self.ends = Some([end; 2]);
+            self.interrupted = Some((number, now));
+        }
     }
 
     /// Takes note of the processes that have ended.
-    fn reap(&mut self) {
-        while let Ok(Some((process, end))) = children::next_ended() {
+    fn reap(&mut self, signals: &mut Signals) {
+        while let Some((process, end)) = children::next_ended() {
             let Some(at) = self.running.iter().position(|one| one.process == process) else {
                 continue; // something that one of them has started
             };
             let Started { rank, .. } = self.running.swap_remove(at);
+            // A signal that has ended it has come to this process before.
+            self.hear(signals);
             self.lose(rank, end);
         }
     }
@@ -169,17 +217,54 @@ impl Watch<'_> {
     /// A PE's process has ended.
     fn lose(&mut self, rank: Rank, end: End) {
         let is_missed = self.launcher.lose(rank, end);
-        let status = match end {
-            End::Exited(0) | End::Gone if !is_missed => return,
-            End::Exited(0) | End::Gone => 1,
-            End::Exited(status) => status,
-            End::Killed(signal) => 128_u8.saturating_add(signal),
+        let own = match end {
+            End::Exited(0) | End::Gone => None,
+            End::Exited(status) => Some(status),
+            End::Killed(signal) => Some(128_u8.saturating_add(signal)),
         };
+        let was_ended = [libc::SIGTERM, libc::SIGKILL].map(status_of_signal).map(Some);
+        if self.blamed == Some(rank) && !was_ended.contains(&own) {
+            self.outcome.status = own.unwrap_or(self.outcome.status);
+        }
+        if self.outcome.trouble.is_some() || own.is_none() && !is_missed {
+            return;
+        }
+        if let Some((signal, _)) = self.interrupted
+            && own.is_some_and(|status| is_of_signal(status, signal))
+        {
+            // The others have as long as they have after a signal.
+            let ends = self.ends;
+            self.fail(status_of_signal(signal), Trouble::Interrupted { signal });
+            self.ends = ends;
+            return;
+        }
         // It may have ended because of what another PE did.
-        let failure = self.launcher.failure();
-        let failure =
-            failure.map_or_else(|| format!("PE {rank} {end}"), |failure| failure.to_string());
-        self.fail(status, Trouble::Failed(failure));
+        let own = own.unwrap_or(1);
+        match self.launcher.failure() {
+            None => self.fail(own, Trouble::Failed(format!("PE {rank} {end}"))),
+            Some(Failure::Ended { status: 0, .. }) => self.fail(0, Trouble::Ended),
+            Some(failure @ Failure::Ended { status, .. }) => {
+                self.fail(status, Trouble::Failed(failure.to_string()));
+            }
+            Some(failure) => {
+                let first = match failure {
+                    Failure::Pe { rank: first, .. } if first != rank => Some(first),
+                    _ => None,
+                };
+                let known = first.and_then(|first| self.launcher.end(first));
+                let status = match known {
+                    Some(End::Exited(status)) if status > 0 => status,
+                    Some(End::Killed(signal)) => 128_u8.saturating_add(signal),
+                    _ => own,
+                };
+                let is_known = matches!(known, Some(End::Exited(_) | End::Killed(_)));
+                self.blamed = match end {
+                    End::Gone if first.is_none() => Some(rank),
+                    _ => first.filter(|_| !is_known),
+                };
+                self.fail(status, Trouble::Failed(failure.to_string()));
+            }
+        }
     }
 
     /// The job has failed, unless it has before: the others may end by themselves, for a while.
@@ -189,38 +274,22 @@ impl Watch<'_> {
         }
         self.outcome.status = status;
         self.outcome.trouble = Some(trouble);
-        let now = Instant::now();
-        let ends = [now + self.launch.grace / 2, now + self.launch.grace];
+        let (now, grace) = (Instant::now(), self.launch.grace);
+        let ends = [after(now, grace / 2), after(now, grace)];
         self.ends = Some(self.ends.map_or(ends, |before| before.min(ends)));
     }
 
     /// Looks for PEs that other processes run than those that were started.
     fn look_at_grandchildren(&mut self) {
-        let mut ended = Vec::new();
         for one in &self.running {
-            let process = self.launcher.process(one.rank);
-            let own = u32::try_from(one.process.as_raw_nonzero().get()).unwrap_or(0);
-            let Some(process) = process.filter(|&process| process != own) else { continue };
-            if self.grandchildren.iter().all(|known| known.process != process) {
-                let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
-                let descriptor = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-                let rank = one.rank;
-                if descriptor.is_none() {
-                    ended.push(rank); // it has ended already
-                }
-                self.grandchildren.push(Grandchild { rank, process, descriptor });
+            let process = self.launcher.process(one.rank).and_then(|number| {
+                i32::try_from(number).ok().and_then(Pid::from_raw).filter(|&pid| pid != one.process)
+            });
+            if let Some(process) = process {
+                self.grandchildren.note(one.rank, process);
             }
         }
-        for one in &mut self.grandchildren {
-            let Some(descriptor) = &one.descriptor else { continue };
-            let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
-            let now = Timespec::default();
-            if poll(&mut polled, Some(&now)).is_ok_and(|count| count > 0) {
-                one.descriptor = None;
-                ended.push(one.rank);
-            }
-        }
-        for rank in ended {
+        for rank in self.grandchildren.ended() {
             // How it ended its parent alone learns.
             self.lose(rank, End::Gone);
         }
@@ -230,16 +299,16 @@ impl Watch<'_> {
     fn end_what_is_due(&mut self) {
         let now = Instant::now();
         if self.timeout.is_some_and(|timeout| timeout <= now) {
-            self.timeout = None;
-            let mut running: Vec<Rank> = self.running.iter().map(|one| one.rank).collect();
-            running.sort();
-            let limit = self.launch.timeout.unwrap_or_default();
-            self.fail(TIMED_OUT, Trouble::TimedOut { limit, running });
-            self.ends = Some([now, now + self.launch.grace / 2]);
+            self.time_out();
+            self.ends = Some([now, after(now, self.launch.grace / 2)]);
         }
         let Some([ends, killed]) = self.ends else { return };
         if killed <= now {
             self.ends = None;
+            if let Some((signal, _)) = self.interrupted {
+                self.fail(status_of_signal(signal), Trouble::Interrupted { signal });
+                self.ends = None;
+            }
             for one in &self.running {
                 system::send(one.process, libc::SIGKILL);
                 self.outcome.killed.push(one.rank);
@@ -252,4 +321,99 @@ impl Watch<'_> {
             }
         }
     }
+
+    /// The job has taken too long.
+    fn time_out(&mut self) {
+        self.timeout = None;
+        let mut running: Vec<Rank> = self.running.iter().map(|one| one.rank).collect();
+        running.sort();
+        let limit = self.launch.timeout.unwrap_or_default();
+        self.fail(TIMED_OUT, Trouble::TimedOut { limit, running });
+    }
+
+    /// Passes on what the processes have written before they ended, and says what has ended the
+    /// job early.
+    fn finish(&mut self, signals: &mut Signals) -> io::Result<()> {
+        self.ends = None;
+        let mut is_told = false;
+        let mut until = None;
+        loop {
+            self.read_to_the_end();
+            if self.sources.is_empty() && !is_told {
+                is_told = true;
+                self.say();
+            }
+            self.write();
+            if self.output.blocked().next().is_none() && self.sources.is_empty() {
+                return Ok(());
+            }
+            let now = Instant::now();
+            if self.timeout.is_some_and(|timeout| timeout <= now) {
+                self.time_out();
+            }
+            // What has been ended waits for no reader.
+            let is_over = !matches!(self.outcome.trouble, None | Some(Trouble::Failed(_)));
+            if is_over && until.is_none() {
+                until = Some(after(now, self.launch.grace));
+            }
+            let heard = self.interrupted;
+            if until.is_some_and(|until| until <= now) {
+                break;
+            }
+            self.ends = until.map(|until| [until; 2]);
+            self.wait(signals)?;
+            self.hear(signals);
+            if let Some((signal, _)) = self.interrupted.filter(|_| self.interrupted != heard) {
+                self.fail(status_of_signal(signal), Trouble::Interrupted { signal });
+                break;
+            }
+        }
+        if !is_told {
+            self.say();
+            self.write();
+        }
+        Ok(())
+    }
+
+    /// Reads all that there is, as far as there is room for it. Nothing is left that could write.
+    fn read_to_the_end(&mut self) {
+        let Self { sources, output, .. } = self;
+        let mut written = Ok(());
+        sources.retain_mut(|source| {
+            while output.takes(source) {
+                if output.pass_on(source) != Progress::Something {
+                    output.flush(source);
+                    return false;
+                }
+                if let Err(error) = output.write() {
+                    written = Err(error);
+                }
+            }
+            true
+        });
+        self.ensure_written(written);
+    }
+
+    /// Adds what is to be said at the end.
+    fn say(&mut self) {
+        let is_quiet = matches!(self.outcome.trouble, None | Some(Trouble::Ended));
+        let text = (!is_quiet).then(|| self.outcome.to_string());
+        self.output.close(text.as_deref());
+    }
+}
+
+/// A time after another.
+fn after(time: Instant, duration: Duration) -> Instant {
+    time + duration.min(FOREVER)
+}
+
+/// The exit status of a process that a signal has ended.
+fn status_of_signal(signal: i32) -> u8 {
+    u8::try_from(signal).map_or(u8::MAX, |signal| 128_u8.saturating_add(signal))
+}
+
+/// Whether a process that ends with this status after this signal has ended by it, or was killed
+/// since it did not.
+fn is_of_signal(status: u8, signal: i32) -> bool {
+    [signal, libc::SIGTERM, libc::SIGKILL].into_iter().any(|one| status == status_of_signal(one))
 }

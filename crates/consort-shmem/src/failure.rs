@@ -89,5 +89,5 @@ pub(crate) fn print_by_lines() {
 fn is_told(reason: &str) -> bool {
     let Some(world) = setup::of_launcher() else { return false };
     world.job.poison(&Failure::Pe { rank: world.rank, reason: reason.to_owned() });
-    matches!(world.job.failure(), Some(Failure::Pe { .. }))
+    matches!(world.job.failure(), Some(Failure::Pe { .. } | Failure::Ended { .. }))
 }

@@ -261,11 +261,12 @@ fn leave(routine: &str) {
     world::set(None);
 }
 
-/// `shmem_global_exit`: ends all PEs.
+/// `shmem_global_exit`: ends all PEs. The job's status is the one that a process would exit with.
 pub fn global_exit(status: c_int) -> ! {
     let world = world("shmem_global_exit");
     let reason = format!("it called shmem_global_exit({status})");
-    world.job.poison(&Failure::Pe { rank: world.rank, reason });
+    let [status_of_process, ..] = status.to_le_bytes();
+    world.job.poison(&Failure::Ended { rank: world.rank, status: status_of_process, reason });
     failure::exit(status)
 }
 

@@ -244,7 +244,9 @@ impl Error {
     #[cold]
     pub(crate) fn of_job(job: &Job) -> Self {
         match job.failure() {
-            Some(Failure::Pe { rank, reason }) => Self::PeFailed { rank, reason },
+            Some(Failure::Pe { rank, reason } | Failure::Ended { rank, reason, .. }) => {
+                Self::PeFailed { rank, reason }
+            }
             Some(failure @ Failure::Missing { .. }) => Self::Missing(failure),
             Some(failure @ Failure::TimedOut { .. }) => Self::TimedOut(failure),
             Some(failure) => Self::Mismatched(failure),

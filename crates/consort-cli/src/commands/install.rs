@@ -1,10 +1,10 @@
 //! `consort install`: the command, the OpenSHMEM library, its headers and wrappers, in a folder.
 
 use std::{
-    env, fs,
-    os::unix::fs::PermissionsExt as _,
+    env, fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    process::Command,
+    process::{self, Command, Stdio},
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -14,24 +14,20 @@ use crate::c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM, not_started};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort install --prefix /opt/consort   then /opt/consort/bin/oshcc prog.c -o prog
+  consort install --prefix /opt/consort   then /opt/consort/bin/oshcc prog.c
 
-The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (shmem.h, shmemx.h), lib/
-(libconsort_shmem.a and .so) and lib/pkgconfig/. It may be moved. The shared library is linked by
-the compiler of CC, or cc.";
+The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (shmem.h,
+shmemx.h), lib/ (libconsort_shmem.a and .so) and lib/pkgconfig/. It may be
+moved. The shared library is linked by the compiler of CC, or cc.";
 
 /// What the shared library exports.
 const EXPORTS: &str = "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; local: *; };\n";
 
-/// The wrappers, each a script that runs the command beside it. As other launchers do, `oshrun`
-/// takes `-np` for the number of PEs too.
+/// The wrappers, each a script that runs the command beside it.
 const WRAPPERS: [(&str, &str); 3] = [
     ("oshcc", "exec \"$consort\" cc \"$@\""),
     ("oshc++", "exec \"$consort\" c++ \"$@\""),
-    (
-        "oshrun",
-        "if test \"$1\" = -np; then shift; set -- -n \"$@\"; fi\nexec \"$consort\" run \"$@\"",
-    ),
+    ("oshrun", "exec \"$consort\" run \"$@\""),
 ];
 
 /// Install the command and the OpenSHMEM library, for C and C++
@@ -54,30 +50,60 @@ impl Install {
                 .with_context(|| format!("cannot make {}", folder.display()))?;
         }
         copy(&env::current_exe()?, &bin.join("consort"))?;
-        copy(&library.archive, &lib.join(ARCHIVE))?;
+        let archive = lib.join(ARCHIVE);
+        copy_archive(&library.archive, &archive)?;
         for header in HEADERS {
             copy(&library.include.join(header), &include.join(header))?;
         }
         for (name, what) in WRAPPERS {
             let script = bin.join(name);
-            write(&script, &wrapper(what))?;
-            fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+            replace(&script, |new| {
+                fs::write(new, wrapper(what))?;
+                fs::set_permissions(new, fs::Permissions::from_mode(0o755))
+            })?;
         }
         write(&packages.join("consort-shmem.pc"), &package())?;
-        share(&library.archive, &lib)?;
+        share(&archive, &lib)?;
         println!("installed in {}: bin, include, lib", self.prefix.display());
         Ok(())
     }
 }
 
+/// Copies a file, unless it is the same one. Others see the one that was there, or all of the new
+/// one: it may be what runs.
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    // What runs cannot be written, but it can be replaced.
-    drop(fs::remove_file(to));
-    fs::copy(from, to).with_context(|| format!("cannot write {}", to.display())).map(drop)
+    let place = |path: &Path| fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
+    if place(from) == place(to) {
+        return Ok(());
+    }
+    replace(to, |new| fs::copy(from, new).map(drop))
+}
+
+/// Makes a file under another name in the same folder, and moves it to its place.
+fn replace(to: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", process::id()));
+    let new = to.with_file_name(name);
+    let made = make(&new).and_then(|()| fs::rename(&new, to));
+    if made.is_err() {
+        drop(fs::remove_file(&new));
+    }
+    made.with_context(|| format!("cannot write {}", to.display()))
+}
+
+/// Copies the archive without what only a debugger reads, which is most of it and would be in every
+/// program. Where no tool removes that, it is copied as it is.
+fn copy_archive(from: &Path, to: &Path) -> Result<()> {
+    let stripped = replace(to, |new| {
+        let mut tool = Command::new("objcopy");
+        let done = tool.arg("--strip-debug").args([from, new]).stderr(Stdio::null()).status()?;
+        if done.success() { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+    });
+    stripped.or_else(|_| copy(from, to))
 }
 
 fn write(to: &Path, text: &str) -> Result<()> {
-    fs::write(to, text).with_context(|| format!("cannot write {}", to.display()))
+    replace(to, |new| fs::write(new, text))
 }
 
 fn wrapper(what: &str) -> String {
@@ -91,8 +117,10 @@ fn package() -> String {
          Description: OpenSHMEM 1.6 over Consort\n\
          Version: {}\n\
          Cflags: -I${{prefix}}/include\n\
-         Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -lconsort_shmem\n",
+         Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -lconsort_shmem\n\
+         Libs.private: {}\n",
         env!("CARGO_PKG_VERSION"),
+        SYSTEM.join(" "),
     )
 }
 

@@ -1,6 +1,10 @@
 //! `consort run`: what the processes read and write, signals, the exit status, and that nothing is
 //! left behind. The programs are shell scripts, which know nothing of Consort.
 
+mod endings;
+mod options;
+mod streams;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -146,6 +150,8 @@ fn who_does_not_end_by_itself_is_killed() {
     let (status, _, error) = run("-n 2", script);
     assert_eq!(status, Some(3), "{error}");
     assert!(error.contains("PE 1 did not end by itself and was killed"), "{error}");
+    let (_, _, error) = run("-n 3 --grace 0.2", script);
+    assert!(error.contains("PEs 1 and 2 did not end by themselves and were killed"), "{error}");
     assert!(begun.elapsed() < LIMIT);
 }
 

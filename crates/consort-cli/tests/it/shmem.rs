@@ -115,7 +115,7 @@ fn subjects_of_the_specification() {
 }
 
 /// What a program does at its end, its status, and a part of the last line.
-const ENDS: [(&str, i32, &str); 14] = [
+const ENDS: [(&str, i32, &str); 18] = [
     ("", 0, ""),
     ("child", 0, ""),
     ("child before", 0, ""),
@@ -125,6 +125,10 @@ const ENDS: [(&str, i32, &str); 14] = [
     ("at exit", 0, ""),
     ("exit", 3, "failed: it exited with status 3"),
     ("misuse", 1, "shmem_p: argument pe is 999"),
+    ("start_pes, global 5", 5, "it called shmem_global_exit(5)"),
+    ("global 0", 0, ""),
+    ("global 0, handler", 0, ""),
+    ("global 5, handler", 5, "it called shmem_global_exit(5)"),
     ("thread", 0, ""),
     ("never", 0, ""),
     ("again", 0, ""),
@@ -242,6 +246,28 @@ fn misuse_ends_the_job_with_a_line() {
 }
 
 #[test]
+fn a_job_ends_with_the_status_of_the_pe_that_ends_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "early.c", &[]);
+    for status in [0, 1, 3, 255] {
+        let given = status.to_string();
+        for when in ["late", "soon"] {
+            for pes in [2, 4] {
+                let done = run(&program, pes, &["all", &given, when]);
+                let said = text(&done);
+                assert_eq!(done.status.code(), Some(status), "{when} on {pes}: {said}");
+                let line = "consort run: PE 1 ended the job: it called shmem_global_exit";
+                let line = format!("{line}({status})\n");
+                assert_eq!(said, if status > 0 { &line } else { "" });
+            }
+        }
+    }
+    let done = run(&program, 4, &["one", "3", "late"]);
+    assert_eq!(done.status.code(), Some(3), "{}", text(&done));
+    assert!(text(&done).contains("PE 1 failed: it"), "{}", text(&done));
+}
+
+#[test]
 fn an_installation_has_wrappers_and_both_libraries() {
     let folder = tempfile::tempdir().expect("a folder");
     let prefix = folder.path().join("made/here");
@@ -253,8 +279,34 @@ fn an_installation_has_wrappers_and_both_libraries() {
     assert!(done.status.success(), "{}", text(&done));
     let done = output(bin("oshrun").args(["-np", "2"]).arg(&program));
     assert!(done.status.success(), "{}", text(&done));
-    let done = output(bin("oshc++").arg("--show").arg("a.cpp"));
-    assert!(text(&done).contains("libconsort_shmem.a"), "{}", text(&done));
+    let size = |path: &Path| path.metadata().expect("a file").len();
+    assert!(size(&program) < 8 << 20, "a program of {} bytes", size(&program));
+    let done = output(bin("oshrun").args(["--tag-output", "-np", "2"]).arg(&program));
+    assert!(done.status.success(), "{}", text(&done));
+    assert!(output(bin("oshrun").arg("--version")).status.success());
+    let include = format!("-I {}", prefix.join("include").display());
+    for (words, has, lacks) in [
+        (&["--show", "a.cpp"][..], "libconsort_shmem.a", "show"),
+        (&["a.cpp", "-o", "a", "-show"], "a.cpp -o a ", "show"),
+        (&["-c", "--showme", "a.cpp"], &include, "libconsort_shmem.a"),
+        (&["--showme:compile"], &include, "libconsort_shmem.a"),
+        (&["--showme:link"], "libconsort_shmem.a -lpthread", "-I"),
+    ] {
+        let done = output(bin("oshc++").args(words));
+        let said = text(&done);
+        assert!(done.status.success() && said.lines().count() == 1, "{words:?}: {said}");
+        assert!(said.contains(has) && !said.contains(lacks), "{words:?}: {said}");
+    }
+    // An installation that installs itself.
+    let before = size(&prefix.join("bin/consort"));
+    let done = output(bin("consort").arg("install").arg("--prefix").arg(&prefix));
+    assert!(done.status.success(), "{}", text(&done));
+    assert_eq!(size(&prefix.join("bin/consort")), before);
+    assert_eq!(std::fs::read_dir(prefix.join("bin")).expect("a folder").count(), 4);
+    let other = folder.path().join("other");
+    let done = output(bin("consort").arg("install").arg("--prefix").arg(&other));
+    assert!(done.status.success(), "{}", text(&done));
+    assert_eq!(size(&other.join("bin/consort")), before);
     // The shared library, as a package tool would link it.
     let shared = folder.path().join("shared");
     let lib = prefix.join("lib");
@@ -266,5 +318,14 @@ fn an_installation_has_wrappers_and_both_libraries() {
     assert!(done.status.success(), "{}", text(&done));
     let done = output(bin("oshrun").args(["-n", "2"]).arg(&shared));
     assert_eq!(text(&done), "statics of 2 PEs\n");
-    assert!(lib.join("pkgconfig/consort-shmem.pc").is_file());
+    let package = std::fs::read_to_string(lib.join("pkgconfig/consort-shmem.pc")).expect("a file");
+    assert!(package.contains("\nLibs.private: -lpthread -ldl -lm\n"), "{package}");
+    // A command beside which there is no library says where it has looked, and how to get one.
+    let alone = folder.path().join("alone/bin");
+    std::fs::create_dir_all(&alone).expect("a folder");
+    std::fs::copy(COMMAND, alone.join("consort")).expect("a copy");
+    let done = output(Command::new(alone.join("consort")).args(["cc", "a.c"]));
+    let said = text(&done);
+    assert!(!done.status.success() && said.contains("alone/lib"), "{said}");
+    assert!(said.contains("target/release/consort install --prefix DIR"), "{said}");
 }

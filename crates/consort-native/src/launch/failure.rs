@@ -14,6 +14,15 @@ pub enum Failure {
         /// The message of its panic or error.
         reason: String,
     },
+    /// A PE has ended the job on purpose.
+    Ended {
+        /// The PE.
+        rank: Rank,
+        /// The exit status that it gives the job.
+        status: u8,
+        /// How it has done that.
+        reason: String,
+    },
     /// Two PEs made different calls where the same call was due.
     Mismatched {
         /// How many calls on this team matched before this one.
@@ -126,6 +135,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pe { rank, reason } => write!(f, "PE {rank} failed: {reason}"),
+            Self::Ended { rank, reason, .. } => write!(f, "PE {rank} ended the job: {reason}"),
             Self::Mismatched { call, one, other, team } => write!(
                 f,
                 "calls do not match at call {call}{}: PE {} called {}, PE {} called {}",

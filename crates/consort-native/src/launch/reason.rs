@@ -27,6 +27,7 @@ const DEADLOCK: u64 = 5;
 const MISSING: u64 = 6;
 const TIMED_OUT: u64 = 7;
 const NOBODY_LEFT: u64 = 8;
+const ENDED: u64 = 9;
 
 /// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
@@ -34,6 +35,11 @@ pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
     match failure {
         Failure::Pe { rank, reason } => {
             words.number(PE);
+            words.one(*rank, reason);
+        }
+        Failure::Ended { rank, status, reason } => {
+            words.number(ENDED);
+            words.number((*status).into());
             words.one(*rank, reason);
         }
         Failure::Mismatched { call, one, other, team } => {
@@ -93,6 +99,11 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
         PE => {
             let (rank, reason) = words.one()?;
             Some(Failure::Pe { rank, reason })
+        }
+        ENDED => {
+            let status = u8::try_from(words.number()?).ok()?;
+            let (rank, reason) = words.one()?;
+            Some(Failure::Ended { rank, status, reason })
         }
         MISMATCHED => Some(Failure::Mismatched {
             call: words.number()?,
@@ -229,12 +240,13 @@ mod tests {
 
     /// A failure of each kind, with texts of `letters` letters of two bytes, and a team of
     /// `members`.
-    fn failures(letters: usize, members: u32) -> [Failure; 8] {
+    fn failures(letters: usize, members: u32) -> [Failure; 9] {
         let text = |end: &str| "ä".repeat(letters) + end;
         let one = |rank: u32| (Rank(rank), text(&rank.to_string()));
         let team = Members::of(members as usize, (0..members).map(|rank| Rank(7 * rank)));
         [
             Failure::Pe { rank: Rank(u32::MAX), reason: text("") },
+            Failure::Ended { rank: Rank(9), status: u8::MAX, reason: text("") },
             Failure::Mismatched { call: u64::MAX, one: one(1), other: one(2), team: team.clone() },
             Failure::Counts { call: text("x"), owner: (Rank(3), usize::MAX), peer: (Rank(4), 0) },
             Failure::Finished {
@@ -286,7 +298,7 @@ mod tests {
         /// Decoding arbitrary words does not panic.
         #[test]
         fn anything_may_stand_there(
-            kind in 0_u64..10,
+            kind in 0_u64..11,
             words in vec(prop_oneof![0_u64..20, any::<u64>()], 0..60),
             left in 0_usize..60,
         ) {
@@ -295,7 +307,7 @@ mod tests {
             if let Some(failure) = decode(&all) {
                 prop_assert!(encode(&failure).len() <= REASON_WORDS);
             }
-            let mut cut = encode(&failures(20, 20)[(kind % 5) as usize]);
+            let mut cut = encode(&failures(20, 20)[(kind % 9) as usize]);
             cut.truncate(left);
             let _ = decode(&cut);
         }

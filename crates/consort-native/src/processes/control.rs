@@ -170,8 +170,7 @@ impl Process {
         }
         let when =
             if begun > number { "in the midst of its program" } else { "before it called Consort" };
-        let tells =
-            matches!(end, End::Killed(_)) || matches!(end, End::Exited(status) if status > 0);
+        let tells = matches!(end, End::Killed(_));
         Some(if tells { format!("it {end}") } else { format!("it {end} {when}") })
     }
 }

@@ -39,8 +39,16 @@ impl End {
     }
 }
 
+impl End {
+    /// The name of a signal that ends programs.
+    #[must_use]
+    pub fn signal_name(signal: u8) -> Option<&'static str> {
+        SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
+    }
+}
+
 /// The names of the signals that end programs.
-const SIGNALS: [(u8, &str); 14] = [
+const SIGNALS: [(u8, &str); 16] = [
     (1, "SIGHUP"),
     (2, "SIGINT"),
     (3, "SIGQUIT"),
@@ -50,7 +58,9 @@ const SIGNALS: [(u8, &str); 14] = [
     (7, "SIGBUS"),
     (8, "SIGFPE"),
     (9, "SIGKILL"),
+    (10, "SIGUSR1"),
     (11, "SIGSEGV"),
+    (12, "SIGUSR2"),
     (13, "SIGPIPE"),
     (14, "SIGALRM"),
     (15, "SIGTERM"),
@@ -64,10 +74,7 @@ impl fmt::Display for End {
             Self::Gone => f.write_str("ended"),
             Self::Killed(signal) => {
                 write!(f, "was killed by signal {signal}")?;
-                match SIGNALS.iter().find(|(number, _)| number == signal) {
-                    Some((_, name)) => write!(f, " ({name})"),
-                    None => Ok(()),
-                }
+                Self::signal_name(*signal).map_or(Ok(()), |name| write!(f, " ({name})"))
             }
         }
     }

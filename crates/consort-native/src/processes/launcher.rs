@@ -86,6 +86,12 @@ impl Launcher {
         is_missed
     }
 
+    /// How the process of a PE has ended, if it has.
+    #[must_use]
+    pub fn end(&self, rank: Rank) -> Option<End> {
+        self.control.processes.get(rank.index())?.lost()
+    }
+
     /// Why a launch has failed, if one has.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {

@@ -130,6 +130,7 @@ fn launch(pes: &str, program: &str) -> ExitCode {
         pes: pes.parse().expect("a number of PEs"),
         cores: 2,
         binding: Binding::Placed,
+        variables: Vec::new(),
         tags: false,
         timeout: Some(Duration::from_secs(60)),
         grace: Duration::from_secs(1),

@@ -41,6 +41,7 @@ pub(crate) fn launch(arguments: &[String]) -> ExitCode {
         pes: pes.parse().expect("a number of PEs"),
         cores: 2,
         binding: Binding::Placed,
+        variables: Vec::new(),
         tags: false,
         timeout: None,
         grace: Duration::from_millis(grace.parse().expect("milliseconds")),

@@ -9,13 +9,16 @@ use std::{
 };
 
 use rustix::{
-    fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create},
+    fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create},
     process::{Resource, getrlimit},
 };
 
-/// A file in memory, without a name, which only this process and those that inherit it know.
+/// A file in memory, without a name, which only this process and those that inherit it know. Nobody
+/// can make it shorter: who uses memory that a file no longer has is killed.
 pub(crate) fn memory_file() -> io::Result<File> {
-    Ok(File::from(memfd_create("consort", MemfdFlags::CLOEXEC)?))
+    let file = memfd_create("consort", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(File::from(file))
 }
 
 /// The number by which other processes inherit a file.

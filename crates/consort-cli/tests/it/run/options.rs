@@ -1,0 +1,90 @@
+//! The options of `run`, of the program that it runs, and of other launchers.
+
+use super::*;
+
+fn consort(words: &[&str], folder: &Path) -> (Option<i32>, String) {
+    let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
+    let output = consort.args(words).current_dir(folder).stdin(Stdio::null()).output();
+    let output = output.expect("a launcher");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn here(words: &[&str]) -> (Option<i32>, String) {
+    consort(words, Path::new("/"))
+}
+
+#[test]
+fn what_follows_the_program_is_its_own() {
+    let echo = ["run", "-n", "1", "/bin/echo", "+"];
+    for arguments in [
+        &["-n", "3"][..],
+        &["--help"],
+        &["--version", "-h", "-V"],
+        &["--timeout", "5", "-np", "2"],
+        &["--", "a"],
+        &["a", "--", "-b", "--"],
+        &["-"],
+    ] {
+        let said = here(&[&echo[..], arguments].concat());
+        assert_eq!(said, (Some(0), format!("+ {}\n", arguments.join(" "))));
+    }
+    let said = here(&["run", "-n", "1", "--", "/bin/echo", "-n", "a"]);
+    assert_eq!(said, (Some(0), "a".to_owned()));
+}
+
+#[test]
+fn options_of_other_launchers_are_known() {
+    let script = ["sh", "-c", "echo $CONSORT_SIZE $LETTERS-$EMPTY"];
+    for options in [
+        &["-np", "1"][..],
+        &["--np", "1"],
+        &["--tag-output", "-np", "1"],
+        &["--oversubscribe", "--allow-run-as-root", "-n1", "-x", "PATH"],
+        &["-x", "LETTERS=a=b", "-np", "1", "-x", "EMPTY="],
+        &["-H", "localhost:4", "-n", "1"],
+        &["--host", "localhost,127.0.0.1", "-n", "1"],
+    ] {
+        let (status, text) = here(&[&["run"][..], options, &script].concat());
+        let letters = if options.contains(&"LETTERS=a=b") { "a=b" } else { "" };
+        assert_eq!(status, Some(0), "{options:?}: {text}");
+        assert!(text.ends_with(&format!("1 {letters}-\n")), "{options:?}: {text}");
+    }
+    for options in [["--hostfile", "nodes"], ["--host", "localhost,far"], ["-H", "far"]] {
+        let (status, text) = here(&[&["run", "-n", "2"][..], &options, &["true"]].concat());
+        assert!(status == Some(1) && text.lines().count() == 1, "{text}");
+        assert!(text.contains("all PEs run on this machine"), "{text}");
+    }
+    let (status, text) = here(&["run", "--version"]);
+    assert!(status == Some(0) && text.starts_with("consort run "), "{text}");
+    for wrong in [&["run", "--tag", "-n", "2", "true"][..], &["run", "-n", "2", "-q", "true"]] {
+        let (status, text) = here(wrong);
+        assert!(status == Some(2) && text.contains("unexpected argument"), "{text}");
+    }
+}
+
+#[test]
+fn a_program_of_this_folder_is_found_by_its_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("ring"), "#!/bin/sh\n").expect("a file");
+    let (status, text) = consort(&["run", "-n", "2", "ring"], folder.path());
+    assert_eq!(status, Some(127));
+    assert!(text.contains("cannot start `ring`") && text.contains("did you mean `./ring`?"));
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let (_, text) = consort(&["run", "-n", "2", "rings"], folder.path());
+    assert!(!text.contains("did you mean"), "{text}");
+}
+
+#[test]
+fn help_fits_narrow_terminals() {
+    for command in ["run", "cc", "c++", "install"] {
+        let (_, text) = here(&[command, "--help"]);
+        let (_, examples) = text.split_once("Examples:\n").expect("examples");
+        for line in examples.lines() {
+            assert!(line.chars().count() <= 78, "{line}");
+        }
+        let first = format!("  consort {command} ");
+        assert!(examples.lines().next().is_some_and(|line| line.starts_with(&first)), "{text}");
+    }
+    assert!(here(&["run", "--help"]).1.contains("an OpenSHMEM program"));
+}

@@ -1,0 +1,96 @@
+//! Where the output of a job goes: to what is full, slow, closed, or does not block.
+
+use std::{io::Read as _, os::fd::OwnedFd, os::unix::net::UnixStream};
+
+use super::*;
+
+/// What a shell says of a job that it runs with this redirection.
+fn redirected(to: &str, script: &str) -> (Option<i32>, String) {
+    let line = format!("exec \"$0\" run -n 2 sh -c \"$1\" {to}");
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-c", &line, env!("CARGO_BIN_EXE_consort"), script]).output();
+    let output = output.expect("a shell");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn the_status_is_right_though_nothing_can_be_told() {
+    for to in ["2>/dev/full", "2>&-", ">/dev/null 2>&-"] {
+        assert_eq!(redirected(to, "echo text >&2; exit 3").0, Some(3), "{to}");
+        assert_eq!(redirected(to, "printf text >&2; exit 0").0, Some(0), "{to}");
+    }
+    let line = "exec \"$0\" run -n 2 /nowhere/program 2>/dev/full";
+    let mut shell = Command::new("sh");
+    let status = shell.args(["-c", line, env!("CARGO_BIN_EXE_consort")]).status();
+    assert_eq!(status.expect("a shell").code(), Some(127));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_told_with_the_reason() {
+    let (status, error) = redirected(">/dev/full", "echo text; exec sleep 60");
+    assert_eq!(status, Some(1));
+    let part = "what the job writes cannot be written: No space left on device";
+    assert!(error.contains(part), "{error}");
+}
+
+#[test]
+fn output_may_be_such_that_does_not_block() {
+    let (mut reader, writer) = UnixStream::pair().expect("a pair");
+    writer.set_nonblocking(true).expect("a setting");
+    let mut job = command("-n 2", "seq 1 100000");
+    let mut child = job.stdout(Stdio::from(OwnedFd::from(writer))).spawn().expect("a launcher");
+    drop(job);
+    thread::sleep(Duration::from_millis(500));
+    let mut text = String::new();
+    reader.read_to_string(&mut text).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(text.lines().count(), 200_000);
+}
+
+#[test]
+fn a_job_whose_output_nobody_reads_ends_in_time() {
+    let begun = Instant::now();
+    let mut child = command("-n 2 --timeout 1", "exec yes").spawn().expect("a launcher");
+    assert_eq!(child.wait().expect("it ends").code(), Some(124));
+    let mut child = command_with("--default-signal=TERM", "-n 2", "exec yes");
+    let mut child = child.spawn().expect("a launcher");
+    thread::sleep(Duration::from_millis(700));
+    signal(child.id(), "TERM");
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+    // Also if only what was written is left.
+    let mut child = command("-n 2 --timeout 1", "seq 1 20000").spawn().expect("a launcher");
+    assert_eq!(child.wait().expect("it ends").code(), Some(124));
+    assert!(begun.elapsed() < LIMIT);
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_a_job_that_ends_by_itself() {
+    for (script, status) in [("seq 1 50000", 0), ("seq 1 50000; exit 3", 3)] {
+        let mut child = command("-n 2", script).spawn().expect("a launcher");
+        thread::sleep(Duration::from_millis(1500));
+        let mut text = String::new();
+        child.stdout.take().expect("a pipe").read_to_string(&mut text).expect("text");
+        assert_eq!(text.lines().count(), 100_000);
+        assert_eq!(child.wait().expect("it ends").code(), Some(status));
+    }
+}
+
+/// A process leaves all at once what fills a pipe that it has enlarged.
+#[test]
+fn what_is_in_pipes_at_the_end_is_not_lost() {
+    const SOURCE: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <unistd.h>\n\
+        static char text[900000];\nint main(void) {\n\
+        for (int i = 0; i < 900000; i++) text[i] = i % 100 == 99 ? '\\n' : 'x';\n\
+        if (fcntl(1, F_SETPIPE_SZ, 1 << 20) < 1 << 20) return 77;\n\
+        return write(1, text, sizeof text) != sizeof text; }\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (folder.path().join("fills.c"), folder.path().join("fills"));
+    fs::write(&source, SOURCE).expect("a file");
+    let made = Command::new("cc").arg(&source).arg("-o").arg(&program).status();
+    assert!(made.expect("a compiler").success());
+    let mut job = Command::new(env!("CARGO_BIN_EXE_consort"));
+    let output = job.args(["run", "-n", "1"]).arg(&program).output().expect("a launcher");
+    if output.status.code() != Some(77) {
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 900_000));
+    }
+}

@@ -1,0 +1,118 @@
+//! PEs that are run by what the launcher's processes have started: a shell, say, or a debugger.
+//!
+//! Their parents alone learn how they end. The launcher learns that they do.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use consort_fabric::Rank;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open, test_kill_process},
+};
+
+/// A PE's process, which the launcher has not started.
+struct Grandchild {
+    rank: Rank,
+    process: Pid,
+    state: State,
+}
+
+enum State {
+    /// It runs, and its end is told here.
+    Told(OwnedFd),
+    /// It runs, as far as is known: there is no descriptor to be had for it.
+    Asked,
+    Ended,
+}
+
+/// All that are known.
+#[derive(Default)]
+pub(crate) struct Grandchildren(Vec<Grandchild>);
+
+impl Grandchildren {
+    /// Takes note of a PE's process, if it is not known.
+    pub(crate) fn note(&mut self, rank: Rank, process: Pid) {
+        if self.0.iter().all(|known| known.process != process) {
+            let state = match pidfd_open(process, PidfdFlags::empty()) {
+                Ok(descriptor) => State::Told(descriptor),
+                // Even if it has ended already: who is asked finds that.
+                Err(_) => State::Asked,
+            };
+            self.0.push(Grandchild { rank, process, state });
+        }
+    }
+
+    /// Where their ends are told.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter().filter_map(|one| match &one.state {
+            State::Told(descriptor) => Some(descriptor.as_fd()),
+            _ => None,
+        })
+    }
+
+    /// Whether the ends of some are not told, so that they must be looked for.
+    pub(crate) fn must_be_asked(&self) -> bool {
+        self.0.iter().any(|one| matches!(one.state, State::Asked))
+    }
+
+    /// Those that have ended since the last call.
+    pub(crate) fn ended(&mut self) -> Vec<Rank> {
+        let mut ended = Vec::new();
+        for one in &mut self.0 {
+            let has_ended = match &one.state {
+                State::Ended => false,
+                State::Told(descriptor) => {
+                    let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
+                    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+                }
+                // Any other error than this one says nothing of it.
+                State::Asked => test_kill_process(one.process) == Err(Errno::SRCH),
+            };
+            if has_ended {
+                one.state = State::Ended;
+                ended.push(one.rank);
+            }
+        }
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn ends_are_told_or_found() {
+        for is_told in [true, false] {
+            let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process");
+            let process = Pid::from_child(&child);
+            let mut all = Grandchildren::default();
+            all.note(Rank(3), process);
+            assert!(all.descriptors().count() == 1 && !all.must_be_asked());
+            if !is_told {
+                all.0[0].state = State::Asked;
+                assert!(all.must_be_asked());
+            }
+            assert_eq!(all.ended(), []);
+            drop(child.stdin.take());
+            child.wait().expect("it ends");
+            assert_eq!(all.ended(), [Rank(3)]);
+            assert!(all.ended().is_empty() && !all.must_be_asked());
+            all.note(Rank(3), process);
+            assert_eq!(all.0.len(), 1);
+        }
+    }
+
+    #[test]
+    fn one_that_ended_before_is_found() {
+        let mut child = Command::new("true").spawn().expect("a process");
+        let process = Pid::from_child(&child);
+        child.wait().expect("it ends");
+        let mut all = Grandchildren::default();
+        all.note(Rank(1), process);
+        assert_eq!(all.ended(), [Rank(1)]);
+    }
+}

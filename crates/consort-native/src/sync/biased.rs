@@ -1,0 +1,200 @@
+//! A mutex that one thread locks by loads and stores alone, until another thread locks it too.
+//! (Biased locking: Kawachiya, Koseki and Onodera, Lock Reservation, 2002; the bias is ended with
+//! an asymmetric fence instead of by stopping the thread.)
+//!
+//! | the thread that it is biased to | the first other thread |
+//! | --- | --- |
+//! | stores that it is inside | locks the mutex |
+//! | reads whether the bias is still there | ends the bias, and makes running threads fence |
+//! | is inside | waits until the other is not inside |
+//!
+//! After that all lock the mutex. Where the system has no such fence, there is no bias.
+
+#![expect(unsafe_code, reason = "gives out what it guards")]
+
+use std::{
+    cell::UnsafeCell,
+    ops::{Deref, DerefMut},
+    sync::{
+        PoisonError,
+        atomic::Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+use super::{
+    AtomicU32, AtomicU64, Mutex, MutexGuard,
+    asymmetric::{heavy, light},
+    futex::Scope,
+    yield_now,
+};
+
+/// A value, and the mutex.
+#[derive(Debug)]
+pub struct Biased<T> {
+    /// The thread that it is biased to, or 0.
+    owner: AtomicU64,
+    /// 1 while that is inside.
+    inside: AtomicU32,
+    mutex: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is used by one thread at a time, which has locked it.
+unsafe impl<T: Send> Sync for Biased<T> {}
+
+/// The value, until it is dropped.
+#[derive(Debug)]
+pub struct BiasedGuard<'b, T> {
+    lock: &'b Biased<T>,
+    /// `None` if the lock is biased to the thread.
+    held: Option<MutexGuard<'b, ()>>,
+}
+
+/// A number of a thread, that no other running thread of the process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadToken(u64);
+
+impl ThreadToken {
+    /// The calling thread's.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    #[must_use]
+    pub fn of_caller() -> Self {
+        std::thread_local! {
+            static PLACE: u8 = const { 0 };
+        }
+        Self(PLACE.with(|place| std::ptr::from_ref(place).addr()) as u64)
+    }
+
+    /// A token for a thread that is the only one to use it. Not 0.
+    ///
+    /// # Safety
+    /// No other thread uses the number for the same lock.
+    #[must_use]
+    pub const unsafe fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl<T> Biased<T> {
+    /// A mutex without bias.
+    pub fn new(value: T) -> Self {
+        Self {
+            owner: AtomicU64::new(0),
+            inside: AtomicU32::new(0),
+            mutex: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Biases it to the calling thread, whose token is `own`, if the system can end that.
+    ///
+    /// # Panics
+    /// When the thread has locked it.
+    pub fn bias_to(&self, own: ThreadToken) {
+        let held = self.lock_mutex(own);
+        assert!(held.is_some(), "a lock that the thread has locked is not biased to it");
+        if heavy(Scope::Process) {
+            self.owner.store(own.0, Relaxed);
+        }
+    }
+
+    /// Locks it for the calling thread, whose token is `own`; `None` if it is biased to the thread
+    /// and the thread has locked it already.
+    #[inline(always)]
+    pub fn lock(&self, own: ThreadToken) -> Option<BiasedGuard<'_, T>> {
+        if self.owner.load(Relaxed) == own.0 && self.inside.load(Relaxed) == 0 {
+            self.inside.store(1, Relaxed);
+            light(); // pairs with the fence in `lock_mutex`
+            if self.owner.load(Relaxed) == own.0 {
+                return Some(BiasedGuard { lock: self, held: None });
+            }
+            self.inside.store(0, Release);
+        }
+        self.lock_mutex(own)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_mutex(&self, own: ThreadToken) -> Option<BiasedGuard<'_, T>> {
+        let owner = self.owner.load(Relaxed);
+        if owner == own.0 && self.inside.load(Relaxed) == 1 {
+            return None;
+        }
+        let held = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.owner.load(Relaxed) != 0 {
+            self.owner.store(0, Relaxed);
+            heavy(Scope::Process);
+            // Acquire: pairs with the release of the guard's drop.
+            while self.inside.load(Acquire) != 0 {
+                yield_now();
+            }
+        }
+        Some(BiasedGuard { lock: self, held: Some(held) })
+    }
+}
+
+impl<T> Deref for BiasedGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: one thread at a time has a guard: that with the mutex has waited until the one
+        // with the bias, which no other thread has, is not inside, and it finds no bias any more.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for BiasedGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the guard is borrowed mutably.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for BiasedGuard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.held.is_none() {
+            // Release: who ends the bias sees what was done inside.
+            self.lock.inside.store(0, Release);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_is_one_threads_at_a_time() {
+        let sum = Biased::new(0_u64);
+        sum.bias_to(ThreadToken::of_caller());
+        let add = || {
+            for _ in 0..10_000 {
+                let mut sum = sum.lock(ThreadToken::of_caller()).expect("it is not locked here");
+                *sum += 1;
+            }
+        };
+        add();
+        std::thread::scope(|scope| {
+            scope.spawn(add);
+            scope.spawn(add);
+            add();
+        });
+        assert_eq!(*sum.lock(ThreadToken::of_caller()).unwrap(), 40_000);
+    }
+
+    #[test]
+    fn the_thread_that_it_is_biased_to_does_not_lock_it_twice() {
+        let lock = Biased::new(());
+        lock.bias_to(ThreadToken::of_caller());
+        let held = lock.lock(ThreadToken::of_caller());
+        let is_biased = held.as_ref().is_some_and(|held| held.held.is_none());
+        if is_biased {
+            assert!(lock.lock(ThreadToken::of_caller()).is_none());
+        }
+        drop(held);
+        assert!(lock.lock(ThreadToken::of_caller()).is_some());
+    }
+}
