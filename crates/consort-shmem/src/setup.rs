@@ -19,7 +19,7 @@ use crate::{
     environment,
     failure::fail,
     info,
-    world::{self, Driver, RESERVED, World, is_final, known, world},
+    world::{self, Driver, World, is_final, known, world},
 };
 
 /// The levels of thread support, as `shmem.h` numbers them.
@@ -59,7 +59,7 @@ fn begin() -> Result<Begun, String> {
     let member = Member::here().map_err(|error| error.to_string())?;
     environment.ensure_fits(member.as_ref().map_or(1, |member| member.pes()))?;
     let statics = Statics::of_program();
-    let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096) + RESERVED;
+    let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
     let is_shared = member.is_some() && is_of_program(&statics);
     let statics_bytes = if is_shared { statics.bytes() } else { 0 };
     let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
@@ -90,7 +90,7 @@ fn begin() -> Result<Begun, String> {
         statics,
         statics_at,
         environment,
-        books: Mutex::new(Allocator::new(RESERVED, heap_bytes)),
+        books: Mutex::new(Allocator::new(0, heap_bytes)),
         driver: Mutex::new(Driver { world: team, shared: team }),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
